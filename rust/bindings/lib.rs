@@ -1,0 +1,6 @@
+//! The compiled module `quincunx._core`: one line per exported name.
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {}

@@ -1,0 +1,1 @@
+//! Independent sets: exact numbers, the independence polynomial, the hard-core partition function.

@@ -1,0 +1,98 @@
+//! Transfer operators: the one shape of every engine, and the loop that evaluates a count at many points.
+//!
+//! An engine holds a vector of partial sums over states of a cut and moves the cut step by step. It is written once over a
+//! [`Ring`]; a *point* is a modulus with an activity, one lane of the vector unit each. A count is an evaluation at activity 1
+//! modulo enough primes, a polynomial an evaluation at enough activities. Groups of lanes are independent of one another:
+//! the results do not depend on how many lanes run side by side, nor on threads.
+
+use crate::Result;
+use crate::monitor::Watch;
+use crate::numeric::buffer::{Buffer, Zero};
+use crate::numeric::residue::Modulus;
+use crate::numeric::ring::{Lanes, Ring};
+
+/// Where a partition function is evaluated: `Z(activity)` modulo `modulus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The modulus.
+    pub modulus: Modulus,
+    /// The activity, a residue.
+    pub activity: u64,
+}
+
+/// The weight of an occupied vertex in a ring.
+#[derive(Clone, Debug)]
+pub struct Weight<R: Ring> {
+    /// The ring computed in.
+    pub ring: R,
+    /// The activity.
+    pub activity: R::Element,
+    /// Whether the activity is one everywhere, so that no multiplication is needed.
+    pub unit: bool,
+}
+
+impl<R: Ring> Weight<R> {
+    /// A weight, which notices by itself that it is one.
+    pub fn new(ring: R, activity: R::Element) -> Self {
+        Self { ring, activity, unit: activity == ring.one() }
+    }
+
+    /// `activity^0, ..., activity^highest`, folded.
+    pub fn powers(&self, highest: usize) -> Vec<R::Element> {
+        let next = |power: &R::Element| Some(self.ring.mul(*power, self.activity));
+        std::iter::successors(Some(self.ring.one()), next).take(highest + 1).collect()
+    }
+}
+
+/// An engine: a vector of partial sums, moved step by step.
+pub trait Transfer: Sync {
+    /// Elements in the working vector, all steps considered.
+    fn len(&self) -> usize;
+    /// Whether there is nothing to work on.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Steps from start to finish. A checkpoint can be taken between any two.
+    fn steps(&self) -> u64;
+    /// Additions of elements in one step, the unit of progress and of the forecast.
+    fn work(&self, step: u64) -> u64;
+    /// Most roundings on the way from a start value to the result, for a proved error in floating point.
+    fn roundings(&self) -> u64;
+    /// Fills the vector before the first step; the memory may hold anything.
+    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]);
+    /// Moves the cut once. Elements are folded before and after. Inside, `rayon::join` is welcome where blocks are large.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the watch says so.
+    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()>;
+    /// The partition function, folded, after the last step.
+    fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element;
+}
+
+/// Evaluates an engine over one ring.
+///
+/// # Errors
+/// [`crate::Error::TooLarge`] without memory, [`crate::Error::Interrupted`] when told to stop.
+pub fn evaluate<R: Ring>(engine: &impl Transfer, weight: &Weight<R>, watch: &Watch) -> Result<R::Element>
+where
+    R::Element: Zero,
+{
+    let mut state = Buffer::zeroed(engine.len())?;
+    engine.start(weight, &mut state);
+    for step in 0..engine.steps() {
+        engine.step(weight, step, &mut state, watch)?;
+    }
+    Ok(engine.finish(weight, &state))
+}
+
+/// Residues of the partition function at up to `L` points, side by side. Missing lanes repeat the last point.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_lanes<const L: usize>(engine: &impl Transfer, points: &[Point], watch: &Watch) -> Result<Vec<u64>> {
+    let lane = |i: usize| points[i.min(points.len() - 1)];
+    let ring = Lanes::<L>::new(std::array::from_fn(|i| lane(i).modulus));
+    let activity = std::array::from_fn(|i| lane(i).modulus.residue(lane(i).activity));
+    let value = evaluate(engine, &Weight::new(ring, activity), watch)?;
+    Ok(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect())
+}

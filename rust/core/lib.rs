@@ -1,0 +1,14 @@
+//! Exact counts on lattices and Bayesian inference on private counts: the mathematics, free of any interpreter.
+//!
+//! Each room is a module with the name it has in Python. What the rooms share: [`error`], [`monitor`] (progress and
+//! interruption), [`parallel`] (our threads), [`stream`] (addressed random streams) and [`numeric`].
+
+pub mod counting;
+pub mod error;
+pub mod graphs;
+pub mod monitor;
+pub mod numeric;
+pub mod parallel;
+pub mod stream;
+
+pub use error::{Error, Result};

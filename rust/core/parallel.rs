@@ -1,0 +1,157 @@
+//! The one place with threads: our own pools, which survive `fork`, and the loop that waits for them.
+//!
+//! The global pool of rayon is never touched: it cannot be rebuilt in a forked child, nor resized. Our pools are kept one
+//! per size in a table of atomic pointers, built on first use and published by compare-and-exchange, so that no lock can be
+//! held at the moment of a fork. After a fork [`forget_pools`] clears the table in the child; the old pools are leaked on
+//! purpose, for their threads no longer exist and joining them would wait for ever.
+
+use crate::monitor::{Monitor, Watch};
+use crate::{Error, Result};
+use rayon::ThreadPool;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+/// The largest number of threads a caller can ask for.
+pub const MAX_THREADS: usize = 256;
+
+/// How often the waiting thread looks at its monitor.
+const TICK: Duration = Duration::from_millis(50);
+
+static POOLS: [AtomicPtr<ThreadPool>; MAX_THREADS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_THREADS];
+
+/// Forgets every pool, for the child of a `fork`.
+pub fn forget_pools() {
+    for slot in &POOLS {
+        slot.store(std::ptr::null_mut(), Ordering::Release);
+    }
+}
+
+/// The number of threads this process may use: `QUINCUNX_NUM_THREADS`, else `OMP_NUM_THREADS`, else its cores.
+///
+/// Workers of joblib, loky and Dask have `OMP_NUM_THREADS=1`, so a job spread over them does not oversubscribe.
+pub fn available_threads() -> usize {
+    let from_environment = |name| std::env::var(name).ok()?.trim().parse::<usize>().ok().filter(|&n| n > 0);
+    from_environment("QUINCUNX_NUM_THREADS")
+        .or_else(|| from_environment("OMP_NUM_THREADS"))
+        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
+        .unwrap_or(1)
+        .min(MAX_THREADS)
+}
+
+/// The shared pool with `threads` threads, built on first use.
+fn pool(threads: usize) -> Result<&'static ThreadPool> {
+    let slot = &POOLS[threads - 1];
+    let mut found = slot.load(Ordering::Acquire);
+    if found.is_null() {
+        let built = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("quincunx-{i}"))
+            .stack_size(8 << 20)
+            .build()
+            .map_err(|reason| Error::Check { what: "starting threads", detail: reason.to_string() })?;
+        let fresh = Box::into_raw(Box::new(built));
+        found = match slot.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => fresh,
+            Err(winner) => {
+                // SAFETY: `fresh` came from `Box::into_raw` just above and was not published.
+                drop(unsafe { Box::from_raw(fresh) });
+                winner
+            }
+        };
+    }
+    // SAFETY: a published pool is never freed (`forget_pools` leaks), so the reference lives as long as the process.
+    Ok(unsafe { &*found })
+}
+
+/// Runs `work` on a pool of `threads` threads while this thread waits and keeps the monitor informed.
+///
+/// Inside `work`, `rayon::join` and parallel iterators use that pool. The monitor is asked every 50 ms and once at the end;
+/// when it objects, the watch is cancelled, the work unwinds at its next unit and the monitor's error is returned.
+///
+/// # Errors
+/// Whatever `work` or the monitor returned; [`Error::Domain`] for a number of threads outside `1..=MAX_THREADS`.
+pub fn run<T: Send>(
+    threads: usize,
+    total: u64,
+    monitor: &mut dyn Monitor,
+    work: impl FnOnce(&Watch) -> Result<T> + Send,
+) -> Result<T> {
+    if !(1..=MAX_THREADS).contains(&threads) {
+        return Err(Error::Domain { name: "threads", value: threads.to_string(), requirement: "between 1 and 256" });
+    }
+    let watch = Watch::new(total);
+    let finished = (Mutex::new(None), Condvar::new());
+    let objection = pool(threads)?.in_place_scope(|scope| {
+        scope.spawn(|_| {
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&watch)));
+            *finished.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(outcome);
+            finished.1.notify_one();
+        });
+        let mut objection = None;
+        let mut outcome = finished.0.lock().unwrap_or_else(|e| e.into_inner());
+        while outcome.is_none() {
+            outcome = finished.1.wait_timeout(outcome, TICK).unwrap_or_else(|e| e.into_inner()).0;
+            if outcome.is_none() && objection.is_none() {
+                drop(outcome); // the worker must be able to finish while the monitor speaks
+                if let Err(error) = monitor.tick(watch.done(), total) {
+                    watch.cancel();
+                    objection = Some(error);
+                }
+                outcome = finished.0.lock().unwrap_or_else(|e| e.into_inner());
+            }
+        }
+        objection
+    });
+    let outcome = finished.0.into_inner().unwrap_or_else(|e| e.into_inner());
+    match (objection, outcome) {
+        (Some(error), _) => Err(error),
+        (None, Some(Ok(result))) => {
+            if result.is_ok() {
+                monitor.tick(total, total)?;
+            }
+            result
+        }
+        (None, Some(Err(panic))) => std::panic::resume_unwind(panic),
+        (None, None) => unreachable!("the scope ends only after the worker has stored its outcome"),
+    }
+}
+
+/// Runs short work on this very thread: no pool, no waiting, about a microsecond less than nothing to pay for.
+///
+/// # Errors
+/// Whatever `work` returned.
+pub fn run_here<T>(total: u64, work: impl FnOnce(&Watch) -> Result<T>) -> Result<T> {
+    work(&Watch::new(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::Silent;
+
+    #[test]
+    fn work_runs_on_the_pool_and_returns_its_value() {
+        let (sum, threads) = run(3, 1, &mut Silent, |_| Ok((21 * 2, rayon::current_num_threads()))).unwrap();
+        assert_eq!((sum, threads), (42, 3));
+    }
+
+    #[test]
+    fn a_monitor_that_objects_stops_the_work_and_its_error_comes_back() {
+        let outcome = run(1, 10, &mut |_: u64, _: u64| false, |watch| {
+            loop {
+                std::thread::sleep(Duration::from_millis(1));
+                watch.advance(1)?;
+            }
+        });
+        assert_eq!(outcome, Err::<(), _>(Error::Interrupted));
+    }
+
+    #[test]
+    fn forgotten_pools_are_built_again() {
+        for _ in 0..3 {
+            assert_eq!(run(2, 1, &mut Silent, |_| Ok(rayon::current_num_threads())), Ok(2));
+            forget_pools();
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The public crate, used as a stranger would use it.
