@@ -2,5 +2,23 @@
 
 use pyo3::prelude::*;
 
+mod arrays;
+mod boundary;
+mod counting;
+mod graphs;
+mod lattices;
+
 #[pymodule]
-mod _core {}
+mod _core {
+    #[pymodule_export]
+    use crate::arrays::to_decimal;
+    #[pymodule_export]
+    use crate::boundary::{available_threads, forget_pools};
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        use pyo3::types::PyModuleMethods;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("__build_profile__", if cfg!(debug_assertions) { "debug" } else { "release" })
+    }
+}

@@ -1,0 +1,35 @@
+"""Exact counts on lattices and Bayesian inference on private counts.
+
+The package is divided into rooms, each a module that is loaded on first use:
+
+============================  ==========================================================
+``quincunx.graphs``           graphs and their standard families
+``quincunx.lattices``         unit cells, finite lattices with a boundary
+``quincunx.counting``         exact numbers of independent sets and their polynomials
+============================  ==========================================================
+"""
+
+import importlib
+import os
+from types import ModuleType
+
+from quincunx import _core
+
+__version__: str = _core.__version__
+
+_ROOMS = ("counting", "graphs", "lattices")
+__all__ = ["__version__", *_ROOMS, "errors"]  # noqa: PLE0604
+
+# A thread pool does not survive a fork; the child builds its own when it first needs one.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_core.forget_pools)
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return importlib.import_module(f"quincunx.{name}")
+    raise AttributeError(f"module 'quincunx' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

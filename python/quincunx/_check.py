@@ -1,0 +1,137 @@
+"""Checks of arguments: each takes a value and its name, and returns the value ready for use or raises.
+
+The message names the argument as the user wrote it, says the rule, and shows the value. NaN fails every check.
+"""
+
+import math
+import operator
+import os
+from collections.abc import Iterable
+from typing import Any, SupportsFloat
+
+import numpy as np
+import numpy.typing as npt
+
+
+def whole(value: object, name: str, *, minimum: int | None = 0, maximum: int | None = None) -> int:
+    """Return a whole number as an int: `3` and `3.0` are, `3.5`, `True` and `"3"` are not."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"`{name}` must be a whole number, got {value!r}")
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        if not isinstance(value, (float, np.floating)):
+            raise TypeError(f"`{name}` must be a whole number, got {type(value).__name__}") from None
+        if not float(value).is_integer():
+            raise TypeError(f"`{name}` must be a whole number, got {value!r}") from None
+        number = int(value)
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        raise ValueError(f"`{name}` must be {_range(minimum, maximum)}, got {shown(number)}")
+    return number
+
+
+def _range(minimum: float | None, maximum: float | None) -> str:
+    if maximum is None:
+        return f"at least {minimum}"
+    return f"at most {maximum}" if minimum is None else f"between {minimum} and {maximum}"
+
+
+def shown(number: int) -> str:
+    """Print an int for a message; Python refuses to print one of more than 4300 digits."""
+    return str(number) if number.bit_length() < 10_000 else f"an integer of {number.bit_length()} bits"
+
+
+def real(value: object, name: str, *, positive: bool = False) -> float:
+    """Return a finite number as a float."""
+    if isinstance(value, (bool, np.bool_, str, bytes)) or not isinstance(value, SupportsFloat):
+        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except TypeError:
+        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"`{name}` must be finite, got {number}")
+    if positive and not number > 0:
+        raise ValueError(f"`{name}` must be positive, got {number}")
+    return number
+
+
+def probability(value: object, name: str) -> float:
+    """Return a number in [0, 1] as a float."""
+    number = real(value, name)
+    if not 0 <= number <= 1:
+        raise ValueError(f"`{name}` must be in [0, 1], got {number}")
+    return number
+
+
+def one_of(value: object, name: str, choices: Iterable[str]) -> str:
+    """Return a word that is one of a few."""
+    choices = list(choices)
+    if not isinstance(value, str):
+        raise TypeError(f"`{name}` must be one of {choices}, got {type(value).__name__}")
+    if value not in choices:
+        raise ValueError(f"`{name}` must be one of {choices}, got {value!r}")
+    return value
+
+
+def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[np.int64]:
+    """Return whole numbers as a C-contiguous int64 array, a copy only where one is needed.
+
+    The message for a bad value names the index of the first one.
+    """
+    array: npt.NDArray[Any] = np.asarray(value)
+    if array.dtype.kind not in "iuf" and array.size:
+        raise TypeError(f"`{name}` must hold whole numbers, got dtype {array.dtype}")
+    bad = np.zeros(array.shape, dtype=bool)
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            bad = ~((array == np.floor(array)) & (np.abs(array) < 2.0**63))
+    elif array.dtype.kind == "u":
+        bad = array > np.uint64(2**63 - 1)
+    if minimum is not None:
+        bad |= array < minimum
+    if bad.any():
+        index = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
+        rule = "whole numbers" if minimum is None else f"whole numbers of at least {minimum}"
+        raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")
+    return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+
+
+def threads(value: object) -> int:
+    """Return a number of threads; `None` means what this process may use."""
+    from quincunx import _core
+
+    return _core.available_threads() if value is None else whole(value, "threads", minimum=1, maximum=256)
+
+
+def memory_limit(value: object) -> int:
+    """Return a memory limit in bytes; `None` means what is available on this machine now."""
+    return available_memory() if value is None else whole(value, "memory_limit", minimum=1)
+
+
+def available_memory() -> int:
+    """Return the bytes this process could still get: the system's figure, or its control group's if smaller."""
+    available = 1 << 62
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    available = int(line.split()[1]) << 10
+        for limit, usage in (
+            ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        ):
+            if os.path.exists(limit):
+                with open(limit) as most, open(usage) as used:
+                    ceiling = most.read().strip()
+                    if ceiling != "max":
+                        available = min(available, max(int(ceiling) - int(used.read()), 1))
+    except (OSError, ValueError):
+        pass
+    if available == 1 << 62 and hasattr(os, "sysconf"):
+        try:
+            available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        except (OSError, ValueError):
+            pass
+    return available

@@ -1,0 +1,22 @@
+"""Random sources: what a user may give as `rng`, and the key that the core's streams are addressed by."""
+
+from typing import TypeAlias
+
+import numpy as np
+
+RandomSource: TypeAlias = "None | int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator"
+
+
+def generator(rng: RandomSource, name: str = "rng") -> np.random.Generator:
+    """Return NumPy's generator for `None`, an int, a SeedSequence, a BitGenerator or a Generator."""
+    if isinstance(rng, (bool, float, str)):
+        raise TypeError(f"`{name}` must be None, an int, a SeedSequence, a BitGenerator or a Generator, got {rng!r}")
+    if isinstance(rng, int) and rng < 0:
+        raise ValueError(f"`{name}` must be at least 0, got {rng}")
+    return np.random.default_rng(rng)
+
+
+def key(rng: RandomSource, name: str = "rng") -> tuple[int, int]:
+    """Return the two words that address the core's streams. A Generator advances once per call."""
+    first, second = generator(rng, name).integers(0, 2**64, size=2, dtype=np.uint64)
+    return int(first), int(second)

@@ -1,0 +1,39 @@
+"""What quincunx raises beyond Python's own exceptions."""
+
+__all__ = ["CheckpointError", "ConvergenceError", "ConvergenceWarning", "InternalError", "TooLargeError"]
+
+
+class TooLargeError(MemoryError):
+    """A job needs more memory than it may use; raised before any of it is allocated.
+
+    Attributes
+    ----------
+    needed : int
+        Bytes the job would need.
+    limit : int
+        Bytes it may use.
+    """
+
+    def __init__(self, message: str, needed: int = 0, limit: int = 0) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, int]]:
+        return type(self), (str(self), self.needed, self.limit)
+
+
+class CheckpointError(OSError):
+    """A checkpoint cannot be read or written, or belongs to another job."""
+
+
+class ConvergenceError(ArithmeticError):
+    """An iteration ended without reaching its tolerance, so there is no answer to give."""
+
+
+class ConvergenceWarning(UserWarning):
+    """An iteration ended early; the answer is there, less accurate than asked for."""
+
+
+class InternalError(RuntimeError):
+    """A result contradicts its own check: a bug in quincunx or a fault of the machine, never of the input."""

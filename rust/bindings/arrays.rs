@@ -1,0 +1,27 @@
+//! Conversions of arrays and big integers between NumPy, Python and the core.
+
+use num_bigint::BigUint;
+use numpy::PyReadonlyArray2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use quincunx::graphs::Graph;
+
+/// The decimal digits of a non-negative integer, however long: Python's own conversion refuses more than 4300 digits.
+#[pyfunction]
+pub fn to_decimal(py: Python<'_>, value: BigUint) -> String {
+    py.detach(|| value.to_string())
+}
+
+/// A graph from its number of vertices and an array of edges, shape `(m, 2)`.
+pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>) -> PyResult<Graph> {
+    let view = edges.as_array();
+    if view.ncols() != 2 {
+        return Err(PyValueError::new_err(format!("`edges` must have shape (m, 2), got {:?}", view.shape())));
+    }
+    let end = |vertex: i64| {
+        u32::try_from(vertex)
+            .map_err(|_| PyValueError::new_err(format!("`edges` must be pairs of vertices in 0..n, got {vertex}")))
+    };
+    let pairs = view.rows().into_iter().map(|row| Ok((end(row[0])?, end(row[1])?))).collect::<PyResult<_>>()?;
+    Graph::new(vertices, pairs).map_err(|error| crate::boundary::raise(py, error))
+}

@@ -1,0 +1,84 @@
+//! The one door between the interpreter and the core: lets the interpreter go, asks for signals, calls progress, turns the
+//! core's errors into Python's, and stops a panic from crossing.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+use quincunx::Error;
+use quincunx::monitor::Monitor;
+use quincunx::parallel;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A Python program that waits: its signals are honoured and its progress function is called.
+struct Waiting {
+    progress: Option<Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl Monitor for Waiting {
+    fn tick(&mut self, done: u64, total: u64) -> quincunx::Result<()> {
+        let answer = Python::attach(|py| {
+            py.check_signals()?;
+            self.progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))
+        });
+        answer.map_err(|error| {
+            self.raised = Some(error);
+            Error::Interrupted
+        })
+    }
+}
+
+/// Runs `work` without the interpreter. An exception of a signal or of `progress(done, total)` comes back as itself.
+pub fn compute<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn Monitor) -> quincunx::Result<T> + Send,
+) -> PyResult<T> {
+    let mut waiting = Waiting { progress, raised: None };
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut waiting))));
+    match (waiting.raised, outcome) {
+        (Some(raised), _) => Err(raised),
+        (None, Ok(result)) => result.map_err(|error| raise(py, error)),
+        (None, Err(panic)) => {
+            let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            Err(exception(py, "InternalError", format!("a bug in quincunx, please report it: {said}"), &[]))
+        }
+    }
+}
+
+/// The Python exception for an error of the core.
+pub fn raise(py: Python<'_>, error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::Domain { .. } | Error::Shape { .. } => PyValueError::new_err(message),
+        Error::TooLarge { needed, limit, .. } => {
+            exception(py, "TooLargeError", message, &[("needed", needed), ("limit", limit)])
+        }
+        Error::NoConvergence { .. } => exception(py, "ConvergenceError", message, &[]),
+        Error::File { .. } => exception(py, "CheckpointError", message, &[]),
+        Error::Check { .. } => exception(py, "InternalError", message, &[]),
+        _ => PyRuntimeError::new_err(message),
+    }
+}
+
+/// An exception of `quincunx.errors`, with attributes.
+fn exception(py: Python<'_>, name: &str, message: String, attributes: &[(&str, u128)]) -> PyErr {
+    let made = py.import("quincunx.errors").and_then(|module| module.getattr(name)).and_then(|class| {
+        let keywords = attributes.iter().copied().into_py_dict(py)?;
+        class.call((message.as_str(),), Some(&keywords))
+    });
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// Threads a call uses when the user says nothing.
+#[pyfunction]
+pub fn available_threads() -> usize {
+    parallel::available_threads()
+}
+
+/// Forgets the thread pools: called in the child of a fork.
+#[pyfunction]
+pub fn forget_pools() {
+    parallel::forget_pools();
+}

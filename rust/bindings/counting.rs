@@ -1,0 +1,1 @@
+//! Counting: from Python to the core and back.

@@ -1,0 +1,1 @@
+//! Graphs: from Python to the core and back.

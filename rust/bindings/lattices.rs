@@ -1,0 +1,1 @@
+//! Lattices: from Python to the core and back.
