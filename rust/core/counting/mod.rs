@@ -1,4 +1,6 @@
 //! Exact counts: independent sets and their polynomial.
 
+pub mod checkpoint;
+pub mod evaluation;
 pub mod independent_sets;
 pub mod transfer;

@@ -85,14 +85,18 @@ where
     Ok(engine.finish(weight, &state))
 }
 
-/// Residues of the partition function at up to `L` points, side by side. Missing lanes repeat the last point.
+/// The weight of up to `L` points side by side. Missing lanes repeat the last point.
+pub fn lane_weight<const L: usize>(points: &[Point]) -> Weight<Lanes<L>> {
+    let lane = |i: usize| points[i.min(points.len() - 1)];
+    let ring = Lanes::new(std::array::from_fn(|i| lane(i).modulus));
+    Weight::new(ring, std::array::from_fn(|i| lane(i).modulus.residue(lane(i).activity)))
+}
+
+/// Residues of the partition function at up to `L` points, side by side.
 ///
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_lanes<const L: usize>(engine: &impl Transfer, points: &[Point], watch: &Watch) -> Result<Vec<u64>> {
-    let lane = |i: usize| points[i.min(points.len() - 1)];
-    let ring = Lanes::<L>::new(std::array::from_fn(|i| lane(i).modulus));
-    let activity = std::array::from_fn(|i| lane(i).modulus.residue(lane(i).activity));
-    let value = evaluate(engine, &Weight::new(ring, activity), watch)?;
+    let value = evaluate(engine, &lane_weight::<L>(points), watch)?;
     Ok(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect())
 }
