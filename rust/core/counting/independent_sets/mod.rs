@@ -1,5 +1,8 @@
 //! Independent sets: exact numbers, the independence polynomial, the hard-core partition function.
 
+pub mod brute;
+pub mod four_eight_eight;
+pub mod frontier;
 pub mod square;
 
 /// How a lattice of `rows` by `cols` ends.
