@@ -1,3 +1,4 @@
 //! The public crate, used as a stranger would use it.
 
+mod frontier;
 mod octagon;
