@@ -6,6 +6,7 @@
 pub mod counting;
 pub mod error;
 pub mod graphs;
+pub mod lattices;
 pub mod monitor;
 pub mod numeric;
 pub mod parallel;

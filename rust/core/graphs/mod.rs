@@ -1,5 +1,9 @@
 //! Graphs: vertices `0..n` and a list of edges.
 
+mod families;
+
+pub use families::{complete, grid, hamming, torus};
+
 use crate::{Error, Result};
 
 /// An undirected graph; loops and parallel edges are kept as they are given.
@@ -38,6 +42,16 @@ impl Graph {
         &self.edges
     }
 
+    /// Edge ends at each vertex: parallel edges count one by one, a loop counts twice.
+    pub fn degrees(&self) -> Vec<u64> {
+        let mut degrees = vec![0; self.vertices];
+        for &(u, v) in &self.edges {
+            degrees[u as usize] += 1;
+            degrees[v as usize] += 1;
+        }
+        degrees
+    }
+
     /// The distinct neighbours of each vertex in rising order, without the vertex itself.
     pub fn neighbors(&self) -> Vec<Vec<u32>> {
         let mut lists = vec![Vec::new(); self.vertices];
@@ -52,5 +66,43 @@ impl Graph {
             list.dedup();
         }
         lists
+    }
+}
+
+/// An empty vector with room for `len` values.
+///
+/// # Errors
+/// [`Error::TooLarge`] if the system does not give the memory.
+pub(crate) fn reserved<T>(len: u128, what: &'static str) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    match usize::try_from(len).ok().and_then(|len| values.try_reserve_exact(len).ok()) {
+        Some(()) => Ok(values),
+        None => {
+            Err(Error::TooLarge { what, needed: len.saturating_mul(size_of::<T>() as u128), limit: isize::MAX as u128 })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn degrees_count_parallel_edges_one_by_one_and_a_loop_twice() {
+        let graph = Graph::new(4, vec![(0, 1), (1, 0), (2, 2)]).unwrap();
+        assert_eq!(graph.degrees(), [2, 2, 2, 0]);
+        assert_eq!(graph.neighbors(), [vec![1], vec![0], vec![], vec![]]);
+    }
+
+    #[test]
+    fn an_end_that_is_no_vertex_is_refused() {
+        assert!(matches!(Graph::new(2, vec![(0, 2)]), Err(Error::Domain { name: "edges", .. })));
+        assert!(Graph::new(0, vec![]).is_ok());
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_refused_and_not_a_crash() {
+        assert!(matches!(reserved::<u64>(u128::MAX, "a test"), Err(Error::TooLarge { .. })));
+        assert!(matches!(reserved::<u64>(1 << 61, "a test"), Err(Error::TooLarge { .. })));
     }
 }
