@@ -1,7 +1,7 @@
 //! Conversions of arrays and big integers between NumPy, Python and the core.
 
 use num_bigint::BigUint;
-use numpy::PyReadonlyArray2;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::graphs::Graph;
@@ -24,4 +24,12 @@ pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>)
     };
     let pairs = view.rows().into_iter().map(|row| Ok((end(row[0])?, end(row[1])?))).collect::<PyResult<_>>()?;
     Graph::new(vertices, pairs).map_err(|error| crate::boundary::raise(py, error))
+}
+
+/// Vertices from an array of integers.
+pub fn vertices(array: &PyReadonlyArray1<'_, i64>, name: &str) -> PyResult<Vec<u32>> {
+    let vertex = |&vertex: &i64| {
+        u32::try_from(vertex).map_err(|_| PyValueError::new_err(format!("`{name}` must hold vertices, got {vertex}")))
+    };
+    array.as_array().iter().map(vertex).collect()
 }

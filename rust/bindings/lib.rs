@@ -14,6 +14,11 @@ mod _core {
     use crate::arrays::to_decimal;
     #[pymodule_export]
     use crate::boundary::{available_threads, forget_pools};
+    #[pymodule_export]
+    use crate::counting::{
+        combine_residues, count_independent_sets, estimate_cost, hard_core_float, hard_core_rational,
+        independence_polynomial, primes, residues,
+    };
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

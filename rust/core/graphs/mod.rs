@@ -32,6 +32,18 @@ impl Graph {
         }
     }
 
+    /// The graph on `vertices` vertices without edges.
+    pub fn edgeless(vertices: u32) -> Self {
+        Self { vertices: vertices as usize, edges: Vec::new() }
+    }
+
+    /// The subgraph on a range of vertices, renumbered from 0.
+    pub fn induced(&self, part: std::ops::Range<usize>) -> Self {
+        let place = |v: u32| part.contains(&(v as usize)).then(|| v - part.start as u32);
+        let edges = self.edges.iter().filter_map(|&(u, v)| Some((place(u)?, place(v)?))).collect();
+        Self { vertices: part.len(), edges }
+    }
+
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         self.vertices

@@ -33,6 +33,8 @@ pub unsafe trait Zero: Copy {}
 unsafe impl Zero for u64 {}
 // SAFETY: as above.
 unsafe impl Zero for f64 {}
+// SAFETY: its zero bytes are the number zero.
+unsafe impl Zero for super::ring::WideNumber {}
 // SAFETY: arrays of such.
 unsafe impl<T: Zero, const L: usize> Zero for [T; L] {}
 

@@ -1,0 +1,207 @@
+"""The command line: one verb per main function, nothing that Python cannot do.
+
+Results go to standard output; progress goes to standard error, and only to a terminal. Exit status 0: done; 1: a fault of the
+machine; 2: bad arguments or a job larger than its limits, with the error's sentence; 130: interrupted.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import quincunx
+from quincunx import _check, _core
+
+# Ways to write sizes: bytes, or a number with one of these behind it.
+_UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, with the exit status of a bad argument."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; return its exit status."""
+    try:
+        options = _parser().parse_args(arguments)
+        options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("quincunx: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, TypeError, OverflowError, MemoryError, ImportError, OSError) as error:
+        print(f"quincunx: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="quincunx", description="Exact counts on lattices and Bayesian inference on private counts.")
+    parser.add_argument("--version", action="version", version=f"quincunx {quincunx.__version__}")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _add_count(verbs)
+    _add_table(verbs)
+    _add_info(verbs)
+    return parser
+
+
+def _add_count(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "count",
+        help="count on a lattice or a graph, exactly",
+        description="Count on a lattice or a graph, exactly. Prints the integer and nothing else.",
+    )
+    verb.add_argument("what", choices=["independent-sets"], metavar="WHAT", help="independent-sets")
+    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
+    verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20; octagons for 4-8-8")
+    verb.add_argument("--edges", metavar="FILE", help="count on the graph with this list of edges instead")
+    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument("--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges")
+    verb.add_argument("--polynomial", action="store_true", help="count by size: one number a line, sizes 0, 1, 2, ...")
+    verb.add_argument("--checkpoint", metavar="FILE", help="keep the state of a long job here, and go on from it")
+    verb.add_argument("--estimate", action="store_true", help="say what the job would take, and do nothing")
+    _add_limits(verb)
+    verb.set_defaults(run=_count)
+
+
+def _add_table(verbs: Any) -> None:
+    verb = verbs.add_parser("table", help="counts for all extents up to a largest")
+    verb.add_argument("lattice")
+    verb.add_argument("--max", type=int, default=10, metavar="N", help="the largest extent (default 10)")
+    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument("--compare", choices=["thesis"], help="mark what is wrong in a published table")
+    _add_limits(verb)
+    verb.set_defaults(run=_table)
+
+
+def _add_info(verbs: Any) -> None:
+    verb = verbs.add_parser("info", help="the version, and what it runs on")
+    verb.add_argument("--json", action="store_true", help="print a JSON object")
+    verb.set_defaults(run=_info)
+
+
+def _add_limits(verb: Any) -> None:
+    verb.add_argument("--threads", type=int, metavar="N", help="threads to use (default: all this process may use)")
+    verb.add_argument("--memory", type=_bytes, metavar="SIZE", help="memory to use, as 6G (default: what is available)")
+    verb.add_argument("--json", action="store_true", help="print a JSON object, numbers as strings of digits")
+
+
+def _bytes(text: str) -> int:
+    """Read a size: `6G`, `512M` or a number of bytes."""
+    shift = _UNITS.get(text[-1:].upper())
+    digits = text if shift is None else text[:-1]
+    if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
+        raise argparse.ArgumentTypeError(f"must be a size such as 6G or 512M, got {text!r}")
+    return int(digits) << (shift or 0)
+
+
+def _extents(text: str | None) -> tuple[int, int]:
+    """Read two extents: `20x20`."""
+    parts = (text or "").lower().split("x")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"`MxN` must be two extents such as 20x20, got {text!r}")
+    return int(parts[0]), int(parts[1])
+
+
+def _graph(options: argparse.Namespace) -> Any:
+    """Return what to count on."""
+    if options.edges is not None:
+        if options.lattice is not None:
+            raise ValueError(f"`--edges` must be given alone, got also the lattice {options.lattice!r}")
+        from quincunx import graphs
+
+        return graphs.read_edges(options.edges)
+    if options.lattice is None:
+        raise ValueError("`LATTICE` must be given, or a graph with `--edges`")
+    from quincunx import lattices
+
+    rows, cols = _extents(options.size)
+    return lattices.named(options.lattice, rows, cols, options.boundary, multigraph=options.multigraph)
+
+
+def _count(options: argparse.Namespace) -> None:
+    from quincunx import counting
+
+    graph = _graph(options)
+    limits = {"threads": options.threads, "memory_limit": options.memory}
+    if options.estimate:
+        _say(options, vars(counting.estimate_cost(graph, **limits)))
+        return
+    start = time.perf_counter()
+    how = limits | {"progress": _progress(), "checkpoint": options.checkpoint}
+    if options.polynomial:
+        coefficients = counting.independence_polynomial(graph, **how)
+        digits = [_core.to_decimal(coefficient) for coefficient in coefficients]
+        answer: Any = {"coefficients": digits}
+    else:
+        digits = [_core.to_decimal(counting.count_independent_sets(graph, **how))]
+        answer = {"count": digits[0], "digits": len(digits[0])}
+    if options.json:
+        about = {"what": "independent-sets", "lattice": options.lattice, "size": options.size, "boundary": options.boundary}
+        if options.edges is not None:
+            about = {"what": "independent-sets", "edges": options.edges}
+        print(json.dumps(about | answer | {"seconds": round(time.perf_counter() - start, 6)}))
+    else:
+        print("\n".join(digits))
+
+
+def _table(options: argparse.Namespace) -> None:
+    from quincunx import counting
+
+    table = counting.independent_set_table(
+        options.lattice,
+        options.max,
+        boundary=options.boundary,
+        compare=options.compare,
+        threads=options.threads,
+        memory_limit=options.memory,
+        progress=_progress(),
+    )
+    print(json.dumps(table.to_dict()) if options.json else table)
+
+
+def _info(options: argparse.Namespace) -> None:
+    import numpy
+    import scipy
+
+    _say(
+        options,
+        {
+            "quincunx": quincunx.__version__,
+            "build": _core.__build_profile__,
+            "vector unit": _core.simd_level(),
+            "threads": _core.available_threads(),
+            "memory available": _check.available_memory(),
+            "python": platform.python_version(),
+            "numpy": numpy.__version__,
+            "scipy": scipy.__version__,
+            "platform": platform.platform(),
+        },
+    )
+
+
+def _say(options: argparse.Namespace, facts: dict[str, Any]) -> None:
+    if options.json:
+        print(json.dumps(facts))
+    else:
+        width = max(map(len, facts))
+        print("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))
+
+
+def _progress() -> bool:
+    """Say whether to show a bar: on a terminal, and where tqdm is there to draw it."""
+    if not sys.stderr.isatty():
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("tqdm") is not None

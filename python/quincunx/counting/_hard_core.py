@@ -1,0 +1,142 @@
+"""The hard-core partition function at any activity."""
+
+import math
+import os
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+
+from quincunx import _check, _core
+from quincunx._progress import Progress, reporting
+from quincunx.counting._problem import as_problem
+
+
+class FloatResult(NamedTuple):
+    """A floating-point value with a proved bound on its absolute error."""
+
+    value: float
+    error: float
+
+
+@overload
+def hard_core(graph: Any, activity: int, *, mode: Literal["exact"] = ..., **options: Any) -> int: ...
+@overload
+def hard_core(graph: Any, activity: Any, *, mode: Literal["exact"] = ..., **options: Any) -> int | Fraction: ...
+@overload
+def hard_core(graph: Any, activity: Any, *, mode: Literal["float", "log"], **options: Any) -> FloatResult: ...
+def hard_core(
+    graph: Any,
+    activity: Any,
+    *,
+    mode: Literal["exact", "float", "log"] = "exact",
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+) -> int | Fraction | FloatResult:
+    """Evaluate the hard-core partition function of a graph.
+
+    ``Z(z) = sum over independent sets S of z**len(S)``, where z is the activity (or fugacity).
+
+    Parameters
+    ----------
+    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval
+        As in `count_independent_sets`. Checkpoints are for ``mode="exact"``.
+    activity : int, Fraction or float
+        The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth is meant.
+    mode : {"exact", "float", "log"}, optional
+        ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, for z >= 0.
+        ``"log"``: its natural logarithm with a proved error, which cannot overflow.
+
+    Returns
+    -------
+    int, Fraction or FloatResult
+        The value; a `FloatResult` is the pair ``(value, error)`` with an absolute error.
+
+    Raises
+    ------
+    ValueError
+        If the activity is not finite, or negative with ``mode="float"`` or ``"log"`` (terms of both signs cancel).
+    OverflowError
+        If the value is beyond the largest double.
+    TooLargeError, TypeError, CheckpointError
+        As `count_independent_sets`.
+
+    Notes
+    -----
+    Exact values are found modulo primes, like counts: ``b**d Z(a/b)`` is an integer when no independent set has more than d
+    vertices. Floating-point values add non-negative terms only, so with k roundings on the longest path the relative error is
+    at most ``(1 + 2**-53)**k - 1``.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import hard_core
+    >>> hard_core(lattices.square(2, 2), 2)
+    17
+    >>> hard_core(lattices.square(2, 2), Fraction(1, 2))
+    Fraction(7, 2)
+    >>> hard_core(lattices.square(2, 2), -1)
+    -1
+    >>> value, error = hard_core(lattices.square(20, 20), 1.0, mode="float")
+    >>> error < 1e-13 * value
+    True
+    """
+    mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
+    problem = as_problem(graph, order)
+    cores, limit = _check.threads(threads), _check.memory_limit(memory_limit)
+    if mode != "exact":
+        if checkpoint is not None:
+            raise ValueError('`checkpoint` must be None unless mode="exact"')
+        number = _check.real(activity, "activity")
+        with reporting(progress, "partition function") as report:
+            found = _core.hard_core_float(problem, number, threads=cores, memory_limit=limit, progress=report)
+        return _as_log(*found) if mode == "log" else _as_float(*found)
+    ratio = _rational(activity)
+    with reporting(progress, "partition function") as report:
+        numerator, denominator = _core.hard_core_rational(
+            problem,
+            ratio.numerator,
+            ratio.denominator,
+            threads=cores,
+            memory_limit=limit,
+            progress=report,
+            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+            checkpoint_interval=checkpoint_interval,
+        )
+    if isinstance(activity, (int, np.integer)):
+        return numerator
+    return Fraction(numerator, denominator)
+
+
+def _rational(activity: Any) -> Fraction:
+    """Return the activity as the rational number it is."""
+    if isinstance(activity, (bool, np.bool_, str, bytes)):
+        raise TypeError(f"`activity` must be a number, got {activity!r}")
+    if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
+        raise ValueError(f"`activity` must be finite, got {activity}")
+    try:
+        return Fraction(int(activity)) if isinstance(activity, np.integer) else Fraction(activity)
+    except TypeError:
+        raise TypeError(f"`activity` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
+
+
+def _as_float(mantissa: float, exponent: int, relative_error: float) -> FloatResult:
+    """Return the value as a double; scaling by a power of two is exact."""
+    try:
+        value = math.ldexp(mantissa, exponent)
+    except OverflowError:
+        message = f'the partition function is about 2**{exponent}, beyond the largest double: use mode="log" or "exact"'
+        raise OverflowError(message) from None
+    return FloatResult(value, value * relative_error * (1 + 2**-50))
+
+
+def _as_log(mantissa: float, exponent: int, relative_error: float) -> FloatResult:
+    """Return the natural logarithm; its error is that of the value and of three roundings here."""
+    value = math.log(mantissa) + exponent * math.log(2.0)
+    return FloatResult(value, relative_error * (1 + 2**-50) + 4 * 2**-53 * (abs(value) + 1))

@@ -1,0 +1,142 @@
+"""Residues of counts: the part of the work that other processes can do, and putting it together."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from quincunx import _check, _core
+from quincunx.counting._problem import Problem, as_problem
+
+
+def primes(count: int) -> list[int]:
+    """List the largest primes below 2**55: the moduli of every exact count.
+
+    Parameters
+    ----------
+    count : int
+        How many, >= 0.
+
+    Returns
+    -------
+    list of int
+        In falling order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `count` is negative or not whole.
+
+    Examples
+    --------
+    >>> from quincunx.counting import primes
+    >>> primes(2)
+    [36028797018963913, 36028797018963901]
+    """
+    return _core.primes(_check.whole(count, "count"))
+
+
+def residue(
+    graph: Any,
+    modulus: int,
+    *,
+    activity: int = 1,
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+) -> int:
+    """Compute the hard-core partition function of a graph modulo a number.
+
+    At activity one this is the number of independent sets modulo `modulus`. A residue is a task of its own: compute them
+    wherever there are machines, and put them together with `combine_residues`.
+
+    Parameters
+    ----------
+    graph, order, threads, memory_limit
+        As in `count_independent_sets`.
+    modulus : int
+        Any number from 2 to 2**32, or one of `primes`.
+    activity : int, optional
+        The weight of a vertex; reduced modulo `modulus`.
+
+    Returns
+    -------
+    int
+        In ``0 .. modulus - 1``.
+
+    Raises
+    ------
+    ValueError
+        If the modulus is out of reach.
+    TooLargeError, TypeError
+        As `count_independent_sets`.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import residue
+    >>> residue(lattices.square(8, 8), 1000003)
+    980975
+    """
+    number = _check.whole(modulus, "modulus", minimum=2, maximum=2**55 - 1)
+    point = (number, _check.whole(activity, "activity", minimum=None) % number)
+    (found,) = _core.residues(
+        as_problem(graph, order),
+        [point],
+        threads=_check.threads(threads),
+        memory_limit=_check.memory_limit(memory_limit),
+        progress=None,
+    )
+    return found
+
+
+def residue_task(problem: Problem, moduli: list[int], threads: int | None, memory_limit: int) -> list[int]:
+    """Count modulo a group of primes: one task of an executor. `threads` is resolved where the task runs."""
+    points = [(modulus, 1) for modulus in moduli]
+    return _core.residues(problem, points, threads=_check.threads(threads), memory_limit=memory_limit, progress=None)
+
+
+def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = None) -> int:
+    """Put residues together to the number they belong to, and verify it.
+
+    Parameters
+    ----------
+    residues : iterable of (modulus, residue)
+        Odd moduli below 2**63, no two with a common factor. With all of them the number is determined; the more there are to
+        spare, the safer.
+    bound : int, optional
+        The number is known to be at most this. Moduli beyond what the bound needs verify the result; without a bound, the last
+        modulus does.
+
+    Returns
+    -------
+    int
+        The number.
+
+    Raises
+    ------
+    ValueError
+        If the moduli do not suffice for the bound, or a spare modulus contradicts the others: then a residue is wrong.
+
+    Examples
+    --------
+    >>> from quincunx.counting import combine_residues
+    >>> combine_residues([(7, 3), (11, 1), (13, 6)])
+    45
+    """
+    pairs = [(_check.whole(p, "modulus", minimum=3, maximum=2**63 - 1), _check.whole(r, "residue")) for p, r in residues]
+    if not pairs:
+        raise ValueError("`residues` must hold at least one pair (modulus, residue), got none")
+    needed = len(pairs) - 1
+    if bound is not None:
+        limit, product, needed = _check.whole(bound, "bound"), 1, 0
+        while product <= limit:
+            if needed == len(pairs):
+                raise ValueError(f"`residues` must have moduli with a product above `bound`, got {len(pairs)} moduli")
+            product *= pairs[needed][0]
+            needed += 1
+    value = _core.combine_residues(pairs[:needed])
+    for modulus, expected in pairs[needed:]:
+        if value % modulus != expected % modulus:
+            raise ValueError(
+                f"`residues` must belong to one number, got {expected} modulo {modulus} where the others say {value % modulus}"
+            )
+    return value
