@@ -1,7 +1,7 @@
 //! Conversions of arrays and big integers between NumPy, Python and the core.
 
 use num_bigint::BigUint;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::graphs::Graph;
@@ -32,4 +32,15 @@ pub fn vertices(array: &PyReadonlyArray1<'_, i64>, name: &str) -> PyResult<Vec<u
         u32::try_from(vertex).map_err(|_| PyValueError::new_err(format!("`{name}` must hold vertices, got {vertex}")))
     };
     array.as_array().iter().map(vertex).collect()
+}
+
+/// An array of two columns from pairs.
+pub fn pairs<T: Element>(py: Python<'_>, values: Vec<[T; 2]>) -> PyResult<Bound<'_, PyArray2<T>>> {
+    let rows = values.len();
+    PyArray1::from_vec(py, values.into_flattened()).reshape([rows, 2])
+}
+
+/// An array of edges, shape `(m, 2)`.
+pub fn edges<'py>(py: Python<'py>, edges: &[(u32, u32)]) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    pairs(py, edges.iter().map(|&(u, v)| [i64::from(u), i64::from(v)]).collect())
 }

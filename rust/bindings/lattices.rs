@@ -1,1 +1,102 @@
 //! Lattices: from Python to the core and back.
+
+use crate::arrays;
+use crate::boundary::{compute, raise};
+use numpy::{PyArray2, PyReadonlyArray1};
+use pyo3::prelude::*;
+use quincunx::lattices::{self, Bond, Boundary, Lattice, Section, UnitCell};
+
+/// A unit cell as Python holds it: basis vectors, site offsets, bonds.
+type Cell = ([[f64; 2]; 2], Vec<[f64; 2]>, Vec<(usize, usize, (i32, i32))>);
+
+/// Positions, edges, windings and displacements, each with two columns.
+type Arrays<'py> =
+    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f64>>);
+
+fn to_core((basis, sites, bonds): Cell) -> quincunx::Result<UnitCell> {
+    let bonds = bonds.into_iter().map(|(from, to, (dx, dy))| Bond::new(from, to, [dx, dy])).collect();
+    UnitCell::new(basis, sites, bonds)
+}
+
+fn to_python(cell: &UnitCell) -> Cell {
+    let bonds = cell.bonds().iter().map(|bond| (bond.from, bond.to, bond.offset.into())).collect();
+    (cell.basis(), cell.sites().to_vec(), bonds)
+}
+
+fn arrays(py: Python<'_>, make: impl FnOnce() -> quincunx::Result<Section> + Send) -> PyResult<Arrays<'_>> {
+    let section = compute(py, None, |_| make())?;
+    Ok((
+        arrays::pairs(py, section.positions)?,
+        arrays::edges(py, &section.edges)?,
+        arrays::pairs(py, section.windings.into_iter().map(|winding| winding.map(i64::from)).collect())?,
+        arrays::pairs(py, section.displacements)?,
+    ))
+}
+
+/// See `quincunx.lattices.UnitCell.named`.
+#[pyfunction]
+pub fn named_cell(py: Python<'_>, name: &str) -> PyResult<Cell> {
+    UnitCell::named(name).map(|cell| to_python(&cell)).map_err(|error| raise(py, error))
+}
+
+/// See `quincunx.lattices.UnitCell`.
+#[pyfunction]
+pub fn check_cell(py: Python<'_>, cell: Cell) -> PyResult<()> {
+    to_core(cell).map(drop).map_err(|error| raise(py, error))
+}
+
+/// See `quincunx.lattices.UnitCell.clique_insert`.
+#[pyfunction]
+pub fn clique_insert_cell(py: Python<'_>, cell: Cell, k: u32) -> PyResult<Cell> {
+    compute(py, None, |_| to_core(cell)?.clique_inserted(k)).map(|cell| to_python(&cell))
+}
+
+/// Vertices and edges after `k` clique insertions; see `quincunx.lattices.clique_insert`.
+#[pyfunction]
+pub fn clique_insertion_size(degrees: PyReadonlyArray1<'_, i64>, k: u32) -> (u128, u128) {
+    let degrees: Vec<u64> = degrees.as_array().iter().map(|degree| degree.unsigned_abs()).collect();
+    lattices::clique_insertion_size(&degrees, k)
+}
+
+/// See `quincunx.lattices.Lattice`.
+#[pyfunction]
+pub fn check_simple(py: Python<'_>, cell: Cell, extent: [usize; 2], pbc: [bool; 2]) -> PyResult<()> {
+    let checked = to_core(cell).and_then(|cell| Lattice::new(cell, extent, pbc)?.check_simple());
+    checked.map_err(|error| raise(py, error))
+}
+
+/// See `quincunx.lattices.Lattice`.
+#[pyfunction]
+pub fn lattice_section(py: Python<'_>, cell: Cell, extent: [usize; 2], pbc: [bool; 2]) -> PyResult<Arrays<'_>> {
+    arrays(py, || Lattice::new(to_core(cell)?, extent, pbc)?.section())
+}
+
+/// See `quincunx.lattices.four_eight_eight`.
+#[pyfunction]
+pub fn four_eight_eight<'py>(py: Python<'py>, m: usize, n: usize, boundary: &str) -> PyResult<Arrays<'py>> {
+    arrays(py, || lattices::four_eight_eight(m, n, Boundary::named(boundary)?))
+}
+
+/// See `quincunx.lattices.aztec_diamond`.
+#[pyfunction]
+pub fn aztec_diamond(py: Python<'_>, n: usize) -> PyResult<Arrays<'_>> {
+    arrays(py, || lattices::aztec_diamond(n))
+}
+
+/// See `quincunx.lattices.generalized_aztec`.
+#[pyfunction]
+pub fn generalized_aztec(py: Python<'_>, a: usize, b: usize) -> PyResult<Arrays<'_>> {
+    arrays(py, || lattices::generalized_aztec(a, b))
+}
+
+/// See `quincunx.lattices.triangulated_grid`.
+#[pyfunction]
+pub fn triangulated_grid<'py>(
+    py: Python<'py>,
+    m: usize,
+    n: usize,
+    diagonals: PyReadonlyArray1<'py, bool>,
+) -> PyResult<Arrays<'py>> {
+    let diagonals = diagonals.as_array().to_vec();
+    arrays(py, || lattices::triangulated_grid(m, n, &diagonals))
+}

@@ -19,6 +19,13 @@ mod _core {
         combine_residues, count_independent_sets, estimate_cost, hard_core_float, hard_core_rational,
         independence_polynomial, primes, residues,
     };
+    #[pymodule_export]
+    use crate::graphs::{clique_insert, complete, grid, hamming, torus};
+    #[pymodule_export]
+    use crate::lattices::{
+        aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
+        generalized_aztec, lattice_section, named_cell, triangulated_grid,
+    };
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

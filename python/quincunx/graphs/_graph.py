@@ -1,0 +1,524 @@
+"""The `Graph` type: vertices `0..n-1`, an array of edges, and labels that never leave Python."""
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._optional import require
+
+if TYPE_CHECKING:
+    import networkx
+    import scipy.sparse
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+#: The core numbers vertices in 32 bits.
+_MOST_VERTICES = 2**32 - 1
+
+
+class Graph:
+    """An undirected graph on the vertices ``0, ..., n-1``.
+
+    The graph keeps its edges as they are given, in that order, with loops and parallel edges. It cannot be changed.
+    Two graphs are equal if they have the same labels in the same order and the same edges, in any order and direction,
+    each as many times.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices.
+    edges : array_like of int, shape (m, 2), or iterable of pairs
+        The two ends of each edge, vertices in ``0..n-1``. Copied.
+    labels : sequence of hashable, optional
+        A name for each vertex, all different; ``0..n-1`` if left out. Functions that answer in terms of vertices
+        answer in these names.
+
+    Raises
+    ------
+    TypeError
+        If `n` or an end is not a whole number, or a label is not hashable.
+    ValueError
+        If `n` is negative or at least ``2**32``, an end is not a vertex, `edges` does not hold pairs, or the labels
+        are not `n` different ones.
+
+    See Also
+    --------
+    Graph.from_networkx, Graph.from_scipy, quincunx.graphs.read_edges
+
+    Examples
+    --------
+    >>> from quincunx.graphs import Graph
+    >>> graph = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    >>> graph
+    <Graph: 4 vertices, 4 edges>
+    >>> graph.neighbors(0)
+    array([1, 3])
+    """
+
+    __slots__ = ("_canonical", "_edges", "_index", "_labels", "_num_vertices", "_rows")
+
+    _num_vertices: int
+    _edges: IntArray
+    _labels: tuple[Hashable, ...] | None
+    _canonical: bytes | None
+    _index: dict[Hashable, int] | None
+    _rows: tuple[IntArray, IntArray] | None
+
+    def __init__(
+        self, n: int, edges: npt.ArrayLike | Iterable[tuple[int, int]], labels: Iterable[Hashable] | None = None
+    ) -> None:
+        self._fill(*_checked(n, edges), labels)
+
+    def _fill(self, n: int, edges: IntArray, labels: Iterable[Hashable] | None) -> None:
+        edges.setflags(write=False)
+        self._num_vertices = n
+        self._edges = edges
+        self._labels = _distinct(labels, n)
+        self._canonical = self._index = self._rows = None
+
+    @classmethod
+    def _trusted(cls, n: int, edges: IntArray, labels: Iterable[Hashable] | None = None) -> "Graph":
+        """Take over arrays that are known to be right."""
+        graph = cls.__new__(cls)
+        graph._fill(n, edges, labels)
+        return graph
+
+    @classmethod
+    def from_edges(
+        cls, n: int, edges: npt.ArrayLike | Iterable[tuple[int, int]], labels: Iterable[Hashable] | None = None
+    ) -> "Graph":
+        """Make a graph from its number of vertices and its edges, as the constructor does.
+
+        Parameters
+        ----------
+        n : int
+            Number of vertices.
+        edges : array_like of int, shape (m, 2), or iterable of pairs
+            The two ends of each edge, vertices in ``0..n-1``. Copied.
+        labels : sequence of hashable, optional
+            A name for each vertex.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        TypeError, ValueError
+            As the constructor.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import Graph
+        >>> Graph.from_edges(3, [(0, 1), (1, 2)], labels=["left", "middle", "right"]).labels
+        ('left', 'middle', 'right')
+        """
+        return cls(n, edges, labels)
+
+    @classmethod
+    def from_networkx(cls, graph: "networkx.Graph[Any]") -> "Graph":
+        """Make a graph from an undirected networkx graph or multigraph.
+
+        Vertices keep the order of ``graph.nodes`` and their names become the labels. Loops and parallel edges are kept,
+        attributes are not.
+
+        Parameters
+        ----------
+        graph : networkx.Graph or networkx.MultiGraph
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        TypeError
+            If `graph` is not a networkx graph.
+        ValueError
+            If it is directed.
+
+        Examples
+        --------
+        >>> import networkx
+        >>> from quincunx.graphs import Graph
+        >>> Graph.from_networkx(networkx.petersen_graph())
+        <Graph: 10 vertices, 15 edges>
+        """
+        return _from_networkx(graph, "graph")
+
+    @classmethod
+    def from_scipy(cls, matrix: "scipy.sparse.sparray | scipy.sparse.spmatrix") -> "Graph":
+        """Make a graph from the pattern of a sparse matrix.
+
+        Vertices ``u`` and ``v`` are joined by one edge if ``A[u, v]`` or ``A[v, u]`` is stored and not zero: the
+        pattern of ``A | A.T``, so that a triangular or otherwise one-sided matrix gives the same graph as the symmetric
+        one. An entry on the diagonal is a loop. Values do not matter beyond being zero or not.
+
+        Parameters
+        ----------
+        matrix : scipy.sparse array or matrix, shape (n, n)
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        TypeError
+            If `matrix` is not a SciPy sparse array or matrix.
+        ValueError
+            If it is not square, or holds a NaN.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> from quincunx.graphs import Graph
+        >>> upper = scipy.sparse.csr_array([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+        >>> Graph.from_scipy(upper).edges.tolist()
+        [[0, 1], [1, 2]]
+        """
+        return _from_scipy(matrix, "matrix")
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        return self._num_vertices
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, parallel ones counted one by one."""
+        return len(self._edges)
+
+    @property
+    def edges(self) -> IntArray:
+        """The ends of the edges, in the order given: read-only int64 array of shape ``(num_edges, 2)``."""
+        return self._edges
+
+    @property
+    def labels(self) -> Sequence[Hashable]:
+        """The names of the vertices; ``range(n)`` if they have none of their own."""
+        return range(self._num_vertices) if self._labels is None else self._labels
+
+    def index(self, label: Hashable) -> int:
+        """Return the vertex with a label.
+
+        Parameters
+        ----------
+        label : hashable
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If no vertex has this label.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import Graph
+        >>> Graph(3, [(0, 1)], labels="abc").index("c")
+        2
+        """
+        if self._index is None:
+            self._index = {name: vertex for vertex, name in enumerate(self.labels)}
+        try:
+            return self._index[label]
+        except (KeyError, TypeError):
+            raise ValueError(f"`label` must be the label of a vertex, got {label!r}") from None
+
+    def degrees(self) -> IntArray:
+        """Return the number of edge ends at each vertex.
+
+        Parallel edges count one by one and a loop counts twice, so that the degrees add up to twice the edges.
+
+        Returns
+        -------
+        ndarray of int64, shape (num_vertices,)
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> path(4).degrees()
+        array([1, 2, 2, 1])
+        """
+        return np.bincount(self._edges.ravel(), minlength=self._num_vertices).astype(np.int64, copy=False)
+
+    def neighbors(self, v: int) -> IntArray:
+        """Return the distinct neighbors of a vertex in rising order, the vertex itself left out.
+
+        Parameters
+        ----------
+        v : int
+            A vertex in ``0..num_vertices-1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Read-only.
+
+        Raises
+        ------
+        TypeError
+            If `v` is not a whole number.
+        ValueError
+            If `v` is not a vertex.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import cycle
+        >>> cycle(5).neighbors(0)
+        array([1, 4])
+        """
+        v = _check.whole(v, "v", minimum=0, maximum=self._num_vertices - 1)
+        if self._rows is None:
+            ends = self._edges[self._edges[:, 0] != self._edges[:, 1]]
+            # One key per direction of an edge: sorted, they are the rows of the adjacency matrix one after the other.
+            both = np.concatenate([ends, ends[:, ::-1]])
+            sources, targets = _pairs(np.unique(_keys(both, self._num_vertices)), self._num_vertices).T.copy()
+            targets.setflags(write=False)
+            self._rows = np.searchsorted(sources, np.arange(self._num_vertices + 1)), targets
+        starts, targets = self._rows
+        return targets[starts[v] : starts[v + 1]]
+
+    def relabel(self, labels: Iterable[Hashable] | Mapping[Any, Hashable] | None) -> "Graph":
+        """Return the same graph with other names for its vertices.
+
+        Parameters
+        ----------
+        labels : sequence of hashable, mapping or None
+            A name for each vertex, or a mapping from old names to new ones (names it does not mention stay), or `None`
+            for ``0..n-1``.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        TypeError
+            If a label is not hashable.
+        ValueError
+            If the labels are not `num_vertices` different ones.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> path(3).relabel({1: "center"}).labels
+        (0, 'center', 2)
+        """
+        if isinstance(labels, Mapping):
+            labels = [labels.get(label, label) for label in self.labels]
+        return Graph._trusted(self._num_vertices, self._edges, labels)
+
+    def to_networkx(self) -> "networkx.Graph[Any]":
+        """Convert to networkx; the nodes are the labels, in order.
+
+        Returns
+        -------
+        networkx.Graph or networkx.MultiGraph
+            A multigraph only if there are parallel edges.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> list(path(3).to_networkx().edges)
+        [(0, 1), (1, 2)]
+        """
+        networkx = require("networkx", "graph")
+        parallel = len(np.unique(self._sorted_keys())) < len(self._edges)
+        converted = networkx.MultiGraph() if parallel else networkx.Graph()
+        labels = self.labels
+        converted.add_nodes_from(labels)
+        converted.add_edges_from((labels[u], labels[v]) for u, v in self._edges.tolist())
+        return converted
+
+    def to_scipy(self) -> "scipy.sparse.csr_array":
+        """Return the adjacency matrix.
+
+        ``A[u, v]`` is the number of edges between ``u`` and ``v``; a loop adds 2 on the diagonal, so that the rows add
+        up to the degrees.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of int64, shape (num_vertices, num_vertices)
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> path(3).to_scipy().toarray().tolist()
+        [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+        """
+        from scipy.sparse import coo_array
+
+        rows = np.concatenate([self._edges[:, 0], self._edges[:, 1]])
+        cols = np.concatenate([self._edges[:, 1], self._edges[:, 0]])
+        shape = (self._num_vertices, self._num_vertices)
+        return coo_array((np.ones(len(rows), dtype=np.int64), (rows, cols)), shape=shape).tocsr()
+
+    def _sorted_keys(self) -> npt.NDArray[np.uint64]:
+        """Return the edges as numbers, without the order and direction they were given in."""
+        return np.sort(_keys(np.sort(self._edges, axis=1), self._num_vertices))
+
+    def _key(self) -> bytes:
+        if self._canonical is None:
+            self._canonical = self._sorted_keys().tobytes()
+        return self._canonical
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        same_size = self._num_vertices == other._num_vertices and len(self._edges) == len(other._edges)
+        return same_size and self._labels == other._labels and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self._num_vertices, self._labels, self._key()))
+
+    def __reduce__(self) -> tuple[Callable[..., "Graph"], tuple[int, IntArray, tuple[Hashable, ...] | None]]:
+        return Graph._trusted, (self._num_vertices, self._edges, self._labels)
+
+    def __repr__(self) -> str:
+        return f"<Graph: {counted(self._num_vertices, 'vertex', 'vertices')}, {counted(len(self._edges), 'edge')}>"
+
+
+class _HasGraph(Protocol):
+    """Something of ours that is a graph and more, such as a lattice."""
+
+    def _as_graph(self) -> Graph: ...
+
+
+#: What every function that takes a graph takes.
+GraphLike: TypeAlias = (
+    "Graph | _HasGraph | networkx.Graph[Any] | scipy.sparse.sparray | scipy.sparse.spmatrix | tuple[int, Any]"
+)
+
+
+def as_graph(value: object, name: str = "graph") -> Graph:
+    """Return the graph a user means, or raise with the argument's name.
+
+    Takes a `Graph`, a lattice, an undirected networkx graph, a SciPy sparse matrix (its pattern) or a pair
+    `(n, edges)`. networkx and SciPy are not imported for it: a value of theirs can only exist if they already are.
+    """
+    if isinstance(value, Graph):
+        return value
+    own = getattr(value, "_as_graph", None)
+    if own is not None:
+        graph: Graph = own()
+        return graph
+    if _is_networkx(value):
+        return _from_networkx(value, name)
+    if _is_sparse(value):
+        return _from_scipy(value, name)
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return Graph._trusted(*_checked(*value))
+    raise TypeError(
+        f"`{name}` must be a Graph, a lattice, a networkx graph, a scipy.sparse matrix or a pair (n, edges), "
+        f"got {type(value).__name__}"
+    )
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _checked(n: object, edges: object) -> tuple[int, IntArray]:
+    """Return the number of vertices and a fresh array of edges, or raise."""
+    n = _check.whole(n, "n", maximum=_MOST_VERTICES)
+    if not isinstance(edges, (np.ndarray, Sequence)) and not hasattr(edges, "__array__"):
+        if not isinstance(edges, Iterable):
+            raise TypeError(f"`edges` must hold pairs of vertices, got {type(edges).__name__}")
+        edges = list(edges)
+    try:
+        array = np.array(_check.counts(edges, "edges"))
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError("`edges` must have shape (m, 2), got rows of different lengths") from None
+    if array.size == 0 and array.ndim <= 2:
+        array = array.reshape(0, 2)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"`edges` must have shape (m, 2), got {array.shape}")
+    bad = (array >= n).any(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        rule = f"pairs of vertices in 0..{n - 1}" if n else "empty without vertices"
+        raise ValueError(f"`edges` must be {rule}, got {tuple(array[row].tolist())} at row {row}")
+    return n, array
+
+
+def _distinct(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...] | None:
+    """Return n different labels, `None` if they are 0..n-1."""
+    if labels is None:
+        return None
+    names = tuple(labels)
+    if len(names) != n:
+        raise ValueError(f"`labels` must name {n} vertices, got {len(names)} labels")
+    for name in names:
+        try:
+            hash(name)
+        except TypeError:
+            raise TypeError(f"`labels` must be hashable, got {type(name).__name__}") from None
+    if len(set(names)) < n:
+        seen: set[Hashable] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"`labels` must be different, got {twice!r} twice")
+    plain = all(type(name) is int and name == vertex for vertex, name in enumerate(names))
+    return None if plain else names
+
+
+def _keys(edges: IntArray, n: int) -> npt.NDArray[np.uint64]:
+    """Return one number per edge, `u*n + v`, which fits 64 bits because n is below 2**32."""
+    ends = edges.astype(np.uint64)
+    return ends[:, 0] * np.uint64(n) + ends[:, 1]
+
+
+def _pairs(keys: npt.NDArray[np.uint64], n: int) -> IntArray:
+    """Return the edges with these numbers."""
+    return np.stack(np.divmod(keys, np.uint64(max(n, 1))), axis=1).astype(np.int64)
+
+
+def _is_networkx(value: object) -> bool:
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(value, networkx.Graph)
+
+
+def _is_sparse(value: object) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(value))
+
+
+def _from_networkx(graph: Any, name: str) -> Graph:
+    if not _is_networkx(graph):
+        raise TypeError(f"`{name}` must be a networkx graph, got {type(graph).__name__}")
+    if graph.is_directed():
+        raise ValueError(f"`{name}` must be undirected, got a directed graph")
+    labels = list(graph.nodes)
+    vertex = {label: number for number, label in enumerate(labels)}
+    ends = [vertex[label] for edge in graph.edges() for label in edge]
+    return Graph._trusted(len(labels), np.array(ends, dtype=np.int64).reshape(-1, 2), labels)
+
+
+def _from_scipy(matrix: Any, name: str) -> Graph:
+    if not _is_sparse(matrix):
+        raise TypeError(f"`{name}` must be a scipy.sparse array or matrix, got {type(matrix).__name__}")
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"`{name}` must be square, got shape {matrix.shape}")
+    n = _check.whole(matrix.shape[0], name, maximum=_MOST_VERTICES)
+    entries = matrix.tocoo()
+    if entries.data.dtype.kind in "fc" and np.isnan(entries.data).any():
+        raise ValueError(f"`{name}` must not hold NaN")
+    stored = entries.data != 0
+    rows, cols = entries.row[stored].astype(np.int64), entries.col[stored].astype(np.int64)
+    ends = np.sort(np.stack([rows, cols], axis=1), axis=1)
+    return Graph._trusted(n, _pairs(np.unique(_keys(ends, n)), n))

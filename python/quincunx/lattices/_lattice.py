@@ -1,0 +1,335 @@
+"""Finite lattices: a unit cell repeated over a box with a boundary."""
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.errors import TooLargeError
+from quincunx.graphs import Graph
+from quincunx.lattices._unit_cell import UnitCell
+
+if TYPE_CHECKING:
+    import networkx
+
+#: Which axes each boundary closes.
+CLOSED = {"free": (False, False), "cylinder": (False, True), "torus": (True, True)}
+_WORD = {closed: word for word, closed in CLOSED.items()}
+
+Arrays: TypeAlias = tuple[
+    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]
+]
+
+
+class Lattice:
+    """A unit cell repeated over a box, each axis open or closed.
+
+    Vertex ``(i*L2 + j)*s + site`` is a site of cell ``(i, j)``, where ``(L1, L2)`` is the extent and ``s`` the number
+    of sites. Edges come cell by cell in that order, in each cell in the order of the bonds. A bond that leaves the box
+    is dropped on an open axis and wrapped on a closed one.
+
+    A lattice cannot be changed and costs next to nothing until its edges or positions are asked for; they are made
+    once. Wherever a function takes a graph it takes a lattice.
+
+    Parameters
+    ----------
+    unit_cell : UnitCell
+        What is repeated.
+    extent : (int, int)
+        How often along the first and the second axis, >= 1.
+    boundary : {"free", "cylinder", "torus"}, default "free"
+        Whether no axis is closed, the second one (its extent is the circumference), or both.
+    pbc : (bool, bool), optional
+        Periodic boundary conditions axis by axis, in place of `boundary`: ``(False, True)`` is the cylinder, and
+        ``(True, False)`` the cylinder that closes the first axis.
+    multigraph : bool, default False
+        Whether loops and parallel edges, which small closed extents make, are welcome. Independent sets treat a looped
+        vertex as never occupied and parallel edges as one; trees and matchings count parallel edges one by one.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If an extent is less than 1, `boundary` is another word, `boundary` and `pbc` are both given, or a loop or
+        parallel edges arise without `multigraph`.
+
+    See Also
+    --------
+    quincunx.lattices.named : the lattices that have a name.
+
+    Examples
+    --------
+    >>> from quincunx.lattices import Lattice, UnitCell
+    >>> ladder = UnitCell([(1, 0), (0, 2)], [(0, 0), (0, 1)], [(0, 1, (0, 0)), (0, 0, (1, 0)), (1, 1, (1, 0))])
+    >>> lattice = Lattice(ladder, (5, 1))
+    >>> lattice
+    <Lattice: 5 x 1 cells, free, 10 vertices>
+    >>> lattice.num_edges
+    13
+    """
+
+    __slots__ = ("_arrays", "_cell", "_extent", "_graph", "_kind", "_pbc")
+
+    _kind: str | None
+    _cell: UnitCell | None
+    _extent: tuple[int, int]
+    _pbc: tuple[bool, bool]
+    _arrays: Arrays | None
+    _graph: Graph | None
+
+    def __init__(
+        self,
+        unit_cell: UnitCell,
+        extent: tuple[int, int],
+        boundary: str = "free",
+        *,
+        pbc: tuple[bool, bool] | None = None,
+        multigraph: bool = False,
+    ) -> None:
+        if not isinstance(unit_cell, UnitCell):
+            raise TypeError(f"`unit_cell` must be a UnitCell, got {type(unit_cell).__name__}")
+        try:
+            rows, cols = extent
+        except (TypeError, ValueError):
+            raise TypeError(f"`extent` must be a pair of whole numbers, got {extent!r}") from None
+        self._extent = (
+            _check.whole(rows, "extent", minimum=1, maximum=MOST),
+            _check.whole(cols, "extent", minimum=1, maximum=MOST),
+        )
+        self._pbc = closed_axes(boundary, pbc)
+        if not multigraph:
+            _core.check_simple(unit_cell._parts(), self._extent, self._pbc)
+        self._cell, self._kind = unit_cell, unit_cell.kind
+        self._arrays = self._graph = None
+
+    @property
+    def kind(self) -> str | None:
+        """The name of the lattice, as `quincunx.lattices.named` knows it; `None` for a cell of one's own."""
+        return self._kind
+
+    @property
+    def name(self) -> str:
+        """What to call the lattice in a title."""
+        return self._kind or "lattice"
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Unit cells along each axis."""
+        return self._extent
+
+    @property
+    def pbc(self) -> tuple[bool, bool]:
+        """Which axes are closed."""
+        return self._pbc
+
+    @property
+    def boundary(self) -> str | None:
+        """``"free"``, ``"cylinder"`` or ``"torus"``; `None` for the cylinder that closes the first axis."""
+        return _WORD.get(self._pbc)
+
+    @property
+    def unit_cell(self) -> UnitCell | None:
+        """The unit cell; `None` for a lattice that is no whole number of cells."""
+        return self._cell
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+        assert self._cell is not None
+        return self._extent[0] * self._extent[1] * self._cell.num_sites
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return len(self.edges)
+
+    @property
+    def edges(self) -> npt.NDArray[np.int64]:
+        """The ends of the edges: read-only int64 array of shape ``(num_edges, 2)``."""
+        return self._written()[1]
+
+    @property
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Where the vertices are in the plane: read-only float64 array of shape ``(num_vertices, 2)``."""
+        return self._written()[0]
+
+    @property
+    def windings(self) -> npt.NDArray[np.int64]:
+        """How often each edge goes round each axis: read-only int64 array of shape ``(num_edges, 2)``.
+
+        Zero for an edge that stays inside the box. An edge from cell ``(i, j)`` along a bond with cell offset
+        ``(dx, dy)`` has the windings ``floor((i + dx) / L1)`` and ``floor((j + dy) / L2)``.
+        """
+        return self._written()[2]
+
+    @property
+    def displacements(self) -> npt.NDArray[np.float64]:
+        """The vector along each edge: read-only float64 array of shape ``(num_edges, 2)``.
+
+        This is ``positions[v] - positions[u]``, plus ``L1*a1`` and ``L2*a2`` as often as the windings say.
+        """
+        return self._written()[3]
+
+    @property
+    def graph(self) -> Graph:
+        """The lattice as a plain graph."""
+        if self._graph is None:
+            self._graph = Graph._trusted(self.num_vertices, self.edges)
+        return self._graph
+
+    def _as_graph(self) -> Graph:
+        return self.graph
+
+    def to_networkx(self) -> "networkx.Graph[Any]":
+        """Convert to networkx, with the position of each vertex as its attribute ``pos``.
+
+        Returns
+        -------
+        networkx.Graph or networkx.MultiGraph
+            A multigraph only if there are parallel edges.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import square
+        >>> square(2, 2).to_networkx().nodes[3]
+        {'pos': (1.0, 1.0)}
+        """
+        converted = self.graph.to_networkx()
+        for vertex, position in enumerate(self.positions.tolist()):
+            converted.nodes[vertex]["pos"] = tuple(position)
+        return converted
+
+    def clique_insert(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
+        """Return the lattice with cliques inserted `k` times in the unit cell, over the same box.
+
+        On an open axis the links between cells are cut *after* the insertion. The function
+        `quincunx.lattices.clique_insert` of a lattice inserts into the finite graph, cut *before*, and gives fewer
+        vertices: for 3 x 3 cells of the honeycomb 42 instead of 54. On a torus both give the same graph.
+
+        Parameters
+        ----------
+        k : int, default 1
+            How many times, >= 0.
+        max_vertices : int, optional
+            Refuse a result with more vertices.
+        multigraph : bool, default False
+            Whether parallel edges are welcome, which only a lattice with a loop gives.
+
+        Returns
+        -------
+        Lattice
+
+        Raises
+        ------
+        TypeError
+            If `k` or `max_vertices` is not a whole number.
+        ValueError
+            If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+            vertices, or it has parallel edges without `multigraph`.
+        TooLargeError
+            If the machine has no memory for the result; before it is made.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import clique_insert, honeycomb
+        >>> lattice = honeycomb(3, 3)
+        >>> lattice.clique_insert().num_vertices, clique_insert(lattice).num_vertices
+        (54, 42)
+        >>> lattice.clique_insert(2)
+        <Lattice '3-6-24': 3 x 3 cells, free, 162 vertices>
+        """
+        k = _check.whole(k, "k", maximum=MOST)
+        if self._cell is None:
+            raise ValueError(
+                f"`clique_insert` needs whole unit cells, got {self!r}; use lattices.clique_insert(lattice)"
+            )
+        sites, bonds = _core.clique_insertion_size(np.array(self._cell.degrees(), dtype=np.int64), k)
+        cells = self._extent[0] * self._extent[1]
+        refuse_too_large("clique insertion", cells * sites, cells * bonds, max_vertices)
+        return Lattice(self._cell.clique_insert(k), self._extent, pbc=self._pbc, multigraph=multigraph)
+
+    def _written(self) -> Arrays:
+        if self._arrays is None:
+            vertices, edges = self._size_bound()
+            refuse_too_large("the lattice", vertices, edges)
+            arrays = self._write()
+            for array in arrays:
+                array.setflags(write=False)
+            self._arrays = arrays
+        return self._arrays
+
+    def _size_bound(self) -> tuple[int, int]:
+        """Vertices and edges that are made before any is dropped."""
+        assert self._cell is not None
+        return self.num_vertices, self._extent[0] * self._extent[1] * self._cell.num_bonds
+
+    def _write(self) -> Arrays:
+        assert self._cell is not None
+        return _core.lattice_section(self._cell._parts(), self._extent, self._pbc)
+
+    def _recipe(self) -> tuple[Any, ...]:
+        return self._cell, self._extent, self._pbc
+
+    def __eq__(self, other: object) -> bool:
+        return self._recipe() == other._recipe() if isinstance(other, Lattice) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._recipe())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Lattice._make, self._recipe()
+
+    @classmethod
+    def _make(cls, cell: UnitCell, extent: tuple[int, int], pbc: tuple[bool, bool]) -> "Lattice":
+        """Make a lattice from parts that are known to be right."""
+        lattice = cls.__new__(cls)
+        lattice._cell, lattice._kind = cell, cell._kind
+        lattice._extent, lattice._pbc = extent, pbc
+        lattice._arrays = lattice._graph = None
+        return lattice
+
+    def __repr__(self) -> str:
+        name = f" {self._kind!r}" if self._kind else ""
+        boundary = self.boundary or f"pbc={self._pbc}"
+        return f"<Lattice{name}: {self._box()}, {boundary}, {self.num_vertices} vertices>"
+
+    def _box(self) -> str:
+        return f"{self._extent[0]} x {self._extent[1]} cells"
+
+
+#: Extents beyond this are refused at once; no graph has more vertices.
+MOST = 2**32 - 1
+
+
+def closed_axes(boundary: str, pbc: tuple[bool, bool] | None) -> tuple[bool, bool]:
+    """Return which axes are closed, from one of two ways to say it."""
+    if pbc is None:
+        return CLOSED[_check.one_of(boundary, "boundary", CLOSED)]
+    if boundary != "free":
+        raise ValueError(f"`boundary` and `pbc` must not both be given, got {boundary!r} and {pbc!r}")
+    try:
+        first, second = pbc
+    except (TypeError, ValueError):
+        raise TypeError(f"`pbc` must be a pair of bools, got {pbc!r}") from None
+    if not all(isinstance(axis, (bool, np.bool_)) for axis in (first, second)):
+        raise TypeError(f"`pbc` must be a pair of bools, got {pbc!r}")
+    return bool(first), bool(second)
+
+
+def refuse_too_large(what: str, vertices: int, edges: int, max_vertices: int | None = None) -> None:
+    """Refuse arrays that the machine cannot hold, or more vertices than the user wants, before any is made."""
+    if max_vertices is not None:
+        limit = _check.whole(max_vertices, "max_vertices")
+        if vertices > limit:
+            raise ValueError(f"`max_vertices` must be at least the {vertices} vertices of the result, got {limit}")
+    # Per vertex a position; per edge its ends, winding and displacement, the first two once more in the core's width.
+    needed = 16 * vertices + 64 * edges
+    if needed > 1 << 26 and needed > (available := _check.available_memory()):
+        raise TooLargeError(f"{what} needs {needed} bytes, {available} bytes are available", needed, available)

@@ -1,0 +1,252 @@
+"""Unit cells: the sites and bonds that a lattice repeats."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from quincunx import _check, _core
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Vector: TypeAlias = tuple[float, float]
+Bond: TypeAlias = tuple[int, int, tuple[int, int]]
+
+#: Clique insertion of named cells that have a name themselves.
+_INSERTED = {"honeycomb": "3-12-12", "3-12-12": "3-6-24", "3-6-24": "3-6-12-48", "square": "modified-bathroom"}
+
+
+class UnitCell:
+    """The part of a lattice that repeats.
+
+    Site ``s`` of cell ``(i, j)`` lies at ``i*a1 + j*a2 + offset[s]``. A bond ``(u, v, (dx, dy))`` joins site ``u`` of
+    each cell ``(i, j)`` to site ``v`` of cell ``(i+dx, j+dy)``; each edge of the infinite lattice is listed once.
+    A unit cell cannot be changed; two are equal if their numbers are.
+
+    Parameters
+    ----------
+    basis_vectors : array_like, shape (2, 2)
+        The vectors ``a1`` and ``a2`` from a cell to the next along the first and the second axis.
+    site_offsets : array_like, shape (num_sites, 2)
+        Where the sites are, seen from their cell.
+    bonds : iterable of (int, int, (int, int))
+        From site, to site, cells from one to the other.
+
+    Raises
+    ------
+    TypeError
+        If an argument does not have this form.
+    ValueError
+        If a number is not finite, the basis vectors are dependent, there is no site, or a bond names a site that is not
+        there, joins a site to itself, or is listed twice (also in reverse).
+
+    Examples
+    --------
+    A square lattice in which every second diagonal of the checkerboard is a bond:
+
+    >>> from quincunx.lattices import Lattice, UnitCell
+    >>> cell = UnitCell(
+    ...     basis_vectors=[(1, 1), (1, -1)],
+    ...     site_offsets=[(0, 0), (1, 0)],
+    ...     bonds=[(0, 1, (0, 0)), (1, 0, (1, 0)), (1, 0, (0, 1)), (1, 0, (1, 1)), (0, 0, (1, 0))],
+    ... )
+    >>> Lattice(cell, (4, 4), "torus").graph.degrees().tolist()[:2]
+    [6, 4]
+    """
+
+    __slots__ = ("_basis_vectors", "_bonds", "_kind", "_site_offsets")
+
+    _basis_vectors: tuple[Vector, Vector]
+    _site_offsets: tuple[Vector, ...]
+    _bonds: tuple[Bond, ...]
+    _kind: str | None
+
+    def __init__(
+        self,
+        basis_vectors: "npt.ArrayLike",
+        site_offsets: "npt.ArrayLike",
+        bonds: Iterable[tuple[int, int, Sequence[int]]],
+    ) -> None:
+        basis = _vectors(basis_vectors, "basis_vectors")
+        if len(basis) != 2:
+            raise ValueError(f"`basis_vectors` must have shape (2, 2), got {len(basis)} vectors")
+        cell = (basis[0], basis[1]), tuple(_vectors(site_offsets, "site_offsets")), tuple(map(_bond, _listed(bonds)))
+        _core.check_cell(cell)
+        self._basis_vectors, self._site_offsets, self._bonds = cell
+        self._kind = None
+
+    @classmethod
+    def _from_core(cls, parts: "_core._CellOut", kind: str | None) -> "UnitCell":
+        cell = cls.__new__(cls)
+        (a1, a2), offsets, bonds = parts
+        cell._basis_vectors = (a1[0], a1[1]), (a2[0], a2[1])
+        cell._site_offsets = tuple((x, y) for x, y in offsets)
+        cell._bonds = tuple(bonds)
+        cell._kind = kind
+        return cell
+
+    @classmethod
+    def named(cls, kind: str) -> "UnitCell":
+        """Return the unit cell of a lattice of the field.
+
+        Parameters
+        ----------
+        kind : str
+            ``"square"``, ``"king"``, ``"triangular"``, ``"honeycomb"``, ``"kagome"``, ``"triangular-kagome"``,
+            ``"truncated-square"``, ``"martini"``, ``"3-12-12"``, ``"3-6-24"``, ``"3-6-12-48"`` or
+            ``"modified-bathroom"``.
+
+        Returns
+        -------
+        UnitCell
+
+        Raises
+        ------
+        TypeError
+            If `kind` is not a str.
+        ValueError
+            If there is no such cell.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import UnitCell
+        >>> UnitCell.named("honeycomb").bonds
+        ((0, 1, (0, 0)), (1, 0, (1, 0)), (1, 0, (0, 1)))
+        """
+        if not isinstance(kind, str):
+            raise TypeError(f"`kind` must be a str, got {type(kind).__name__}")
+        return named_cell(kind)
+
+    @property
+    def basis_vectors(self) -> tuple[Vector, Vector]:
+        """The vectors from a cell to its neighbors along the two axes."""
+        return self._basis_vectors
+
+    @property
+    def site_offsets(self) -> tuple[Vector, ...]:
+        """Where the sites are, seen from their cell."""
+        return self._site_offsets
+
+    @property
+    def bonds(self) -> tuple[Bond, ...]:
+        """The bonds: from site, to site, cells between."""
+        return self._bonds
+
+    @property
+    def num_sites(self) -> int:
+        """Number of sites."""
+        return len(self._site_offsets)
+
+    @property
+    def num_bonds(self) -> int:
+        """Number of bonds."""
+        return len(self._bonds)
+
+    @property
+    def kind(self) -> str | None:
+        """The name `UnitCell.named` knows this cell by, `None` for others."""
+        return self._kind
+
+    def degrees(self) -> list[int]:
+        """Return the number of bonds at each site of the infinite lattice.
+
+        Returns
+        -------
+        list of int
+
+        Examples
+        --------
+        >>> from quincunx.lattices import UnitCell
+        >>> UnitCell.named("king").degrees()
+        [8]
+        """
+        degrees = [0] * self.num_sites
+        for u, v, _ in self._bonds:
+            degrees[u] += 1
+            degrees[v] += 1
+        return degrees
+
+    def clique_insert(self, k: int = 1) -> "UnitCell":
+        """Return the unit cell with a clique inserted at each site, `k` times.
+
+        Bond ``b`` gives the sites ``2b`` at its start and ``2b+1`` at its end. These two are joined, and so are any two
+        at the same site. Isolated sites vanish.
+
+        Parameters
+        ----------
+        k : int, default 1
+            How many times, >= 0.
+
+        Returns
+        -------
+        UnitCell
+
+        Raises
+        ------
+        TypeError
+            If `k` is not a whole number.
+        ValueError
+            If `k` is negative, nothing is left, or there would be ``2**32`` sites or more.
+
+        See Also
+        --------
+        quincunx.lattices.clique_insert : the same for graphs.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import UnitCell
+        >>> UnitCell.named("honeycomb").clique_insert().num_sites
+        6
+        """
+        k = _check.whole(k, "k", maximum=2**32 - 1)
+        cell = self
+        while k and cell._kind in _INSERTED:
+            cell, k = named_cell(_INSERTED[cell._kind]), k - 1
+        return UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k), None) if k else cell
+
+    def _parts(self) -> tuple[tuple[Vector, Vector], tuple[Vector, ...], tuple[Bond, ...]]:
+        return self._basis_vectors, self._site_offsets, self._bonds
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts() == other._parts() if isinstance(other, UnitCell) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (named_cell, (self._kind,)) if self._kind else (UnitCell._from_core, (self._parts(), None))
+
+    def __repr__(self) -> str:
+        if self._kind:
+            return f"UnitCell.named({self._kind!r})"
+        return f"<UnitCell: {self.num_sites} sites, {self.num_bonds} bonds>"
+
+
+@functools.cache
+def named_cell(kind: str) -> UnitCell:
+    """Return the unit cell with a name, always the same object."""
+    return UnitCell._from_core(_core.named_cell(kind), kind)
+
+
+def _listed(value: object) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"`bonds` must hold (from, to, (dx, dy)), got {type(value).__name__}")
+    return list(value)
+
+
+def _bond(value: Any) -> Bond:
+    try:
+        u, v, (dx, dy) = value
+    except (TypeError, ValueError):
+        raise TypeError(f"`bonds` must hold (from, to, (dx, dy)), got {value!r}") from None
+    step = [_check.whole(d, "bonds", minimum=-(2**20), maximum=2**20) for d in (dx, dy)]
+    site = [_check.whole(s, "bonds", maximum=2**32 - 1) for s in (u, v)]
+    return site[0], site[1], (step[0], step[1])
+
+
+def _vectors(value: Any, name: str) -> list[Vector]:
+    try:
+        rows = [(x, y) for x, y in value]
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` must hold vectors with two components, got {value!r}") from None
+    return [(_check.real(x, name), _check.real(y, name)) for x, y in rows]

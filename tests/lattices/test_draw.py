@@ -1,0 +1,89 @@
+"""Drawings."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from quincunx import lattices
+from quincunx.lattices import draw
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture
+def ax():
+    figure, axes = pyplot.subplots()
+    yield axes
+    pyplot.close(figure)
+
+
+def segments(ax, dotted):
+    return [
+        segment
+        for lines in ax.collections[:4]
+        if (lines.get_linestyle()[0][1] is not None) == dotted
+        for segment in lines.get_segments()
+    ]
+
+
+@pytest.mark.parametrize(
+    "lattice",
+    [
+        lattices.four_eight_eight(2, 3, "torus"),
+        lattices.truncated_hexagonal(2, 2, "cylinder"),
+        lattices.aztec_diamond(2),
+    ],
+)
+def test_each_edge_is_a_line_or_two_dotted_halves_and_none_crosses_the_figure(lattice, ax):
+    assert draw(lattice, ax) is ax
+    wrapped = int(lattice.windings.any(axis=1).sum())
+    whole, halves = segments(ax, False), segments(ax, True)
+    assert (len(whole), len(halves)) == (lattice.num_edges - wrapped, 2 * wrapped)
+    longest = np.linalg.norm(lattice.displacements, axis=1).max()
+    assert max(np.linalg.norm(end - start) for start, end in whole) <= longest + 1e-12
+    assert all(np.linalg.norm(end - start) <= longest / 2 + 1e-12 for start, end in halves)
+    assert len(ax.collections[4].get_offsets()) == lattice.num_vertices
+
+
+def test_sets_edges_and_labels_are_shown(ax):
+    lattice = lattices.square(3, 3, "torus")
+    draw(lattice, ax, independent_set=[0, 4], edges=[1, np.int64(5)], labels=True)
+    filled = ax.collections[4].get_facecolors()
+    assert (filled == filled[0]).all(axis=1).nonzero()[0].tolist() == [0, 4]
+    assert sum(len(lines.get_segments()) for lines in ax.collections[2:4]) >= 2
+    assert [text.get_text() for text in ax.texts] == [str(v) for v in range(9)]
+    ax.figure.canvas.draw()
+
+
+def test_a_figure_is_made_where_none_is_given():
+    ax = draw(lattices.kagome(2, 2))
+    assert ax.get_aspect() == 1
+    pyplot.close(ax.figure)
+
+
+def test_bad_arguments_are_refused(ax):
+    lattice = lattices.square(2, 2)
+    with pytest.raises(TypeError, match="`lattice` must be a Lattice, got Graph"):
+        draw(lattice.graph, ax)
+    with pytest.raises(ValueError, match=r"`independent_set` must not hold two joined vertices, got \(0, 1\)"):
+        draw(lattice, ax, independent_set=[0, 1])
+    with pytest.raises(ValueError, match="`independent_set` must be between 0 and 3, got 4"):
+        draw(lattice, ax, independent_set=[4])
+    with pytest.raises(ValueError, match="`edges` must be between 0 and 3, got -1"):
+        draw(lattice, ax, edges=[-1])
+    with pytest.raises(TypeError, match="`edges` must be a whole number"):
+        draw(lattice, ax, edges=[0.5])
+
+
+def test_without_matplotlib_the_message_names_the_extra():
+    program = (
+        "import sys; sys.modules['matplotlib'] = None; from quincunx.lattices import draw, square\n"
+        "try: draw(square(2, 2))\n"
+        "except ImportError as error: assert \"pip install 'quincunx[plot]'\" in str(error); sys.exit(0)\n"
+        "sys.exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,224 @@
+"""The lattices that have a name: degrees, isomorphisms, names, rules for small sizes."""
+
+import networkx
+import numpy as np
+import pytest
+from lattice_oracle import count
+
+from quincunx import lattices
+from quincunx.graphs import Graph
+from quincunx.lattices import NAMES, named
+
+# Function, sites per cell, degree, smallest simple torus extents, all from the table of the lattices.
+FAMILIES = {
+    "square": (lattices.square, 1, 4),
+    "king": (lattices.king, 1, 8),
+    "triangular": (lattices.triangular, 1, 6),
+    "honeycomb": (lattices.honeycomb, 2, 3),
+    "kagome": (lattices.kagome, 3, 4),
+    "triangular-kagome": (lattices.triangular_kagome, 9, 4),
+    "martini": (lattices.martini, 4, 3),
+    "truncated-square": (lattices.truncated_square, 4, 3),
+    "3-12-12": (lattices.truncated_hexagonal, 6, 3),
+}
+BOUNDARIES = ["free", "cylinder", "torus"]
+
+
+def isomorphic(first, second):
+    first, second = (g.to_networkx() for g in (first, second))
+    return networkx.vf2pp_is_isomorphic(first, second)
+
+
+def line_graph(lattice):
+    return Graph.from_networkx(networkx.line_graph(lattice.to_networkx()))
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("extent", [(3, 3), (3, 5), (4, 4)])
+def test_tori_are_regular_of_the_degree_of_the_table(kind, extent):
+    family, sites, degree = FAMILIES[kind]
+    lattice = family(*extent, "torus")
+    vertices = sites * extent[0] * extent[1]
+    assert (lattice.num_vertices, lattice.num_edges) == (vertices, vertices * degree // 2)
+    assert set(lattice.graph.degrees().tolist()) == {degree}
+    assert networkx.is_connected(lattice.to_networkx())
+    assert (lattice.kind, lattice.extent, lattice.boundary) == (kind, extent, "torus")
+
+
+def test_lattices_made_by_clique_insertion_have_the_degrees_of_the_table():
+    for name, sites, degree in [("3-6-24", 18, 3), ("3-6-12-48", 54, 3), ("modified-bathroom", 4, 4)]:
+        lattice = named(name, 3, 3, "torus")
+        assert lattice.num_vertices == 9 * sites
+        assert set(lattice.graph.degrees().tolist()) == {degree}
+
+
+def test_kagome_is_the_line_graph_of_the_honeycomb():
+    assert isomorphic(lattices.kagome(3, 3, "torus"), line_graph(lattices.honeycomb(3, 3, "torus")))
+
+
+def test_the_3_12_12_lattice_is_the_clique_inserted_honeycomb():
+    honeycomb = lattices.honeycomb(3, 3, "torus")
+    assert isomorphic(lattices.truncated_hexagonal(3, 3, "torus"), lattices.clique_insert(honeycomb))
+    subdivided = networkx.Graph((end, edge) for edge in honeycomb.to_networkx().edges for end in edge)
+    line = Graph.from_networkx(networkx.convert_node_labels_to_integers(networkx.line_graph(subdivided)))
+    assert isomorphic(lattices.truncated_hexagonal(3, 3, "torus"), line)
+
+
+def test_the_3_6_24_lattice_is_the_clique_inserted_3_12_12_lattice():
+    inserted = lattices.clique_insert(lattices.truncated_hexagonal(3, 3, "torus"))
+    assert isomorphic(named("3-6-24", 3, 3, "torus"), inserted)
+
+
+def test_triangular_kagome_is_the_line_graph_of_the_3_12_12_lattice():
+    base = lattices.truncated_hexagonal(3, 3, "torus")
+    assert isomorphic(lattices.triangular_kagome(3, 3, "torus"), line_graph(base))
+
+
+def test_the_clique_inserted_square_lattice_is_4_8_8_with_crossed_small_squares():
+    crossed = lattices.truncated_square(3, 3, "torus").to_networkx()
+    crossed.add_edges_from((4 * cell + site, 4 * cell + site + 2) for cell in range(9) for site in (0, 1))
+    assert isomorphic(lattices.clique_insert(lattices.square(3, 3, "torus")), Graph.from_networkx(crossed))
+    assert isomorphic(named("modified-bathroom", 3, 3, "torus"), Graph.from_networkx(crossed))
+
+
+def test_a_quarter_of_the_martini_lattice_lies_in_no_triangle():
+    triangles = networkx.triangles(lattices.martini(3, 3, "torus").to_networkx())
+    assert sorted(triangles.values()) == [0] * 9 + [1] * 27
+
+
+def test_both_diagonals_make_the_same_triangular_lattice():
+    for boundary in BOUNDARIES:
+        ours = lattices.triangular(3, 4, boundary)
+        squares = lattices.square(3, 4, boundary).edges.tolist()
+        other = lattices.king(3, 4, boundary)
+        forward = [
+            edge
+            for edge, step in zip(other.edges.tolist(), other.displacements.tolist(), strict=True)
+            if step == [1, 1]
+        ]
+        mirrored = Graph(12, squares + forward)
+        assert networkx.is_isomorphic(ours.to_networkx(), mirrored.to_networkx())
+
+
+@pytest.mark.parametrize(
+    ("lattice", "sets"),
+    [
+        # OEIS A006506 (square), A063443 (king), A027683 (square torus, with loops and double edges as there).
+        *((lattices.square(n, n), sets) for n, sets in enumerate([2, 7, 63, 1234], 1)),
+        *((lattices.king(n, n), sets) for n, sets in enumerate([2, 5, 35, 314], 1)),
+        *((lattices.square(n, n, "torus", multigraph=True), sets) for n, sets in enumerate([1, 7, 34, 743], 1)),
+        (lattices.square(2, 5, "torus", multigraph=True), 81),
+        # OEIS A027740 (triangular).
+        *((lattices.triangular(n, n), sets) for n, sets in enumerate([2, 6, 42, 524], 1)),
+    ],
+)
+def test_independent_sets_are_as_many_as_published(lattice, sets):
+    assert count(lattice) == sets
+
+
+def test_independent_sets_of_kagome_are_the_matchings_of_the_honeycomb():
+    # 35368 matchings of the 3 x 3 honeycomb torus.
+    assert count(lattices.kagome(3, 3, "torus")) == 35368
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("aztec-diamond", "generalized-aztec")])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_small_sizes_raise_exactly_where_a_loop_or_parallel_edges_arise(name, boundary):
+    for m in range(1, 5):
+        for n in range(1, 5):
+            lattice = named(name, m, n, boundary, multigraph=True)
+            edges = np.sort(lattice.edges, axis=1)
+            if (edges[:, 0] != edges[:, 1]).all() and len(np.unique(edges, axis=0)) == len(edges):
+                assert named(name, m, n, boundary) == lattice
+            else:
+                with pytest.raises(ValueError, match=r"`extent` must be so large that no .* unless `multigraph=True`"):
+                    named(name, m, n, boundary)
+
+
+def test_4_8_8_and_3_12_12_are_simple_at_every_size():
+    for name in ("4-8-8", "truncated-square", "3-12-12", "3-6-24", "martini"):
+        assert named(name, 1, 1, "torus").num_vertices > 0
+
+
+@pytest.mark.parametrize("family", [row[0] for row in FAMILIES.values()])
+def test_sizes_are_positive_whole_numbers(family):
+    assert family(np.int32(3), 4.0) == family(3, 4)
+    for wrong in (3.5, True, "3", None, np.nan):
+        with pytest.raises(TypeError, match="`m` must be a whole number"):
+            family(wrong, 3)
+        with pytest.raises(TypeError, match="`n` must be a whole number"):
+            family(3, wrong)
+    for wrong in (0, -1, 2**32):
+        with pytest.raises(ValueError, match=rf"`n` must be between 1 and 4294967295, got {wrong}"):
+            family(3, wrong)
+    with pytest.raises(ValueError, match="`boundary` must be one of"):
+        family(3, 3, "open")
+    with pytest.raises(TypeError, match="`boundary`"):
+        family(3, 3, ["free"])
+    with pytest.raises(ValueError, match="`boundary` and `pbc`"):
+        family(3, 3, "torus", pbc=(True, True))
+    assert family(3, 4, pbc=(False, True)) == family(3, 4, "cylinder")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Square", "square"),
+        ("Moore", "king"),
+        ("hexagonal", "honeycomb"),
+        ("Honeycomb", "honeycomb"),
+        ("3-6-3-6", "kagome"),
+        ("3.6.3.6", "kagome"),
+        ("Kagome", "kagome"),
+        ("triangular kagome", "triangular-kagome"),
+        ("triangular_kagome", "triangular-kagome"),
+        ("4-8-8", "4-8-8"),
+        ("4.8.8", "4-8-8"),
+        ("bathroom", "4-8-8"),
+        ("four_eight_eight", "4-8-8"),
+        ("truncated_square", "truncated-square"),
+        ("3-12-12", "3-12-12"),
+        ("truncated_hexagonal", "3-12-12"),
+        ("3-6-24", "3-6-24"),
+        ("modified bathroom", "modified-bathroom"),
+        ("generalized aztec", "generalized-aztec"),
+    ],
+)
+def test_names_of_the_field_are_understood(name, kind):
+    lattice = named(name, 3, 4)
+    assert (lattice.kind, lattice.extent) == (kind, (3, 4))
+
+
+def test_every_name_names_a_lattice_and_every_function_has_one():
+    for name in NAMES:
+        lattice = named(name, 3) if name == "aztec-diamond" else named(name, 3, 4)
+        assert lattice.kind == name
+    assert named("4-8-8", 3, 4, "torus") == lattices.four_eight_eight(3, 4, "torus")
+    assert named("aztec diamond", 3) == lattices.aztec_diamond(3)
+    assert named("king", 3, 4, pbc=(True, False)) == lattices.king(3, 4, pbc=(True, False))
+    for kind, (family, _, _) in FAMILIES.items():
+        assert named(kind, 3, 4, "cylinder") == family(3, 4, "cylinder")
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(
+        ValueError, match=r"`name` must be one of square, king.*got 'hexagnal'.*mean 'hexagonal'\?"
+    ) as caught:
+        named("hexagnal", 3, 3)
+    assert all(name in str(caught.value) for name in NAMES)
+    with pytest.raises(ValueError, match=r"got ''$"):
+        named("", 3, 3)
+    with pytest.raises(TypeError, match="`name` must be a str, got int"):
+        named(488, 3, 3)
+
+
+def test_named_lattices_keep_their_own_arguments():
+    with pytest.raises(TypeError, match="`n` must be given"):
+        named("square", 3)
+    with pytest.raises(TypeError, match="an Aztec diamond has one size"):
+        named("aztec-diamond", 3, 3)
+    for name in ("aztec-diamond", "generalized-aztec"):
+        with pytest.raises(ValueError, match="`boundary` must be 'free' for the lattice"):
+            named(name, 3, None if name == "aztec-diamond" else 3, "torus")
+    with pytest.raises(ValueError, match="`pbc` must be left out"):
+        named("4-8-8", 3, 3, pbc=(True, True))
