@@ -1,3 +1,5 @@
 //! The public crate, used as a stranger would use it.
 
+mod diagonal;
+mod exact;
 mod octagon;

@@ -1,5 +1,6 @@
 //! Independent sets: exact numbers, the independence polynomial, the hard-core partition function.
 
+pub mod diagonal;
 pub mod four_eight_eight;
 
 /// How a patch of `m x n` cells ends.
