@@ -42,6 +42,8 @@ impl ProblemArgument<'_> {
 fn named_kind(kind: &str) -> PyResult<Kind> {
     match kind {
         "square" => Ok(Kind::Square),
+        "king" => Ok(Kind::King),
+        "triangular" => Ok(Kind::Triangular),
         "4-8-8" => Ok(Kind::FourEightEight),
         _ => Err(PyValueError::new_err(format!("`kind` must be a lattice with a kernel of its own, got {kind:?}"))),
     }

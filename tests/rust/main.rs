@@ -1,4 +1,6 @@
 //! The public crate, used as a stranger would use it.
 
+mod diagonal;
+mod exact;
 mod frontier;
 mod octagon;

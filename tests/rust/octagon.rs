@@ -1,33 +1,13 @@
 //! The 4-8-8 lattice against published tables and against all subsets of small graphs.
 
+use crate::exact::{BOUNDARIES, at, bits, count, polynomial};
 use num_bigint::BigUint;
 use quincunx::Error;
 use quincunx::counting::independent_sets::Boundary;
 use quincunx::counting::independent_sets::four_eight_eight::FourEightEight;
-use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes};
+use quincunx::counting::transfer::{Transfer, Weight, evaluate};
 use quincunx::monitor::Watch;
-use quincunx::numeric::residue::{combine, primes};
 use quincunx::numeric::ring::Real;
-
-const BOUNDARIES: [(Boundary, &str); 3] =
-    [(Boundary::Free, "free"), (Boundary::Cylinder, "cylinder"), (Boundary::Torus, "torus")];
-
-/// The exact value at an activity, by groups of `L` primes, with a spare prime.
-fn count<const L: usize>(engine: &impl Transfer, activity: u64, bits: u64) -> BigUint {
-    let points: Vec<Point> =
-        primes((bits / 54 + 2) as usize).unwrap().into_iter().map(|modulus| Point { modulus, activity }).collect();
-    let residues: Vec<(u64, u64)> = points
-        .chunks(L)
-        .flat_map(|group| {
-            let values = evaluate_lanes::<L>(engine, group, &Watch::default()).unwrap();
-            group.iter().map(|point| point.modulus.value()).zip(values)
-        })
-        .collect();
-    let (spare, rest) = residues.split_last().unwrap();
-    let value = combine(rest).unwrap();
-    assert_eq!(&value % spare.0, BigUint::from(spare.1), "the spare prime");
-    value
-}
 
 /// The number of independent sets; three bits a diamond are enough.
 fn octagons(m: usize, n: usize, boundary: Boundary) -> BigUint {
@@ -66,36 +46,6 @@ fn section(m: usize, n: usize, boundary: Boundary) -> (usize, Vec<(usize, usize)
     (corners.len(), edges)
 }
 
-/// The independence polynomial over all subsets.
-fn polynomial(vertices: usize, edges: &[(usize, usize)]) -> Vec<u64> {
-    assert!(vertices <= 26);
-    let mut neighbors = vec![0u32; vertices];
-    let mut looped = 0u32;
-    for &(a, b) in edges {
-        neighbors[a] |= 1 << b;
-        neighbors[b] |= 1 << a;
-        looped |= u32::from(a == b) << a;
-    }
-    let mut coefficients = vec![0; vertices + 1];
-    grow(&neighbors, 0, !looped, 0, &mut coefficients);
-    coefficients
-}
-
-fn grow(neighbors: &[u32], vertex: usize, allowed: u32, size: usize, coefficients: &mut [u64]) {
-    if vertex == neighbors.len() {
-        coefficients[size] += 1;
-        return;
-    }
-    grow(neighbors, vertex + 1, allowed, size, coefficients);
-    if allowed >> vertex & 1 == 1 {
-        grow(neighbors, vertex + 1, allowed & !neighbors[vertex], size + 1, coefficients);
-    }
-}
-
-fn at(coefficients: &[u64], activity: u64) -> BigUint {
-    coefficients.iter().rev().fold(BigUint::ZERO, |sum, &c| sum * activity + c)
-}
-
 #[test]
 fn sections_of_octagons_agree_with_all_subsets_at_every_activity() {
     for (boundary, name) in BOUNDARIES {
@@ -107,9 +57,8 @@ fn sections_of_octagons_agree_with_all_subsets_at_every_activity() {
             let coefficients = polynomial(vertices, &edges);
             let engine = FourEightEight::new(m, n, boundary).unwrap();
             for activity in [0u64, 1, 2, 5, 1_000_003] {
-                let bits = 26 * (64 - u64::from(activity.leading_zeros()) + 1);
                 assert_eq!(
-                    count::<4>(&engine, activity, bits),
+                    count::<4>(&engine, activity, bits(vertices, activity)),
                     at(&coefficients, activity),
                     "{name} {m} x {n} at {activity}"
                 );

@@ -13,7 +13,7 @@ Problem: TypeAlias = (
 )
 
 # Lattices with a kernel of their own in the core.
-KERNELS = frozenset({"square", "4-8-8"})
+KERNELS = frozenset({"square", "king", "triangular", "4-8-8"})
 _TRANSPOSED = (True, False)
 
 

@@ -21,6 +21,8 @@ pub trait Ring: Copy + Send + Sync {
     fn fold(&self, a: Self::Element) -> Self::Element;
     /// The product of two folded elements, folded.
     fn mul(&self, a: Self::Element, b: Self::Element) -> Self::Element;
+    /// One less a folded element, folded.
+    fn complement(&self, a: Self::Element) -> Self::Element;
 }
 
 /// `L` moduli side by side.
@@ -69,6 +71,11 @@ impl<const L: usize> Ring for Lanes<L> {
     fn mul(&self, a: [u64; L], b: [u64; L]) -> [u64; L] {
         std::array::from_fn(|i| self.moduli[i].mul(a[i], b[i]))
     }
+
+    fn complement(&self, a: [u64; L]) -> [u64; L] {
+        // Twice a multiple of the modulus exceeds every folded number.
+        self.fold(std::array::from_fn(|i| 1 + 2 * ((1 << BITS) - u64::from(self.excess[i])) - a[i]))
+    }
 }
 
 /// Double precision. With non-negative elements each operation has relative error at most 2^-53.
@@ -101,6 +108,10 @@ impl Ring for Real {
     #[inline(always)]
     fn mul(&self, a: f64, b: f64) -> f64 {
         a * b
+    }
+
+    fn complement(&self, a: f64) -> f64 {
+        1.0 - a
     }
 }
 
@@ -157,6 +168,11 @@ impl Ring for Wide {
     #[inline(always)]
     fn one(&self) -> WideNumber {
         WideNumber { mantissa: 1.0, exponent: 0 }
+    }
+
+    #[inline(always)]
+    fn complement(&self, a: WideNumber) -> WideNumber {
+        WideNumber::new(1.0 - a.mantissa * 2f64.powi(a.exponent.clamp(-2000, 0) as i32))
     }
 
     #[inline(always)]

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn bounds_hold_and_are_within_a_few_bits_of_the_count() {
         use {Boundary::*, Kind::*};
-        for kind in [Square, FourEightEight] {
+        for kind in [Square, King, Triangular, FourEightEight] {
             for (boundary, rows, cols) in
                 [(Free, 16, 17), (Free, 3, 60), (Cylinder, 12, 18), (Torus, 8, 9), (Cylinder, 40, 5)]
             {

@@ -1,5 +1,6 @@
 //! The transfer operator for a problem: each lattice its kernel, any other graph its frontier.
 
+use super::diagonal::{Diagonal, Diagonals};
 use super::four_eight_eight::FourEightEight;
 use super::frontier::Frontier;
 use super::square::Square;
@@ -14,6 +15,8 @@ use crate::numeric::ring::Ring;
 pub enum Engine {
     /// The square lattice.
     Square(Square),
+    /// The king and triangular lattices.
+    Diagonal(Diagonal),
     /// The 4-8-8 lattice.
     FourEightEight(FourEightEight),
     /// Any graph.
@@ -29,6 +32,8 @@ impl Engine {
         Ok(match problem {
             &Problem::Lattice { kind, rows, cols, boundary } => match kind {
                 Kind::Square => Self::Square(Square::new(rows, cols, boundary)?),
+                Kind::King => Self::Diagonal(Diagonal::new(rows, cols, Diagonals::Both, boundary)?),
+                Kind::Triangular => Self::Diagonal(Diagonal::new(rows, cols, Diagonals::Falling, boundary)?),
                 Kind::FourEightEight => Self::FourEightEight(FourEightEight::new(rows, cols, boundary)?),
             },
             Problem::Graph { graph, order } => {
@@ -41,6 +46,7 @@ impl Engine {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Square(_) => "square butterfly",
+            Self::Diagonal(_) => "one-site",
             Self::FourEightEight(_) => "4-8-8 columns",
             Self::Frontier(_) => "frontier",
         }
@@ -52,6 +58,7 @@ macro_rules! each {
     ($self:ident, $engine:ident => $call:expr) => {
         match $self {
             Engine::Square($engine) => $call,
+            Engine::Diagonal($engine) => $call,
             Engine::FourEightEight($engine) => $call,
             Engine::Frontier($engine) => $call,
         }

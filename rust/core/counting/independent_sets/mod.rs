@@ -9,6 +9,7 @@
 mod bound;
 pub mod brute;
 mod count;
+pub mod diagonal;
 mod engine;
 pub mod four_eight_eight;
 pub mod frontier;

@@ -18,6 +18,10 @@ pub enum Boundary {
 pub enum Kind {
     /// Four neighbours.
     Square,
+    /// The square lattice with both diagonals of every cell.
+    King,
+    /// The square lattice with the diagonal from (r, c) to (r+1, c+1).
+    Triangular,
     /// The truncated square tiling; its extents count octagons.
     FourEightEight,
 }
@@ -68,6 +72,10 @@ impl Problem {
         Some(match (kind, boundary) {
             // Its links are a perfect matching.
             (Kind::FourEightEight, _) => self.vertices() / 2,
+            // Disjoint 2 x 2 blocks are cliques; around a torus every two neighbouring rows are counted twice.
+            (Kind::King, Boundary::Free) => m.div_ceil(2) * n.div_ceil(2),
+            (Kind::King, Boundary::Cylinder) => m.div_ceil(2) * (n / 2),
+            (Kind::King, Boundary::Torus) => m * (n / 2) / 2,
             (_, Boundary::Free) => (m * n).div_ceil(2),
             (_, Boundary::Cylinder) => m * (n / 2),
             (_, Boundary::Torus) => (m * (n / 2)).min(n * (m / 2)),
