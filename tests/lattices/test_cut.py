@@ -10,6 +10,7 @@ import pytest
 from lattice_oracle import count
 
 from quincunx import lattices
+from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.lattices import Lattice, aztec_diamond, four_eight_eight, generalized_aztec, triangulated_grid
 
@@ -254,6 +255,8 @@ def test_diagonals_have_their_rules():
     for wrong in (True, "seed", 0.5):
         with pytest.raises(TypeError, match="`rng`"):
             triangulated_grid(2, 2, 0.5, rng=wrong)
+    with pytest.raises(TooLargeError, match="the grid needs"):
+        triangulated_grid(10**9, 10**9, 0.5)
     chosen = np.array([[True, False]])
     lattice = triangulated_grid(1, 2, diagonals=chosen)
     chosen[:] = False

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._rng import RandomSource, key
-from quincunx.lattices._lattice import CLOSED, MOST, Arrays, Lattice, closed_axes
+from quincunx.lattices._lattice import CLOSED, MOST, Arrays, Lattice, closed_axes, refuse_too_large
 from quincunx.lattices._unit_cell import UnitCell, named_cell
 
 
@@ -246,6 +246,8 @@ def triangulated_grid(
         If an argument has the wrong type, or not exactly one of `p` and `diagonals` is given.
     ValueError
         If a size is less than 1, `p` is not in [0, 1], or `diagonals` has another shape or other values.
+    TooLargeError
+        If the machine has no memory for the diagonals.
 
     Examples
     --------
@@ -259,6 +261,7 @@ def triangulated_grid(
     n = _check.whole(n, "n", minimum=1, maximum=MOST)
     if (p is None) == (diagonals is None):
         raise TypeError("exactly one of `p` and `diagonals` must be given")
+    refuse_too_large("the grid", (m + 1) * (n + 1), 0)
     chosen = _chosen(diagonals, (m, n)) if diagonals is not None else _drawn(p, (m, n), rng)
     chosen.setflags(write=False)
     return CutLattice._cut("triangulated-grid", (m, n), CLOSED["free"], (m + 1) * (n + 1), diagonals=chosen)
