@@ -18,7 +18,7 @@ from quincunx import _core
 __version__: str = _core.__version__
 
 _ROOMS = ("counting", "graphs", "lattices")
-__all__ = ["__version__", *_ROOMS, "errors"]  # noqa: PLE0604
+__all__ = ["__version__", *_ROOMS, "errors"]
 
 # A thread pool does not survive a fork; the child builds its own when it first needs one.
 if hasattr(os, "register_at_fork"):

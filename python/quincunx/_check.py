@@ -6,6 +6,7 @@ The message names the argument as the user wrote it, says the rule, and shows th
 import math
 import operator
 import os
+import time
 from collections.abc import Iterable
 from typing import Any, SupportsFloat
 
@@ -110,8 +111,23 @@ def memory_limit(value: object) -> int:
     return available_memory() if value is None else whole(value, "memory_limit", minimum=1)
 
 
+# The figure and when it was read: asking the system takes longer than a small count.
+_memory = (0, -math.inf)
+
+
 def available_memory() -> int:
-    """Return the bytes this process could still get: the system's figure, or its control group's if smaller."""
+    """Return the bytes this process could still get: the system's figure, or its control group's if smaller.
+
+    The answer may be a second old.
+    """
+    global _memory
+    now = time.monotonic()
+    if now - _memory[1] > 1.0:
+        _memory = (_read_available_memory(), now)
+    return _memory[0]
+
+
+def _read_available_memory() -> int:
     available = 1 << 62
     try:
         with open("/proc/meminfo") as lines:

@@ -1,6 +1,7 @@
 """Types of the compiled module. The documentation is in the Python functions that call it."""
 
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,3 +38,45 @@ def four_eight_eight(m: int, n: int, boundary: str) -> _Section: ...
 def aztec_diamond(n: int) -> _Section: ...
 def generalized_aztec(a: int, b: int) -> _Section: ...
 def triangulated_grid(m: int, n: int, diagonals: npt.NDArray[np.bool_]) -> _Section: ...
+
+_Problem: TypeAlias = tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]
+_Report: TypeAlias = Callable[[int, int], object] | None
+
+def count_independent_sets(
+    problem: _Problem,
+    *,
+    threads: int,
+    memory_limit: int,
+    progress: _Report = None,
+    checkpoint: str | None = None,
+    checkpoint_interval: float | None = None,
+) -> int: ...
+def independence_polynomial(
+    problem: _Problem,
+    *,
+    threads: int,
+    memory_limit: int,
+    progress: _Report = None,
+    checkpoint: str | None = None,
+    checkpoint_interval: float | None = None,
+) -> list[int]: ...
+def hard_core_rational(
+    problem: _Problem,
+    numerator: int,
+    denominator: int,
+    *,
+    threads: int,
+    memory_limit: int,
+    progress: _Report = None,
+    checkpoint: str | None = None,
+    checkpoint_interval: float | None = None,
+) -> tuple[int, int]: ...
+def hard_core_float(
+    problem: _Problem, activity: float, *, threads: int, memory_limit: int, progress: _Report = None
+) -> tuple[float, int, float]: ...
+def residues(
+    problem: _Problem, points: list[tuple[int, int]], *, threads: int, memory_limit: int, progress: _Report = None
+) -> list[int]: ...
+def combine_residues(residues: list[tuple[int, int]]) -> int: ...
+def primes(count: int) -> list[int]: ...
+def estimate_cost(problem: _Problem, *, threads: int, memory_limit: int) -> dict[str, Any]: ...

@@ -12,8 +12,8 @@ Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
 def reporting(progress: Progress, description: str) -> Iterator[Callable[[int, int], object] | None]:
     """Yield the function that hears ``(done, total)``, or None.
 
-    `True` shows a bar on standard error, made by tqdm; a callable is called as it is, about twenty times a second, and an
-    exception it raises stops the work and comes back to the caller.
+    `True` shows a bar on standard error, made by tqdm; a callable is called as it is, about twenty times a second, and
+    an exception it raises stops the work and comes back to the caller.
     """
     if progress is None or progress is False:
         yield None

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-RandomSource: TypeAlias = "None | int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator"
+RandomSource: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
 
 def generator(rng: RandomSource, name: str = "rng") -> np.random.Generator:

@@ -1,7 +1,7 @@
 """The command line: one verb per main function, nothing that Python cannot do.
 
-Results go to standard output; progress goes to standard error, and only to a terminal. Exit status 0: done; 1: a fault of the
-machine; 2: bad arguments or a job larger than its limits, with the error's sentence; 130: interrupted.
+Results go to standard output; progress goes to standard error, and only to a terminal. Exit status 0: done; 1: a fault
+of the machine; 2: bad arguments or a job larger than its limits, with the error's sentence; 130: interrupted.
 """
 
 import argparse
@@ -66,7 +66,9 @@ def _add_count(verbs: Any) -> None:
     verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20; octagons for 4-8-8")
     verb.add_argument("--edges", metavar="FILE", help="count on the graph with this list of edges instead")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
-    verb.add_argument("--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges")
+    verb.add_argument(
+        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
+    )
     verb.add_argument("--polynomial", action="store_true", help="count by size: one number a line, sizes 0, 1, 2, ...")
     verb.add_argument("--checkpoint", metavar="FILE", help="keep the state of a long job here, and go on from it")
     verb.add_argument("--estimate", action="store_true", help="say what the job would take, and do nothing")
@@ -147,7 +149,12 @@ def _count(options: argparse.Namespace) -> None:
         digits = [_core.to_decimal(counting.count_independent_sets(graph, **how))]
         answer = {"count": digits[0], "digits": len(digits[0])}
     if options.json:
-        about = {"what": "independent-sets", "lattice": options.lattice, "size": options.size, "boundary": options.boundary}
+        about = {
+            "what": "independent-sets",
+            "lattice": options.lattice,
+            "size": options.size,
+            "boundary": options.boundary,
+        }
         if options.edges is not None:
             about = {"what": "independent-sets", "edges": options.edges}
         print(json.dumps(about | answer | {"seconds": round(time.perf_counter() - start, 6)}))
@@ -179,7 +186,6 @@ def _info(options: argparse.Namespace) -> None:
         {
             "quincunx": quincunx.__version__,
             "build": _core.__build_profile__,
-            "vector unit": _core.simd_level(),
             "threads": _core.available_threads(),
             "memory available": _check.available_memory(),
             "python": platform.python_version(),

@@ -9,7 +9,7 @@ use crate::monitor::{Monitor, Watch};
 use crate::{Error, Result};
 use rayon::ThreadPool;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
 /// The largest number of threads a caller can ask for.
@@ -32,10 +32,11 @@ pub fn forget_pools() {
 /// Workers of joblib, loky and Dask have `OMP_NUM_THREADS=1`, so a job spread over them does not oversubscribe.
 pub fn available_threads() -> usize {
     let from_environment = |name| std::env::var(name).ok()?.trim().parse::<usize>().ok().filter(|&n| n > 0);
+    // Asked once: the answer comes from files of the control group, which takes longer than a small count.
+    static CORES: OnceLock<usize> = OnceLock::new();
     from_environment("QUINCUNX_NUM_THREADS")
         .or_else(|| from_environment("OMP_NUM_THREADS"))
-        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
-        .unwrap_or(1)
+        .unwrap_or_else(|| *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, Into::into)))
         .min(MAX_THREADS)
 }
 

@@ -1,7 +1,7 @@
 """Exact counts: numbers of independent sets, their polynomial, the hard-core partition function.
 
-Every count is a Python int, every value at a rational activity a Fraction: nothing is ever rounded unless a float is asked for,
-and then it carries a proved error. Each result is verified by one prime more than its proved bound asks for.
+Every count is a Python int, every value at a rational activity a Fraction: nothing is ever rounded unless a float is
+asked for, and then it carries a proved error. Each result is verified by one prime more than its proved bound asks for.
 """
 
 from quincunx.counting._hard_core import FloatResult, hard_core

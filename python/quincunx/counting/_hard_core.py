@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,6 @@ class FloatResult(NamedTuple):
     error: float
 
 
-@overload
-def hard_core(graph: Any, activity: int, *, mode: Literal["exact"] = ..., **options: Any) -> int: ...
-@overload
-def hard_core(graph: Any, activity: Any, *, mode: Literal["exact"] = ..., **options: Any) -> int | Fraction: ...
-@overload
-def hard_core(graph: Any, activity: Any, *, mode: Literal["float", "log"], **options: Any) -> FloatResult: ...
 def hard_core(
     graph: Any,
     activity: Any,
@@ -47,10 +41,11 @@ def hard_core(
     graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval
         As in `count_independent_sets`. Checkpoints are for ``mode="exact"``.
     activity : int, Fraction or float
-        The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth is meant.
+        The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth
+        is meant.
     mode : {"exact", "float", "log"}, optional
-        ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, for z >= 0.
-        ``"log"``: its natural logarithm with a proved error, which cannot overflow.
+        ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, for z
+        >= 0. ``"log"``: its natural logarithm with a proved error, which cannot overflow.
 
     Returns
     -------
@@ -68,9 +63,9 @@ def hard_core(
 
     Notes
     -----
-    Exact values are found modulo primes, like counts: ``b**d Z(a/b)`` is an integer when no independent set has more than d
-    vertices. Floating-point values add non-negative terms only, so with k roundings on the longest path the relative error is
-    at most ``(1 + 2**-53)**k - 1``.
+    Exact values are found modulo primes, like counts: ``b**d Z(a/b)`` is an integer when no independent set has more
+    than d vertices. Floating-point values add non-negative terms only, so with k roundings on the longest path the
+    relative error is at most ``(1 + 2**-53)**k - 1``.
 
     Examples
     --------

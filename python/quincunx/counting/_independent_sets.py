@@ -29,25 +29,26 @@ def count_independent_sets(
     """Count the independent sets of a graph, exactly.
 
     An independent set is a set of vertices with no edge inside; the empty set is one. The number is also known as the
-    Merrifield-Simmons index, and is the hard-core partition function at activity one. Parallel edges count once; a vertex with
-    a loop is in no independent set. The empty graph has one.
+    Merrifield-Simmons index, and is the hard-core partition function at activity one. Parallel edges count once; a
+    vertex with a loop is in no independent set. The empty graph has one.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on. The square, king, triangular and 4-8-8 lattices have kernels of their own.
     order : sequence of vertices, optional
-        The order in which a graph's vertices are taken; by default a good one is searched for. A lattice given with an order is
-        treated as a graph.
+        The order in which a graph's vertices are taken; by default a good one is searched for. A lattice given with an
+        order is treated as a graph.
     threads : int, optional
         Threads to use; by default all this process may use. The result does not depend on it.
     memory_limit : int, optional
         Bytes the job may use; by default what is available. The job is refused before any work if they do not suffice.
     progress : bool or callable, optional
-        `True` shows a bar; a function is called as ``progress(done, total)``, and an exception it raises stops the work.
+        `True` shows a bar; a function is called as ``progress(done, total)``, and an exception it raises stops the
+        work.
     checkpoint : path, optional
-        Where a long job keeps its state. Called again with the same path after a stop, even by ``kill -9``, the job goes on from
-        there and gives the same result, bit for bit. The file is removed at the end.
+        Where a long job keeps its state. Called again with the same path after a stop, even by ``kill -9``, the job
+        goes on from there and gives the same result, bit for bit. The file is removed at the end.
     checkpoint_interval : float, optional
         Seconds between two checkpoints; by default 30, and more where writing takes long.
     executor : concurrent.futures.Executor, optional
@@ -70,9 +71,9 @@ def count_independent_sets(
 
     Notes
     -----
-    Transfer operators modulo primes just below 2**55, as many as a proved bound on the number asks for and one more that verifies
-    the result [1]_. For the square lattice of width w, about 0.447 w additions per state, row and prime on 1.17 * 1.618**w states
-    [2]_; `estimate_cost` says what a job takes.
+    Transfer operators modulo primes just below 2**55, as many as a proved bound on the number asks for and one more
+    that verifies the result [1]_. For the square lattice of width w, about 0.447 w additions per state, row and prime
+    on 1.17 * 1.618**w states [2]_; `estimate_cost` says what a job takes.
 
     References
     ----------
@@ -141,7 +142,9 @@ def _count_on_executor(
         for future in futures:
             future.cancel()
         raise
-    pairs = [pair for group, future in zip(groups, futures, strict=True) for pair in zip(group, future.result(), strict=True)]
+    pairs = [
+        pair for group, future in zip(groups, futures, strict=True) for pair in zip(group, future.result(), strict=True)
+    ]
     return combine_residues(pairs)
 
 
@@ -157,8 +160,8 @@ def independence_polynomial(
 ) -> list[int]:
     """Count the independent sets of each size, exactly.
 
-    The coefficients of ``Z(z) = sum_k i_k z**k``, where ``i_k`` is the number of independent sets of k vertices. The last one
-    counts the largest independent sets, and its index is the independence number.
+    The coefficients of ``Z(z) = sum_k i_k z**k``, where ``i_k`` is the number of independent sets of k vertices. The
+    last one counts the largest independent sets, and its index is the independence number.
 
     Parameters
     ----------
@@ -177,8 +180,8 @@ def independence_polynomial(
 
     Notes
     -----
-    Evaluations at 1, 2, ... modulo each prime, side by side in the lanes of the vector unit; interpolation; Chinese remainders.
-    Costs about alpha times as much as a count.
+    Evaluations at 1, 2, ... modulo each prime, side by side in the lanes of the vector unit; interpolation; Chinese
+    remainders. Costs about alpha times as much as a count.
 
     Examples
     --------
@@ -271,5 +274,3 @@ def estimate_cost(
     problem = as_problem(graph, order)
     limit = _check.memory_limit(memory_limit)
     return CostEstimate(**_core.estimate_cost(problem, threads=_check.threads(threads), memory_limit=limit))
-
-

@@ -1,4 +1,4 @@
-"""What is counted on, as it crosses to the core: a lattice by its name and two integers, any other graph by its edges."""
+"""What is counted on, as it crosses to the core: a lattice by a word and two integers, a graph by its edges."""
 
 from typing import Any, TypeAlias
 
@@ -8,21 +8,18 @@ import numpy.typing as npt
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 
-Problem: TypeAlias = (
-    "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
-)
+Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
 
 # Lattices with a kernel of their own in the core.
 KERNELS = frozenset({"square", "king", "triangular", "4-8-8"})
-_TRANSPOSED = (True, False)
 
 
 def as_problem(graph: Any, order: Any = None) -> Problem:
     """Return what crosses to the core for a graph, a lattice, or anything that can be made a graph."""
     if isinstance(graph, Lattice) and order is None and graph.kind in KERNELS:
         rows, cols = graph.extent
-        if graph.pbc == _TRANSPOSED:
-            # A cylinder closed in its first extent: the same lattice, seen from the side.
+        if graph.boundary is None:
+            # Closed in the first extent only: a cylinder, seen from the side.
             return (graph.kind, cols, rows, "cylinder")
         return (graph.kind, rows, cols, graph.boundary)
     found = as_graph(graph)

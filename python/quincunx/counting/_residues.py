@@ -45,8 +45,8 @@ def residue(
 ) -> int:
     """Compute the hard-core partition function of a graph modulo a number.
 
-    At activity one this is the number of independent sets modulo `modulus`. A residue is a task of its own: compute them
-    wherever there are machines, and put them together with `combine_residues`.
+    At activity one this is the number of independent sets modulo `modulus`. A residue is a task of its own: compute
+    them wherever there are machines, and put them together with `combine_residues`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def residue(
     >>> from quincunx import lattices
     >>> from quincunx.counting import residue
     >>> residue(lattices.square(8, 8), 1000003)
-    980975
+    981020
     """
     number = _check.whole(modulus, "modulus", minimum=2, maximum=2**55 - 1)
     point = (number, _check.whole(activity, "activity", minimum=None) % number)
@@ -100,11 +100,11 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     Parameters
     ----------
     residues : iterable of (modulus, residue)
-        Odd moduli below 2**63, no two with a common factor. With all of them the number is determined; the more there are to
-        spare, the safer.
+        Odd moduli below 2**63, no two with a common factor. With all of them the number is determined; the more there
+        are to spare, the safer.
     bound : int, optional
-        The number is known to be at most this. Moduli beyond what the bound needs verify the result; without a bound, the last
-        modulus does.
+        The number is known to be at most this. Moduli beyond what the bound needs verify the result; without a bound,
+        the last modulus does.
 
     Returns
     -------
@@ -122,7 +122,9 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     >>> combine_residues([(7, 3), (11, 1), (13, 6)])
     45
     """
-    pairs = [(_check.whole(p, "modulus", minimum=3, maximum=2**63 - 1), _check.whole(r, "residue")) for p, r in residues]
+    pairs = [
+        (_check.whole(p, "modulus", minimum=3, maximum=2**63 - 1), _check.whole(r, "residue")) for p, r in residues
+    ]
     if not pairs:
         raise ValueError("`residues` must hold at least one pair (modulus, residue), got none")
     needed = len(pairs) - 1
@@ -136,7 +138,7 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     value = _core.combine_residues(pairs[:needed])
     for modulus, expected in pairs[needed:]:
         if value % modulus != expected % modulus:
-            raise ValueError(
-                f"`residues` must belong to one number, got {expected} modulo {modulus} where the others say {value % modulus}"
-            )
+            found = value % modulus
+            message = f"`residues` must belong to one number, got {expected} modulo {modulus}, the others say {found}"
+            raise ValueError(message)
     return value

@@ -45,7 +45,12 @@ class IndependentSetTable:
     def to_dict(self) -> dict[str, Any]:
         """Return the table with every number as a decimal string, ready for JSON."""
         values = {f"{m},{n}": _core.to_decimal(value) for (m, n), value in self.values.items()}
-        answer: dict[str, Any] = {"lattice": self.lattice, "boundary": self.boundary, "size": self.size, "values": values}
+        answer: dict[str, Any] = {
+            "lattice": self.lattice,
+            "boundary": self.boundary,
+            "size": self.size,
+            "values": values,
+        }
         if self.published:
             answer["wrong"] = {f"{m},{n}": _core.to_decimal(value) for (m, n), value in self.wrong.items()}
         return answer
@@ -81,8 +86,8 @@ def independent_set_table(
     size : int, optional
         The largest extent, >= 1.
     boundary : {"free", "cylinder", "torus"}, optional
-        A cylinder closes the second extent. Periodic extents that make loops or parallel edges are counted as the multigraph's
-        independent sets: a looped vertex is in none, parallel edges are one.
+        A cylinder closes the second extent. Periodic extents that make loops or parallel edges are counted as the
+        multigraph's independent sets: a looped vertex is in none, parallel edges are one.
     compare : {"thesis"}, optional
         Published numbers to compare with: the tables 7.1 to 7.3 of [1]_, for the 4-8-8 lattice.
     threads, memory_limit, progress

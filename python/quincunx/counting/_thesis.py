@@ -1,7 +1,7 @@
 """The numbers of independent sets of the 4-8-8 lattice as they were printed, right or wrong.
 
-Z. Zhang (2017), tables 7.1 (free), 7.2 (cylinder) and 7.3 (torus). Most entries above 2**53 came out of floating point there;
-`quincunx.counting.independent_set_table` marks the ones that are wrong.
+Z. Zhang (2017), tables 7.1 (free), 7.2 (cylinder) and 7.3 (torus). Most entries above 2**53 came out of floating point
+there; `quincunx.counting.independent_set_table` marks the ones that are wrong.
 """
 
 # A row per m, up to the semicolon; its entries are n = 1, 2, ...; a dash stands where nothing was printed.
