@@ -268,8 +268,8 @@ def estimate_cost(
     >>> from quincunx import lattices
     >>> from quincunx.counting import estimate_cost
     >>> cost = estimate_cost(lattices.square(30, 30))
-    >>> cost.states, cost.primes
-    (2178309, 11)
+    >>> cost.engine, cost.primes
+    ('square butterfly', 11)
     """
     problem = as_problem(graph, order)
     limit = _check.memory_limit(memory_limit)

@@ -1,0 +1,198 @@
+"""The house keeps its rules: directions of import, complete docstrings, a stub that fits, nothing optional loaded at import."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import quincunx
+from quincunx import _core
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "quincunx"
+CORE = ROOT / "rust" / "core"
+BINDINGS = ROOT / "rust" / "bindings"
+
+# What each room may import (docs/structure.md).
+ROOMS = {
+    "distributions": set(),
+    "privacy": {"distributions"},
+    "factorization": {"distributions", "privacy"},
+    "ldp": {"distributions", "privacy"},
+    "posterior": {"distributions", "privacy"},
+    "graphs": set(),
+    "leakage": {"graphs", "privacy"},
+    "lattices": {"graphs"},
+    "counting": {"graphs", "lattices"},
+    "entropy": {"lattices", "counting"},
+    "spectra": {"graphs", "lattices"},
+}
+SHARED_CORE = {"error", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
+SHARED_PYTHON = {"_check", "_core", "_optional", "_progress", "_rng", "errors"}
+OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}
+
+
+def allowed(room: str) -> set[str]:
+    """Every room a room may import, through others too."""
+    direct = ROOMS[room]
+    return direct | {far for near in direct for far in allowed(near)} | {room}
+
+
+def rust_files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.rs"))
+
+
+def room_of(path: Path, base: Path) -> str:
+    return path.relative_to(base).parts[0].removesuffix(".rs").removesuffix(".py")
+
+
+def test_rooms_of_the_core_import_only_what_they_may():
+    for path in rust_files(CORE):
+        room = room_of(path, CORE)
+        text = path.read_text()
+        assert "pyo3" not in text, f"{path} knows of Python"
+        if room not in ROOMS:
+            continue
+        code = re.split(r"#\[cfg\(test\)\]", text)[0]
+        used = set(re.findall(r"\bcrate::(\w+)", code))
+        for group in re.findall(r"\bcrate::\{([^}]*)\}", code):
+            used |= {re.match(r"\s*(\w+)", part).group(1) for part in group.split(",") if part.strip()}
+        assert used <= allowed(room) | SHARED_CORE, f"{path} imports {used - allowed(room) - SHARED_CORE}"
+
+
+def test_bindings_use_their_room_and_the_door_only():
+    for path in rust_files(BINDINGS):
+        room = room_of(path, BINDINGS)
+        if room in {"lib", "boundary", "arrays"}:
+            continue
+        used = set(re.findall(r"\bcrate::(\w+)", path.read_text()))
+        assert used <= {"boundary", "arrays"}, f"{path} imports {used}"
+
+
+def test_only_the_boundary_releases_the_interpreter():
+    for path in rust_files(BINDINGS):
+        if path.name != "boundary.rs":
+            code = path.read_text()
+            assert not re.search(r"\.detach\(|Python::attach|check_signals", code) or path.name == "arrays.rs", path
+
+
+def python_imports(path: Path) -> list[tuple[str, bool]]:
+    """Modules a file imports, and whether at its top level."""
+    found = []
+    tree = ast.parse(path.read_text())
+
+    def visit(node: ast.AST, top: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)
+            if isinstance(child, ast.Import):
+                found.extend((name.name, top) for name in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert all(name.name != "*" for name in child.names), f"{path}: a star import"
+                module = child.module or ""
+                found.extend((f"{module}.{name.name}" if module == "quincunx" else module, top) for name in child.names)
+            visit(child, top and not inside and not types)
+
+    visit(tree, True)
+    return found
+
+
+def test_rooms_of_the_python_face_import_only_what_they_may():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = room_of(path, PACKAGE)
+        for module, top in python_imports(path):
+            parts = module.split(".")
+            if parts[0] == "quincunx" and len(parts) > 1 and room in ROOMS:
+                assert parts[1] in allowed(room) | SHARED_PYTHON, f"{path} imports {module}"
+            if room != "__main__":
+                assert parts[:2] != ["quincunx", "cli"], f"{path} imports the command line"
+            if top:
+                assert parts[0] not in OPTIONAL, f"{path} imports {module} at its top level"
+
+
+def test_importing_the_package_and_its_rooms_loads_nothing_optional():
+    rooms = "; ".join(f"import quincunx.{room}" for room in quincunx._ROOMS)
+    script = f"import sys, quincunx; {rooms}; print(*(m for m in {sorted(OPTIONAL)} if m in sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert loaded == []
+
+
+def public_modules() -> list[ModuleType]:
+    return [importlib.import_module(f"quincunx.{room}") for room in quincunx._ROOMS]
+
+
+def public_objects() -> list[tuple[str, object]]:
+    return [
+        (f"{module.__name__}.{name}", getattr(module, name)) for module in public_modules() for name in module.__all__
+    ]
+
+
+@pytest.mark.parametrize(("name", "thing"), public_objects())
+def test_every_public_docstring_is_complete(name, thing):
+    if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, BaseException)):
+        return
+    if not (inspect.isclass(thing) or inspect.isfunction(thing)):
+        return
+    text = inspect.getdoc(thing)
+    assert text, f"{name} has no docstring"
+    first = text.splitlines()[0]
+    assert first.endswith("."), f"{name}: the first line must be a sentence"
+    if inspect.isfunction(thing):
+        for section in ("Returns", "Raises", "Examples"):
+            assert f"\n{section}\n---" in text, f"{name} has no section {section}"
+        parameters = [p for p in inspect.signature(thing).parameters if not p.startswith("_")]
+        for parameter in parameters:
+            assert re.search(rf"\b{parameter}\b", text), f"{name} does not describe `{parameter}`"
+
+
+def test_every_room_lists_its_names_and_has_its_page():
+    for module in public_modules():
+        assert sorted(module.__all__) == list(module.__all__), f"{module.__name__}.__all__ is not sorted"
+        public = {
+            name for name in vars(module) if not name.startswith("_") and not inspect.ismodule(vars(module)[name])
+        }
+        assert public <= set(module.__all__), f"{module.__name__} leaks {public - set(module.__all__)}"
+        room = module.__name__.removeprefix("quincunx.")
+        assert (ROOT / "docs" / f"{room}.md").is_file(), f"docs/{room}.md is missing"
+        assert (ROOT / "tests" / room).is_dir(), f"tests/{room} is missing"
+        assert (CORE / room).is_dir() or (CORE / f"{room}.rs").is_file(), f"rust/core/{room} is missing"
+
+
+def test_every_file_opens_by_saying_what_it_is_for():
+    for path in rust_files(CORE) + rust_files(BINDINGS) + rust_files(ROOT / "benches") + rust_files(ROOT / "tests"):
+        assert path.read_text().startswith("//! "), path
+    for folder in (PACKAGE, ROOT / "tests", ROOT / "benches"):
+        for path in folder.rglob("*.py"):
+            if path.name != "conftest.py" and path.stat().st_size:
+                assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+def test_the_stub_lists_the_names_of_the_module():
+    stub = ast.parse((PACKAGE / "_core.pyi").read_text())
+    named = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    exported = {name for name in dir(_core) if not name.startswith("_")}
+    assert named - {name for name in named if name.startswith("_")} == exported
+
+
+def test_every_exported_name_has_one_line_in_the_module():
+    text = (BINDINGS / "lib.rs").read_text()
+    for name in dir(_core):
+        if not name.startswith("_"):
+            assert len(re.findall(rf"\b{name}\b", text)) == 1, name
+
+
+def test_no_module_is_public_by_accident():
+    for module in pkgutil.iter_modules([str(PACKAGE)]):
+        assert module.name.startswith("_") or module.name in {*quincunx._ROOMS, "cli", "errors"}, module.name
+
+
+def test_numpy_is_not_changed_by_the_import():
+    assert np.geterr() == {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
