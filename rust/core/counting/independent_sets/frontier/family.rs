@@ -69,6 +69,15 @@ impl<const W: usize> Mask<W> {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
+    /// The vertices from `n` on, counted from there.
+    #[inline(always)]
+    pub fn shifted(self, n: usize) -> Self {
+        let (words, bits) = (n / 64, n % 64);
+        let word = |i: usize| self.0.get(i).copied().unwrap_or(0);
+        let high = |i: usize| if bits == 0 { 0 } else { word(i + words + 1) << (64 - bits) };
+        Self(std::array::from_fn(|i| word(i + words) >> bits | high(i)))
+    }
+
     /// The vertices in rising order.
     #[inline(always)]
     pub fn members(mut self) -> impl Iterator<Item = usize> {
@@ -81,13 +90,33 @@ impl<const W: usize> Mask<W> {
     }
 }
 
-/// Visits the independent sets `set + s` with `s` within `allowed`, in rising order; `allowed` lies below `set`.
-#[inline]
-pub fn walk<const W: usize>(rows: &[Mask<W>], set: Mask<W>, allowed: Mask<W>, visit: &mut impl FnMut(Mask<W>)) {
-    visit(set);
-    for vertex in allowed.members() {
+/// In rising order of the numbers the masks are.
+impl<const W: usize> Ord for Mask<W> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.iter().rev().cmp(other.0.iter().rev())
+    }
+}
+
+impl<const W: usize> PartialOrd for Mask<W> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Visits the independent sets `set + s`, with `s` within `allowed` and not below `stop`, in rising order; `allowed` lies
+/// below `set`. Each comes with the vertices below `stop` that it allows.
+pub fn walk<const W: usize>(
+    rows: &[Mask<W>],
+    stop: usize,
+    set: Mask<W>,
+    allowed: Mask<W>,
+    visit: &mut impl FnMut(Mask<W>, Mask<W>),
+) {
+    let below = Mask::below(stop);
+    visit(set, allowed.and(below));
+    for vertex in allowed.without(below).members() {
         let fewer = allowed.and(Mask::below(vertex)).without(rows[vertex]);
-        walk(rows, set.with(vertex), fewer, visit);
+        walk(rows, stop, set.with(vertex), fewer, visit);
     }
 }
 
@@ -138,7 +167,7 @@ mod tests {
         let edges: Vec<_> = (0..100).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
         let rows = rows::<2>(100, &edges);
         let mut visited = 0;
-        walk(&rows, Mask::EMPTY, Mask::below(100), &mut |_| visited += 1);
+        walk(&rows, 0, Mask::EMPTY, Mask::below(100), &mut |_, _| visited += 1);
         assert_eq!((visited, count(&rows, Mask::below(100), &mut 1000)), (101, Some(101)));
         assert_eq!(count(&rows, Mask::below(100), &mut 10), None);
         assert_eq!(count::<2>(&self::rows(100, &[]), Mask::below(100), &mut 1000), None);
@@ -151,7 +180,12 @@ mod tests {
             let expected: Vec<u64> =
                 (0..1u64 << 11).filter(|&s| (0..11).all(|v| s >> v & 1 == 0 || rows[v].0[0] & s == 0)).collect();
             let mut visited = Vec::new();
-            walk(&rows, Mask::EMPTY, Mask::below(11), &mut |set| visited.push(set.0[0]));
+            walk(&rows, 0, Mask::EMPTY, Mask::below(11), &mut |set, _| visited.push(set.0[0]));
+            let mut by_parts = Vec::new();
+            walk(&rows, 4, Mask::EMPTY, Mask::below(11), &mut |head, allowed| {
+                walk(&rows, 0, head, allowed, &mut |set, _| by_parts.push(set.0[0]));
+            });
+            prop_assert_eq!(&by_parts, &visited);
             prop_assert_eq!(count(&rows, Mask::below(11), &mut 5000), Some(expected.len() as u64));
             prop_assert_eq!(visited, expected);
         }

@@ -1,137 +1,38 @@
 //! The short table: one element for each independent subset of the frontier, in rising order.
 //!
 //! Bits of a subset are ordered by the step at which their vertices go, the next to go lowest. The subsets that agree on
-//! all but the going vertices `F` are then neighbors in the table, and a step reads it once from end to end: for each
-//! subset `r` of what stays,
+//! all but the going vertices `F` are then neighbors in the table, and what comes of them is
 //!
 //!   `y0 = sum of x[r + A] over A within F`,   `y1 = z x[r]` if no neighbor of `v` is in `r`,
 //!
-//! which are written where `v`, by the step it will go at itself, has its place. Nothing but the elements is stored: the
-//! subsets are walked through anew at each step. The table moves between the two ends of its memory.
+//! for each subset `r` of what stays. The events of many steps are done in one *round*: the vertices that stay beyond it
+//! and lie highest are its *heads*. For each independent set of heads the subsets of the rest are a block of the table,
+//! small enough for the cache, which goes through all events of the round by itself ([`super::block`]). What comes out of
+//! a block is cut into pieces by the vertices that came to lie above a head, and each piece is put where it belongs in the
+//! table after the round. The table moves between the two ends of its memory.
 
-use super::family::{Mask, count, walk};
-use super::formula::{Factor, Formulas, Value};
-use super::packed::SOFT;
+use super::block;
+use super::family::{Mask, count};
+use super::formula::{Formulas, Value};
+use super::reduce::Matrix;
 use super::timeline::Timeline;
 use crate::Result;
 use crate::counting::transfer::Weight;
 use crate::monitor::Watch;
-use crate::numeric::residue::HEADROOM;
 use crate::numeric::ring::Ring;
-use rayon::prelude::*;
 
-/// Tables from this length on are cut into tasks.
-const TASKS: u64 = 1 << 12;
-
-/// One vertex comes, others go.
-#[derive(Debug)]
-struct Step {
-    /// Vertices in the frontier before.
-    width: usize,
-    /// Their hard edges, `words` words each.
-    rows: Vec<u64>,
-    /// How many of the lowest go.
-    going: usize,
-    /// The place of the vertex that comes, among those that stay, unless it goes at once.
-    place: Option<usize>,
-    /// Its hard neighbors.
-    hard: Vec<u64>,
-    /// Its weights, out and in.
-    weights: usize,
-    /// Its soft edges, by groups.
-    soft: Vec<Soft>,
-    /// Elements before and after.
-    lengths: [u64; 2],
-}
-
-/// Soft edges to some frontier vertices, with weights by their states and that of the vertex that comes.
-#[derive(Debug)]
-struct Soft {
-    bits: Vec<usize>,
-    weights: usize,
-}
-
-impl Soft {
-    fn prepared<E>(&self, factor: impl Fn(usize) -> Factor<E>) -> Softening<'_, E> {
-        let weights = self.weights..self.weights + (2 << self.bits.len());
-        Softening { bits: &self.bits, factors: weights.map(factor).collect() }
-    }
-}
-
-/// The schedule of a table with one element for each independent subset.
-#[derive(Debug)]
-pub struct Listed {
-    steps: Vec<Step>,
-    words: usize,
-    len: usize,
-    /// Weights used by the steps.
-    pub weights: Vec<Value>,
-    /// Most roundings on the way through.
-    pub roundings: u64,
-}
-
-/// Sizes of a short table, found before it is planned.
-#[derive(Debug)]
-pub struct Forecast {
-    /// The elements before the first step and after each.
-    pub lengths: Vec<u64>,
-}
-
-impl Forecast {
-    /// Elements of memory: two tables side by side.
-    pub fn states(&self) -> u64 {
-        self.lengths.windows(2).map(|pair| pair[0].saturating_add(pair[1])).max().unwrap_or(1)
-    }
-
-    /// Elements read and written altogether.
-    pub fn work(&self) -> f64 {
-        self.lengths.windows(2).map(|pair| pair[0] as f64 + pair[1] as f64).sum()
-    }
-}
-
-/// The vertices of the frontier, those that go first in front.
-struct Frontier<'t, 'k> {
-    timeline: &'t Timeline<'k>,
-    vertices: Vec<u32>,
-}
-
-impl Frontier<'_, '_> {
-    /// How many go at a step.
-    fn going(&self, step: usize) -> usize {
-        self.vertices.iter().take_while(|&&u| self.timeline.goes[u as usize] as usize == step).count()
-    }
-
-    fn find(&self, vertex: u32) -> Option<usize> {
-        self.vertices.iter().position(|&u| u == vertex)
-    }
-
-    /// The hard edges among them.
-    fn rows(&self, words: usize) -> Vec<u64> {
-        let mut rows = vec![0; words * self.vertices.len()];
-        for (i, &v) in self.vertices.iter().enumerate() {
-            for link in self.timeline.kernel.links[v as usize].iter().filter(|link| link.hard) {
-                if let Some(j) = self.find(link.to) {
-                    rows[words * i + j / 64] |= 1 << (j % 64);
-                }
-            }
-        }
-        rows
-    }
-
-    /// Lets the vertices of a step come and go; the place of the one that comes, if it stays.
-    fn advance(&mut self, step: usize) -> Option<usize> {
-        let vertex = self.timeline.order[step];
-        let going = self.going(step);
-        self.vertices.drain(..going);
-        let goes = |u: u32| self.timeline.goes[u as usize];
-        if goes(vertex) as usize == step {
-            return None;
-        }
-        let place = self.vertices.partition_point(|&u| goes(u) <= goes(vertex));
-        self.vertices.insert(place, vertex);
-        Some(place)
-    }
-}
+/// Elements of a block before a round; twice as many are possible within.
+const BLOCK: u64 = 1 << 12;
+/// Elements of a piece that are worth moving, at the least.
+const PIECE: u64 = 16;
+/// Most events in a round, so that a watch is heard.
+const EVENTS: usize = 64;
+/// Most vertices that go in one event.
+pub const GOING: usize = 6;
+/// Soft neighbors dealt with by one table of weights.
+const SOFT: usize = 3;
+/// The widest frontier a mask can hold.
+pub const WIDEST: usize = 16 * 64;
 
 /// Evaluates an expression with `$w` the number of words of a mask.
 macro_rules! with_words {
@@ -161,64 +62,342 @@ macro_rules! with_words {
     };
 }
 
-/// The widest frontier a mask can hold.
-pub const WIDEST: usize = 16 * 64;
+/// The hard edges of some vertices, `words` words for each.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    words: usize,
+    bits: Vec<u64>,
+}
 
-fn masks<const W: usize>(rows: &[u64], words: usize) -> Vec<Mask<W>> {
-    rows.chunks_exact(words).map(Mask::from_words).collect()
+impl Rows {
+    /// The masks.
+    pub fn masks<const W: usize>(&self) -> Vec<Mask<W>> {
+        self.bits.chunks_exact(self.words).map(Mask::from_words).collect()
+    }
+}
+
+/// Where a vertex is during a round.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// A bit of the block.
+    Local(usize),
+    /// One of the heads.
+    Head(usize),
+}
+
+/// What happens to a block at once.
+#[derive(Debug)]
+pub enum Operation {
+    /// The lowest vertices go, a vertex comes, or both.
+    Change {
+        /// How many go.
+        going: usize,
+        /// What comes.
+        come: Option<Come>,
+    },
+    /// Each element is multiplied by the weight for the states at these places.
+    Multiply {
+        /// The places, the first the lowest bit of the index.
+        places: Vec<Place>,
+        /// The first of the weights.
+        weights: usize,
+    },
+}
+
+/// A vertex comes.
+#[derive(Debug)]
+pub struct Come {
+    /// Its bit among those that stay, unless it goes at once.
+    pub place: Option<usize>,
+    /// Its hard neighbors in the block.
+    pub hard: Rows,
+    /// Its hard neighbors among the heads.
+    pub blocked: Rows,
+    /// Its weights, out and in.
+    pub weights: usize,
+}
+
+/// The vertices of a block between events.
+#[derive(Debug)]
+pub struct Frame {
+    /// Their number.
+    pub width: usize,
+    /// Their hard edges.
+    pub rows: Rows,
+    /// For each head, its hard neighbors among them.
+    pub touching: Rows,
+}
+
+/// Events done together, block by block.
+#[derive(Debug)]
+pub struct Round {
+    /// The frontier before.
+    pub width: usize,
+    /// Its hard edges.
+    pub rows: Rows,
+    /// How many of its lowest vertices are in the block.
+    pub local: usize,
+    /// What happens.
+    pub operations: Vec<Operation>,
+    /// The vertices of the block before each operation and at the end.
+    pub frames: Vec<Frame>,
+    /// How many of the lowest vertices of the block lie below all heads afterwards.
+    pub near: usize,
+    /// The bits of the others afterwards.
+    pub far: Vec<usize>,
+    /// The bits of the heads afterwards.
+    pub heads: Vec<usize>,
+    /// Elements before and after.
+    pub lengths: [u64; 2],
+    /// Most elements of a block.
+    pub block: u64,
+}
+
+/// The schedule of a table with one element for each independent subset.
+#[derive(Debug)]
+pub struct Listed {
+    rounds: Vec<Round>,
+    words: usize,
+    states: usize,
+    /// Weights used by the rounds.
+    pub weights: Vec<Value>,
+    /// Most roundings on the way through.
+    pub roundings: u64,
+}
+
+/// What is done to the frontier at once.
+#[derive(Debug)]
+enum Event {
+    Change { step: usize, going: usize, comes: bool, stays: bool },
+    Multiply { step: usize, edges: Vec<(u32, Matrix)> },
+}
+
+/// Events and table sizes, found before a table is planned.
+#[derive(Debug)]
+pub struct Forecast {
+    events: Vec<Event>,
+    /// The elements before the first event and after each.
+    lengths: Vec<u64>,
+}
+
+impl Forecast {
+    /// Finds the sizes of a table, unless that takes more than `effort` branchings or a length exceeds `most`.
+    pub fn new(timeline: &Timeline, most: u64, mut effort: u64) -> Option<Self> {
+        if timeline.widths().into_iter().max().unwrap_or(0) >= WIDEST {
+            return None;
+        }
+        let events = events(timeline);
+        let mut frontier = Line::new(timeline);
+        let mut lengths = vec![1];
+        for event in &events {
+            frontier.apply(event);
+            let words = frontier.words();
+            let rows = frontier.rows(words, &frontier.vertices);
+            let all = frontier.vertices.len();
+            let len = with_words!(words, W => count::<W>(&rows.masks(), Mask::below(all), &mut effort))?;
+            lengths.push(Some(len).filter(|&len| len <= most)?);
+        }
+        Some(Self { events, lengths })
+    }
+
+    /// Elements of memory, if every event were a round of its own: two tables side by side.
+    pub fn states(&self) -> u64 {
+        self.lengths.windows(2).map(|pair| pair[0].saturating_add(pair[1])).max().unwrap_or(1)
+    }
+
+    /// Additions.
+    pub fn work(&self) -> f64 {
+        self.lengths.iter().map(|&len| len as f64).sum()
+    }
+}
+
+/// The events of all steps.
+fn events(timeline: &Timeline) -> Vec<Event> {
+    let mut events = Vec::new();
+    for step in 0..timeline.order.len() {
+        let vertex = timeline.order[step];
+        let goes = |u: u32| timeline.goes[u as usize] as usize == step;
+        let soft: Vec<(u32, Matrix)> =
+            timeline.links_back(step).filter_map(|link| Some((link.to, link.soft?))).collect();
+        let going = timeline.links_back(step).filter(|link| goes(link.to)).count();
+        if soft.is_empty() && going <= GOING {
+            events.push(Event::Change { step, going, comes: true, stays: !goes(vertex) });
+            continue;
+        }
+        events.push(Event::Change { step, going: 0, comes: true, stays: true });
+        events.extend(soft.chunks(SOFT).map(|edges| Event::Multiply { step, edges: edges.to_vec() }));
+        let going = going + usize::from(goes(vertex));
+        let parts = (0..going).step_by(GOING).map(|first| (going - first).min(GOING));
+        events.extend(parts.map(|going| Event::Change { step, going, comes: false, stays: false }));
+    }
+    events
+}
+
+/// Vertices of the frontier, those that go first in front.
+#[derive(Clone)]
+struct Line<'t, 'k> {
+    timeline: &'t Timeline<'k>,
+    vertices: Vec<u32>,
+}
+
+impl<'t, 'k> Line<'t, 'k> {
+    fn new(timeline: &'t Timeline<'k>) -> Self {
+        Self { timeline, vertices: Vec::new() }
+    }
+
+    fn words(&self) -> usize {
+        self.vertices.len().div_ceil(64).max(1)
+    }
+
+    fn find(&self, vertex: u32) -> Option<usize> {
+        self.vertices.iter().position(|&u| u == vertex)
+    }
+
+    /// When a vertex goes, ties broken.
+    fn key(&self, vertex: u32) -> (u32, u32) {
+        (self.timeline.goes[vertex as usize], self.timeline.comes[vertex as usize])
+    }
+
+    /// The hard edges from some vertices to those of the line.
+    fn rows(&self, words: usize, from: &[u32]) -> Rows {
+        let mut bits = vec![0; words * from.len()];
+        for (row, &v) in bits.chunks_exact_mut(words).zip(from) {
+            for link in self.timeline.kernel.links[v as usize].iter().filter(|link| link.hard) {
+                if let Some(j) = self.find(link.to) {
+                    row[j / 64] |= 1 << (j % 64);
+                }
+            }
+        }
+        Rows { words, bits }
+    }
+
+    /// Lets vertices come and go; the place of the one that comes, if it stays.
+    fn apply(&mut self, event: &Event) -> Option<usize> {
+        let &Event::Change { step, going, comes, stays } = event else { return None };
+        self.vertices.drain(..going);
+        if !comes || !stays {
+            return None;
+        }
+        let vertex = self.timeline.order[step];
+        let place = self.vertices.partition_point(|&u| self.key(u) < self.key(vertex));
+        self.vertices.insert(place, vertex);
+        Some(place)
+    }
+}
+
+/// The number of independent sets among the first `n` of some vertices.
+fn size(rows: &Rows, n: usize) -> u64 {
+    let mut effort = u64::MAX;
+    with_words!(rows.words, W => count::<W>(&rows.masks(), Mask::below(n), &mut effort)).unwrap_or(u64::MAX)
 }
 
 impl Listed {
-    /// Finds the sizes of a table, unless that takes more than `effort` branchings or a length exceeds `most`.
-    pub fn forecast(timeline: &Timeline, most: u64, mut effort: u64) -> Option<Forecast> {
-        let widest = timeline.widths().into_iter().max().unwrap_or(0);
-        if widest > WIDEST {
-            return None;
-        }
-        let words = widest.div_ceil(64).max(1);
-        let mut frontier = Frontier { timeline, vertices: Vec::new() };
-        let mut lengths = vec![1];
-        for step in 0..timeline.order.len() {
-            frontier.advance(step);
-            let rows = frontier.rows(words);
-            let all = frontier.vertices.len();
-            let len = with_words!(words, W => count(&masks::<W>(&rows, words), Mask::below(all), &mut effort))?;
-            lengths.push(Some(len).filter(|&len| len <= most)?);
-        }
-        Some(Forecast { lengths })
-    }
-
     /// Plans a table.
     pub fn new(timeline: &Timeline, forecast: &Forecast, formulas: &mut Formulas) -> Self {
-        let widest = timeline.widths().into_iter().max().unwrap_or(0);
-        let words = widest.div_ceil(64).max(1);
-        let mut schedule =
-            Self { steps: Vec::new(), words, len: forecast.states() as usize, weights: Vec::new(), roundings: 0 };
-        let mut frontier = Frontier { timeline, vertices: Vec::new() };
-        for step in 0..timeline.order.len() {
-            let vertex = timeline.order[step];
-            let (width, going, rows) = (frontier.vertices.len(), frontier.going(step), frontier.rows(words));
-            let place = |u: u32| frontier.find(u).expect("neighbors that came before are in the frontier");
-            let mut hard = vec![0; words];
-            for link in timeline.links_back(step).filter(|link| link.hard) {
-                let bit = place(link.to);
-                hard[bit / 64] |= 1 << (bit % 64);
-            }
-            let soft: Vec<_> =
-                timeline.links_back(step).filter_map(|link| Some((place(link.to), link.soft?))).collect();
-            let weights = schedule.keep(&timeline.kernel.weights[vertex as usize], formulas);
-            let soft = soft.chunks(SOFT).map(|group| {
-                let weights = formulas.table(group.iter().map(|(_, m)| m));
-                let weights = schedule.keep(&weights, formulas);
-                Soft { bits: group.iter().map(|&(bit, _)| bit).collect(), weights }
-            });
-            let soft = soft.collect();
-            let place = frontier.advance(step);
-            schedule.roundings = schedule.roundings.saturating_add(1u64.checked_shl(going as u32).unwrap_or(u64::MAX));
-            let lengths = [forecast.lengths[step], forecast.lengths[step + 1]];
-            schedule.steps.push(Step { width, rows, going, place, hard, weights, soft, lengths });
+        // A soft neighbor stays until the vertex that comes is there.
+        let words = (timeline.widths().into_iter().max().unwrap_or(0) + 1).div_ceil(64);
+        let mut listed = Self { rounds: Vec::new(), words, states: 1, weights: Vec::new(), roundings: 0 };
+        let mut frontier = Line::new(timeline);
+        let mut done = 0;
+        while done < forecast.events.len() {
+            let round = listed.round(&mut frontier, forecast, done, formulas);
+            done += round.operations.len();
+            listed.states = listed.states.max((round.lengths[0] + round.lengths[1]) as usize);
+            listed.rounds.push(round);
         }
-        schedule
+        listed
+    }
+
+    /// As many events as fit into one round.
+    fn round(&mut self, frontier: &mut Line, forecast: &Forecast, first: usize, formulas: &mut Formulas) -> Round {
+        let timeline = frontier.timeline;
+        let words = self.words;
+        let width = frontier.vertices.len();
+        let rows = frontier.rows(words, &frontier.vertices);
+        let needed = match forecast.events[first] {
+            Event::Change { going, .. } => going,
+            Event::Multiply { .. } => 0,
+        };
+        let mut local = width;
+        if forecast.lengths[first] > BLOCK {
+            local = (needed..width).take_while(|&n| size(&rows, n + 1) <= BLOCK).last().map_or(needed, |n| n + 1);
+        }
+        let heads = frontier.vertices[local..].to_vec();
+        let lowest = heads.iter().map(|&u| frontier.key(u)).min();
+        let is_near = |line: &Line, u: u32| lowest.is_none_or(|lowest| line.key(u) < lowest);
+        let mut line = Line { timeline, vertices: frontier.vertices[..local].to_vec() };
+        let frame = |line: &Line| Frame {
+            width: line.vertices.len(),
+            rows: line.rows(words, &line.vertices),
+            touching: line.rows(words, &heads),
+        };
+        let mut frames = vec![frame(&line)];
+        let mut block = size(&frames[0].rows, local);
+        let mut operations = Vec::new();
+        for event in forecast.events[first..].iter().take(EVENTS) {
+            if let &Event::Change { step, going, .. } = event
+                && going > 0
+                && lowest.is_some_and(|(goes, _)| goes as usize <= step)
+                && !operations.is_empty()
+            {
+                break;
+            }
+            let mut next = line.clone();
+            let place = next.apply(event);
+            let after = frame(&next);
+            let len = size(&after.rows, after.width);
+            let near = next.vertices.iter().take_while(|&&u| is_near(&next, u)).count();
+            let shredded = near < after.width && size(&after.rows, near) < PIECE;
+            if !operations.is_empty() && (len > 2 * BLOCK || shredded) {
+                break;
+            }
+            operations.push(self.operation(event, &line, place, &heads, formulas));
+            frontier.apply(event);
+            block = block.max(len);
+            line = next;
+            frames.push(after);
+        }
+        let place = |&u: &u32| frontier.find(u).expect("what stays is in the frontier");
+        let near = line.vertices.iter().take_while(|&&u| is_near(&line, u)).count();
+        let lengths = [forecast.lengths[first], forecast.lengths[first + operations.len()]];
+        let far = line.vertices[near..].iter().map(place).collect();
+        let heads = heads.iter().map(place).collect();
+        Round { width, rows, local, operations, frames, near, far, heads, lengths, block }
+    }
+
+    fn operation(
+        &mut self,
+        event: &Event,
+        line: &Line,
+        place: Option<usize>,
+        heads: &[u32],
+        formulas: &mut Formulas,
+    ) -> Operation {
+        let timeline = line.timeline;
+        match event {
+            &Event::Change { going, comes: false, .. } => {
+                self.roundings += (1 << going) - 1;
+                Operation::Change { going, come: None }
+            }
+            &Event::Change { step, going, .. } => {
+                self.roundings += (1 << going) - u64::from(place.is_some());
+                let vertex = timeline.order[step];
+                let heads = Line { timeline, vertices: heads.to_vec() };
+                let weights = self.keep(&timeline.kernel.weights[vertex as usize], formulas);
+                let [hard, blocked] = [line, &heads].map(|line| line.rows(self.words, &[vertex]));
+                Operation::Change { going, come: Some(Come { place, hard, blocked, weights }) }
+            }
+            Event::Multiply { step, edges } => {
+                let weights = formulas.table(edges.iter().map(|(_, m)| m));
+                let weights = self.keep(&weights, formulas);
+                let ends = edges.iter().map(|&(u, _)| u).chain([timeline.order[*step]]);
+                let find = |u: u32| match line.find(u) {
+                    Some(bit) => Place::Local(bit),
+                    None => Place::Head(heads.iter().position(|&head| head == u).unwrap_or(0)),
+                };
+                Operation::Multiply { places: ends.map(find).collect(), weights }
+            }
+        }
     }
 
     fn keep(&mut self, weights: &[Value], formulas: &Formulas) -> usize {
@@ -233,26 +412,26 @@ impl Listed {
 
     /// Elements of memory.
     pub fn states(&self) -> usize {
-        self.len
+        self.states
     }
 
     /// Steps there are.
     pub fn steps(&self) -> usize {
-        self.steps.len()
+        self.rounds.len()
     }
 
     /// Additions in one step.
     pub fn work(&self, step: usize) -> u64 {
-        self.steps[step].lengths[0]
+        self.rounds[step].lengths[0] * self.rounds[step].operations.len() as u64
     }
 
     /// Where the table lies after so many steps.
     pub fn place(&self, steps: usize) -> std::ops::Range<usize> {
         let len = match steps {
-            0 => self.steps.first().map_or(1, |step| step.lengths[0]),
-            _ => self.steps[steps - 1].lengths[1],
+            0 => self.rounds.first().map_or(1, |round| round.lengths[0]),
+            _ => self.rounds[steps - 1].lengths[1],
         } as usize;
-        if steps.is_multiple_of(2) { 0..len } else { self.len - len..self.len }
+        if steps.is_multiple_of(2) { 0..len } else { self.states - len..self.states }
     }
 
     /// Does one step.
@@ -271,225 +450,9 @@ impl Listed {
             true => (&left[from], &mut right[to.start - cut..]),
             false => (&right[from.start - cut..], &mut left[to]),
         };
-        with_words!(self.words, W => self.advance::<R, W>(weight.ring, step, registers, source, target, watch))
-    }
-
-    fn advance<R: Ring, const W: usize>(
-        &self,
-        ring: R,
-        step: usize,
-        registers: &[R::Element],
-        source: &[R::Element],
-        target: &mut [R::Element],
-        watch: &Watch,
-    ) -> Result<()> {
-        let step = &self.steps[step];
-        let factor = |i: usize| Factor::of(ring, self.weights[i], registers);
-        let change = Change::<R, W> {
-            ring,
-            rows: masks(&step.rows, self.words),
-            going: Mask::below(step.going),
-            above: step.place.map(|place| Mask::below(step.width).without(Mask::below(step.going + place))),
-            hard: Mask::from_words(&step.hard),
-            factors: [factor(step.weights), factor(step.weights + 1)],
-            soft: step.soft.iter().map(|soft| soft.prepared(factor)).collect(),
-        };
-        let tasks = change.tasks(step, source, target);
-        if tasks.len() == 1 {
-            tasks.into_iter().for_each(|task| change.run(task));
-            return watch.advance(step.lengths[0]);
-        }
-        tasks.into_par_iter().try_for_each(|task| {
-            let units = task.source.len() as u64;
-            change.run(task);
-            watch.advance(units)
+        let round = &self.rounds[step];
+        with_words!(self.words, W => {
+            block::Work::<R, W>::new(weight.ring, round, &self.weights, registers).run(source, target, watch)
         })
-    }
-}
-
-/// A step in one ring.
-struct Change<'a, R: Ring, const W: usize> {
-    ring: R,
-    rows: Vec<Mask<W>>,
-    going: Mask<W>,
-    /// The vertices above the one that comes, if it stays.
-    above: Option<Mask<W>>,
-    hard: Mask<W>,
-    factors: [Factor<R::Element>; 2],
-    soft: Vec<Softening<'a, R::Element>>,
-}
-
-/// Soft edges in one ring.
-struct Softening<'a, E> {
-    bits: &'a [usize],
-    factors: Vec<Factor<E>>,
-}
-
-/// The sums over what goes, for one subset of what stays.
-struct Sums<E, const W: usize> {
-    subset: Mask<W>,
-    out: E,
-    inside: Option<E>,
-    terms: u64,
-}
-
-/// A stretch of the table whose subsets share their highest members.
-struct Task<'t, E, const W: usize> {
-    set: Mask<W>,
-    allowed: Mask<W>,
-    source: &'t [E],
-    /// Where the subsets without the new vertex go, or all of them.
-    out: &'t mut [E],
-    /// Where those with it go, if they lie apart.
-    inside: Option<&'t mut [E]>,
-}
-
-impl<R: Ring, const W: usize> Change<'_, R, W> {
-    fn count(&self, allowed: Mask<W>) -> usize {
-        count(&self.rows, allowed, &mut u64::MAX.clone()).unwrap_or(0) as usize
-    }
-
-    /// How many subsets there are without and with the new vertex.
-    fn counts(&self, set: Mask<W>, allowed: Mask<W>) -> [usize; 2] {
-        let stays = allowed.without(self.going);
-        let with = if set.meets(self.hard) { 0 } else { self.count(stays.without(self.hard)) };
-        [self.count(stays), with]
-    }
-
-    /// Cuts a table into stretches by its highest bits.
-    fn tasks<'t>(
-        &self,
-        step: &Step,
-        mut source: &'t [R::Element],
-        mut target: &'t mut [R::Element],
-    ) -> Vec<Task<'t, R::Element, W>> {
-        let mut cut = step.width;
-        let mut heads = vec![(Mask::EMPTY, Mask::below(step.width))];
-        let wanted = if step.lengths[0] < TASKS { 1 } else { 64.max(step.lengths[0] >> 14) };
-        while (heads.len() as u64) < wanted && cut > step.going {
-            cut -= 1;
-            let split = |(set, allowed): (Mask<W>, Mask<W>)| {
-                let fewer = allowed.and(Mask::below(cut));
-                let with = (set.with(cut), fewer.without(self.rows[cut]));
-                [Some((set, fewer)), allowed.has(cut).then_some(with)].into_iter().flatten()
-            };
-            heads = heads.into_iter().flat_map(split).collect();
-        }
-        // Heads that agree above the new vertex write to two stretches that lie apart, if it comes above the cut.
-        let apart = step.place.is_some_and(|place| step.going + place > cut);
-        let mut tasks = Vec::with_capacity(heads.len());
-        let above = self.above.unwrap_or(Mask::EMPTY);
-        let same = |a: &(Mask<W>, Mask<W>), b: &(Mask<W>, Mask<W>)| apart && a.0.and(above) == b.0.and(above);
-        for group in heads.chunk_by(same) {
-            let first = tasks.len();
-            let counts: Vec<[usize; 2]> = group.iter().map(|&(set, allowed)| self.counts(set, allowed)).collect();
-            for (&(set, allowed), counts) in group.iter().zip(&counts) {
-                let here = source.split_off(..self.count(allowed)).unwrap_or(&[]);
-                let len = counts[0] + if apart || self.above.is_none() { 0 } else { counts[1] };
-                let out = target.split_off_mut(..len).unwrap_or(&mut []);
-                tasks.push(Task { set, allowed, source: here, out, inside: None });
-            }
-            for (task, counts) in tasks[first..].iter_mut().zip(&counts).filter(|_| apart) {
-                task.inside = target.split_off_mut(..counts[1]);
-            }
-        }
-        tasks
-    }
-
-    fn run(&self, task: Task<R::Element, W>) {
-        let Task { set, allowed, source, out, inside } = task;
-        match (self.above, inside) {
-            (None, _) => {
-                let mut to = out.iter_mut();
-                self.sums(set, allowed, source, |_, x, y| {
-                    let sum = y.map_or(x, |y| self.ring.add(x, y));
-                    *to.next().expect("as many as were counted") = self.ring.fold(sum);
-                });
-            }
-            (Some(_), Some(inside)) => {
-                let (mut to, mut inside) = (out.iter_mut(), inside.iter_mut());
-                self.sums(set, allowed, source, |_, x, y| {
-                    *to.next().expect("as many as were counted") = x;
-                    if let Some(y) = y {
-                        *inside.next().expect("as many as were counted") = y;
-                    }
-                });
-            }
-            (Some(above), None) => {
-                let (mut head, mut without, mut with) = (None, 0, 0);
-                self.sums(set, allowed, source, |r, x, y| {
-                    if head != Some(r.and(above)) {
-                        head = Some(r.and(above));
-                        let beside = allowed.without(above).without(self.going);
-                        let blocked = r.and(above).members().fold(Mask::EMPTY, |mask: Mask<W>, v| {
-                            Mask(std::array::from_fn(|i| mask.0[i] | self.rows[v].0[i]))
-                        });
-                        without = with;
-                        with += self.count(beside.without(blocked));
-                    }
-                    out[without] = x;
-                    without += 1;
-                    if let Some(y) = y {
-                        out[with] = y;
-                        with += 1;
-                    }
-                });
-            }
-        }
-    }
-
-    /// Gives each subset of what stays with its elements for the new vertex out and, if it may be, in; both folded.
-    #[inline(always)]
-    fn sums(
-        &self,
-        set: Mask<W>,
-        allowed: Mask<W>,
-        source: &[R::Element],
-        mut give: impl FnMut(Mask<W>, R::Element, Option<R::Element>),
-    ) {
-        let ring = self.ring;
-        let [out, inside] = &self.factors;
-        let mut finish = |sums: Sums<R::Element, W>| {
-            let x = ring.fold(out.times(ring, ring.fold(sums.out)));
-            give(sums.subset, x, sums.inside.map(|y| ring.fold(inside.times(ring, ring.fold(y)))));
-        };
-        let mut elements = source.iter();
-        let mut current: Option<Sums<R::Element, W>> = None;
-        walk(&self.rows, set, allowed, &mut |s| {
-            let element = *elements.next().expect("as many as were counted");
-            let x = self.softened(s, 0, element);
-            let y = (!s.meets(self.hard)).then(|| self.softened(s, 1, element));
-            match &mut current {
-                Some(sums) if s.meets(self.going) => {
-                    if sums.terms == HEADROOM {
-                        sums.terms = 1;
-                        (sums.out, sums.inside) = (ring.fold(sums.out), sums.inside.map(|inside| ring.fold(inside)));
-                    }
-                    sums.terms += 1;
-                    sums.out = ring.add(sums.out, x);
-                    if let (Some(inside), Some(y)) = (&mut sums.inside, y) {
-                        *inside = ring.add(*inside, y);
-                    }
-                }
-                _ => {
-                    if let Some(last) = current.replace(Sums { subset: s, out: x, inside: y, terms: 1 }) {
-                        finish(last);
-                    }
-                }
-            }
-        });
-        if let Some(last) = current {
-            finish(last);
-        }
-    }
-
-    /// An element times the soft edges of the new vertex, out or in.
-    #[inline(always)]
-    fn softened(&self, s: Mask<W>, state: usize, mut x: R::Element) -> R::Element {
-        for Softening { bits, factors } in &self.soft {
-            let pattern: usize = bits.iter().enumerate().filter(|&(_, &bit)| s.has(bit)).map(|(i, _)| 1 << i).sum();
-            x = self.ring.fold(factors[pattern + (state << bits.len())].times(self.ring, x));
-        }
-        x
     }
 }

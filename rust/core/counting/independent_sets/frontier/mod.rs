@@ -11,6 +11,7 @@
 //!
 //! each run with the same plan, where the activity of the vertices in `N(S)` is zero.
 
+mod block;
 mod bound;
 mod cut;
 mod family;
@@ -19,10 +20,11 @@ pub mod listed;
 pub mod order;
 pub mod packed;
 pub mod reduce;
+mod scratch;
 pub mod timeline;
 
 use self::formula::{Formulas, Program, Value, read};
-use self::listed::Listed;
+use self::listed::{Forecast, Listed};
 use self::packed::Packed;
 use self::reduce::Kernel;
 use self::timeline::Timeline;
@@ -260,8 +262,7 @@ impl Table {
         let (bits, packed_work) = Packed::forecast(timeline);
         let fits = most.ilog2() >= bits;
         let effort = packed_work.min(1e8) as u64 / 16 + 64 * timeline.order.len() as u64;
-        let listed =
-            Listed::forecast(timeline, most as u64, effort).filter(|forecast| forecast.states() <= most as u64);
+        let listed = Forecast::new(timeline, most as u64, effort).filter(|forecast| forecast.states() <= most as u64);
         if let Some(forecast) = listed.filter(|forecast| !fits || LISTED * forecast.work() < packed_work) {
             return Some(Table::Listed(Listed::new(timeline, &forecast, formulas)));
         }

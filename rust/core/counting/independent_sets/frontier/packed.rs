@@ -10,6 +10,7 @@
 
 use super::formula::{Factor, Formulas, Value};
 use super::reduce::Matrix;
+use super::scratch::{Scratch, Shared};
 use super::timeline::Timeline;
 use crate::Result;
 use crate::counting::transfer::Weight;
@@ -25,7 +26,7 @@ const BLOCK: u32 = 2;
 /// Most operations in a pass, so that a watch is heard.
 const PASS: usize = 256;
 /// Soft neighbors dealt with by one table of weights.
-pub const SOFT: usize = 3;
+const SOFT: usize = 3;
 
 /// What happens to the table.
 #[derive(Debug)]
@@ -136,15 +137,15 @@ impl Packed {
         let outer = pass.live & !pass.local;
         let tiles = 1u64 << outer.count_ones();
         let share = self.work(step) / tiles;
-        let shared = Shared(table.as_mut_ptr());
+        let shared = Shared::new(table);
         let work = |scratch: &mut Scratch<R::Element>, number: u64| {
             let base = deposit(number, outer);
             let tile = scratch.elements();
-            // SAFETY: the indices of tiles with different outer bits differ, and all lie within the table.
-            unsafe { route.load(shared.get().add(base as usize), tile) };
+            // SAFETY: indices of tiles with different outer bits differ.
+            unsafe { route.load(&shared, base as usize, tile) };
             prepared.iter().for_each(|operation| operation.run(ring, base, tile));
             // SAFETY: as above.
-            unsafe { route.store(ring, tile, shared.get().add(base as usize)) };
+            unsafe { route.store(ring, tile, &shared, base as usize) };
             watch.advance(share)
         };
         if tiles == 1 {
@@ -490,12 +491,12 @@ impl Route {
     }
 
     /// # Safety
-    /// `table` points to elements up to the last place of the route, which nobody else uses.
+    /// Nobody else uses the elements of the tile at `base`.
     #[inline(always)]
-    unsafe fn load<E: Copy>(&self, table: *const E, tile: &mut [E]) {
+    unsafe fn load<E: Copy>(&self, table: &Shared<E>, base: usize, tile: &mut [E]) {
         for &(near, far) in &self.load {
             // SAFETY: as promised by the caller.
-            let block = unsafe { std::slice::from_raw_parts(table.add(far), self.block) };
+            let block = unsafe { table.part(base + far, self.block) };
             tile[near..near + self.block].copy_from_slice(block);
         }
     }
@@ -503,46 +504,11 @@ impl Route {
     /// # Safety
     /// As [`Route::load`].
     #[inline(always)]
-    unsafe fn store<R: Ring>(&self, ring: R, tile: &[R::Element], table: *mut R::Element) {
+    unsafe fn store<R: Ring>(&self, ring: R, tile: &[R::Element], table: &Shared<R::Element>, base: usize) {
         for &(near, far) in &self.store {
             // SAFETY: as promised by the caller.
-            let block = unsafe { std::slice::from_raw_parts_mut(table.add(far), self.block) };
+            let block = unsafe { table.part(base + far, self.block) };
             block.iter_mut().zip(&tile[near..]).for_each(|(to, from)| *to = ring.fold(*from));
         }
-    }
-}
-
-/// A table that several threads work on, each at its own places.
-struct Shared<E>(*mut E);
-// SAFETY: the threads take disjoint places, see `Packed::step`.
-unsafe impl<E: Send> Sync for Shared<E> {}
-
-impl<E> Shared<E> {
-    fn get(&self) -> *mut E {
-        self.0
-    }
-}
-
-/// Memory for one tile, aligned to cache lines.
-struct Scratch<E> {
-    lines: Vec<Line>,
-    elements: usize,
-    kind: std::marker::PhantomData<E>,
-}
-
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[allow(dead_code)] [u64; 8]);
-
-impl<E: Copy> Scratch<E> {
-    fn new(elements: usize) -> Self {
-        let lines = vec![Line([0; 8]); (elements * size_of::<E>()).div_ceil(64)];
-        Self { lines, elements, kind: std::marker::PhantomData }
-    }
-
-    fn elements(&mut self) -> &mut [E] {
-        const { assert!(align_of::<E>() <= 64) };
-        // SAFETY: the lines hold that many elements; zero bytes are the zero of every ring.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.elements) }
     }
 }
