@@ -25,6 +25,7 @@ pub mod timeline;
 
 use self::formula::{Formulas, Program, Value, read};
 use self::listed::{Forecast, Listed};
+use self::order::States;
 use self::packed::Packed;
 use self::reduce::Kernel;
 use self::timeline::Timeline;
@@ -85,13 +86,26 @@ impl Frontier {
         loop {
             let mut formulas = Formulas::default();
             let kernel = Kernel::new(graph, &neighbors, &cut, &mut formulas);
-            let adjacency = kernel.adjacency();
-            let sequence = match &ranks {
-                Some(ranks) => order::by_rank(&adjacency, |v| ranks[kernel.labels[v as usize] as usize]),
-                None => order::greedy(&adjacency),
+            let links = kernel.neighbors();
+            let mut sequences = Vec::new();
+            match &ranks {
+                Some(ranks) => {
+                    sequences.push(order::by_rank(&links, |v| ranks[kernel.labels[v as usize] as usize]));
+                }
+                None => {
+                    let (cost, sequence) = order::search(&links, States::Subsets);
+                    sequences.push(sequence);
+                    if cost > WORTHWHILE {
+                        sequences.push(order::search(&links, States::Independent).1);
+                    }
+                }
+            }
+            let timelines = sequences.into_iter().map(|sequence| Timeline::new(&kernel, sequence));
+            let choices = timelines.map(|timeline| (Choice::new(&timeline, max_states), timeline));
+            let Some((choice, timeline)) = choices.min_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost)) else {
+                unreachable!("there is at least one order");
             };
-            let timeline = Timeline::new(&kernel, sequence);
-            match Table::new(&timeline, &mut formulas, max_states) {
+            match choice.table(&timeline, &mut formulas, max_states) {
                 Some(table) => return Self::finish(&neighbors, graph, &timeline, &cut, table, formulas),
                 None => {
                     let most = max_states.max(1).ilog2() as usize;
@@ -256,22 +270,40 @@ impl Transfer for Frontier {
     }
 }
 
-impl Table {
-    /// The cheaper table that has at most `most` elements, if there is one.
-    fn new(timeline: &Timeline, formulas: &mut Formulas, most: usize) -> Option<Self> {
-        let (bits, packed_work) = Packed::forecast(timeline);
-        let fits = most.ilog2() >= bits;
-        let effort = packed_work.min(1e8) as u64 / 16 + 64 * timeline.order.len() as u64;
+/// The cheaper table for an order.
+struct Choice {
+    /// Its time, in additions of a full table; more than any other if it does not fit.
+    cost: f64,
+    /// Its sizes, if it is a short one.
+    listed: Option<Forecast>,
+}
+
+impl Choice {
+    fn new(timeline: &Timeline, most: usize) -> Self {
+        let (bits, work) = Packed::forecast(timeline);
+        let packed = if most.max(1).ilog2() >= bits { work } else { work * TOO_LARGE };
+        let effort = work.min(1e8) as u64 / 16 + 64 * timeline.order.len() as u64;
         let listed = Forecast::new(timeline, most as u64, effort).filter(|forecast| forecast.states() <= most as u64);
-        if let Some(forecast) = listed.filter(|forecast| !fits || LISTED * forecast.work() < packed_work) {
-            return Some(Table::Listed(Listed::new(timeline, &forecast, formulas)));
+        match listed.map(|forecast| (LISTED * forecast.work(), forecast)) {
+            Some((cost, forecast)) if cost < packed => Self { cost, listed: Some(forecast) },
+            _ => Self { cost: packed, listed: None },
         }
-        Packed::new(timeline, formulas, most.ilog2()).map(Table::Packed)
+    }
+
+    fn table(self, timeline: &Timeline, formulas: &mut Formulas, most: usize) -> Option<Table> {
+        match self.listed {
+            Some(forecast) => Some(Table::Listed(Listed::new(timeline, &forecast, formulas))),
+            None => Packed::new(timeline, formulas, most.max(1).ilog2()).map(Table::Packed),
+        }
     }
 }
 
+/// A cost that is worth another search.
+const WORTHWHILE: f64 = 1e4;
 /// The time of an element of a short table, in those of a full one.
 const LISTED: f64 = 2.5;
+/// How many times longer a table takes that has to be cut.
+const TOO_LARGE: f64 = 1e6;
 
 /// The place of each vertex in an order.
 fn ranks(order: &[u32], vertices: usize) -> Result<Vec<u32>> {

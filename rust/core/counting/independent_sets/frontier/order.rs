@@ -1,39 +1,454 @@
 //! Orders of vertices with small frontiers.
+//!
+//! An order costs `sum over its steps of 2^w`, where `w` are the bits of a state. For a table of all subsets `w` is the
+//! number of vertices in the frontier. For a table of the independent ones it is estimated by
+//!
+//!   `w = sum over the frontier of b(d_v)`,   `b(d)` halfway between  `log2(d + 2) / (d + 1)`  and  `log2(2^(d+1) - 1) / (2 d)`,
+//!
+//! with `d_v` the neighbors of `v` in the frontier: sums of either bound from below and above for graphs with all degrees
+//! `d`, with equality for cliques and for complete bipartite graphs. Orders to begin with are by number, by breadth from far
+//! ends, and greedy, both ways round. They are improved by dynamic programming over the subsets of a few consecutive vertices
+//! (a frontier depends only on the set of vertices that came), then by greedy orders with noise for stretches of any length.
+//!
+//! Sources of the bounds: A. Sah, M. Sawhney, D. Stoner, Y. Zhao (2019), The number of independent sets in an irregular graph;
+//! Y. Zhao (2010), The number of independent sets in a regular graph.
 
-/// An order that takes, again and again, the vertex after which the frontier is smallest.
-pub fn greedy(adjacency: &[Vec<u32>]) -> Vec<u32> {
-    let vertices = adjacency.len();
-    let mut done = vec![false; vertices];
-    let mut open: Vec<usize> = adjacency.iter().map(Vec::len).collect();
-    let mut order = Vec::with_capacity(vertices);
-    while order.len() < vertices {
-        let growth = |v: usize| {
-            let closed = adjacency[v].iter().filter(|&&u| done[u as usize] && open[u as usize] == 1).count();
-            (i64::from(open[v] > 0) - closed as i64, std::cmp::Reverse(adjacency[v].len() - open[v]), open[v])
-        };
-        let v = (0..vertices).filter(|&v| !done[v]).min_by_key(|&v| growth(v)).expect("a vertex is left");
-        done[v] = true;
-        adjacency[v].iter().for_each(|&u| open[u as usize] -= 1);
-        order.push(v as u32);
-    }
-    order
+use crate::stream::Stream;
+
+/// A neighbor, and whether the two cannot both be in.
+pub type Neighbor = (u32, bool);
+
+/// Whose bits an order is chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum States {
+    /// All subsets of the frontier.
+    Subsets,
+    /// The independent ones.
+    Independent,
 }
 
-/// The components one after another, the vertices of each by rank.
-pub fn by_rank(adjacency: &[Vec<u32>], rank: impl Fn(u32) -> u32) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..adjacency.len() as u32).collect();
-    order.sort_by_key(|&v| rank(v));
-    let mut first = vec![u32::MAX; adjacency.len()];
-    let mut stack = Vec::new();
-    for (place, &v) in (0..).zip(&order) {
-        stack.push(v);
-        while let Some(u) = stack.pop() {
-            if first[u as usize] == u32::MAX {
-                first[u as usize] = place;
-                stack.extend(&adjacency[u as usize]);
+/// Units of `w`: small integers, so that sums do not depend on their order.
+const UNIT: u32 = 1 << 16;
+/// Most changes of a frontier looked at for each vertex, about 30 nanoseconds each, and altogether.
+const EFFORT: u64 = 1 << 14;
+const MOST_EFFORT: u64 = 1 << 25;
+/// Vertices put into their best order at once.
+const WINDOW: usize = 6;
+/// Orders worked on side by side in the beginning.
+const ORDERS: usize = 4;
+/// Rounds of new stretches before the worse half of the orders is given up.
+const ROUNDS: usize = 8;
+/// Noise of the greedy choice, in bits.
+const NOISE: f64 = 0.5;
+
+/// A set of vertices that came, with its frontier.
+struct Front<'g> {
+    neighbors: &'g [Vec<Neighbor>],
+    /// Bits of a frontier vertex with so many neighbors in the frontier, in units.
+    bits: &'g [u32],
+    came: Vec<bool>,
+    /// Neighbors still to come.
+    open: Vec<u32>,
+    /// Hard neighbors in the frontier.
+    inner: Vec<u32>,
+    weight: u64,
+    /// Changes made.
+    changes: u64,
+}
+
+impl<'g> Front<'g> {
+    fn new(neighbors: &'g [Vec<Neighbor>], bits: &'g [u32]) -> Self {
+        let n = neighbors.len();
+        let open = neighbors.iter().map(|list| list.len() as u32).collect();
+        Self { neighbors, bits, came: vec![false; n], open, inner: vec![0; n], weight: 0, changes: 0 }
+    }
+
+    fn inside(&self, v: u32) -> bool {
+        self.came[v as usize] && self.open[v as usize] > 0
+    }
+
+    /// A vertex enters the frontier: it has come and has neighbors to come.
+    fn enter(&mut self, v: u32) {
+        let neighbors = self.neighbors;
+        let mut inner = 0;
+        for &(u, hard) in &neighbors[v as usize] {
+            if hard && u != v && self.inside(u) {
+                let degree = &mut self.inner[u as usize];
+                self.weight -= u64::from(self.bits[*degree as usize]);
+                *degree += 1;
+                self.weight += u64::from(self.bits[*degree as usize]);
+                inner += 1;
+            }
+        }
+        self.inner[v as usize] = inner;
+        self.weight += u64::from(self.bits[inner as usize]);
+    }
+
+    /// A vertex that was in the frontier has left it.
+    fn leave(&mut self, v: u32) {
+        let neighbors = self.neighbors;
+        self.weight -= u64::from(self.bits[self.inner[v as usize] as usize]);
+        for &(u, hard) in &neighbors[v as usize] {
+            if hard && self.inside(u) {
+                let degree = &mut self.inner[u as usize];
+                self.weight -= u64::from(self.bits[*degree as usize]);
+                *degree -= 1;
+                self.weight += u64::from(self.bits[*degree as usize]);
             }
         }
     }
-    order.sort_by_key(|&v| first[v as usize]);
+
+    /// A vertex comes.
+    fn add(&mut self, v: u32) {
+        self.changes += 1;
+        let neighbors = self.neighbors;
+        for &(u, _) in &neighbors[v as usize] {
+            self.open[u as usize] -= 1;
+            if self.open[u as usize] == 0 && self.came[u as usize] {
+                self.leave(u);
+            }
+        }
+        if self.open[v as usize] > 0 {
+            self.enter(v);
+        }
+        self.came[v as usize] = true;
+    }
+
+    /// Undoes that a vertex came.
+    fn take(&mut self, v: u32) {
+        self.changes += 1;
+        let neighbors = self.neighbors;
+        self.came[v as usize] = false;
+        if self.open[v as usize] > 0 {
+            self.leave(v);
+        }
+        for &(u, _) in &neighbors[v as usize] {
+            if self.open[u as usize] == 0 && self.came[u as usize] {
+                self.enter(u);
+            }
+            self.open[u as usize] += 1;
+        }
+    }
+
+    /// About `2^w`: exact where `w` is whole, linear between.
+    fn cost(&self) -> f64 {
+        f64::from_bits((self.weight.min(1000 << 16) + (1023 << 16)) << 36)
+    }
+}
+
+impl States {
+    /// The bits of a frontier vertex with so many neighbors in the frontier, in units.
+    fn bits(self, degree: usize) -> u32 {
+        if self == States::Subsets || degree == 0 {
+            return UNIT;
+        }
+        let d = degree.min(1000) as f64;
+        let cliques = (d + 2.0).log2() / (d + 1.0);
+        let bipartite = ((d + 1.0).exp2() - 1.0).log2() / (2.0 * d);
+        (0.5 * (cliques + bipartite) * f64::from(UNIT)) as u32
+    }
+}
+
+/// A good order, the components one after another, and what it costs.
+pub fn search(neighbors: &[Vec<Neighbor>], states: States) -> (f64, Vec<u32>) {
+    let most = neighbors.iter().map(Vec::len).max().unwrap_or(0);
+    let bits: Vec<u32> = (0..=most).map(|degree| states.bits(degree)).collect();
+    let mut search = Search {
+        neighbors,
+        front: Front::new(neighbors, &bits),
+        places: vec![u32::MAX; neighbors.len()],
+        effort: 0,
+        began: 0,
+        costs: vec![0.0; 1 << WINDOW],
+        best: vec![0.0; 1 << WINDOW],
+    };
+    let (mut total, mut order) = (0.0, Vec::with_capacity(neighbors.len()));
+    for component in components(neighbors) {
+        let (cost, part) = search.run(component);
+        total += cost;
+        order.extend(part);
+    }
+    (total, order)
+}
+
+/// The components one after another, the vertices of each by rank.
+pub fn by_rank(neighbors: &[Vec<Neighbor>], rank: impl Fn(u32) -> u32) -> Vec<u32> {
+    let mut components = components(neighbors);
+    components.iter_mut().for_each(|component| component.sort_by_key(|&v| rank(v)));
+    components.sort_by_key(|component| rank(component[0]));
+    components.concat()
+}
+
+/// The vertices of each component, rising.
+fn components(neighbors: &[Vec<Neighbor>]) -> Vec<Vec<u32>> {
+    let mut places = vec![u32::MAX; neighbors.len()];
+    let mut found = vec![false; neighbors.len()];
+    let mut components = Vec::new();
+    for v in 0..neighbors.len() as u32 {
+        if !found[v as usize] {
+            let mut component = breadth_first(neighbors, v, &mut places);
+            component.iter().for_each(|&u| found[u as usize] = true);
+            component.sort_unstable();
+            components.push(component);
+        }
+    }
+    components
+}
+
+/// The vertices reached from one, nearest first, among the neighbors of one vertex those of low degree. `places` is only lent.
+fn breadth_first(neighbors: &[Vec<Neighbor>], start: u32, places: &mut [u32]) -> Vec<u32> {
+    let mut order = vec![start];
+    places[start as usize] = 0;
+    let mut next = 0;
+    while next < order.len() {
+        let first = order.len();
+        for &(u, _) in &neighbors[order[next] as usize] {
+            if std::mem::replace(&mut places[u as usize], 0) != 0 {
+                order.push(u);
+            }
+        }
+        order[first..].sort_by_key(|&u| neighbors[u as usize].len());
+        next += 1;
+    }
+    order.iter().for_each(|&v| places[v as usize] = u32::MAX);
     order
+}
+
+/// The search in one component. Between its functions no vertex has come.
+struct Search<'g> {
+    neighbors: &'g [Vec<Neighbor>],
+    front: Front<'g>,
+    /// Where a vertex is in an order under construction.
+    places: Vec<u32>,
+    /// Changes that may be made, and had been made before.
+    effort: u64,
+    began: u64,
+    /// Room for the subsets of a window.
+    costs: Vec<f64>,
+    best: Vec<f64>,
+}
+
+impl Search<'_> {
+    fn run(&mut self, component: Vec<u32>) -> (f64, Vec<u32>) {
+        self.began = self.front.changes;
+        self.effort = (component.len() as u64 * EFFORT).min(MOST_EFFORT);
+        let mut pool: Vec<(f64, Vec<u32>)> = Vec::new();
+        for order in self.beginnings(component) {
+            for order in [order.iter().rev().copied().collect(), order] {
+                pool.push((self.cost(&order), order));
+            }
+        }
+        let sort = |pool: &mut Vec<(f64, Vec<u32>)>| pool.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sort(&mut pool);
+        pool.truncate(ORDERS);
+        for (cost, order) in &mut pool {
+            while self.worthwhile(*cost) {
+                let gain = self.arrange(order);
+                *cost -= gain;
+                if gain <= 1e-3 * *cost {
+                    break;
+                }
+            }
+        }
+        sort(&mut pool);
+        for round in 0.. {
+            let mut gained = false;
+            for (i, (cost, order)) in pool.iter_mut().enumerate() {
+                let before = *cost;
+                for sweep in 0..ROUNDS {
+                    if !self.worthwhile(*cost) {
+                        break;
+                    }
+                    let mut stream = Stream::new([0, 0], i as u64, round, sweep as u64);
+                    *cost -= self.renew(order, &mut stream);
+                }
+                gained |= *cost < 0.99 * before;
+            }
+            sort(&mut pool);
+            if (!gained && pool.len() == 1) || !self.worthwhile(pool[0].0) {
+                break;
+            }
+            pool.truncate(pool.len().div_ceil(2));
+        }
+        pool.swap_remove(0)
+    }
+
+    /// Whether more changes may be looked at: not more than there are additions to save.
+    fn worthwhile(&self, cost: f64) -> bool {
+        let changes = self.front.changes - self.began;
+        changes < self.effort && (changes as f64) < cost
+    }
+
+    fn beginnings(&mut self, component: Vec<u32>) -> Vec<Vec<u32>> {
+        let last = component.len() - 1;
+        let mut from = |start: u32| breadth_first(self.neighbors, start, &mut self.places);
+        let near = from(component[0]);
+        let one = from(near[last]);
+        let other = from(one[last]);
+        let starts = [one[0], other[0]];
+        let greedy = starts.map(|start| self.greedy(component.len(), start));
+        let mut orders = vec![component, one, other];
+        orders.extend(greedy.into_iter().flatten());
+        orders
+    }
+
+    /// What an order costs.
+    fn cost(&mut self, order: &[u32]) -> f64 {
+        let cost = self.come(order);
+        self.undo(order);
+        cost
+    }
+
+    fn come(&mut self, vertices: &[u32]) -> f64 {
+        let cost = vertices.iter().map(|&v| {
+            self.front.add(v);
+            self.front.cost()
+        });
+        cost.sum()
+    }
+
+    fn undo(&mut self, vertices: &[u32]) {
+        vertices.iter().rev().for_each(|&v| self.front.take(v));
+    }
+
+    /// The weight of the frontier if a vertex came.
+    fn weight_with(&mut self, v: u32) -> u64 {
+        self.front.add(v);
+        let weight = self.front.weight;
+        self.front.take(v);
+        weight
+    }
+
+    /// The order that takes, again and again, the vertex after which the frontier is smallest, of equals the one next to the
+    /// oldest; none if that takes too long.
+    fn greedy(&mut self, vertices: usize, start: u32) -> Option<Vec<u32>> {
+        let limit = self.front.changes + self.effort / 8;
+        let mut candidates = vec![start];
+        let mut order = Vec::with_capacity(vertices);
+        while order.len() < vertices && self.front.changes < limit {
+            let mut best = (u64::MAX, u32::MAX, 0);
+            for (i, &v) in candidates.iter().enumerate() {
+                let weight = self.weight_with(v);
+                if weight <= best.0 {
+                    let age = self.neighbors[v as usize].iter().map(|&(u, _)| self.places[u as usize]).min();
+                    best = best.min((weight, age.unwrap_or(0), i));
+                }
+            }
+            let v = candidates.swap_remove(best.2);
+            self.places[v as usize] = order.len() as u32;
+            order.push(v);
+            let neighbors = self.neighbors;
+            for &(u, _) in &neighbors[v as usize] {
+                let fresh = self.front.open[u as usize] as usize == neighbors[u as usize].len();
+                if fresh && !self.front.came[u as usize] && u != start {
+                    candidates.push(u);
+                }
+            }
+            self.front.add(v);
+        }
+        self.undo(&order);
+        order.iter().for_each(|&v| self.places[v as usize] = u32::MAX);
+        (order.len() == vertices).then_some(order)
+    }
+
+    /// Puts windows into their best order, one after another; what is gained.
+    fn arrange(&mut self, order: &mut [u32]) -> f64 {
+        let (mut gain, mut start) = (0.0, 0);
+        while start < order.len() {
+            let end = (start + WINDOW).min(order.len());
+            gain += self.arrange_window(&mut order[start..end]);
+            let next = end.min(start + WINDOW / 2);
+            self.come(&order[start..next]);
+            start = next;
+        }
+        self.undo(order);
+        gain
+    }
+
+    /// Puts the vertices that come next into their best order; what is gained.
+    fn arrange_window(&mut self, vertices: &mut [u32]) -> f64 {
+        let all = (1usize << vertices.len()) - 1;
+        let (costs, best) = (&mut self.costs, &mut self.best);
+        // All subsets, each a single vertex away from the last (Gray's code).
+        let mut set = 0usize;
+        for i in 1..=all {
+            let bit = i.trailing_zeros() as usize;
+            set ^= 1 << bit;
+            if set >> bit & 1 == 1 {
+                self.front.add(vertices[bit]);
+            } else {
+                self.front.take(vertices[bit]);
+            }
+            costs[set] = self.front.cost();
+        }
+        self.front.take(vertices[vertices.len() - 1]); // the last subset of the code
+        let before: f64 = (1..=vertices.len()).map(|i| costs[(1 << i) - 1]).sum();
+        best[0] = 0.0;
+        for set in 1..=all {
+            let members = (0..vertices.len()).filter(|i| set >> i & 1 == 1);
+            best[set] = costs[set] + members.map(|i| best[set & !(1 << i)]).fold(f64::INFINITY, f64::min);
+        }
+        if best[all] >= before * (1.0 - 1e-9) {
+            return 0.0;
+        }
+        let old: [u32; WINDOW] = std::array::from_fn(|i| vertices.get(i).copied().unwrap_or(0));
+        let mut set = all;
+        for place in (0..vertices.len()).rev() {
+            let members = (0..vertices.len()).filter(|i| set >> i & 1 == 1);
+            let rest = |i: &usize| best[set & !(1 << i)];
+            let last = members.min_by(|a, b| rest(a).total_cmp(&rest(b))).unwrap_or(0);
+            vertices[place] = old[last];
+            set &= !(1 << last);
+        }
+        before - best[all]
+    }
+
+    /// Tries a new order for stretches of several lengths, one after another; what is gained.
+    fn renew(&mut self, order: &mut [u32], stream: &mut Stream) -> f64 {
+        let (mut gain, mut start) = (0.0, 0);
+        while start < order.len() {
+            let len = (8 << (stream.word() % 5)) + (stream.word() % 8) as usize;
+            let end = (start + len).min(order.len());
+            let stretch = &mut order[start..end];
+            let before = self.come(stretch);
+            self.undo(stretch);
+            let (mut new, mut after) = self.noisy(stretch, stream);
+            if after < 8.0 * before {
+                after -= self.arrange(&mut new);
+            }
+            if after < before {
+                gain += before - after;
+                stretch.copy_from_slice(&new);
+            }
+            let next = order.len().min(start + 1 + stream.word() as usize % len);
+            self.come(&order[start..next]);
+            start = next;
+        }
+        self.undo(order);
+        gain
+    }
+
+    /// A greedy order of some vertices with noise, and its cost.
+    fn noisy(&mut self, vertices: &[u32], stream: &mut Stream) -> (Vec<u32>, f64) {
+        let mut rest = vertices.to_vec();
+        let mut order = Vec::with_capacity(rest.len());
+        let mut cost = 0.0;
+        while !rest.is_empty() {
+            let mut best = (f64::INFINITY, 0);
+            for (i, &v) in rest.iter().enumerate() {
+                if i > 0 && self.neighbors[v as usize].iter().all(|&(u, _)| !self.front.came[u as usize]) {
+                    continue; // starts nothing new but with the first
+                }
+                let weight = self.weight_with(v) as f64 / f64::from(UNIT) + NOISE * stream.uniform();
+                if weight < best.0 {
+                    best = (weight, i);
+                }
+            }
+            let v = rest.remove(best.1);
+            cost += self.come(&[v]);
+            order.push(v);
+        }
+        self.undo(&order);
+        (order, cost)
+    }
 }

@@ -54,9 +54,9 @@ impl Kernel {
         reduction.finish()
     }
 
-    /// The neighbors of each vertex.
-    pub fn adjacency(&self) -> Vec<Vec<u32>> {
-        self.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect()
+    /// The neighbors of each vertex, and whether the edge is hard.
+    pub fn neighbors(&self) -> Vec<Vec<(u32, bool)>> {
+        self.links.iter().map(|links| links.iter().map(|link| (link.to, link.hard)).collect()).collect()
     }
 }
 
