@@ -129,18 +129,22 @@ impl<R: Ring> Arithmetic for Plain<R> {
 pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(level: Level, ring: Lanes<L>, kernel: K) -> K::Output {
     use x86::{Xmm, Ymm, Zmm, avx2, avx512};
     let excess = ring.moduli().map(|m| u64::from(m.excess()));
+    let level = level.min(Level::best());
+    // One match inside the other: the outer one is decided at compile time, and only its arm is compiled.
     // SAFETY: `level` is at most what the machine has; L lanes fill the registers of each arm.
     unsafe {
-        match (level.min(Level::best()), L) {
-            (Level::Avx512, 8) => avx512(kernel, Zmm::<1, L, 31>::new(&excess)),
-            (Level::Avx512, 4) => avx512(kernel, Ymm::<1, L, 31>::new(&excess)),
-            (Level::Avx512, 2) => avx512(kernel, Xmm::<1, L, 31>::new(&excess)),
-            (Level::Avx2, 8) => avx2(kernel, Ymm::<2, L, 7>::new(&excess)),
-            (Level::Avx2, 4) => avx2(kernel, Ymm::<1, L, 15>::new(&excess)),
-            (Level::Avx2, 2) => avx2(kernel, Xmm::<1, L, 15>::new(&excess)),
-            (Level::Baseline, 8) => kernel.run(Xmm::<4, L, 3>::new(&excess)),
-            (Level::Baseline, 4) => kernel.run(Xmm::<2, L, 7>::new(&excess)),
-            (Level::Baseline, 2) => kernel.run(Xmm::<1, L, 15>::new(&excess)),
+        match L {
+            8 => match level {
+                Level::Avx512 => avx512(kernel, Zmm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Ymm::<2, L, 7>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<4, L, 3>::new(&excess)),
+            },
+            4 => match level {
+                Level::Avx512 => avx512(kernel, Ymm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Ymm::<1, L, 15>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<2, L, 7>::new(&excess)),
+            },
+            2 => kernel.run(Xmm::<1, L, 15>::new(&excess)),
             _ => kernel.run(Plain(ring)),
         }
     }
