@@ -3,3 +3,4 @@
 pub mod buffer;
 pub mod residue;
 pub mod ring;
+pub mod simd;

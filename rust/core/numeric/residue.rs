@@ -68,12 +68,17 @@ impl Modulus {
     /// The product of two folded numbers, folded.
     #[inline(always)]
     pub fn mul(self, a: u64, b: u64) -> u64 {
+        self.fold_wide(u128::from(a) * u128::from(b))
+    }
+
+    /// A folded number congruent to `x`, which is below `2^127`.
+    #[inline(always)]
+    pub fn fold_wide(self, mut x: u128) -> u64 {
         let excess = u128::from(self.excess);
         let mask = u128::from(MASK);
-        let mut x = u128::from(a) * u128::from(b); // below 2^111
-        x = (x & mask) + (x >> BITS) * excess; // below 2^88 + 2^55
-        x = (x & mask) + (x >> BITS) * excess; // below 2^65 + 2^55
-        x = (x & mask) + (x >> BITS) * excess; // below 2^55 + 2^43
+        x = (x & mask) + (x >> BITS) * excess; // below 2^104 + 2^55
+        x = (x & mask) + (x >> BITS) * excess; // below 2^82
+        x = (x & mask) + (x >> BITS) * excess; // below 2^60
         self.fold(x as u64)
     }
 

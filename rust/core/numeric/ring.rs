@@ -5,12 +5,14 @@
 //! double precision: that gives bounds, forecasts and float answers. Sums are lazy: a kernel adds at most
 //! [`residue::HEADROOM`](super::residue::HEADROOM) folded elements before it folds.
 
+use super::buffer::Zero;
 use super::residue::{BITS, Modulus};
+use super::simd::{Kernel, Level, Plain, run_lanes};
 
 /// Arithmetic with delayed reduction.
 pub trait Ring: Copy + Send + Sync {
     /// One state's value.
-    type Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static;
+    type Element: Zero + Send + Sync + PartialEq + std::fmt::Debug + 'static;
     /// The empty sum. Its bytes are all zero.
     fn zero(&self) -> Self::Element;
     /// The empty product.
@@ -21,6 +23,17 @@ pub trait Ring: Copy + Send + Sync {
     fn fold(&self, a: Self::Element) -> Self::Element;
     /// The product of two folded elements, folded.
     fn mul(&self, a: Self::Element, b: Self::Element) -> Self::Element;
+    /// The sum of products of folded elements, folded.
+    #[inline]
+    fn dot(&self, pairs: impl Iterator<Item = (Self::Element, Self::Element)>) -> Self::Element {
+        pairs.fold(self.zero(), |sum, (a, b)| self.fold(self.add(sum, self.mul(a, b))))
+    }
+    /// Runs a kernel over this ring, compiled for a level of vector instructions.
+    #[inline]
+    fn dispatch<K: Kernel<Self::Element>>(&self, level: Level, kernel: K) -> K::Output {
+        let _ = level;
+        kernel.run(Plain(*self))
+    }
 }
 
 /// `L` moduli side by side.
@@ -68,6 +81,29 @@ impl<const L: usize> Ring for Lanes<L> {
     #[inline(always)]
     fn mul(&self, a: [u64; L], b: [u64; L]) -> [u64; L] {
         std::array::from_fn(|i| self.moduli[i].mul(a[i], b[i]))
+    }
+
+    #[inline]
+    fn dot(&self, pairs: impl Iterator<Item = (Self::Element, Self::Element)>) -> Self::Element {
+        let mut sums = [0u128; L];
+        let mut room = 1 << 16; // a product is below 2^111
+        let reduce = |sums: &[u128; L]| std::array::from_fn(|i| self.moduli[i].fold_wide(sums[i]));
+        for (a, b) in pairs {
+            for i in 0..L {
+                sums[i] += u128::from(a[i]) * u128::from(b[i]);
+            }
+            room -= 1;
+            if room == 0 {
+                let reduced: [u64; L] = reduce(&sums);
+                (sums, room) = (reduced.map(u128::from), 1 << 16);
+            }
+        }
+        reduce(&sums)
+    }
+
+    #[inline]
+    fn dispatch<K: Kernel<[u64; L]>>(&self, level: Level, kernel: K) -> K::Output {
+        run_lanes(level, *self, kernel)
     }
 }
 

@@ -1,0 +1,291 @@
+//! The widest vector unit there is, found once, and the way kernels reach it.
+//!
+//! A kernel over residues is additions and folds of whole vectors of lanes. It is written once as a [`Kernel`], against an
+//! [`Arithmetic`] that keeps one element in registers, and [`Ring::dispatch`] runs it compiled for the level asked for. All
+//! levels compute the same words. `QUINCUNX_SIMD=baseline|avx2|avx512|auto` lowers the level of a process.
+
+use super::residue::BITS;
+use super::ring::{Lanes, Ring};
+use std::sync::OnceLock;
+
+/// A set of vector instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What every machine of this architecture has.
+    Baseline,
+    /// 256-bit integers.
+    Avx2,
+    /// 512-bit integers, and twice as many registers at any width.
+    Avx512,
+}
+
+impl Level {
+    /// The best level of this machine.
+    pub fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl");
+            match (avx2, avx512) {
+                (true, true) => return Self::Avx512,
+                (true, false) => return Self::Avx2,
+                _ => {}
+            }
+        }
+        Self::Baseline
+    }
+}
+
+/// The level of this process: the best there is, unless the environment asked for a lower one when first looked at.
+pub fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let asked = match std::env::var("QUINCUNX_SIMD").as_deref() {
+            Ok("baseline") => Level::Baseline,
+            Ok("avx2") => Level::Avx2,
+            _ => Level::Avx512,
+        };
+        asked.min(Level::best())
+    })
+}
+
+/// Additions and folds on elements held in registers.
+pub trait Arithmetic: Copy {
+    /// An element in memory.
+    type Element: Copy;
+    /// An element in registers.
+    type Register: Copy;
+    /// How many elements can be held at once, one register left free.
+    const HELD: usize;
+    /// The empty sum.
+    fn zero(self) -> Self::Register;
+    /// Reads an element.
+    ///
+    /// # Safety
+    /// The element can be read.
+    unsafe fn load(self, from: *const Self::Element) -> Self::Register;
+    /// Writes an element.
+    ///
+    /// # Safety
+    /// The element can be written.
+    unsafe fn store(self, to: *mut Self::Element, x: Self::Register);
+    /// The sum, not folded.
+    fn add(self, a: Self::Register, b: Self::Register) -> Self::Register;
+    /// The same element, folded.
+    fn fold(self, a: Self::Register) -> Self::Register;
+}
+
+/// Work that is compiled once per level. Everything in `run` must be `#[inline(always)]` to be compiled for the level.
+pub trait Kernel<E> {
+    /// What comes of it.
+    type Output;
+    /// Does the work.
+    fn run<A: Arithmetic<Element = E>>(self, arithmetic: A) -> Self::Output;
+}
+
+/// The operations of a ring as they are, for rings and machines without vectors.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<R>(pub R);
+
+impl<R: Ring> Arithmetic for Plain<R> {
+    type Element = R::Element;
+    type Register = R::Element;
+    const HELD: usize = 15;
+
+    #[inline(always)]
+    fn zero(self) -> R::Element {
+        self.0.zero()
+    }
+
+    #[inline(always)]
+    unsafe fn load(self, from: *const R::Element) -> R::Element {
+        // SAFETY: the caller's.
+        unsafe { *from }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut R::Element, x: R::Element) {
+        // SAFETY: the caller's.
+        unsafe { *to = x }
+    }
+
+    #[inline(always)]
+    fn add(self, a: R::Element, b: R::Element) -> R::Element {
+        self.0.add(a, b)
+    }
+
+    #[inline(always)]
+    fn fold(self, a: R::Element) -> R::Element {
+        self.0.fold(a)
+    }
+}
+
+/// Runs a kernel over lanes at a level, or at the best level of the machine if that is lower.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(level: Level, ring: Lanes<L>, kernel: K) -> K::Output {
+    use x86::{Xmm, Ymm, Zmm, avx2, avx512};
+    let excess = ring.moduli().map(|m| u64::from(m.excess()));
+    let level = level.min(Level::best());
+    // The conditions are constants, so that only what fits the number of lanes is compiled.
+    // SAFETY: `level` is at most what the machine has; `L` lanes fill the registers of each arm.
+    unsafe {
+        if const { L == 8 } {
+            match level {
+                Level::Avx512 => avx512(kernel, Zmm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Ymm::<2, L, 7>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<4, L, 3>::new(&excess)),
+            }
+        } else if const { L == 4 } {
+            match level {
+                Level::Avx512 => avx512(kernel, Ymm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Ymm::<1, L, 15>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<2, L, 7>::new(&excess)),
+            }
+        } else if const { L == 2 } {
+            match level {
+                Level::Avx512 => avx512(kernel, Xmm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Xmm::<1, L, 15>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<1, L, 15>::new(&excess)),
+            }
+        } else {
+            kernel.run(Plain(ring))
+        }
+    }
+}
+
+/// Runs a kernel over lanes: the compiler finds the vectors of this architecture by itself.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(_level: Level, ring: Lanes<L>, kernel: K) -> K::Output {
+    kernel.run(Plain(ring))
+}
+
+/// Registers of x86-64.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Arithmetic, BITS, Kernel};
+    use std::arch::x86_64::*;
+
+    /// Compiles a kernel for AVX2.
+    #[target_feature(enable = "avx2")]
+    pub fn avx2<A: Arithmetic, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
+        kernel.run(arithmetic)
+    }
+
+    /// Compiles a kernel for AVX-512.
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+    pub fn avx512<A: Arithmetic, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
+        kernel.run(arithmetic)
+    }
+
+    /// The overflow check of plain additions, which the instructions do not have.
+    #[cfg(debug_assertions)]
+    #[inline(never)]
+    fn assert_headroom(a: &[u64], b: &[u64]) {
+        assert!(a.iter().zip(b).all(|(a, b)| a.checked_add(*b).is_some()), "a sum left its headroom: {a:?} + {b:?}");
+    }
+
+    macro_rules! registers {
+        ($name:ident, $words:literal, $register:ty, $set:ident, $add:ident, $and:ident, $shift:ident, $multiply:ident) => {
+            /// `L` lanes in `K` registers.
+            #[derive(Clone, Copy)]
+            pub struct $name<const K: usize, const L: usize, const HELD: usize> {
+                excess: [$register; K],
+                mask: $register,
+            }
+
+            impl<const K: usize, const L: usize, const HELD: usize> $name<K, L, HELD> {
+                /// # Safety
+                /// The machine has the instructions, and `L` is `K` times the lanes of a register.
+                #[inline(always)]
+                pub unsafe fn new(excess: &[u64; L]) -> Self {
+                    debug_assert_eq!(L, K * $words);
+                    // SAFETY: the arrays have the same size, by the caller's word; the instructions exist, likewise.
+                    unsafe {
+                        Self {
+                            excess: excess.as_ptr().cast::<[$register; K]>().read_unaligned(),
+                            mask: $set((1 << BITS) - 1),
+                        }
+                    }
+                }
+            }
+
+            impl<const K: usize, const L: usize, const HELD: usize> Arithmetic for $name<K, L, HELD> {
+                type Element = [u64; L];
+                type Register = [$register; K];
+                const HELD: usize = HELD;
+
+                #[inline(always)]
+                fn zero(self) -> [$register; K] {
+                    // SAFETY: a value of this type exists only where the instructions do.
+                    [unsafe { $set(0) }; K]
+                }
+
+                #[inline(always)]
+                unsafe fn load(self, from: *const [u64; L]) -> [$register; K] {
+                    // SAFETY: the caller's; both types have the same size.
+                    unsafe { from.cast::<[$register; K]>().read_unaligned() }
+                }
+
+                #[inline(always)]
+                unsafe fn store(self, to: *mut [u64; L], x: [$register; K]) {
+                    // SAFETY: the caller's; both types have the same size.
+                    unsafe { to.cast::<[$register; K]>().write_unaligned(x) }
+                }
+
+                #[inline(always)]
+                fn add(self, mut a: [$register; K], b: [$register; K]) -> [$register; K] {
+                    #[cfg(debug_assertions)]
+                    {
+                        // SAFETY: both are `L` words, without invalid bit patterns.
+                        let words = |x: &[$register; K]| unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), L) };
+                        assert_headroom(words(&a), words(&b));
+                    }
+                    for i in 0..K {
+                        // SAFETY: a value of this type exists only where the instructions do.
+                        a[i] = unsafe { $add(a[i], b[i]) };
+                    }
+                    a
+                }
+
+                #[inline(always)]
+                fn fold(self, mut a: [$register; K]) -> [$register; K] {
+                    for i in 0..K {
+                        // SAFETY: a value of this type exists only where the instructions do.
+                        a[i] = unsafe {
+                            let high = $multiply($shift::<{ BITS as _ }>(a[i]), self.excess[i]);
+                            $add($and(a[i], self.mask), high)
+                        };
+                    }
+                    a
+                }
+            }
+        };
+    }
+
+    registers!(Xmm, 2, __m128i, _mm_set1_epi64x, _mm_add_epi64, _mm_and_si128, _mm_srli_epi64, _mm_mul_epu32);
+    registers!(
+        Ymm,
+        4,
+        __m256i,
+        _mm256_set1_epi64x,
+        _mm256_add_epi64,
+        _mm256_and_si256,
+        _mm256_srli_epi64,
+        _mm256_mul_epu32
+    );
+    registers!(
+        Zmm,
+        8,
+        __m512i,
+        _mm512_set1_epi64,
+        _mm512_add_epi64,
+        _mm512_and_si512,
+        _mm512_srli_epi64,
+        _mm512_mul_epu32
+    );
+}
