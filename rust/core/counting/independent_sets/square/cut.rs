@@ -1,135 +1,261 @@
 //! What a cut between two rows of the square lattice looks like: a path or a ring of vertices, and the operator along it.
 //!
-//! States of a ring of w >= 3 vertices: the f(w-1) words 0s, then the f(w-3) words 10t0. Its operator first gathers
+//! States of a ring of w >= 3 vertices: X0, the f(w-1) words 0s, then X1, the f(w-3) words 10t0. Its operator is
+//! R = (T_{w-1} on X0, T_{w-3} on X1) after the first of
 //!
-//!   X0[0t0] += X1[t],   X1[t] <- sum of the old X0[atb] over the symbols a, b that t allows,
+//!   join:    X0[0t0] += X1[t],                    X1[t] <- sum of the old X0[atb] over the symbols a, b that t allows,
+//!   part:    X0[atb] += X1[t] for all such a, b,  X1[t] <- the old X0[0t0], its transpose:
 //!
-//! and then applies T_{w-1} to X0 and T_{w-3} to X1: a new first symbol 0 sees both halves, a new 1 needs an old 0 and leaves
-//! the old neighbors of it free.
+//! a new first symbol 0 sees both halves, a new 1 needs an old 0 and leaves the old neighbors of it free. R is symmetric, so
+//! two rows are join, T, T, part, and the two T are done at once (`path`).
 
-use super::butterfly;
-use super::words::{count, list, words};
+use super::path::{Passage, Path, additions, share};
+use super::words::{list, words};
+use crate::Result;
 use crate::numeric::ring::Ring;
+use crate::numeric::simd::{Arithmetic, Kernel};
 
 /// The vertices along a cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// A path of so many vertices.
-    Path(usize),
-    /// A ring of so many vertices, three or more.
-    Ring(usize),
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// All words of a path, or those of a ring that begin with 0.
+    open: Path,
+    /// The words of a ring that begin with 1, without the three symbols known.
+    closed: Option<Closed>,
 }
 
+/// The second half of a ring.
+#[derive(Clone, Debug)]
+struct Closed {
+    path: Path,
+    /// Whether a short word ends in 0: may be continued by both symbols.
+    even: Vec<bool>,
+    parts: Vec<Part>,
+}
+
+/// Words t with the same beginning, and where the words t0, t1 start that they make.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    at: usize,
+    continued: usize,
+    length: usize,
+}
+
+/// The words of a part, at most.
+const PART: usize = 16;
+
 impl Cut {
-    /// A ring of `length` vertices; two vertices, joined twice, are as good as a path.
+    /// A path of so many vertices.
+    pub fn path(length: usize) -> Self {
+        Self { open: Path::new(length), closed: None }
+    }
+
+    /// A ring of so many vertices; two vertices, joined twice, are as good as a path.
     pub fn ring(length: usize) -> Self {
-        if length > 2 { Self::Ring(length) } else { Self::Path(length) }
+        if length < 3 {
+            return Self::path(length);
+        }
+        let inner = length - 3;
+        let mut parts = Vec::new();
+        collect_parts(Part { at: 0, continued: 0, length: inner }, &mut parts);
+        let even = list(inner.min(PART)).into_iter().map(|t| t & 1 == 0).collect();
+        Self { open: Path::new(length - 1), closed: Some(Closed { path: Path::new(inner), even, parts }) }
     }
 
     /// Vertices along the cut.
-    pub fn width(self) -> usize {
-        match self {
-            Self::Path(w) | Self::Ring(w) => w,
-        }
+    pub fn width(&self) -> usize {
+        self.open.length() + usize::from(self.closed.is_some())
+    }
+
+    /// Whether the vertices form a ring.
+    pub fn is_ring(&self) -> bool {
+        self.closed.is_some()
     }
 
     /// Independent sets of the cut.
-    pub fn states(self) -> usize {
-        let (open, closed) = self.lengths();
-        words(open) + closed.map_or(0, words)
+    pub fn states(&self) -> usize {
+        self.open.states() + self.closed.as_ref().map_or(0, |closed| closed.path.states())
     }
 
-    /// The lengths of the words in the first and the second part of the vector.
-    pub fn lengths(self) -> (usize, Option<usize>) {
-        match self {
-            Self::Path(w) => (w, None),
-            Self::Ring(w) => (w - 1, Some(w - 3)),
-        }
+    /// The path, if it is one.
+    pub fn as_path(&self) -> Option<&Path> {
+        if self.is_ring() { None } else { Some(&self.open) }
+    }
+
+    /// Both halves of a ring as paths.
+    pub fn halves(&self) -> (&Path, Option<&Path>) {
+        (&self.open, self.closed.as_ref().map(|closed| &closed.path))
     }
 
     /// Additions of one application of the operator.
-    pub fn additions(self) -> u64 {
-        let (open, closed) = self.lengths();
-        let ring = |k| butterfly::additions(k) + words(k) as u64 + words(k + 1) as u64;
-        butterfly::additions(open) + closed.map_or(0, ring)
+    pub fn additions(&self) -> u64 {
+        let ring = |closed: &Closed| additions(closed.path.length()) + 2 * self.open.states() as u64;
+        additions(self.open.length()) + self.closed.as_ref().map_or(0, ring)
     }
 
     /// The states in their order, the first vertex in the highest bit.
-    pub fn list(self) -> Vec<u64> {
-        match self {
-            Self::Path(w) => list(w),
-            Self::Ring(w) => {
-                let closed = list(w - 3).into_iter().map(|t| 1 << (w - 1) | t << 1);
-                list(w - 1).into_iter().chain(closed).collect()
-            }
+    pub fn list(&self) -> Vec<u64> {
+        let mut states = list(self.open.length());
+        if let Some(closed) = &self.closed {
+            let first = 1 << self.open.length();
+            states.extend(list(closed.path.length()).into_iter().map(|t| first | t << 1));
         }
+        states
     }
 
-    /// Moves the cut over one row.
-    pub fn apply<R: Ring>(self, ring: &R, state: &mut [R::Element]) {
-        let (open, closed) = self.lengths();
-        let (zero, one) = state.split_at_mut(words(open));
-        if let Some(closed) = closed {
-            gather(ring, closed, zero, one);
-            butterfly::apply(ring, closed, one, 0);
-        }
-        butterfly::apply(ring, open, zero, 0);
+    /// Moves the cut over one row, or over two with the weights between them.
+    pub fn advance<R: Ring>(&self, state: &mut [R::Element], passage: Passage<R>, twice: bool) -> Result<()> {
+        let Some(closed) = &self.closed else { return self.open.advance(state, passage, twice) };
+        let (zero, one) = state.split_at_mut(self.open.states());
+        closed.link(zero, one, passage, false)?;
+        self.open.advance(zero, passage, twice)?;
+        closed.path.advance(one, passage.occupied(), twice)?;
+        if twice { closed.link(zero, one, passage, true) } else { Ok(()) }
     }
 
     /// Multiplies each element by the weight of its state.
-    pub fn weigh<R: Ring>(self, ring: &R, powers: &[R::Element], state: &mut [R::Element]) {
-        let (open, closed) = self.lengths();
-        let (zero, one) = state.split_at_mut(words(open));
-        weigh(ring, powers, open, zero);
-        if let Some(closed) = closed {
-            weigh(ring, &powers[1..], closed, one);
+    pub fn weigh<R: Ring>(&self, state: &mut [R::Element], passage: Passage<R>) {
+        let (zero, one) = state.split_at_mut(self.open.states());
+        self.open.weigh(zero, passage);
+        if let Some(closed) = &self.closed {
+            closed.path.weigh(one, passage.occupied());
+        }
+    }
+
+    /// The sum of products, each times the weight of its state.
+    pub fn dot<R: Ring>(&self, left: &[R::Element], right: &[R::Element], passage: Passage<R>) -> R::Element {
+        let ((left, left_one), (right, right_one)) =
+            (left.split_at(self.open.states()), right.split_at(self.open.states()));
+        let sum = self.open.dot(left, right, passage);
+        let rest = self.closed.as_ref().map(|closed| closed.path.dot(left_one, right_one, passage.occupied()));
+        rest.map_or(sum, |rest| passage.ring.fold(passage.ring.add(sum, rest)))
+    }
+
+    /// Most roundings in the sum of products.
+    pub fn dot_roundings(&self) -> u64 {
+        self.open.dot_roundings() + 1
+    }
+}
+
+fn collect_parts(part: Part, list: &mut Vec<Part>) {
+    let Part { at, continued, length } = part;
+    if length <= PART {
+        return list.push(part);
+    }
+    collect_parts(Part { at, continued, length: length - 1 }, list);
+    collect_parts(Part { at: at + words(length - 1), continued: continued + words(length), length: length - 2 }, list);
+}
+
+impl Closed {
+    /// The first half of a row, or the second half of the next.
+    fn link<R: Ring>(
+        &self,
+        zero: &mut [R::Element],
+        one: &mut [R::Element],
+        passage: Passage<R>,
+        part: bool,
+    ) -> Result<()> {
+        let (inner, outer) = zero.split_at_mut(words(self.path.length() + 1));
+        let halves = Halves { inner: inner.as_mut_ptr(), outer: outer.as_mut_ptr(), one: one.as_mut_ptr() };
+        share(
+            self.parts.len(),
+            || Ok(()),
+            |(), i| {
+                let Part { at, continued, length } = self.parts[i];
+                let even = &self.even[..words(length)];
+                // SAFETY: parts are disjoint, and so are the words they are continued to; those with an occupied first vertex
+                // are as many as begin with 0.
+                let link = unsafe { halves.link(at, continued, outer_len(self.path.length()), even, part) };
+                passage.ring.dispatch(passage.level, link);
+                passage.watch.advance(2 * even.len() as u64)
+            },
+        )
+    }
+}
+
+/// Words atb with a = 1: as many as there are words t'b with t = 0t'.
+fn outer_len(inner: usize) -> usize {
+    words(inner)
+}
+
+/// Pointers to the halves of a ring's vector.
+#[derive(Clone, Copy)]
+struct Halves<E> {
+    inner: *mut E,
+    outer: *mut E,
+    one: *mut E,
+}
+
+// SAFETY: `link` is called for disjoint parts only.
+unsafe impl<E: Send> Send for Halves<E> {}
+// SAFETY: as above.
+unsafe impl<E: Send> Sync for Halves<E> {}
+
+impl<E> Halves<E> {
+    /// # Safety
+    /// Nobody else uses this part.
+    unsafe fn link<'a>(
+        &self,
+        at: usize,
+        continued: usize,
+        outer_len: usize,
+        even: &'a [bool],
+        part: bool,
+    ) -> Link<'a, E> {
+        Link {
+            inner: self.inner.wrapping_add(continued),
+            outer: self.outer.wrapping_add(continued),
+            outer_len: outer_len.saturating_sub(continued),
+            one: self.one.wrapping_add(at),
+            even,
+            part,
         }
     }
 }
 
-/// Multiplies the elements over words of length `k` by `powers[number of ones]`.
-fn weigh<R: Ring>(ring: &R, powers: &[R::Element], k: usize, state: &mut [R::Element]) {
-    if k == 0 {
-        state[0] = ring.mul(state[0], powers[0]);
-        return;
-    }
-    let (zero, one) = state.split_at_mut(words(k - 1));
-    weigh(ring, powers, k - 1, zero);
-    if k == 1 {
-        one[0] = ring.mul(one[0], powers[1]);
-    } else {
-        weigh(ring, &powers[1..], k - 2, one);
-    }
+/// `join` or `part` on the words t of one part.
+struct Link<'a, E> {
+    inner: *mut E,
+    outer: *mut E,
+    outer_len: usize,
+    one: *mut E,
+    even: &'a [bool],
+    part: bool,
 }
 
-/// The first half of a ring's operator. `zero` holds words of two symbols more than the `k` of those of `one`.
-fn gather<R: Ring>(ring: &R, k: usize, zero: &mut [R::Element], one: &mut [R::Element]) {
-    let (inner, outer) = zero.split_at_mut(words(k + 1));
-    // Inner words 0tb: t0 and, after an even t, t1. Outer words 10...: those with an occupied first symbol.
-    let mut next = 0;
-    pairs(k as isize, &mut |t, twice| {
-        let mut sum = inner[next];
-        inner[next] = ring.fold(ring.add(inner[next], one[t]));
-        if twice {
-            sum = ring.add(sum, inner[next + 1]);
-        }
-        for x in outer.iter().skip(next).take(1 + usize::from(twice)) {
-            sum = ring.add(sum, *x);
-        }
-        one[t] = ring.fold(sum);
-        next += 1 + usize::from(twice);
-    });
-}
+impl<E> Kernel<E> for Link<'_, E> {
+    type Output = ();
 
-/// Visits the words t of length `k` in order with their rank, and tells whether t1 is a word, too.
-fn pairs(k: isize, visit: &mut impl FnMut(usize, bool)) {
-    fn walk(k: isize, rank: usize, visit: &mut impl FnMut(usize, bool)) {
-        if k <= 0 {
-            visit(rank, k == 0);
-        } else {
-            walk(k - 1, rank, visit);
-            walk(k - 2, rank + count(k - 1), visit);
+    #[inline(always)]
+    fn run<A: Arithmetic<Element = E>>(self, a: A) {
+        let mut next = 0;
+        for (t, &even) in self.even.iter().enumerate() {
+            // SAFETY: whoever made the link vouched for it: t0 is at `next`, t1 behind it, and the same for an occupied first
+            // vertex while there are such words.
+            unsafe {
+                let one = self.one.add(t);
+                let x = a.load(one);
+                let both = 1 + usize::from(even);
+                let first = a.load(self.inner.add(next));
+                let mut sum = a.zero();
+                for (words, len) in [(self.inner, both), (self.outer, both.min(self.outer_len.saturating_sub(next)))] {
+                    for word in (0..len).map(|b| words.add(next + b)) {
+                        let y = a.load(word);
+                        if self.part {
+                            a.store(word, a.fold(a.add(y, x)));
+                        } else {
+                            sum = a.add(sum, y);
+                        }
+                    }
+                }
+                if self.part {
+                    a.store(one, first);
+                } else {
+                    a.store(self.inner.add(next), a.fold(a.add(first, x)));
+                    a.store(one, a.fold(sum));
+                }
+                next += both;
+            }
         }
     }
-    walk(k, 0, visit);
 }

@@ -1,29 +1,47 @@
 //! Independent sets of the square lattice, m x n vertices, open or closed along either extent.
 //!
 //! The cut is a row, a path or a ring; its states are the independent sets of that row, the operator between rows is
-//! T[v, w] = 1 exactly if v & w = 0, applied in place by the Fibonacci butterfly (`butterfly`). With activity z the diagonal
-//! D = z^(number of ones) acts once per row. Let u_r = T (D T)^(r-2) D 1 be the vector after r rows, row r without its weight.
+//! T[v, w] = 1 exactly if v & w = 0, applied in place by the Fibonacci butterfly: the words over {0, 1} without 11 fall into
+//! A (00...), B (01...) and C (10...), and with B_i = 0 beyond the end of B
 //!
-//!  - Open direction, h rows, met in the middle:  Z = u_a^T D u_a for h = 2a - 1,  Z = (D u_a)^T T (D u_a) for h = 2a.
+//!   C_i, A_i <- A_i + B_i, A_i + C_i,  then T_{k-1} on [A, B] and T_{k-2} on C.
+//!
+//! With activity z the diagonal D = z^(number of ones) acts once per row. Let u_r = T (D T)^(r-2) D 1 be the vector after r
+//! rows, row r without its weight.
+//!
+//!  - Open direction, h rows, met in the middle:  Z = u_a^T D u_a for h = 2a - 1,  Z = (D u_a)^T T (D u_a) for h = 2a, the
+//!    last product in place (`middle`). Memory: one vector.
 //!  - Closed direction, h rows:  Z = trace((T D)^h) = sum over seam words s of z^|s| (p_s)^T D q_s with p_s, q_s the vectors
 //!    (T D)^(a-1) T e_s after a = floor(h/2) and ceil(h/2) steps. One seam per orbit of the symmetries of the cut serves all.
 //!
 //! A closed extent of 1 is a loop: no vertex is ever occupied. A closed extent of 2 is a double edge, which counts as one.
+//!
+//! The files: `words` (states), `network` (the butterfly in registers), `program` (its passes over a block in the cache and
+//! when to fold), `kernel` (the loops), `path` (any size, threads), `cut` (rings), `middle` (even numbers of rows).
 
-mod butterfly;
 mod cut;
+mod kernel;
+mod middle;
+mod network;
+mod path;
+mod program;
 mod words;
 
 use super::Boundary;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
+use crate::numeric::simd::{self, Level};
 use crate::{Error, Result};
 use cut::Cut;
+use middle::HalfRow;
+use path::Passage;
 use rayon::prelude::*;
 
 /// The largest number of states of a cut.
 const MOST_STATES: u128 = 1 << 40;
+/// The longest cut whose seams are listed.
+const LONGEST_SEAM: usize = 30;
 /// Seams are worked on in batches of about so many elements.
 const BATCH: usize = 1 << 16;
 
@@ -31,6 +49,7 @@ const BATCH: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Square {
     plan: Plan,
+    level: Level,
 }
 
 /// How the count goes about.
@@ -39,9 +58,9 @@ enum Plan {
     /// Loops everywhere: only the empty set.
     Empty,
     /// Rows from an open end to the middle.
-    Open { cut: Cut, rows: u64 },
+    Open { cut: Box<Cut>, rows: u64, half: Option<Box<HalfRow>> },
     /// Rows around, once per seam.
-    Closed { cut: Cut, rows: u64, seams: Vec<Seam>, batch: usize },
+    Closed { cut: Box<Cut>, rows: u64, seams: Vec<Seam>, batch: usize },
 }
 
 /// A state of the cut that the rows start from and come back to.
@@ -65,24 +84,26 @@ impl Square {
         }
         let (small, large) = (rows.min(cols), rows.max(cols));
         let plan = match boundary {
-            Boundary::Free => Plan::open(Cut::Path(within(small, words::LONGEST)?), large),
+            Boundary::Free => Plan::open(Cut::path(within(small, words::LONGEST)?), large),
             Boundary::Cylinder if cols == 1 => Plan::Empty,
             Boundary::Torus if small == 1 => Plan::Empty,
             Boundary::Cylinder => cheaper(
                 within(cols, words::LONGEST).map(|cols| Plan::open(Cut::ring(cols), rows)),
-                within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::Path(rows), cols)),
+                within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::path(rows), cols)),
             )?,
             Boundary::Torus => cheaper(
                 within(cols, LONGEST_SEAM).map(|cols| Plan::closed(Cut::ring(cols), rows)),
                 within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::ring(rows), cols)),
             )?,
         };
-        Ok(Self { plan })
+        Ok(Self { plan, level: simd::level() })
+    }
+
+    /// The same with these vector instructions, or the best there are if they are less. Results do not depend on them.
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
     }
 }
-
-/// The longest cut whose seams are listed.
-const LONGEST_SEAM: usize = 30;
 
 /// A length of a cut, if it is short enough.
 fn within(length: usize, longest: usize) -> Result<usize> {
@@ -102,20 +123,21 @@ fn cheaper(one: Result<Plan>, other: Result<Plan>) -> Result<Plan> {
 
 impl Plan {
     fn open(cut: Cut, rows: usize) -> Self {
-        Self::Open { cut, rows: rows as u64 }
+        let half = rows.is_multiple_of(2).then(|| Box::new(HalfRow::new(&cut)));
+        Self::Open { cut: Box::new(cut), rows: rows as u64, half }
     }
 
     fn closed(cut: Cut, rows: usize) -> Self {
-        let seams = seams(cut);
+        let seams = seams(&cut);
         let batch = (BATCH / cut.states()).clamp(1, seams.len());
-        Self::Closed { cut, rows: rows as u64, seams, batch }
+        Self::Closed { cut: Box::new(cut), rows: rows as u64, seams, batch }
     }
 
     /// All the additions there are to do.
     fn work(&self) -> u128 {
         match self {
             Self::Empty => 0,
-            Self::Open { cut, rows } => u128::from(cut.additions()) * u128::from(rows / 2),
+            Self::Open { cut, rows, .. } => u128::from(cut.additions()) * u128::from(rows / 2),
             Self::Closed { cut, rows, seams, .. } => {
                 u128::from(cut.additions()) * u128::from(rows.div_ceil(2)) * seams.len() as u128
             }
@@ -123,20 +145,33 @@ impl Plan {
     }
 }
 
+/// Moves of a whole row up to the middle of `rows`.
+fn moves(rows: u64) -> u64 {
+    (rows - 1) / 2
+}
+
+/// Steps that these moves take: a sweep each and one more, or two moves each.
+fn sweeps(cut: &Cut, moves: u64) -> u64 {
+    match cut.as_path().filter(|path| !path.is_block()) {
+        Some(_) if moves > 0 => moves + 1,
+        _ => moves.div_ceil(2),
+    }
+}
+
 /// The states of a cut up to its symmetries, with the sizes of their orbits.
-fn seams(cut: Cut) -> Vec<Seam> {
+fn seams(cut: &Cut) -> Vec<Seam> {
     let width = cut.width();
     let mask = (1u64 << width) - 1;
     let images = |word: u64| {
         let reversed = word.reverse_bits() >> (64 - width);
-        let turns = if matches!(cut, Cut::Ring(_)) { width } else { 1 };
+        let turns = if cut.is_ring() { width } else { 1 };
         (0..turns).flat_map(move |i| [word, reversed].map(|w| (w << i | w >> (width - i)) & mask))
     };
     let orbit = |(rank, word): (usize, u64)| {
-        let mut least = images(word).all(|image| word <= image).then(|| images(word).collect::<Vec<_>>())?;
-        least.sort_unstable();
-        least.dedup();
-        Some(Seam { word, rank, orbit: least.len() as u64 })
+        let mut orbit = images(word).all(|image| word <= image).then(|| images(word).collect::<Vec<_>>())?;
+        orbit.sort_unstable();
+        orbit.dedup();
+        Some(Seam { word, rank, orbit: orbit.len() as u64 })
     };
     cut.list().into_iter().enumerate().filter_map(orbit).collect()
 }
@@ -145,7 +180,7 @@ impl Transfer for Square {
     fn len(&self) -> usize {
         match &self.plan {
             Plan::Empty => 1,
-            Plan::Open { cut, rows } => cut.states() * if rows.is_multiple_of(2) { 2 } else { 1 },
+            Plan::Open { cut, .. } => cut.states(),
             Plan::Closed { cut, rows, batch, .. } => 1 + batch * vectors(*rows) * cut.states(),
         }
     }
@@ -153,7 +188,7 @@ impl Transfer for Square {
     fn steps(&self) -> u64 {
         match &self.plan {
             Plan::Empty => 0,
-            Plan::Open { rows, .. } => rows / 2,
+            Plan::Open { cut, rows, half } => sweeps(cut, moves(*rows)) + u64::from(half.is_some()),
             Plan::Closed { seams, batch, .. } => seams.len().div_ceil(*batch) as u64,
         }
     }
@@ -161,7 +196,14 @@ impl Transfer for Square {
     fn work(&self, step: u64) -> u64 {
         match &self.plan {
             Plan::Empty => 0,
-            Plan::Open { cut, .. } => cut.additions(),
+            Plan::Open { cut, rows, .. } => {
+                let moves = moves(*rows);
+                match cut.as_path().filter(|path| !path.is_block()) {
+                    _ if step >= sweeps(cut, moves) => cut.additions() / 2,
+                    Some(path) => path.sweep_additions(step > 0, step < moves, step.is_multiple_of(2)),
+                    None => cut.additions() * (moves - 2 * step).min(2),
+                }
+            }
             Plan::Closed { cut, rows, seams, batch } => {
                 let count = seams.chunks(*batch).nth(step as usize).map_or(0, <[_]>::len) as u64;
                 cut.additions() * rows.div_ceil(2) * count
@@ -170,11 +212,16 @@ impl Transfer for Square {
     }
 
     fn roundings(&self) -> u64 {
+        // Along a row: one addition per symbol, four at the seam of a ring, the weight and the roundings of its power.
         let row = |cut: &Cut| 2 * cut.width() as u64 + 8;
         match &self.plan {
             Plan::Empty => 0,
-            Plan::Open { cut, rows } => row(cut) * rows + cut.states() as u64 + 2,
-            Plan::Closed { cut, rows, seams, .. } => row(cut) * rows + cut.states() as u64 + 64 + seams.len() as u64,
+            Plan::Open { cut, rows, half } => {
+                row(cut) * (rows + 1) + half.as_ref().map_or(cut.dot_roundings(), |half| half.roundings())
+            }
+            Plan::Closed { cut, rows, seams, .. } => {
+                row(cut) * (rows + 2) + cut.dot_roundings() + 2 * cut.width() as u64 + seams.len() as u64
+            }
         }
     }
 
@@ -188,47 +235,74 @@ impl Transfer for Square {
     fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
         watch.check()?;
         match &self.plan {
-            Plan::Empty => {}
-            Plan::Open { cut, rows } => {
-                let (state, copy) = state.split_at_mut(cut.states());
-                if !weight.unit {
-                    cut.weigh(&weight.ring, &weight.powers(cut.width()), state);
+            Plan::Empty => Ok(()),
+            Plan::Open { cut, rows, half } => {
+                let powers = self.powers(weight, cut);
+                let passage = self.passage(weight, powers.as_deref(), watch);
+                let moves = moves(*rows);
+                match (cut.as_path().filter(|path| !path.is_block()), half) {
+                    (_, Some(half)) if step == sweeps(cut, moves) => {
+                        cut.weigh(state, passage);
+                        half.advance(state, passage)
+                    }
+                    (Some(path), _) if step == 0 => {
+                        cut.weigh(state, passage);
+                        path.tiles(state, passage, false, true)
+                    }
+                    (Some(path), _) if step.is_multiple_of(2) => path.tiles(state, passage, true, step < moves),
+                    (Some(path), _) => path.runs(state, passage, true, step < moves),
+                    (None, _) => {
+                        cut.weigh(state, passage);
+                        cut.advance(state, passage, 2 * step + 1 < moves)
+                    }
                 }
-                if rows % 2 == 0 && step + 1 == self.steps() {
-                    copy.copy_from_slice(state);
-                }
-                cut.apply(&weight.ring, state);
             }
             Plan::Closed { cut, rows, seams, batch } => {
-                let (sum, vectors) = state.split_first_mut().expect("the vector starts with the sum");
+                let Some((sum, vectors)) = state.split_first_mut() else { return Ok(()) };
                 let seams = seams.chunks(*batch).nth(step as usize).unwrap_or_default();
-                let powers = weight.powers(cut.width());
+                let powers = self.powers(weight, cut);
+                let passage = self.passage(weight, powers.as_deref(), watch);
                 let room = self::vectors(*rows) * cut.states();
-                let around =
-                    |(seam, state): (&Seam, &mut [R::Element])| around(*cut, *rows, *seam, weight, &powers, state);
+                let around = |(seam, state): (&Seam, &mut [R::Element])| around(cut, *rows, *seam, passage, state);
                 // Outside a pool there is nothing to share the work with.
-                let parts: Vec<_> = match rayon::current_thread_index() {
+                let parts: Result<Vec<_>> = match rayon::current_thread_index() {
                     Some(_) => seams.par_iter().zip(vectors.par_chunks_mut(room)).map(around).collect(),
                     None => seams.iter().zip(vectors.chunks_mut(room)).map(around).collect(),
                 };
-                for part in parts {
+                for part in parts? {
                     *sum = weight.ring.fold(weight.ring.add(*sum, part));
                 }
+                Ok(())
             }
         }
-        watch.advance(self.work(step))
     }
 
     fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
         match &self.plan {
             Plan::Empty => weight.ring.one(),
             Plan::Closed { .. } => state[0],
-            Plan::Open { cut, rows } if rows % 2 == 0 => {
-                let (state, copy) = state.split_at(cut.states());
-                dot(&weight.ring, state, copy)
+            Plan::Open { half: Some(half), .. } => half.product(&weight.ring, state),
+            Plan::Open { cut, .. } => {
+                let powers = self.powers(weight, cut);
+                cut.dot(state, state, self.passage(weight, powers.as_deref(), &Watch::default()))
             }
-            Plan::Open { cut, .. } => weighted_dot(*cut, weight, state, state),
         }
+    }
+}
+
+impl Square {
+    /// The powers of the activity that states of this cut can have, unless all are one.
+    fn powers<R: Ring>(&self, weight: &Weight<R>, cut: &Cut) -> Option<Vec<R::Element>> {
+        (!weight.unit).then(|| weight.powers(cut.width() + 1))
+    }
+
+    fn passage<'a, R: Ring>(
+        &self,
+        weight: &'a Weight<R>,
+        powers: Option<&'a [R::Element]>,
+        watch: &'a Watch,
+    ) -> Passage<'a, R> {
+        Passage { ring: &weight.ring, level: self.level, powers, watch }
     }
 }
 
@@ -239,56 +313,34 @@ fn vectors(rows: u64) -> usize {
 
 /// The term of one seam, its whole orbit counted.
 fn around<R: Ring>(
-    cut: Cut,
+    cut: &Cut,
     rows: u64,
     seam: Seam,
-    weight: &Weight<R>,
-    powers: &[R::Element],
+    passage: Passage<R>,
     state: &mut [R::Element],
-) -> R::Element {
-    let ring = &weight.ring;
+) -> Result<R::Element> {
+    let ring = passage.ring;
     let (state, copy) = state.split_at_mut(cut.states());
     state.fill(ring.zero());
     state[seam.rank] = ring.one();
-    cut.apply(ring, state);
-    let next = |state: &mut [R::Element]| {
-        if !weight.unit {
-            cut.weigh(ring, powers, state);
+    let mut left = rows / 2;
+    while left > 0 {
+        cut.advance(state, passage, left > 1)?;
+        left = left.saturating_sub(2);
+        if left > 0 {
+            cut.weigh(state, passage);
         }
-        cut.apply(ring, state);
-    };
-    for _ in 1..rows / 2 {
-        next(state);
     }
     let value = if rows.is_multiple_of(2) {
-        weighted_dot(cut, weight, state, state)
+        cut.dot(state, state, passage)
     } else {
         copy.copy_from_slice(state);
-        next(state);
-        weighted_dot(cut, weight, state, copy)
+        cut.weigh(state, passage);
+        cut.advance(state, passage, false)?;
+        cut.dot(state, copy, passage)
     };
-    let value = ring.mul(value, powers[seam.word.count_ones() as usize]);
-    times(ring, value, seam.orbit)
-}
-
-/// The sum of products.
-fn dot<R: Ring>(ring: &R, left: &[R::Element], right: &[R::Element]) -> R::Element {
-    left.iter().zip(right).fold(ring.zero(), |sum, (&x, &y)| ring.fold(ring.add(sum, ring.mul(x, y))))
-}
-
-/// The sum of products, each times the weight of its state.
-fn weighted_dot<R: Ring>(cut: Cut, weight: &Weight<R>, left: &[R::Element], right: &[R::Element]) -> R::Element {
-    if weight.unit {
-        return dot(&weight.ring, left, right);
-    }
-    let mut weighted = left.to_vec();
-    cut.weigh(&weight.ring, &weight.powers(cut.width()), &mut weighted);
-    dot(&weight.ring, &weighted, right)
-}
-
-/// The element added to itself, `count` times in all.
-fn times<R: Ring>(ring: &R, x: R::Element, count: u64) -> R::Element {
-    (0..count).fold(ring.zero(), |sum, _| ring.fold(ring.add(sum, x)))
+    let value = passage.powers.map_or(value, |powers| ring.mul(value, powers[seam.word.count_ones() as usize]));
+    Ok((0..seam.orbit).fold(ring.zero(), |sum, _| ring.fold(ring.add(sum, value))))
 }
 
 #[cfg(test)]
