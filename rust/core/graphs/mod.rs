@@ -1,5 +1,6 @@
 //! Graphs: vertices `0..n` and a list of edges.
 
+pub mod automorphism;
 mod families;
 
 pub use families::{complete, grid, hamming, torus};
