@@ -149,29 +149,4 @@ impl Adjacency {
     pub fn degree(&self, vertex: u32) -> usize {
         self.starts[vertex as usize + 1] - self.starts[vertex as usize]
     }
-
-    /// The connected component of each vertex, numbered in the order of their first vertices.
-    pub fn components(&self) -> Vec<u32> {
-        let n = self.vertices();
-        let mut component = vec![u32::MAX; n];
-        let mut found = 0;
-        let mut stack = Vec::new();
-        for start in 0..n as u32 {
-            if component[start as usize] != u32::MAX {
-                continue;
-            }
-            component[start as usize] = found;
-            stack.push(start);
-            while let Some(v) = stack.pop() {
-                for &w in self.neighbors(v) {
-                    if component[w as usize] == u32::MAX {
-                        component[w as usize] = found;
-                        stack.push(w);
-                    }
-                }
-            }
-            found += 1;
-        }
-        component
-    }
 }

@@ -10,6 +10,7 @@ mod hamming;
 mod orbitals;
 mod partition;
 mod permutation;
+mod regions;
 mod schreier;
 mod search;
 

@@ -53,6 +53,8 @@ pub struct Outcome {
     pub hash: u64,
     /// Words made.
     pub words: usize,
+    /// Neighbors visited.
+    pub work: usize,
 }
 
 /// An ordered partition and what refining it needs.
@@ -190,12 +192,6 @@ impl<'g> Partition<'g> {
         &self.elements
     }
 
-    /// The position of a vertex.
-    #[inline]
-    pub fn position(&self, vertex: u32) -> u32 {
-        self.places[vertex as usize].position
-    }
-
     /// The first position of the cell of a vertex.
     #[inline]
     pub fn cell_of(&self, vertex: u32) -> u32 {
@@ -306,13 +302,14 @@ impl<'g> Partition<'g> {
 
     /// Refines until the partition is equitable or discrete, or the trace differs.
     fn refine(&mut self, mut trace: Trace<'_>, clock: &mut Clock<'_>) -> Result<Outcome> {
-        let mut outcome = Outcome { matches: true, hash: 0, words: 0 };
+        let mut outcome = Outcome { matches: true, hash: 0, words: 0, work: 0 };
         while let Some(start) = self.dequeue() {
             let (word, work) = if self.cells[start as usize].len == 1 {
                 self.split_by_vertex(start)
             } else {
                 self.split_by_cell(start)
             };
+            outcome.work += work;
             let looked = clock.spend(work);
             match &mut trace {
                 Trace::Record(words) => words.push(word),

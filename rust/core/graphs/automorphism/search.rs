@@ -15,8 +15,8 @@
 //!  - where children keep failing, the hashes of all children of the first path's node are collected; a node with a child
 //!    whose hash is not among them, or comes too often, is no image of it. In graphs without symmetry (Latin squares)
 //!    that ends a node at its first child;
-//!  - base points stay in one connected component as long as they can, so that a failure there is not repeated for every
-//!    branch elsewhere.
+//!  - base points stay in one region as long as they can (see `regions`), so that what an individualized vertex changes is
+//!    soon settled, and a failure in one part of the graph is not repeated for every branch elsewhere.
 //!
 //! Source: McKay and Piperno (2014), Practical graph isomorphism II; Junttila and Kaski (2007), Engineering an efficient
 //! canonical labeling tool; the closing of chains and the sets of child hashes are our own.
@@ -25,8 +25,9 @@ use super::Clock;
 use super::adjacency::Adjacency;
 use super::partition::{Outcome, Partition, Trace};
 use super::permutation::{Orbits, Permutation};
+use super::regions::Regions;
 use crate::Result;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 /// Children that may fail at a level before its probe is made, and children that a probe looks at.
 const PATIENCE: usize = 32;
@@ -57,6 +58,9 @@ struct Level {
     /// Splits before and after.
     before: usize,
     after: usize,
+    /// How many regions lie around the target cell, and the last level of what lies within this one's.
+    nesting: usize,
+    closed: usize,
     /// Children that failed at nodes of this level.
     failures: usize,
     /// What images of the first path's node look like one step below; worked out when failures abound.
@@ -153,62 +157,43 @@ pub fn search(graph: &Adjacency, colors: &[u32], clock: &mut Clock<'_>) -> Resul
 }
 
 impl Search<'_, '_, '_> {
-    /// Goes down to a leaf, always by a largest cell, and within one component as long as possible.
+    /// Goes down to a leaf, always by a largest cell, and within one region as long as possible.
     fn first_path(&mut self) -> Result<()> {
-        let components = self.graph.components();
-        let mut members: Vec<u32> = (0..components.len() as u32).collect();
-        members.sort_by_key(|&v| components[v as usize]); // stable: rising within a component
-        let mut here = u32::MAX;
-        // Largest first, then the front one; entries of cells that have changed since are skipped.
-        let mut everywhere: BinaryHeap<(u32, std::cmp::Reverse<u32>)> = BinaryHeap::new();
-        let mut local = BinaryHeap::new();
-        for start in self.partition.starts() {
-            everywhere.push((self.partition.cell_len(start), std::cmp::Reverse(start)));
-        }
+        let mut regions = Regions::new(&self.partition);
         while !self.partition.is_discrete() {
-            let target = pop_valid(&mut local, &self.partition).or_else(|| pop_valid(&mut everywhere, &self.partition));
-            let Some((start, len)) = target else { break };
+            let Some((start, len)) = regions.target(&self.partition) else { break };
             let vertex = self.partition.cell(start)[0];
             let before = self.partition.mark();
             let first_word = self.words.len();
             let trace = Trace::Record(&mut self.words);
-            self.partition.individualize(vertex, trace, self.clock)?;
-            let after = self.partition.mark();
+            let work = self.partition.individualize(vertex, trace, self.clock)?.work;
             self.levels.push(Level {
                 vertex,
                 target: (start, len),
                 words: first_word..self.words.len(),
                 cells: self.partition.number(),
                 before,
-                after,
+                after: self.partition.mark(),
+                nesting: regions.nesting(),
+                closed: usize::MAX,
                 failures: 0,
                 probe: None,
             });
-            let entered = components[vertex as usize];
-            if entered != here {
-                here = entered;
-                local.clear();
-                let from = members.partition_point(|&v| components[v as usize] < here);
-                for &v in members[from..].iter().take_while(|&&v| components[v as usize] == here) {
-                    let cell = self.partition.cell_of(v);
-                    if self.partition.position(v) == cell {
-                        local.push((self.partition.cell_len(cell), std::cmp::Reverse(cell)));
-                    }
-                }
-            }
-            for index in before..after {
-                let start = self.partition.splits_since(index)[0];
+            for &start in self.partition.splits_since(before) {
                 self.start_level[start as usize] = self.levels.len() as u32;
-                let front = self.partition.cell_of(self.partition.elements()[start as usize - 1]);
-                for cell in [start, front] {
-                    let len = self.partition.cell_len(cell);
-                    if len > 1 {
-                        let lies_here = components[self.partition.elements()[cell as usize] as usize] == here;
-                        let heap = if lies_here { &mut local } else { &mut everywhere };
-                        heap.push((len, std::cmp::Reverse(cell)));
-                    }
-                }
             }
+            regions.update(self.graph, &self.partition, before, work);
+        }
+        // A level is closed where the next one lies no deeper than it does itself.
+        let mut open: Vec<usize> = Vec::new();
+        for level in 0..self.levels.len() {
+            while let Some(&above) = open.last()
+                && self.levels[level].nesting <= self.levels[above].nesting
+            {
+                self.levels[above].closed = level - 1;
+                open.pop();
+            }
+            open.push(level);
         }
         self.leaf = self.partition.elements().to_vec();
         self.leaf_position = vec![0; self.leaf.len()];
@@ -416,10 +401,11 @@ impl Search<'_, '_, '_> {
     /// The automorphism that the partition, a node of `depth`, shows when it is laid over the first path's at that level.
     ///
     /// `level` is where the two paths part and `mark` the number of splits there. Deep below, where a look costs more than
-    /// the refinement did, only levels at doubling distances are looked at.
+    /// the refinement did, only the end of the region and levels at doubling distances are looked at.
     fn automorphism(&mut self, level: usize, depth: usize, mark: usize) -> Result<Option<Permutation>> {
         let below = depth - level;
-        if self.partition.is_discrete() || below <= 4 || below.is_power_of_two() {
+        let closed = depth == self.levels[level].closed;
+        if closed || self.partition.is_discrete() || below <= 4 || below.is_power_of_two() {
             let possible = self.map_singles(level, depth, mark);
             let permutation = if possible { self.verified()? } else { None };
             for vertex in self.moved.drain(..) {
@@ -535,15 +521,4 @@ impl Node {
         let list = || partition.cell(target).iter().copied().filter(|&v| v != tried).collect::<Vec<_>>();
         self.others.get_or_insert_with(list).pop()
     }
-}
-
-/// The start and length of the first entry that is still a cell of that length, and of more than one vertex.
-fn pop_valid(heap: &mut BinaryHeap<(u32, std::cmp::Reverse<u32>)>, partition: &Partition<'_>) -> Option<(u32, u32)> {
-    while let Some((len, std::cmp::Reverse(start))) = heap.pop() {
-        let is_start = partition.cell_of(partition.elements()[start as usize]) == start;
-        if len > 1 && is_start && partition.cell_len(start) == len {
-            return Some((start, len));
-        }
-    }
-    None
 }
