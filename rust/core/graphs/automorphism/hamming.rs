@@ -1,8 +1,8 @@
 //! The automorphism group of the Hamming graph H(u, v) without a search.
 //!
 //! Words of length u over v symbols, joined where they differ in one place, numbered by sum_i w_i v^i. The group is the
-//! wreath product S_v wr S_u of order (v!)^u u!: permute the symbols in each place, and the places. For v = 1 there is
-//! one vertex.
+//! wreath product S_v wr S_u of order (v!)^u u!: permute the symbols in each place, and the places. For v = 1 or u = 0
+//! there is one vertex.
 
 use super::permutation::Permutation;
 use super::{AutomorphismGroup, Strong};
@@ -16,19 +16,17 @@ impl AutomorphismGroup {
     /// The full automorphism group of H(u, v).
     ///
     /// # Errors
-    /// [`Error::Domain`] unless `u` and `v` are positive, [`Error::TooLarge`] for more than 2^26 vertices.
+    /// [`Error::Domain`] unless `v` is positive, [`Error::TooLarge`] for more than 2^26 vertices.
     pub fn hamming(u: u32, v: u32) -> Result<Self> {
-        for (name, value) in [("length", u), ("alphabet_size", v)] {
-            if value == 0 {
-                return Err(Error::Domain { name, value: value.to_string(), requirement: "at least 1" });
-            }
+        if v == 0 {
+            return Err(Error::Domain { name: "alphabet_size", value: v.to_string(), requirement: "at least 1" });
         }
         let points = u64::from(v).checked_pow(u).filter(|&points| points <= MOST).ok_or_else(|| Error::TooLarge {
             what: "the group of a Hamming graph",
             needed: u128::from(v).checked_pow(u).map_or(u128::MAX, |points| points.saturating_mul(32)),
             limit: 32 * u128::from(MOST),
         })? as u32;
-        if v == 1 {
+        if points == 1 {
             return Self::from_generators(1, Vec::new());
         }
         // In place 0: the symbols 0, 1 exchanged, and all others and 0 left alone; 1 .. v-1 moved round, and 1, 2 exchanged.

@@ -61,6 +61,25 @@ pub struct AutomorphismGroup {
     chain: OnceLock<StabilizerChain>,
 }
 
+/// What a group is stored as.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Number of points.
+    pub points: usize,
+    /// The moves of all generators, one after the other, each point with its image.
+    pub moves: Vec<(u32, u32)>,
+    /// The number of moves of each generator.
+    pub lengths: Vec<u32>,
+    /// A base, or its first point; empty if unknown.
+    pub base: Vec<u32>,
+    /// For each generator the number of base points it fixes from the front; empty if unknown.
+    pub fixes: Vec<u32>,
+    /// Whether base and generators are strong.
+    pub complete: bool,
+    /// The order, if known.
+    pub order: Option<BigUint>,
+}
+
 /// The group of all automorphisms of a graph that keep colors; loops and multiplicities of edges are ignored.
 ///
 /// # Errors
@@ -151,6 +170,69 @@ impl AutomorphismGroup {
         Ok(Self { points, generators, orbits, strong: None, origin: None, order, chain })
     }
 
+    /// The group that permutations generate, each given by the images of all points.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a row of another length, [`Error::Domain`] naming the first row that is no permutation.
+    pub fn from_rows(points: usize, rows: &[Vec<i64>]) -> Result<Self> {
+        let mut generators = Vec::with_capacity(rows.len());
+        for (index, row) in rows.iter().enumerate() {
+            if row.len() != points {
+                let (expected, found) = (format!("(k, {points})"), format!("(k, {})", row.len()));
+                return Err(Error::Shape { name: "generators", expected, found });
+            }
+            // What is no point becomes an image out of range.
+            let images: Vec<u32> = row.iter().map(|&image| u32::try_from(image).unwrap_or(u32::MAX)).collect();
+            generators.push(Permutation::from_images(&images).map_err(|place| Error::Domain {
+                name: "generators",
+                value: format!("{} at ({index}, {place})", row[place]),
+                requirement: "permutations of 0..n, each number once in a row",
+            })?);
+        }
+        Self::from_generators(points, generators)
+    }
+
+    /// All that [`AutomorphismGroup::from_parts`] needs.
+    pub fn parts(&self) -> Parts {
+        let strong = self.strong.as_ref();
+        Parts {
+            points: self.points,
+            moves: self.generators.iter().flat_map(|generator| generator.moves()).copied().collect(),
+            lengths: self.generators.iter().map(|generator| generator.moves().len() as u32).collect(),
+            base: strong.map_or_else(Vec::new, |strong| strong.base.clone()),
+            fixes: strong.map_or_else(Vec::new, |strong| strong.fixes.iter().map(|&fixes| fixes as u32).collect()),
+            complete: strong.is_some_and(|strong| strong.complete),
+            order: self.order.get().cloned(),
+        }
+    }
+
+    /// The group with these parts. That generators are permutations is checked; that base and order belong to them is not.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] or [`Error::Shape`] if the parts do not fit together.
+    pub fn from_parts(parts: Parts) -> Result<Self> {
+        let mut generators = Vec::with_capacity(parts.lengths.len());
+        let mut rest = &parts.moves[..];
+        for &length in &parts.lengths {
+            let moves = rest.split_off(..length as usize).unwrap_or_default();
+            generators.push(Permutation::from_checked_moves(moves.to_vec())?);
+        }
+        if !rest.is_empty() || (!parts.fixes.is_empty() && parts.fixes.len() != generators.len()) {
+            let (expected, found) = (format!("({},)", generators.len()), format!("({},)", parts.fixes.len()));
+            return Err(Error::Shape { name: "fixes", expected, found });
+        }
+        if let Some(point) = parts.base.iter().find(|&&point| point as usize >= parts.points) {
+            return Err(Error::Domain { name: "base", value: point.to_string(), requirement: "points in 0..n" });
+        }
+        let mut group = Self::from_generators(parts.points, generators)?;
+        if parts.fixes.len() == group.generators.len() && (parts.complete || !parts.base.is_empty()) {
+            let fixes = parts.fixes.iter().map(|&fixes| fixes as usize).collect();
+            group.strong = Some(Strong { base: parts.base, fixes, complete: parts.complete });
+        }
+        group.order = parts.order.map_or_else(OnceLock::new, OnceLock::from);
+        Ok(group)
+    }
+
     /// Sets the order, for groups whose order follows from their construction.
     fn know_order(&mut self, order: BigUint) {
         self.order = OnceLock::from(order);
@@ -222,7 +304,11 @@ impl AutomorphismGroup {
             let (expected, found) = (format!("({},)", self.points), format!("({},)", images.len()));
             return Err(Error::Shape { name: "permutation", expected, found });
         }
-        let permutation = Permutation::from_images(images)?;
+        let permutation = Permutation::from_images(images).map_err(|place| Error::Domain {
+            name: "permutation",
+            value: format!("{} at index {place}", images[place]),
+            requirement: "a permutation of 0..n, each number once",
+        })?;
         match &self.origin {
             Some(origin) => Ok(origin.is_kept_by(&permutation, images)),
             None => self.chain(clock)?.contains(images, clock),

@@ -14,7 +14,9 @@
 
 use super::Clock;
 use super::permutation::{Orbits, Permutation};
-use crate::{Error, Result};
+use crate::monitor::Monitor;
+use crate::{Error, Result, parallel};
+use rayon::prelude::*;
 
 /// The orbit of one point under the group, with what labels the pairs that begin there.
 #[derive(Debug)]
@@ -149,12 +151,41 @@ impl Orbitals {
     }
 
     /// Writes the labels of (h, k) for all k.
-    pub fn label_row(&self, h: u32, labels: &mut [u32]) {
-        let (block, index) = self.places[h as usize];
+    ///
+    /// # Errors
+    /// [`Error::Domain`] if `h` is no point.
+    pub fn label_row(&self, h: u32, labels: &mut [u32]) -> Result<()> {
+        let Some(&(block, index)) = self.places.get(h as usize) else {
+            return Err(Error::Domain { name: "v", value: h.to_string(), requirement: "a point in 0..n" });
+        };
         let block = &self.blocks[block as usize];
         for (label, &image) in labels.iter_mut().zip(block.row(index as usize)) {
             *label = block.labels[image as usize];
         }
+        Ok(())
+    }
+
+    /// The labels of all pairs, row by row.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if labels need more than 31 bits, and the monitor's objection.
+    pub fn labels(&self, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i32>> {
+        let n = self.points();
+        if self.rank() > i32::MAX as usize {
+            let (needed, limit) = (8 * (n as u128).pow(2), 4 * (n as u128).pow(2));
+            return Err(Error::TooLarge { what: "labels of more than 2^31 orbitals", needed, limit });
+        }
+        let mut labels = vec![0; n * n];
+        parallel::run(threads, n as u64, monitor, |watch| {
+            labels.par_chunks_exact_mut(n.max(1)).zip(&self.places).try_for_each(|(row, &(block, index))| {
+                let block = &self.blocks[block as usize];
+                for (label, &image) in row.iter_mut().zip(block.row(index as usize)) {
+                    *label = block.labels[image as usize] as i32;
+                }
+                watch.advance(1)
+            })
+        })?;
+        Ok(labels)
     }
 }
 

@@ -19,22 +19,31 @@ impl Permutation {
         Self { moved: moves.into_boxed_slice() }
     }
 
+    /// The permutation with these moves, or a refusal if they do not map a set of distinct points onto itself.
+    pub(super) fn from_checked_moves(moves: Vec<(u32, u32)>) -> Result<Self> {
+        let sorted = |side: fn(&(u32, u32)) -> u32| {
+            let mut points: Vec<u32> = moves.iter().map(side).collect();
+            points.sort_unstable();
+            points
+        };
+        let (from, to) = (sorted(|pair| pair.0), sorted(|pair| pair.1));
+        if from != to || from.windows(2).any(|pair| pair[0] == pair[1]) {
+            let value = format!("{} moves", moves.len());
+            return Err(Error::Domain { name: "moves", value, requirement: "a permutation of the points moved" });
+        }
+        Ok(Self::from_moves(moves))
+    }
+
     /// The permutation that maps `v` to `images[v]`.
     ///
     /// # Errors
-    /// [`Error::Domain`] naming the first image that is out of range or not the first of its kind.
-    pub fn from_images(images: &[u32]) -> Result<Self> {
+    /// The first index at which the image is out of range or not the first of its kind.
+    pub fn from_images(images: &[u32]) -> Result<Self, usize> {
         let mut seen = vec![false; images.len()];
         for (point, &image) in images.iter().enumerate() {
             match seen.get_mut(image as usize) {
                 Some(seen) if !*seen => *seen = true,
-                _ => {
-                    return Err(Error::Domain {
-                        name: "permutation",
-                        value: format!("{image} at index {point}"),
-                        requirement: "an arrangement of 0..n, each number once",
-                    });
-                }
+                _ => return Err(point),
             }
         }
         Ok(Self::from_moves((0..).zip(images.iter().copied()).collect()))
