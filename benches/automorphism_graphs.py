@@ -16,7 +16,16 @@ def _edges(n: int, pairs: Iterable[tuple[int, int]]) -> Edges:
 
 def hamming(u: int, v: int) -> Edges:
     """Return H(u, v): words of length `u` over `v` symbols, joined where they differ in one place."""
-    return _edges(v**u, ((h, h + (t - h // v**i % v) * v**i) for h in range(v**u) for i in range(u) for t in range(v) if t > h // v**i % v))
+    return _edges(
+        v**u,
+        (
+            (h, h + (t - h // v**i % v) * v**i)
+            for h in range(v**u)
+            for i in range(u)
+            for t in range(v)
+            if t > h // v**i % v
+        ),
+    )
 
 
 def regular(degree: int, n: int) -> Edges:
@@ -35,7 +44,13 @@ def johnson(n: int, k: int) -> Edges:
     words = {s: i for i, s in enumerate(itertools.combinations(range(n), k))}
     return _edges(
         len(words),
-        ((i, words[tuple(sorted((set(s) - {x}) | {y}))]) for s, i in words.items() for x in s for y in range(n) if y not in s),
+        (
+            (i, words[tuple(sorted((set(s) - {x}) | {y}))])
+            for s, i in words.items()
+            for x in s
+            for y in range(n)
+            if y not in s
+        ),
     )
 
 

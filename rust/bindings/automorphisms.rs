@@ -141,6 +141,12 @@ impl PermutationGroup {
         self.0.generators().len()
     }
 
+    /// Whether the order is there without further work.
+    #[getter]
+    fn is_order_known(&self) -> bool {
+        self.0.is_order_known()
+    }
+
     /// The images of all points under each generator, one row each.
     fn generators<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         let (rows, columns) = (self.0.generators().len(), self.0.points());

@@ -270,6 +270,11 @@ impl AutomorphismGroup {
         Ok(self.order.get_or_init(|| order))
     }
 
+    /// Whether the order is there without further work.
+    pub fn is_order_known(&self) -> bool {
+        self.order.get().is_some()
+    }
+
     /// A base: points that only the identity fixes one and all.
     ///
     /// # Errors
