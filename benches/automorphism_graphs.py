@@ -1,4 +1,4 @@
-"""The nineteen graphs of the automorphism bench: each a number of vertices and an edge array."""
+"""The graphs of the automorphism bench: each a number of vertices and an edge array."""
 
 import itertools
 import random
@@ -132,6 +132,13 @@ def torus(*shape: int, diagonal: bool = False) -> Edges:
     return _edges(index.size, map(tuple, np.concatenate(pairs)))
 
 
+def projective_plane(q: int) -> Edges:
+    """Return the points and lines of the plane over a prime field, joined where they meet."""
+    points = [(1, a, b) for a in range(q) for b in range(q)] + [(0, 1, a) for a in range(q)] + [(0, 0, 1)]
+    array = np.array(points)
+    return 2 * len(points), np.argwhere(array @ array.T % q == 0) + np.array([0, len(points)])
+
+
 GRAPHS = {
     "H(8,2)": lambda: hamming(8, 2),
     "H(10,2)": lambda: hamming(10, 2),
@@ -150,4 +157,6 @@ GRAPHS = {
     "torus 64x64": lambda: torus(64, 64),
     "torus 16^3": lambda: torus(16, 16, 16),
     "triangular torus 64": lambda: torus(64, 64, diagonal=True),
+    "1000 squares": lambda: _edges(4000, ((v, v // 4 * 4 + (v + 1) % 4) for v in range(4000))),
+    "plane of order 13": lambda: projective_plane(13),
 }
