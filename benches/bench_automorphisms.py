@@ -4,8 +4,8 @@
 
 Each graph is given to every peer in the peer's own form, made beforehand; quincunx gets its `Graph` and includes its
 own conversion. Times are processor seconds, the best of the repetitions, interleaved. Every peer runs in a process of
-its own that is given up after the limit. Orders are compared: a peer with another order than ours is marked. Peers that are not
-installed are left out with a note.
+its own that is given up after the limit. Orders are compared: a peer with another order than ours is marked. Peers
+that are not installed are left out with a note.
 """
 
 import argparse

@@ -42,6 +42,9 @@ impl Lists {
             let to = queue.len();
             sizes.push((to - from) as u32);
             for index in from..to {
+                if queue.len() == row.len() {
+                    break; // all are found: in dense graphs long before all edges are seen
+                }
                 let v = queue[index] as usize;
                 for &w in &self.neighbors[self.starts[v]..self.starts[v + 1]] {
                     if row[w as usize] == UNREACHABLE {

@@ -70,7 +70,7 @@ struct Level {
 /// How often each hash occurs among the traces of the children that individualize a vertex of one cell.
 #[derive(Debug, Default)]
 struct Probe {
-    /// First position and length of the cell; length 0 if no cell tells anything.
+    /// First position and length of the cell.
     cell: (u32, u32),
     /// How many words of a trace are hashed.
     prefix: usize,
@@ -323,8 +323,8 @@ impl Search<'_, '_, '_> {
     /// Whether the partition could be an image of the first path's node above `level`, as far as the probe can tell.
     fn probe(&mut self, level: usize) -> Result<bool> {
         let Some(Probe { cell: (start, len), prefix, .. }) = self.levels[level].probe else { return Ok(true) };
-        if len == 0 || !self.is_cell(start, len) {
-            return Ok(len == 0);
+        if !self.is_cell(start, len) {
+            return Ok(false);
         }
         let vertices: Vec<u32> = self.partition.cell(start).iter().copied().take(PATIENCE).collect();
         let mut seen = HashMap::new();
@@ -363,11 +363,13 @@ impl Search<'_, '_, '_> {
             .filter(|cell| cell.0 > 1)
             .collect();
         cells.sort_unstable();
+        cells.truncate(3);
+        let (start, len) = self.levels[wanted].target;
+        cells.push((len, start));
         let mut best = Probe::default();
-        for (len, start) in cells.into_iter().take(4) {
-            let probe = self.probe_of_cell(start, len, &mut orbits)?;
-            if probe.hashes.len() > 1 {
-                best = probe;
+        for (len, start) in cells {
+            best = self.probe_of_cell(start, len, &mut orbits)?;
+            if best.hashes.len() > 1 {
                 break;
             }
         }
