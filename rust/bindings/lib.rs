@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod arrays;
+mod automorphisms;
 mod boundary;
 mod counting;
 mod graphs;
@@ -12,6 +13,10 @@ mod lattices;
 mod _core {
     #[pymodule_export]
     use crate::arrays::to_decimal;
+    #[pymodule_export]
+    use crate::automorphisms::{
+        PairOrbits, PermutationGroup, distances, distances_from, is_distance_degree_regular, sphere_sizes,
+    };
     #[pymodule_export]
     use crate::boundary::{available_threads, forget_pools};
     #[pymodule_export]
