@@ -1,0 +1,314 @@
+//! Randomized response: bits and categories that are told truly or not, by coins of exact probability.
+//!
+//! Randomized response flips with q = 1 / (e^epsilon + 1). Among k categories a value is replaced by a uniform one of the k
+//! with probability r = k / (e^epsilon + k - 1). Unary encoding flips the zeros of a one-hot row with q, and its one with 1/2
+//! (optimal) or q (symmetric). Each probability is a whole number of 2^-64, rounded upwards: towards more noise.
+//!
+//! Coins of a biased kind are thrown 64 at a time: word after word is compared with the binary digits of the probability, until
+//! all 64 comparisons are decided, which takes about 8 words.
+
+use super::enclosure::Enclosure;
+use super::source::Source;
+use crate::monitor::Monitor;
+use crate::{Error, Result};
+use num_bigint::BigUint;
+
+/// Users, or bits of 64, between two looks at the monitor.
+const BATCH: usize = 1 << 15;
+
+/// ceil(2^64 k / (e^epsilon + k - 1)), the chance that a category is drawn anew, in units of 2^-64.
+///
+/// # Errors
+/// [`Error::Domain`] for an epsilon that is not positive and finite, or so small that nothing of the value would be left.
+pub fn redraw_chance(epsilon: f64, categories: u64) -> Result<u64> {
+    chance(epsilon, categories, categories - 1)
+}
+
+/// ceil(2^64 / (e^epsilon + 1)), the chance that a bit is flipped, in units of 2^-64; below one half.
+///
+/// # Errors
+/// As [`redraw_chance`].
+pub fn flip_chance(epsilon: f64) -> Result<u64> {
+    chance(epsilon, 1, 1).and_then(|flip| if flip < 1 << 63 { Ok(flip) } else { Err(epsilon_error(epsilon)) })
+}
+
+fn epsilon_error(epsilon: f64) -> Error {
+    let requirement = "finite, positive and large enough to be seen in probabilities of 64 bits";
+    Error::Domain { name: "epsilon", value: epsilon.to_string(), requirement }
+}
+
+/// ceil(2^64 above e / (1 + others e)) for e = exp(-epsilon).
+fn chance(epsilon: f64, above: u64, others: u64) -> Result<u64> {
+    if !(epsilon > 0.0 && epsilon.is_finite()) {
+        return Err(epsilon_error(epsilon));
+    }
+    // Beyond 2^10 the smallest chance is reached; a smaller epsilon only makes more noise.
+    let (numerator, denominator) = dyadic(epsilon.min(1024.0));
+    let decay = Enclosure::exp_negative(&numerator, &denominator, 192);
+    let of = |e: &BigUint, d: &BigUint| ((e * above) << 64u32) / ((BigUint::from(1u32) << 192u32) + d * others) + 1u32;
+    u64::try_from(of(&decay.upper, &decay.lower)).map_err(|_| epsilon_error(epsilon))
+}
+
+/// A positive number as a fraction of whole numbers, exactly.
+fn dyadic(value: f64) -> (BigUint, BigUint) {
+    let bits = value.to_bits();
+    let exponent = (bits >> 52) as i64;
+    let mantissa = bits & ((1 << 52) - 1) | u64::from(exponent > 0) << 52;
+    let exponent = exponent.max(1) - 1075;
+    let power = |n: i64| BigUint::from(1u32) << n.max(0) as u64;
+    (BigUint::from(mantissa) * power(exponent), power(-exponent))
+}
+
+/// 64 independent coins, each one with probability `chance / 2^64`.
+#[inline]
+pub fn coins(chance: u64, mut words: impl FnMut() -> u64) -> u64 {
+    let (mut below, mut equal, mut digits) = (0, u64::MAX, chance);
+    while equal != 0 && digits != 0 {
+        let word = words();
+        if digits >> 63 == 1 {
+            below |= equal & !word;
+            equal &= word;
+        } else {
+            equal &= !word;
+        }
+        digits <<= 1;
+    }
+    below
+}
+
+/// A store of words, drawn in bulk.
+struct Store<'a, S> {
+    source: &'a mut S,
+    words: [u64; 256],
+    used: usize,
+}
+
+impl<'a, S: Source> Store<'a, S> {
+    fn new(source: &'a mut S) -> Self {
+        Self { source, words: [0; 256], used: 256 }
+    }
+
+    #[inline]
+    fn word(&mut self) -> u64 {
+        if self.used == 256 {
+            self.source.fill(&mut self.words);
+            self.used = 0;
+        }
+        self.used += 1;
+        self.words[self.used - 1]
+    }
+}
+
+/// Writes the bits of a word as bytes 0 and 1, the lowest first.
+#[inline]
+fn spread(bits: u64, bytes: &mut [u8]) {
+    for (eight, byte) in bytes.chunks_mut(8).zip(bits.to_le_bytes()) {
+        let copies = u64::from(byte).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+        let ones = (copies.wrapping_add(0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101;
+        eight.copy_from_slice(&ones.to_le_bytes()[..eight.len()]);
+    }
+}
+
+/// Flips each bit with probability `flip / 2^64`; bits are bytes 0 and 1.
+///
+/// # Errors
+/// Whatever the monitor returned.
+pub fn flip_bits(bits: &mut [u8], flip: u64, source: &mut impl Source, monitor: &mut dyn Monitor) -> Result<()> {
+    let total = bits.len() as u64;
+    let (mut store, mut flips) = (Store::new(source), [0; 64]);
+    for (batch, part) in bits.chunks_mut(64 * BATCH).enumerate() {
+        monitor.tick((batch * 64 * BATCH) as u64, total)?;
+        for chunk in part.chunks_mut(64) {
+            spread(coins(flip, || store.word()), &mut flips);
+            chunk.iter_mut().zip(flips).for_each(|(bit, flip)| *bit ^= flip);
+        }
+    }
+    Ok(())
+}
+
+/// Replaces each category by a uniform one of `categories` with probability `redraw / 2^64`.
+///
+/// # Errors
+/// Whatever the monitor returned.
+pub fn redraw_categories(
+    values: &mut [i64],
+    categories: u64,
+    redraw: u64,
+    source: &mut impl Source,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    let total = values.len() as u64;
+    for (batch, part) in values.chunks_mut(BATCH).enumerate() {
+        monitor.tick((batch * BATCH) as u64, total)?;
+        for value in part {
+            if source.bits(64) < redraw {
+                *value = source.below(categories) as i64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How the one of a one-hot row is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// By a fair coin.
+    Optimal,
+    /// Flipped as the zeros are.
+    Symmetric,
+}
+
+/// Writes the noisy one-hot row of each value into `rows`, one byte 0 or 1 per category.
+///
+/// # Errors
+/// [`Error::Shape`] unless `rows` holds `categories` bytes per value; [`Error::Domain`] for a value that is no category;
+/// whatever the monitor returned.
+pub fn encode_unary(
+    values: &[i64],
+    categories: usize,
+    flip: u64,
+    encoding: Encoding,
+    rows: &mut [u8],
+    source: &mut impl Source,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    if Some(rows.len()) != values.len().checked_mul(categories) {
+        let expected = format!("({}, {categories})", values.len());
+        return Err(Error::Shape { name: "rows", expected, found: format!("({},)", rows.len()) });
+    }
+    if let Some(bad) = values.iter().find(|&&value| value < 0 || value as u64 >= categories as u64) {
+        return Err(Error::Domain { name: "x", value: bad.to_string(), requirement: "a category" });
+    }
+    let mut store = Store::new(source);
+    let total = values.len() as u64;
+    let batch = (64 * BATCH).div_ceil(categories.max(1));
+    for (place, (part, values)) in rows.chunks_mut(batch * categories.max(1)).zip(values.chunks(batch)).enumerate() {
+        monitor.tick((place * batch) as u64, total)?;
+        for chunk in part.chunks_mut(64) {
+            spread(coins(flip, || store.word()), chunk);
+        }
+        let (mut fair, mut left) = (0, 0);
+        for (row, &value) in part.chunks_exact_mut(categories).zip(values) {
+            let bit = &mut row[value as usize];
+            match encoding {
+                Encoding::Symmetric => *bit ^= 1,
+                Encoding::Optimal => {
+                    if left == 0 {
+                        (fair, left) = (store.word(), 64);
+                    }
+                    *bit = (fair & 1) as u8;
+                    (fair, left) = (fair >> 1, left - 1);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Generator;
+    use super::super::source::tests::walk;
+    use super::*;
+    use crate::monitor::Silent;
+
+    #[test]
+    fn chances_are_those_of_the_formulas_rounded_upwards() {
+        // k / (e^epsilon + k - 1) in 40-digit arithmetic.
+        for (epsilon, categories, decimal) in
+            [(1.0, 2, 0.537_882_842_739_990_2), (1.0, 4, 0.699_510_818_108_437_7), (0.5, 10, 0.939_079_890_044_161_5)]
+        {
+            let found = redraw_chance(epsilon, categories).unwrap() as f64 / 2f64.powi(64);
+            assert!((found / decimal - 1.0).abs() < 1e-15, "{found} {decimal}");
+        }
+        assert_eq!(flip_chance(1e6), Ok(1));
+        let half = flip_chance(1e-15).unwrap();
+        assert!((1 << 62..1 << 63).contains(&half));
+        assert!(flip_chance(1e-300).is_err() && flip_chance(0.0).is_err() && flip_chance(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn sixty_four_coins_at_a_time_have_the_exact_probability() {
+        // One lane of the 64: each word is a fair bit. A chance of five binary digits is decided after five of them.
+        for chance in [1u64, 11, 16, 19, 31] {
+            let tree =
+                walk(5, 32u32.into(), |source| (coins(chance << 59, || source.bits(1).wrapping_neg()) & 1) as i64);
+            assert_eq!(tree.weights[&1], chance.into());
+            assert_eq!(tree.undecided, BigUint::ZERO);
+        }
+        assert_eq!(coins(0, || 5), 0);
+    }
+
+    #[test]
+    fn the_sixty_four_coins_of_a_word_are_compared_lane_by_lane() {
+        let mut source = Generator::insecure([4, 4]);
+        let mut bare = Generator::insecure([4, 4]);
+        let chance = 0x5a5a_1234_9876_0001;
+        for _ in 0..50 {
+            let mut words = Vec::new();
+            let found = coins(chance, || {
+                words.push(source.bits(64));
+                words[words.len() - 1]
+            });
+            for _ in &words {
+                bare.bits(64);
+            }
+            for lane in 0..64 {
+                let drawn = words.iter().enumerate().fold(0u64, |sum, (i, w)| sum | (w >> lane & 1) << (63 - i));
+                let unknown = if words.len() < 64 { u64::MAX >> words.len() } else { 0 };
+                // Whatever further bits would be, the comparison is the same.
+                assert_eq!(found >> lane & 1 == 1, drawn < chance);
+                assert_eq!(found >> lane & 1 == 1, (drawn | unknown) < chance);
+            }
+        }
+    }
+
+    #[test]
+    fn bits_spread_into_bytes() {
+        let mut bytes = [9; 11];
+        spread(0b101_1000_0001, &mut bytes);
+        assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn frequencies_fit_at_a_false_alarm_rate_of_one_in_a_million() {
+        // 4.9 standard deviations of a binomial are exceeded with probability 1e-6.
+        let mut source = Generator::insecure([7, 7]);
+        let within = |count: usize, n: usize, p: f64, what: &str| {
+            let deviation = (n as f64 * p * (1.0 - p)).sqrt();
+            assert!((count as f64 - n as f64 * p).abs() < 4.9 * deviation + 1.0, "{what}: {count} of {n}, p = {p}");
+        };
+        let (n, k) = (30_000, 7);
+        let flip = flip_chance(1.0).unwrap();
+        let q = flip as f64 / 2f64.powi(64);
+        let values: Vec<i64> = (0..n as i64).map(|i| i % 3).collect();
+        let mut rows = vec![0; n * k];
+        for (encoding, p) in [(Encoding::Optimal, 0.5), (Encoding::Symmetric, 1.0 - q)] {
+            encode_unary(&values, k, flip, encoding, &mut rows, &mut source, &mut Silent).unwrap();
+            let ones = |category: usize| rows.chunks(k).filter(|row| row[category] == 1).count();
+            within(ones(0), n, (p + 2.0 * q) / 3.0, "first category");
+            within(ones(6), n, q, "last category");
+            let told = rows.chunks(k).zip(&values).filter(|(row, v)| row[**v as usize] == 1).count();
+            within(told, n, p, "the true category");
+        }
+        let mut bits = vec![1u8; n];
+        flip_bits(&mut bits, flip, &mut source, &mut Silent).unwrap();
+        within(bits.iter().filter(|&&bit| bit == 0).count(), n, q, "flipped");
+        let redraw = redraw_chance(1.0, 5).unwrap();
+        let mut values = vec![2; n];
+        redraw_categories(&mut values, 5, redraw, &mut source, &mut Silent).unwrap();
+        let r = redraw as f64 / 2f64.powi(64);
+        within(values.iter().filter(|&&value| value == 2).count(), n, 1.0 - 0.8 * r, "kept");
+        within(values.iter().filter(|&&value| value == 4).count(), n, 0.2 * r, "another");
+    }
+
+    #[test]
+    fn wrong_shapes_and_categories_are_refused() {
+        let mut source = Generator::insecure([7, 7]);
+        let mut encode = |values: &[i64], rows: usize| {
+            encode_unary(values, 3, 1 << 62, Encoding::Optimal, &mut vec![0; rows], &mut source, &mut Silent)
+        };
+        assert!(encode(&[0, 1], 6).is_ok() && encode(&[], 0).is_ok());
+        assert!(encode(&[0, 1], 5).is_err() && encode(&[0, 3], 6).is_err() && encode(&[-1], 3).is_err());
+    }
+}
