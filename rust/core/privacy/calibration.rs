@@ -16,7 +16,11 @@ const SQRT_HALF_PI: f64 = 1.253_314_137_315_500_3;
 const SQRT_TAU: f64 = 2.506_628_274_631_000_5;
 const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_7;
 
-/// Twelve-point Gauss-Legendre rule: error below 1e-17 on intervals of length 0.7 for what is integrated here.
+/// Four-point Gauss-Legendre rule: error below 1e-17 on intervals of length 0.1 for what is integrated here.
+const LEGENDRE_SHORT: [(f64, f64); 2] =
+    [(0.339_981_043_584_856_26, 0.652_145_154_862_546_1), (0.861_136_311_594_052_6, 0.347_854_845_137_453_85)];
+
+/// Twelve-point rule: the same on intervals of length 0.7.
 const LEGENDRE: [(f64, f64); 6] = [
     (0.125_233_408_511_468_9, 0.249_147_045_813_402_8),
     (0.367_831_498_998_180_2, 0.233_492_536_538_354_8),
@@ -74,10 +78,16 @@ fn rest(t: f64) -> f64 {
 /// m(x1) - m(x2) for x1, x2 = center -+ u/2.
 fn difference(center: f64, u: f64) -> f64 {
     if u > 0.7 {
-        return mills(center - 0.5 * u) - mills(center + 0.5 * u);
+        return plain_difference(center, u);
     }
     let half = 0.5 * u;
-    half * LEGENDRE.iter().map(|(g, w)| w * (rest(center - half * g) + rest(center + half * g))).sum::<f64>()
+    let rule: &[(f64, f64)] = if u > 0.1 { &LEGENDRE } else { &LEGENDRE_SHORT };
+    half * rule.iter().map(|(g, w)| w * (rest(center - half * g) + rest(center + half * g))).sum::<f64>()
+}
+
+/// The same by subtraction: enough to approach a root, not to end at it.
+fn plain_difference(center: f64, u: f64) -> f64 {
+    mills(center - 0.5 * u) - mills(center + 0.5 * u)
 }
 
 fn log_density(x: f64) -> f64 {
@@ -86,6 +96,10 @@ fn log_density(x: f64) -> f64 {
 
 /// log delta and D at epsilon >= 0, u > 0.
 fn log_profile(epsilon: f64, u: f64) -> (f64, f64) {
+    log_profile_with(epsilon, u, difference)
+}
+
+fn log_profile_with(epsilon: f64, u: f64, difference: fn(f64, f64) -> f64) -> (f64, f64) {
     let center = epsilon / u;
     let x1 = center - 0.5 * u;
     if x1 < -1.0 {
@@ -126,22 +140,23 @@ pub(crate) fn profile_error(epsilon: f64, u: f64) -> f64 {
     f64::EPSILON * (10.0 + x1 * x1 + x1 * (center + half))
 }
 
-/// Newton's method for a monotone function of log u, safe between bounds that shrink: `residual` gives value and slope.
-fn solve_log(start: f64, mut residual: impl FnMut(f64) -> (f64, f64)) -> f64 {
-    let (mut below, mut above) = (0.0, f64::INFINITY);
+/// Newton's method for a monotone function of log u, safe between bounds that shrink: `residual` gives value and slope, and is
+/// told when to be accurate, which is once the steps are small.
+fn solve_log(start: f64, mut residual: impl FnMut(f64, bool) -> (f64, f64)) -> f64 {
+    let (mut below, mut above, mut accurate) = (0.0, f64::INFINITY, false);
     let mut u = start;
     for _ in 0..200 {
-        let (value, slope) = residual(u);
-        if value < 0.0 {
-            below = u
-        } else {
-            above = u
-        }
+        let (value, slope) = residual(u, accurate);
         let step = -value / slope;
         let next = u * exp(step.clamp(-5.0, 5.0));
-        if step.abs() < 1e-9 {
-            return next;
+        if step.abs() < 1e-7 {
+            if accurate {
+                return next;
+            }
+            (below, above, accurate, u) = (0.0, f64::INFINITY, true, next);
+            continue;
         }
+        (below, above) = if value < 0.0 { (u, above) } else { (below, u) };
         u = if next > below && next < above {
             next
         } else if below > 0.0 && above < f64::INFINITY {
@@ -164,7 +179,7 @@ fn ratio(epsilon: f64, delta: f64) -> f64 {
     if delta > 0.5 {
         let target = log1p(-delta);
         let z = tail_quantile(1.0 - delta);
-        return solve_log((z + sqrt(z * z + 2.0 * epsilon)).max(1e-3), |u| {
+        return solve_log((z + sqrt(z * z + 2.0 * epsilon)).max(1e-3), |u, _| {
             let (value, sum) = log_complement(epsilon, u);
             (target - value, u / sum)
         });
@@ -172,8 +187,9 @@ fn ratio(epsilon: f64, delta: f64) -> f64 {
     let target = log(delta);
     let z = tail_quantile(delta);
     let start = (2.0 * epsilon / (z + sqrt(z * z + 2.0 * epsilon))).max(delta * SQRT_TAU);
-    solve_log(start, |u| {
-        let (value, difference) = log_profile(epsilon, u);
+    solve_log(start, |u, accurate| {
+        let way = if accurate || u < 1e-3 { difference } else { plain_difference };
+        let (value, difference) = log_profile_with(epsilon, u, way);
         (value - target, u / difference)
     })
 }
@@ -256,6 +272,37 @@ pub fn gaussian_epsilon(delta: f64, sigma: f64, sensitivity: f64) -> Result<f64>
     Ok(epsilon * (1.0 + 8.0 * f64::EPSILON) + slack)
 }
 
+/// The delta of discrete Gaussian noise on an integer of this sensitivity, rounded upwards:
+/// P(Y > epsilon variance / D - D/2) - e^epsilon P(Y > epsilon variance / D + D/2).
+///
+/// Term by term it is the sum over y above the first limit of P(y) (1 - e^(epsilon - loss(y))) with the loss
+/// (2 y D + D^2) / (2 variance), in which nothing cancels. Source: Canonne, Kamath, Steinke (2020), theorem 7.
+///
+/// # Errors
+/// [`Error::Domain`] unless epsilon is at least 0 and finite, `0 < variance <= 1e10` and `1 <= sensitivity <= 2^40`.
+pub fn discrete_gaussian_delta(epsilon: f64, variance: f64, sensitivity: u64) -> Result<f64> {
+    check_epsilon(epsilon)?;
+    check("variance", variance, variance > 1e-3 && variance <= 1e10, "above 1e-3 and at most 1e10")?;
+    let shift = sensitivity as f64;
+    check("sensitivity", shift, (1..=1 << 40).contains(&sensitivity), "between 1 and 2^40")?;
+    // The mass is symmetric about 0 and below e^-800 of its largest beyond 40 deviations.
+    let reach = (40.0 * sqrt(variance)).ceil() + 1.0;
+    let log_mass = |y: f64| -y * y / (2.0 * variance);
+    let whole = 1.0 + 2.0 * (1..=reach as u64).map(|y| exp(log_mass(y as f64))).sum::<f64>();
+    let limit = (epsilon * variance / shift - 0.5 * shift).max(-reach).floor();
+    let scale = log_mass(limit.max(0.0));
+    let mut sum = 0.0;
+    let mut y = limit + 1.0;
+    // From the limit on the terms fall, once past 0 and the few first, faster than a geometric series.
+    while y <= limit.max(0.0) + reach {
+        let loss = (2.0 * y + shift) * shift / (2.0 * variance);
+        sum += exp(log_mass(y) - scale) * -libm::expm1((epsilon - loss).min(0.0));
+        y += 1.0;
+    }
+    let margin = 1.0 + f64::EPSILON * (1e3 + 2.0 * scale.abs() + epsilon + reach);
+    Ok((exp(scale) * sum / whole * margin).clamp(f64::from_bits(1), 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +340,22 @@ mod tests {
         ] {
             assert!((mills(t) / exact - 1.0).abs() < 1e-15, "t = {t}: {}", mills(t));
         }
+    }
+
+    #[test]
+    fn the_discrete_profile_is_the_sum_over_all_outcomes() {
+        for (epsilon, variance, shift) in
+            [(0.0f64, 1.0f64, 1), (0.5, 0.3, 1), (1.0, 9.0, 3), (0.1, 400.0, 2), (3.0, 2.5, 5)]
+        {
+            let mass = |y: i64| (-((y * y) as f64) / (2.0 * variance)).exp();
+            let whole: f64 = (-900..=900).map(mass).sum();
+            let excess = |y: i64| (mass(y) - epsilon.exp() * mass(y + shift)).max(0.0);
+            let exact = (-900..=900).map(excess).sum::<f64>() / whole;
+            let found = discrete_gaussian_delta(epsilon, variance, shift as u64).unwrap();
+            assert!(found >= exact * (1.0 - 1e-13) && found <= exact * (1.0 + 1e-10), "{found} {exact}");
+        }
+        assert!(discrete_gaussian_delta(1.0, 0.0, 1).is_err() && discrete_gaussian_delta(1.0, f64::NAN, 1).is_err());
+        assert!(discrete_gaussian_delta(1.0, 1.0, 0).is_err() && discrete_gaussian_delta(-1.0, 1.0, 1).is_err());
     }
 
     #[test]

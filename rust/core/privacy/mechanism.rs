@@ -4,7 +4,7 @@
 //! the Laplace mechanism is added to the value rounded to the grid, the Gaussian noise before rounding. Every output is a
 //! function of an integer, so what a float can and cannot represent does not depend on the data.
 
-use super::noise::TwoSidedGeometric;
+use super::noise::{DiscreteGaussian, TwoSidedGeometric};
 use super::normal::RoundedNormal;
 use super::source::Source;
 use crate::monitor::Monitor;
@@ -31,9 +31,32 @@ fn for_each<T>(values: &mut [T], monitor: &mut dyn Monitor, mut act: impl FnMut(
 /// [`Error::Domain`] if the bounds are not in order; whatever the monitor returned.
 pub fn add_geometric(
     values: &mut [i64],
-    (lower, upper): (i64, i64),
+    bounds: (i64, i64),
     noise: &TwoSidedGeometric,
     source: &mut impl Source,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    add_whole(values, bounds, || noise.draw(source), monitor)
+}
+
+/// Clips each value to `[lower, upper]`, within +-2^62, and adds discrete Gaussian noise.
+///
+/// # Errors
+/// As [`add_geometric`].
+pub fn add_discrete_gaussian(
+    values: &mut [i64],
+    bounds: (i64, i64),
+    noise: &DiscreteGaussian,
+    source: &mut impl Source,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    add_whole(values, bounds, || noise.draw(source), monitor)
+}
+
+fn add_whole(
+    values: &mut [i64],
+    (lower, upper): (i64, i64),
+    mut noise: impl FnMut() -> Result<i64>,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     if lower > upper {
@@ -42,7 +65,7 @@ pub fn add_geometric(
     let (lower, upper) = (lower.clamp(-LARGEST, LARGEST), upper.clamp(-LARGEST, LARGEST));
     for_each(values, monitor, |value| {
         // Both fit 63 bits, so their sum fits 64.
-        *value = (*value).clamp(lower, upper) + noise.draw(source)?;
+        *value = (*value).clamp(lower, upper) + noise()?;
         Ok(())
     })
 }

@@ -4,8 +4,8 @@
 //! with probability r = k / (e^epsilon + k - 1). Unary encoding flips the zeros of a one-hot row with q, and its one with 1/2
 //! (optimal) or q (symmetric). Each probability is a whole number of 2^-64, rounded upwards: towards more noise.
 //!
-//! Coins of a biased kind are thrown 64 at a time: word after word is compared with the binary digits of the probability, until
-//! all 64 comparisons are decided, which takes about 8 words.
+//! A biased coin compares random bytes with the bytes of its probability, from the highest; the first one nearly always decides,
+//! so an array of coins is an array of random bytes, compared where it lies.
 
 use super::enclosure::Enclosure;
 use super::source::Source;
@@ -13,8 +13,10 @@ use crate::monitor::Monitor;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
-/// Users, or bits of 64, between two looks at the monitor.
+/// Users between two looks at the monitor.
 const BATCH: usize = 1 << 15;
+/// Bits encoded together: they stay in the cache until their rows are finished.
+const NEAR: usize = 1 << 14;
 
 /// ceil(2^64 k / (e^epsilon + k - 1)), the chance that a category is drawn anew, in units of 2^-64.
 ///
@@ -59,54 +61,28 @@ fn dyadic(value: f64) -> (BigUint, BigUint) {
     (BigUint::from(mantissa) * power(exponent), power(-exponent))
 }
 
-/// 64 independent coins, each one with probability `chance / 2^64`.
-#[inline]
-pub fn coins(chance: u64, mut words: impl FnMut() -> u64) -> u64 {
-    let (mut below, mut equal, mut digits) = (0, u64::MAX, chance);
-    while equal != 0 && digits != 0 {
-        let word = words();
-        if digits >> 63 == 1 {
-            below |= equal & !word;
-            equal &= word;
+/// Makes each byte a coin: 1 with probability `chance / 2^64`, else 0.
+pub fn coins(chance: u64, bytes: &mut [u8], source: &mut impl Source) {
+    let first = (chance >> 56) as u8;
+    source.fill(bytes);
+    for chunk in bytes.chunks_mut(32) {
+        let tie = chunk.iter().fold(false, |tie, &byte| tie | (byte == first));
+        if tie {
+            for byte in chunk {
+                *byte = u8::from(if *byte == first { undecided(chance, source) } else { *byte < first });
+            }
         } else {
-            equal &= !word;
+            chunk.iter_mut().for_each(|byte| *byte = u8::from(*byte < first));
         }
-        digits <<= 1;
-    }
-    below
-}
-
-/// A store of words, drawn in bulk.
-struct Store<'a, S> {
-    source: &'a mut S,
-    words: [u64; 256],
-    used: usize,
-}
-
-impl<'a, S: Source> Store<'a, S> {
-    fn new(source: &'a mut S) -> Self {
-        Self { source, words: [0; 256], used: 256 }
-    }
-
-    #[inline]
-    fn word(&mut self) -> u64 {
-        if self.used == 256 {
-            self.source.fill(&mut self.words);
-            self.used = 0;
-        }
-        self.used += 1;
-        self.words[self.used - 1]
     }
 }
 
-/// Writes the bits of a word as bytes 0 and 1, the lowest first.
-#[inline]
-fn spread(bits: u64, bytes: &mut [u8]) {
-    for (eight, byte) in bytes.chunks_mut(8).zip(bits.to_le_bytes()) {
-        let copies = u64::from(byte).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-        let ones = (copies.wrapping_add(0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101;
-        eight.copy_from_slice(&ones.to_le_bytes()[..eight.len()]);
-    }
+/// Compares the further bytes of a uniform number, whose first is that of `chance`, with those of `chance`.
+#[cold]
+fn undecided(chance: u64, source: &mut impl Source) -> bool {
+    let bytes = chance.to_be_bytes();
+    let differing = bytes[1..].iter().map(|&byte| (source.bits(8) as u8).cmp(&byte)).find(|order| order.is_ne());
+    differing.is_some_and(std::cmp::Ordering::is_lt)
 }
 
 /// Flips each bit with probability `flip / 2^64`; bits are bytes 0 and 1.
@@ -115,13 +91,14 @@ fn spread(bits: u64, bytes: &mut [u8]) {
 /// Whatever the monitor returned.
 pub fn flip_bits(bits: &mut [u8], flip: u64, source: &mut impl Source, monitor: &mut dyn Monitor) -> Result<()> {
     let total = bits.len() as u64;
-    let (mut store, mut flips) = (Store::new(source), [0; 64]);
-    for (batch, part) in bits.chunks_mut(64 * BATCH).enumerate() {
-        monitor.tick((batch * 64 * BATCH) as u64, total)?;
-        for chunk in part.chunks_mut(64) {
-            spread(coins(flip, || store.word()), &mut flips);
-            chunk.iter_mut().zip(flips).for_each(|(bit, flip)| *bit ^= flip);
+    let mut flips = [0; 4096];
+    for (batch, part) in bits.chunks_mut(flips.len()).enumerate() {
+        if batch % 256 == 0 {
+            monitor.tick((batch * flips.len()) as u64, total)?;
         }
+        let flips = &mut flips[..part.len()];
+        coins(flip, flips, source);
+        part.iter_mut().zip(flips).for_each(|(bit, flip)| *bit ^= *flip);
     }
     Ok(())
 }
@@ -179,14 +156,13 @@ pub fn encode_unary(
     if let Some(bad) = values.iter().find(|&&value| value < 0 || value as u64 >= categories as u64) {
         return Err(Error::Domain { name: "x", value: bad.to_string(), requirement: "a category" });
     }
-    let mut store = Store::new(source);
     let total = values.len() as u64;
-    let batch = (64 * BATCH).div_ceil(categories.max(1));
+    let batch = NEAR.div_ceil(categories.max(1));
     for (place, (part, values)) in rows.chunks_mut(batch * categories.max(1)).zip(values.chunks(batch)).enumerate() {
-        monitor.tick((place * batch) as u64, total)?;
-        for chunk in part.chunks_mut(64) {
-            spread(coins(flip, || store.word()), chunk);
+        if place % 64 == 0 {
+            monitor.tick((place * batch) as u64, total)?;
         }
+        coins(flip, part, source);
         let (mut fair, mut left) = (0, 0);
         for (row, &value) in part.chunks_exact_mut(categories).zip(values) {
             let bit = &mut row[value as usize];
@@ -194,7 +170,7 @@ pub fn encode_unary(
                 Encoding::Symmetric => *bit ^= 1,
                 Encoding::Optimal => {
                     if left == 0 {
-                        (fair, left) = (store.word(), 64);
+                        (fair, left) = (source.bits(64), 64);
                     }
                     *bit = (fair & 1) as u8;
                     (fair, left) = (fair >> 1, left - 1);
@@ -228,46 +204,35 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_coins_at_a_time_have_the_exact_probability() {
-        // One lane of the 64: each word is a fair bit. A chance of five binary digits is decided after five of them.
-        for chance in [1u64, 11, 16, 19, 31] {
-            let tree =
-                walk(5, 32u32.into(), |source| (coins(chance << 59, || source.bits(1).wrapping_neg()) & 1) as i64);
-            assert_eq!(tree.weights[&1], chance.into());
-            assert_eq!(tree.undecided, BigUint::ZERO);
-        }
-        assert_eq!(coins(0, || 5), 0);
-    }
-
-    #[test]
-    fn the_sixty_four_coins_of_a_word_are_compared_lane_by_lane() {
-        let mut source = Generator::insecure([4, 4]);
-        let mut bare = Generator::insecure([4, 4]);
-        let chance = 0x5a5a_1234_9876_0001;
-        for _ in 0..50 {
-            let mut words = Vec::new();
-            let found = coins(chance, || {
-                words.push(source.bits(64));
-                words[words.len() - 1]
+    fn an_enumerated_coin_has_the_exact_probability() {
+        // Three bytes of chance: every number of three bytes below it, and no other, is a one; what equals it is undecided.
+        for chance in [1u32, 0x00_0100, 0x41_0203, 0x80_0000, 0xff_ffff] {
+            let tree = walk(3, BigUint::from(1u32 << 24), |source| {
+                let mut coin = [0];
+                coins(u64::from(chance) << 40, &mut coin, source);
+                coin[0].into()
             });
-            for _ in &words {
-                bare.bits(64);
-            }
-            for lane in 0..64 {
-                let drawn = words.iter().enumerate().fold(0u64, |sum, (i, w)| sum | (w >> lane & 1) << (63 - i));
-                let unknown = if words.len() < 64 { u64::MAX >> words.len() } else { 0 };
-                // Whatever further bits would be, the comparison is the same.
-                assert_eq!(found >> lane & 1 == 1, drawn < chance);
-                assert_eq!(found >> lane & 1 == 1, (drawn | unknown) < chance);
-            }
+            assert_eq!(tree.weights[&1], chance.into());
+            assert_eq!(tree.undecided, 1u32.into());
         }
     }
 
     #[test]
-    fn bits_spread_into_bytes() {
-        let mut bytes = [9; 11];
-        spread(0b101_1000_0001, &mut bytes);
-        assert_eq!(bytes, [1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1]);
+    fn equal_bytes_to_the_last_make_no_coin() {
+        struct Equal(u64, u32);
+        impl Source for Equal {
+            fn bits(&mut self, count: u32) -> u64 {
+                self.1 += count;
+                self.0 << (self.1 - count) >> (64 - count)
+            }
+        }
+        let chance = 0x1234_5678_9abc_def0;
+        let coin = |number| {
+            let mut coin = [9];
+            coins(chance, &mut coin, &mut Equal(number, 0));
+            coin[0]
+        };
+        assert_eq!((coin(chance - 1), coin(chance), coin(chance + 1)), (1, 0, 0));
     }
 
     #[test]

@@ -29,9 +29,9 @@ pub trait Source {
         (product >> 64) as u64
     }
 
-    /// Fills `words` with fair bits.
-    fn fill(&mut self, words: &mut [u64]) {
-        words.fill_with(|| self.bits(64));
+    /// Fills `bytes` with fair bits.
+    fn fill(&mut self, bytes: &mut [u8]) {
+        bytes.fill_with(|| self.bits(8) as u8);
     }
 }
 
@@ -80,19 +80,12 @@ impl Generator {
 
     #[cold]
     fn refill(&mut self) {
-        fill_words(&mut self.cipher, &mut self.hand);
-        self.used = 0;
-    }
-}
-
-fn fill_words(cipher: &mut StdRng, words: &mut [u64]) {
-    let mut bytes = [0; 8 * HAND];
-    for chunk in words.chunks_mut(HAND) {
-        let bytes = &mut bytes[..8 * chunk.len()];
-        cipher.fill_bytes(bytes);
-        for (word, eight) in chunk.iter_mut().zip(bytes.chunks_exact(8)) {
-            *word = u64::from_le_bytes(eight.try_into().unwrap_or_default());
+        let mut bytes = [0; 8 * HAND];
+        self.cipher.fill_bytes(&mut bytes);
+        for (word, eight) in self.hand.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_le_bytes(*eight);
         }
+        self.used = 0;
     }
 }
 
@@ -107,8 +100,8 @@ impl Source for Generator {
         word >> (64 - count)
     }
 
-    fn fill(&mut self, words: &mut [u64]) {
-        fill_words(&mut self.cipher, words);
+    fn fill(&mut self, bytes: &mut [u8]) {
+        self.cipher.fill_bytes(bytes);
     }
 }
 
