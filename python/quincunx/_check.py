@@ -151,3 +151,28 @@ def _read_available_memory() -> int:
         except (OSError, ValueError):
             pass
     return available
+
+
+def reals(value: object, name: str) -> npt.NDArray[np.float64]:
+    """Return finite numbers as a C-contiguous float64 array; the message names the index of the first bad one."""
+    array: npt.NDArray[Any] = np.asarray(value)
+    if array.dtype.kind not in "iuf" and array.size:
+        raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
+    bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
+    _refuse(array, bad, name, "finite numbers")
+    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+
+
+def categories(value: object, name: str, number: int) -> npt.NDArray[np.int64]:
+    """Return whole numbers in 0..number-1; bits may be booleans. The message names the index of the first bad one."""
+    array: npt.NDArray[Any] = np.asarray(value)
+    array = counts(array.astype(np.int64) if array.dtype.kind == "b" else array, name, minimum=None)
+    _refuse(array, (array < 0) | (array >= number), name, f"whole numbers between 0 and {number - 1}")
+    return array
+
+
+def _refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:
+    if bad.any():
+        index = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
+        raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")
