@@ -73,7 +73,7 @@ class PrivacyGuarantee:
     >>> round((20 * g).epsilon_at(1e-3), 3)  # the sum is 10
     7.937
     >>> posterior_sample = PrivacyGuarantee(0.1, range_bounded=True)
-    >>> (100 * posterior_sample).zcdp
+    >>> round((100 * posterior_sample).zcdp, 12)
     0.125
     >>> round((100 * posterior_sample).epsilon_at(1e-6), 6)
     2.419093

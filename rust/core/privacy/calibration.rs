@@ -127,7 +127,26 @@ pub(crate) fn profile(epsilon: f64, u: f64) -> f64 {
     if u <= 0.0 || epsilon / u > 1e150 {
         return 0.0;
     }
+    let x1 = epsilon / u - 0.5 * u;
+    if (-1.0..NEAR).contains(&x1) {
+        return difference(epsilon / u, u) / (SQRT_TAU * exp_half_square(x1));
+    }
     exp(log_profile(epsilon, u).0).min(1.0)
+}
+
+/// Up to this x1 the density phi(x1) is formed itself: where delta is small because u is, its logarithm would be too coarse.
+/// Beyond, D / u is below 1e-3 and takes that many digits off the error of a logarithm.
+const NEAR: f64 = 30.0;
+
+/// log (delta(epsilon, u) / delta) and D.
+fn residual(epsilon: f64, u: f64, delta: f64, difference: fn(f64, f64) -> f64) -> (f64, f64) {
+    let x1 = epsilon / u - 0.5 * u;
+    if (-1.0..NEAR).contains(&x1) {
+        let difference = difference(epsilon / u, u);
+        return (log(difference / delta / (SQRT_TAU * exp_half_square(x1))), difference);
+    }
+    let (value, difference) = log_profile_with(epsilon, u, difference);
+    (value - log(delta), difference)
 }
 
 /// A bound of the relative error of [`profile`].
@@ -184,13 +203,12 @@ fn ratio(epsilon: f64, delta: f64) -> f64 {
             (target - value, u / sum)
         });
     }
-    let target = log(delta);
     let z = tail_quantile(delta);
     let start = (2.0 * epsilon / (z + sqrt(z * z + 2.0 * epsilon))).max(delta * SQRT_TAU);
     solve_log(start, |u, accurate| {
         let way = if accurate || u < 1e-3 { difference } else { plain_difference };
-        let (value, difference) = log_profile_with(epsilon, u, way);
-        (value - target, u / difference)
+        let (value, difference) = residual(epsilon, u, delta, way);
+        (value, u / difference)
     })
 }
 
@@ -219,7 +237,9 @@ pub fn gaussian_sigma(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64>
     check_epsilon(epsilon)?;
     check_delta(delta)?;
     check_positive("sensitivity", sensitivity)?;
-    Ok(sensitivity / ratio(epsilon, delta) * OUTWARDS)
+    let sigma = sensitivity / ratio(epsilon, delta) * OUTWARDS;
+    check("delta", delta, sigma.is_finite(), "large enough for a finite sigma")?;
+    Ok(sigma)
 }
 
 /// The delta of Gaussian noise at epsilon, rounded upwards.
@@ -247,20 +267,19 @@ pub fn gaussian_epsilon(delta: f64, sigma: f64, sensitivity: f64) -> Result<f64>
     if profile(0.0, u) * (1.0 + profile_error(0.0, u)) <= delta {
         return Ok(0.0);
     }
-    let target = log(delta);
     // delta < Phi(-x1), so the epsilon at which Phi(-x1) = delta is too large; a bracket that Newton's steps shrink.
     let z = if delta > 0.5 { -tail_quantile(1.0 - delta) } else { tail_quantile(delta) };
     let (mut below, mut above) = (0.0, (u * (z + 0.5 * u)).max(0.0) + 0.1 * u + f64::MIN_POSITIVE);
     let mut epsilon = above;
     for _ in 0..200 {
-        let (value, difference) = log_profile(epsilon, u);
+        let (value, difference) = residual(epsilon, u, delta, difference);
         let slope = mills(epsilon / u + 0.5 * u) / difference;
-        if value > target {
+        if value > 0.0 {
             below = epsilon
         } else {
             above = epsilon
         }
-        let next = epsilon + (value - target) / slope;
+        let next = epsilon + value / slope;
         if (next - epsilon).abs() <= 1e-9 * epsilon.min(u) || above - below <= 4.0 * f64::EPSILON * above {
             epsilon = next.max(0.0);
             break;
