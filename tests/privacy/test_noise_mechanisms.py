@@ -193,7 +193,9 @@ def test_records_outside_declared_bounds_are_clipped_one_by_one():
     noise = GaussianMechanism(sigma=1e-6, delta=1e-6, radius=1.0, dimension=2)
     released = noise.release([[3, 4], [1e300, -1e300], [0, 0], [0.3, 0.4]]).values
     assert released == pytest.approx(np.array([[0.6, 0.8], [0.5**0.5, -(0.5**0.5)], [0, 0], [0.3, 0.4]]), abs=1e-4)
-    assert GaussianMechanism(sigma=1e-6, delta=1e-6, radius=1.0).release([7.0, -0.5]).values == pytest.approx([1, -0.5], abs=1e-4)
+    assert GaussianMechanism(sigma=1e-6, delta=1e-6, radius=1.0).release([7.0, -0.5]).values == pytest.approx(
+        [1, -0.5], abs=1e-4
+    )
     assert np.all(np.abs(LaplaceMechanism(1e3, 0, 1).release([-1e300, 1e300, 0.5]).values - [0, 1, 0.5]) < 0.1)
 
 
