@@ -13,7 +13,7 @@ use quincunx::privacy::{calibration, composition, mechanism, sensitivity};
 type Seed = Option<[u64; 2]>;
 
 fn copied<T: Copy + numpy::Element>(values: &PyReadonlyArray1<'_, T>) -> Vec<T> {
-    values.as_array().iter().copied().collect()
+    values.as_slice().map_or_else(|_| values.as_array().iter().copied().collect(), <[T]>::to_vec)
 }
 
 /// Two-sided geometric noise with its tables.

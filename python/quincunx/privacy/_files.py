@@ -95,12 +95,16 @@ def read_counts(
             except (ValueError, EOFError, OSError) as reason:
                 raise ValueError(f"{name}: {reason}") from reason
             return _check.counts(array, name)
-        try:
-            content = content.decode("utf-8-sig")
-        except UnicodeDecodeError as reason:
-            line = content.count(b"\n", 0, reason.start) + 1
-            raise ValueError(f"{name}, line {line}: not text in UTF-8") from reason
+        content = _decoded(content, name)
     return _parse(content, name, delimiter, header)
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        line = content.count(b"\n", 0, reason.start) + 1
+        raise ValueError(f"{name}, line {line}: not text in UTF-8") from reason
 
 
 def _parse(text: str, name: str, delimiter: str, header: bool) -> npt.NDArray[np.int64]:

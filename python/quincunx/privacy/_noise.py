@@ -173,7 +173,9 @@ class GeometricMechanism:
         parameters: dict[str, Any] = {"alpha": self.alpha, "n": self.n, "lower": self.lower, "upper": self.upper}
         parameters["exponent"] = None if self.exponent is None else str(self.exponent)
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="geometric", parameters=parameters)
+        return Release(
+            noisy.reshape(numbers.shape), guarantee, mechanism="geometric", parameters=parameters, _owned=True
+        )
 
     def _bounds(self) -> tuple[int, int]:
         return (
@@ -374,7 +376,7 @@ class LaplaceMechanism:
         noisy = self._noise.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
         parameters = {"scale": self.scale, "lower": self.lower, "upper": self.upper, "step": self.step}
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="laplace", parameters=parameters)
+        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="laplace", parameters=parameters, _owned=True)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the density of a released number given the private one.
@@ -561,7 +563,9 @@ class GaussianMechanism:
             "step": self.step,
         }
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="gaussian", parameters=parameters)
+        return Release(
+            noisy.reshape(numbers.shape), guarantee, mechanism="gaussian", parameters=parameters, _owned=True
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the density of a released number given the private one.
@@ -767,7 +771,9 @@ class DiscreteGaussianMechanism:
         noisy = self._noise.add(numbers.reshape(-1), *self._bounds(), seed_words(insecure_seed))
         parameters = {"variance": self.variance, "lower": self.lower, "upper": self.upper}
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="discrete-gaussian", parameters=parameters)
+        return Release(
+            noisy.reshape(numbers.shape), guarantee, mechanism="discrete-gaussian", parameters=parameters, _owned=True
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released number given the private one.

@@ -57,10 +57,11 @@ class Release:
         *,
         mechanism: str,
         parameters: dict[str, Any] | None = None,
+        _owned: bool = False,
     ) -> None:
         if not isinstance(guarantee, PrivacyGuarantee):
             raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
-        array = np.array(values)
+        array = np.asarray(values) if _owned else np.array(values)  # a fresh array of ours needs no copy
         array.flags.writeable = False
         self.values: npt.NDArray[Any] = array
         self.guarantee = guarantee

@@ -1,6 +1,7 @@
 """Mechanisms for bits and categories: randomized response, generalized randomized response, unary encoding."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,10 +98,12 @@ class RandomizedResponse:
             If `x` does not hold bits.
         """
         bits = _check.categories(x, "x", 2)
-        noisy = _core.flip_bits(bits.astype(np.uint8).reshape(-1), self._flip, seed_words(insecure_seed))
+        noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
         parameters = {"keep_probability": self.keep_probability}
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy.reshape(bits.shape), guarantee, mechanism="randomized-response", parameters=parameters)
+        return Release(
+            noisy.reshape(bits.shape), guarantee, mechanism="randomized-response", parameters=parameters, _owned=True
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released bit given the private one.
@@ -152,7 +155,7 @@ class RandomizedResponse:
         return f"RandomizedResponse({self.epsilon})"
 
 
-def _nonempty(z: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if z.ndim == 0 or len(z) == 0:
         raise ValueError(f"`z` must hold at least one report along its first axis, got shape {z.shape}")
     return z
@@ -242,11 +245,13 @@ class GeneralizedRandomizedResponse:
         """
         values = _check.categories(x, "x", self.categories)
         words = seed_words(insecure_seed)
-        noisy = _core.redraw_categories(values.reshape(-1), self.categories, self._redraw, words)
+        noisy = _core.redraw_categories(
+            values.astype(np.int64, copy=False).reshape(-1), self.categories, self._redraw, words
+        )
         parameters = {"categories": self.categories, "keep_probability": self.keep_probability}
         guarantee = marked(self.guarantee, insecure_seed)
         name = "generalized-randomized-response"
-        return Release(noisy.reshape(values.shape), guarantee, mechanism=name, parameters=parameters)
+        return Release(noisy.reshape(values.shape), guarantee, mechanism=name, parameters=parameters, _owned=True)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released category given the private one.
@@ -394,12 +399,14 @@ class UnaryEncoding:
         """
         values = _check.categories(x, "x", self.categories)
         optimal, words = self.variant == "optimal", seed_words(insecure_seed)
-        rows = _core.encode_unary(values.reshape(-1), self.categories, self._flip, optimal, words)
+        rows = _core.encode_unary(
+            values.astype(np.int64, copy=False).reshape(-1), self.categories, self._flip, optimal, words
+        )
         parameters = {"categories": self.categories, "variant": self.variant}
         parameters |= {"one_probability": self.one_probability, "zero_probability": self.zero_probability}
         guarantee = marked(self.guarantee, insecure_seed)
         shape = (*values.shape, self.categories)
-        return Release(rows.reshape(shape), guarantee, mechanism="unary-encoding", parameters=parameters)
+        return Release(rows.reshape(shape), guarantee, mechanism="unary-encoding", parameters=parameters, _owned=True)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released row given the private category.
@@ -426,7 +433,7 @@ class UnaryEncoding:
         rows, values = np.broadcast_to(rows, (*shape, self.categories)), np.broadcast_to(values, shape)
         told = np.take_along_axis(rows, values[..., None], axis=-1)[..., 0]
         one, zero = math.log(self._flip) - LOG_WORD, math.log1p(-self._flip / WORD)
-        ones = rows.sum(axis=-1) - told
+        ones = rows.sum(axis=-1, dtype=np.int64) - told
         hit, miss = (math.log(0.5),) * 2 if self.variant == "optimal" else (zero, one)
         return np.asarray(ones * one + (self.categories - 1 - ones) * zero + np.where(told == 1, hit, miss))
 
@@ -449,7 +456,7 @@ class UnaryEncoding:
             If the rows are not k bits, or there are none.
         """
         rows = self._rows(z).reshape(-1, self.categories)
-        return self.estimate_from_counts(_nonempty(rows).sum(axis=0), len(rows))
+        return self.estimate_from_counts(_nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
 
     def estimate_from_counts(self, counts: npt.ArrayLike, users: int) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories, from the column sums of the rows.
@@ -485,7 +492,7 @@ class UnaryEncoding:
         p, q = self.one_probability, self.zero_probability
         return np.asarray((ones / number - q) / (p - q))
 
-    def _rows(self, z: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def _rows(self, z: npt.ArrayLike) -> npt.NDArray[Any]:
         rows = _check.categories(z, "z", 2)
         if rows.ndim == 0 or rows.shape[-1] != self.categories:
             raise ValueError(f"`z` must have a last axis of length {self.categories}, got shape {rows.shape}")

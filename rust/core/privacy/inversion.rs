@@ -98,7 +98,8 @@ mod tests {
                 let word = source.bits(bits);
                 table.value(word, source) as i64
             });
-            assert!(&tree.undecided * 20u32 < tree.whole, "bits = {bits}");
+            let few = if bits < 4 { 20u32 } else { 5000 };
+            assert!(&tree.undecided * few < tree.whole, "bits = {bits}");
             for (k, twelfths) in [4u32, 3, 2, 3].into_iter().enumerate() {
                 let decided = &tree.weights[&(k as i64)] * 12u32;
                 let exact = &tree.whole * twelfths;

@@ -175,14 +175,22 @@ impl TwoSidedGeometric {
     #[inline]
     pub fn draw(&self, source: &mut impl Source) -> Result<i64> {
         loop {
-            let word = source.bits(self.word_bits + 1);
-            let magnitude = self.magnitude(word >> 1, source)?;
-            match (word & 1, magnitude) {
-                (0, magnitude) => return Ok(magnitude),
-                (_, 0) => {}
-                (_, magnitude) => return Ok(-magnitude),
+            if let Some(draw) = self.attempt(source)? {
+                return Ok(draw);
             }
         }
+    }
+
+    /// A geometric variable with a fair sign, or nothing for "minus zero".
+    #[inline]
+    fn attempt(&self, source: &mut impl Source) -> Result<Option<i64>> {
+        let word = source.bits(self.word_bits + 1);
+        let magnitude = self.magnitude(word >> 1, source)?;
+        Ok(match (word & 1, magnitude) {
+            (0, _) => Some(magnitude),
+            (_, 0) => None,
+            _ => Some(-magnitude),
+        })
     }
 
     /// A one-sided geometric variable: P(x) = (1 - alpha) alpha^x.
@@ -329,28 +337,28 @@ mod tests {
         assert_eq!(&tree.weights[&0] + &yes + &tree.undecided, whole);
     }
 
-    /// Checks P(x) = (d - n) / (d + n) (n / d)^|x| against what the walk has decided.
-    fn check_two_sided(tree: &Tree, n: u32, d: u32, few: u32) {
-        assert!(&tree.undecided * few < tree.whole, "much is undecided: {} of {}", tree.undecided, tree.whole);
-        for x in -4i64..=4 {
-            let power = x.unsigned_abs() as u32;
-            let above = BigUint::from(d - n) * BigUint::from(n).pow(power);
-            let below = BigUint::from(d + n) * BigUint::from(d).pow(power);
-            let decided = tree.weights.get(&x).cloned().unwrap_or_default();
-            assert!(&decided * &below <= &tree.whole * &above, "n/d = {n}/{d}, x = {x}");
-            assert!(&tree.whole * &above <= (&decided + &tree.undecided) * &below, "n/d = {n}/{d}, x = {x}");
-        }
-    }
-
     #[test]
     fn enumerated_two_sided_geometric_noise_has_the_exact_rational_probabilities() {
-        for (n, d, base_bits, word_bits, depth) in [(1, 2, 3, 6, 3), (1, 3, 2, 6, 3), (2, 3, 2, 5, 4), (1, 4, 3, 7, 3)]
+        // Of one attempt, with p = (1 - n/d) / 2: each sign of x has probability p (n/d)^|x|, "minus zero" p as well. So a draw,
+        // attempted until it is one, has (d - n) / (d + n) (n/d)^|x|.
+        const NOTHING: i64 = i64::MIN;
+        for (n, d, base_bits, word_bits, depth) in
+            [(1u32, 2u32, 3, 7, 2), (1, 3, 2, 7, 2), (2, 3, 2, 6, 3), (1, 4, 3, 8, 2)]
         {
-            let decay = Decay::Rational { numerator: n, denominator: d };
+            let decay = Decay::Rational { numerator: n.into(), denominator: d.into() };
             let law = TwoSidedGeometric::with_tables(decay, base_bits, word_bits);
             let whole = BigUint::from(1u32) << ((word_bits as usize + 1) * depth);
-            let tree = walk(depth, whole, |source| law.draw(source).unwrap());
-            check_two_sided(&tree, n as u32, d as u32, 5);
+            let Tree { weights, undecided, whole } =
+                walk(depth, whole, |source| law.attempt(source).unwrap().unwrap_or(NOTHING));
+            assert!(&undecided * 12u32 < whole, "n/d = {n}/{d}: much is undecided, {undecided} of {whole}");
+            for x in (-4i64..=4).chain([NOTHING]) {
+                let power = if x == NOTHING { 0 } else { x.unsigned_abs() as u32 };
+                let above = &whole * (d - n) * n.pow(power);
+                let below = BigUint::from(2 * d) * d.pow(power);
+                let decided = weights.get(&x).cloned().unwrap_or_default();
+                assert!(&decided * &below <= above, "n/d = {n}/{d}, x = {x}");
+                assert!(above <= (decided + &undecided) * below, "n/d = {n}/{d}, x = {x}");
+            }
         }
     }
 

@@ -149,32 +149,27 @@ pub fn encode_unary(
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
-    if Some(rows.len()) != values.len().checked_mul(categories) {
+    if categories == 0 || Some(rows.len()) != values.len().checked_mul(categories) {
         let expected = format!("({}, {categories})", values.len());
         return Err(Error::Shape { name: "rows", expected, found: format!("({},)", rows.len()) });
     }
-    if let Some(bad) = values.iter().find(|&&value| value < 0 || value as u64 >= categories as u64) {
-        return Err(Error::Domain { name: "x", value: bad.to_string(), requirement: "a category" });
-    }
     let total = values.len() as u64;
-    let batch = NEAR.div_ceil(categories.max(1));
-    for (place, (part, values)) in rows.chunks_mut(batch * categories.max(1)).zip(values.chunks(batch)).enumerate() {
+    let batch = NEAR.div_ceil(categories).next_multiple_of(64);
+    for (place, (part, values)) in rows.chunks_mut(batch * categories).zip(values.chunks(batch)).enumerate() {
         if place % 64 == 0 {
             monitor.tick((place * batch) as u64, total)?;
         }
         coins(flip, part, source);
-        let (mut fair, mut left) = (0, 0);
-        for (row, &value) in part.chunks_exact_mut(categories).zip(values) {
-            let bit = &mut row[value as usize];
-            match encoding {
-                Encoding::Symmetric => *bit ^= 1,
-                Encoding::Optimal => {
-                    if left == 0 {
-                        (fair, left) = (source.bits(64), 64);
-                    }
-                    *bit = (fair & 1) as u8;
-                    (fair, left) = (fair >> 1, left - 1);
-                }
+        for (rows, values) in part.chunks_mut(64 * categories).zip(values.chunks(64)) {
+            // 64 fair bits tell 64 rows' ones.
+            let mut fair = if encoding == Encoding::Optimal { source.bits(64) } else { 0 };
+            for (row, &value) in rows.chunks_exact_mut(categories).zip(values) {
+                let Some(bit) = usize::try_from(value).ok().and_then(|value| row.get_mut(value)) else {
+                    let requirement = "a category";
+                    return Err(Error::Domain { name: "x", value: value.to_string(), requirement });
+                };
+                *bit = if encoding == Encoding::Optimal { (fair & 1) as u8 } else { *bit ^ 1 };
+                fair >>= 1;
             }
         }
     }
