@@ -1,7 +1,7 @@
 """Types of the compiled module. The documentation is in the Python functions that call it."""
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,7 @@ def combine_residues(residues: list[tuple[int, int]]) -> int: ...
 def primes(count: int) -> list[int]: ...
 def estimate_cost(problem: _Problem, *, threads: int, memory_limit: int) -> dict[str, Any]: ...
 
+@final
 class GeometricNoise:
     def __new__(cls, numerator: int, denominator: int, exponential: bool) -> GeometricNoise: ...
     def add(
@@ -95,12 +96,14 @@ class GeometricNoise:
         insecure_seed: list[int] | None = None,
     ) -> npt.NDArray[np.float64]: ...
 
+@final
 class NormalNoise:
     def __new__(cls, deviation: float) -> NormalNoise: ...
     def add_on_grid(
         self, values: npt.NDArray[np.float64], step: float, insecure_seed: list[int] | None = None
     ) -> npt.NDArray[np.float64]: ...
 
+@final
 class DiscreteGaussianNoise:
     def __new__(cls, numerator: int, denominator: int) -> DiscreteGaussianNoise: ...
     def add(

@@ -1,3 +1,5 @@
+"""Budgets: what fits, for whom, and what is refused."""
+
 import math
 import threading
 

@@ -1,3 +1,5 @@
+"""Sigma, delta and epsilon of the Gaussian mechanism against arithmetic of many digits."""
+
 import itertools
 import math
 

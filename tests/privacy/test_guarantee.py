@@ -1,3 +1,5 @@
+"""Guarantees: laws of composition, exact profiles, known conversions."""
+
 import copy
 import json
 import math
@@ -199,6 +201,8 @@ def test_bad_input_is_refused_by_name():
         PrivacyGuarantee(1.0, relation=ReplaceOne)
     with pytest.raises(ValueError, match="`times`"):
         0 * PrivacyGuarantee(1.0)
+    with pytest.raises(ValueError, match="`epsilon` must be one that sigma"):
+        PrivacyGuarantee.of_gaussian(1.0, 1e-6, epsilon=0.1)
     with pytest.raises(TypeError):
         PrivacyGuarantee(1.0) & 2
     with pytest.raises(TypeError):

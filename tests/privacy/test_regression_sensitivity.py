@@ -1,3 +1,5 @@
+"""Sensitivities of regression statistics: known values, and no pair of records beyond them."""
+
 import math
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Releases saved and loaded, and files of counts released."""
+
 import io
 import os
 import pickle

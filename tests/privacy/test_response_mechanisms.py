@@ -1,3 +1,5 @@
+"""Mechanisms for bits and categories: exact guarantees, laws, privacy, estimates, bad input."""
+
 import itertools
 import math
 

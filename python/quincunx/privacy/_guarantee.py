@@ -155,7 +155,7 @@ class PrivacyGuarantee:
         Raises
         ------
         ValueError
-            If an argument lies outside its domain.
+            If an argument lies outside its domain, or this sigma does not keep `epsilon`.
 
         Examples
         --------
@@ -164,8 +164,11 @@ class PrivacyGuarantee:
         >>> round(one.epsilon, 4), round((one & one).epsilon_at(1e-6), 4)
         (0.8341, 1.212)
         """
-        found = _core.gaussian_epsilon(delta, sigma, sensitivity)
-        guarantee = cls(found if epsilon is None else min(epsilon, found), delta, relation=relation, numerics=numerics)
+        if epsilon is None:
+            epsilon = _core.gaussian_epsilon(delta, sigma, sensitivity)
+        elif _core.gaussian_sigma(epsilon, delta, sensitivity) > sigma:
+            raise ValueError(f"`epsilon` must be one that sigma = {sigma} keeps at delta = {delta}, got {epsilon}")
+        guarantee = cls(epsilon, delta, relation=relation, numerics=numerics)
         ratio = (Fraction(sensitivity) / Fraction(sigma)) ** 2
         guarantee._fill(_pure=(), _failure=Fraction(0), _ratio=ratio, _zcdp=ratio / 2)
         return guarantee

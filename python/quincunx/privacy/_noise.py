@@ -41,8 +41,8 @@ class GeometricMechanism:
     guarantee : PrivacyGuarantee
         About `ReplaceOne` with bounds alone, about ``DataMetric("l1", n)`` else (with n = 1 if it is not given).
     alpha : float
-        The ratio actually used. ``-log(alpha)`` is a fraction (`exponent`) of denominator at most 2**40, the largest
-        that promises no less than was asked for; a given `alpha` is used as it is.
+        The ratio actually used. ``-log(alpha)`` is a fraction of 64-bit numbers (`exponent`), not above what was asked
+        for: rounding goes towards more noise. A given `alpha` is used as it is.
 
     Raises
     ------
@@ -105,8 +105,8 @@ class GeometricMechanism:
         else:
             if not named["scale"] <= 2**50:
                 raise ValueError(f"`scale` must be at most 2**50, got {scale}")
-            room = max(_rational.LARGEST_DENOMINATOR, min(2**62, math.ceil(2**20 * Fraction(named["scale"]))))
-            self.exponent = _rational.largest_below(min(1 / Fraction(named["scale"]), Fraction(1024)), room)
+            exact = min(1 / Fraction(named["scale"]), Fraction(1024))
+            self.exponent = _rational.largest_below(exact, _rational.LARGEST // math.ceil(exact))
 
     @property
     def alpha(self) -> float:

@@ -5,8 +5,10 @@ from fractions import Fraction
 
 from quincunx import _check
 
-#: Denominators of exponents; more are allowed only where the exponent itself is smaller than this resolves.
-LARGEST_DENOMINATOR = 2**40
+#: Denominators of exponents that are tried first: they find the 1/10 that is meant by 0.1.
+SMALL = 2**40
+#: Numerators and denominators of exponents fit 64 bits.
+LARGEST = 2**62
 
 
 def largest_below(value: Fraction, largest_denominator: int) -> Fraction:
@@ -32,13 +34,15 @@ def largest_below(value: Fraction, largest_denominator: int) -> Fraction:
 
 
 def exponent(epsilon: float, distance: Fraction | int, name: str = "epsilon") -> Fraction:
-    """Return the exponent of noise that protects a distance: a fraction of at most ``epsilon / distance``."""
+    """Return the exponent of noise that protects a distance: a fraction just below ``epsilon / distance``."""
     exact = Fraction(epsilon) / distance
     if exact < Fraction(1, 2**50):
         raise ValueError(f"`{name}` must be at least 2**-50 per unit of distance, got {epsilon} for {distance}")
     exact = min(exact, Fraction(1024))  # noise is never seen beyond; this only makes more of it
-    room = max(LARGEST_DENOMINATOR, min(2**62, math.ceil(2**20 / exact)))
-    return largest_below(exact, room)
+    simple = largest_below(exact, SMALL)
+    if float(simple * distance) == epsilon:
+        return simple
+    return largest_below(exact, LARGEST // math.ceil(exact))
 
 
 def upwards(value: Fraction) -> float:
