@@ -12,6 +12,7 @@ from quincunx import _check, _core
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 
@@ -21,7 +22,7 @@ GRID_BITS = 20  # grid steps per scale, as a power of two
 ROUNDED = 1 + 2.0**-40
 
 
-class GeometricMechanism:
+class GeometricMechanism(Mechanism):
     """Two-sided geometric noise on whole numbers: ``P(z | x) = (1 - alpha) / (1 + alpha) alpha**abs(z - x)``.
 
     Parameters
@@ -85,13 +86,12 @@ class GeometricMechanism:
         bounded = self.lower is not None and self.upper is not None
         if self.n is None and bounded:
             distance = int(self.upper) - int(self.lower)  # type: ignore[arg-type]
-            self._relation: Relation = ReplaceOne()
+            relation: Relation = ReplaceOne()
         elif self.n is None and epsilon is not None:
             raise TypeError("`epsilon` needs `n`, or `lower` and `upper`")
         else:
             distance = self.n or 1
-            self._relation = DataMetric("l1", distance)
-        self._distance = distance
+            relation = DataMetric("l1", distance)
         self.exponent: Fraction | None
         self._ratio: Fraction | None = None
         if alpha is not None:
@@ -108,6 +108,10 @@ class GeometricMechanism:
             exact = min(1 / Fraction(named["scale"]), Fraction(1024))
             self.exponent = _rational.largest_below(exact, _rational.LARGEST // math.ceil(exact))
 
+        # The logarithm of a given alpha is rounded by less than 2^-50.
+        exact = self.exponent if self.exponent is not None else Fraction(self.decay) * (1 + Fraction(1, 2**50))
+        self.guarantee = PrivacyGuarantee(exact * distance, relation=relation)
+
     @property
     def alpha(self) -> float:
         """The ratio actually used."""
@@ -120,22 +124,6 @@ class GeometricMechanism:
             return float(self.exponent)
         assert self._ratio is not None
         return -math.log1p(float(self._ratio - 1))
-
-    @cached_property
-    def guarantee(self) -> PrivacyGuarantee:
-        """What a release promises."""
-        exact = Fraction(self.decay) * (1 + Fraction(1, 2**50)) if self.exponent is None else self.exponent
-        return PrivacyGuarantee(exact * self._distance, relation=self._relation)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee: 0."""
-        return 0.0
 
     @cached_property
     def _noise(self) -> _core.GeometricNoise:
@@ -273,7 +261,7 @@ def privatize(counts: npt.ArrayLike, *, epsilon: float, n: int = 1, insecure_see
     return mechanism._release(_check.counts(counts, "counts"), insecure_seed)
 
 
-class LaplaceMechanism:
+class LaplaceMechanism(Mechanism):
     """Laplace noise on bounded real numbers, on a grid.
 
     Each number is clipped to ``[lower, upper]`` and rounded to a multiple of `step`, a power of two about 2**-20 of the
@@ -336,16 +324,6 @@ class LaplaceMechanism:
         self._exponent = _rational.exponent(level, self._steps)
         self.guarantee = PrivacyGuarantee(self._exponent * self._steps)
         self.scale = float(step / self._exponent)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee: 0."""
-        return 0.0
 
     @cached_property
     def _noise(self) -> _core.GeometricNoise:
@@ -415,7 +393,7 @@ def _log2(value: Fraction) -> int:
     return exponent if Fraction(2) ** exponent <= value else exponent - 1
 
 
-class GaussianMechanism:
+class GaussianMechanism(Mechanism):
     """Gaussian noise on real numbers or vectors, on a grid.
 
     The output is the ideal real-valued one, value plus exactly normal noise, rounded to a multiple of `step`, a power
@@ -505,16 +483,6 @@ class GaussianMechanism:
             self.sigma, delta, sensitivity=allowed, epsilon=level, relation=relation
         )
 
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee."""
-        return self.guarantee.delta
-
     @cached_property
     def _noise(self) -> _core.NormalNoise:
         return _core.NormalNoise(self.sigma / self.step)
@@ -596,7 +564,7 @@ class GaussianMechanism:
         return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension})"
 
 
-class DiscreteGaussianMechanism:
+class DiscreteGaussianMechanism(Mechanism):
     """Discrete Gaussian noise on whole numbers: ``P(z | x)`` proportional to ``exp(-(z - x)**2 / (2 variance))``.
 
     Parameters
@@ -702,13 +670,14 @@ class DiscreteGaussianMechanism:
 
     def _least_variance(self, epsilon: float, delta: float) -> Fraction:
         """Bisect on the variance's fractions; the profile has small steps there, so this is a least one nearby."""
-        above = Fraction(math.ceil(Fraction(gaussian_sigma(epsilon, delta, self.sensitivity)) ** 2 * 2**20) + 1, 2**20)
-        while above <= 10**10 and self._delta(epsilon, max(above, Fraction(2, 1000))) > delta:
+        below = Fraction(2098, 2**20)  # 0.002: the least variance considered
+        above = max(
+            Fraction(math.ceil(gaussian_sigma(epsilon, delta, self.sensitivity) ** 2 * 2**20), 2**20), 2 * below
+        )
+        while above <= 10**10 and self._delta(epsilon, above) > delta:
             above *= 2
         if above > 10**10:
             raise ValueError(f"`epsilon` must need a variance of at most 1e10, got {epsilon} at delta {delta}")
-        above = max(above, Fraction(math.ceil(Fraction(2, 1000) * 2**20), 2**20))
-        below = Fraction(2098, 2**20)
         while above - below > max(Fraction(1, 2**20), above / 10**9):
             middle = Fraction(math.ceil((below + above) * 2**19), 2**20)
             if middle >= above:
@@ -720,16 +689,6 @@ class DiscreteGaussianMechanism:
     def variance(self) -> float:
         """The parameter actually used."""
         return float(self._variance)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee."""
-        return self.guarantee.delta
 
     @cached_property
     def _noise(self) -> _core.DiscreteGaussianNoise:

@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx.errors import TooLargeError
 from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._release import Release, marked, seed_words
 
 WORD = 2**64
@@ -23,7 +25,7 @@ def _log_odds(flip: int) -> float:
     return odds * (1 + 2.0**-50)
 
 
-class RandomizedResponse:
+class RandomizedResponse(Mechanism):
     """A bit is told truly with probability ``p = exp(epsilon) / (1 + exp(epsilon))``, else its opposite.
 
     Parameters
@@ -66,16 +68,6 @@ class RandomizedResponse:
     def keep_probability(self) -> float:
         """The probability of the truth."""
         return (WORD - self._flip) / WORD
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee: 0."""
-        return 0.0
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Tell bits, truly or not.
@@ -155,13 +147,19 @@ class RandomizedResponse:
         return f"RandomizedResponse({self.epsilon})"
 
 
+def _check_memory(needed: int) -> None:
+    """Refuse rows that do not fit, before they are made; small jobs are not worth the question."""
+    if needed > 2**28 and needed > (limit := _check.available_memory()):
+        raise TooLargeError(f"the rows need {needed} bytes, the limit is {limit} bytes", needed, limit)
+
+
 def _nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if z.ndim == 0 or len(z) == 0:
         raise ValueError(f"`z` must hold at least one report along its first axis, got shape {z.shape}")
     return z
 
 
-class GeneralizedRandomizedResponse:
+class GeneralizedRandomizedResponse(Mechanism):
     """A category is told truly with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
 
     Parameters
@@ -212,16 +210,6 @@ class GeneralizedRandomizedResponse:
     def keep_probability(self) -> float:
         """The probability of the truth."""
         return (WORD - self._redraw) / WORD + self.other_probability
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee: 0."""
-        return 0.0
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Tell categories, truly or not.
@@ -302,7 +290,7 @@ class GeneralizedRandomizedResponse:
         return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories})"
 
 
-class UnaryEncoding:
+class UnaryEncoding(Mechanism):
     """A category is told as a row of k bits, its one-hot row with noise on each bit.
 
     A zero becomes a one with probability q, the one stays with probability p. The optimal variant has p = 1/2 and
@@ -367,16 +355,6 @@ class UnaryEncoding:
         """The probability p that the one is told as a one."""
         return 0.5 if self.variant == "optimal" else (WORD - self._flip) / WORD
 
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee: 0."""
-        return 0.0
-
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Tell categories as noisy rows of bits.
 
@@ -399,6 +377,7 @@ class UnaryEncoding:
         """
         values = _check.categories(x, "x", self.categories)
         optimal, words = self.variant == "optimal", seed_words(insecure_seed)
+        _check_memory(values.size * self.categories)
         rows = _core.encode_unary(
             values.astype(np.int64, copy=False).reshape(-1), self.categories, self._flip, optimal, words
         )

@@ -10,8 +10,8 @@ use super::source::Source;
 use crate::monitor::Monitor;
 use crate::{Error, Result};
 
-/// Values between two looks at the monitor.
-const BATCH: usize = 1 << 14;
+/// Values between two looks at the monitor, which may have to wait for the interpreter: 10 to 70 ms.
+const BATCH: usize = 1 << 19;
 
 /// The largest whole number that noise is added to; beyond it values are clipped.
 pub const LARGEST: i64 = 1 << 62;
@@ -19,7 +19,9 @@ pub const LARGEST: i64 = 1 << 62;
 fn for_each<T>(values: &mut [T], monitor: &mut dyn Monitor, mut act: impl FnMut(&mut T) -> Result<()>) -> Result<()> {
     let total = values.len() as u64;
     for (batch, part) in values.chunks_mut(BATCH).enumerate() {
-        monitor.tick((batch * BATCH) as u64, total)?;
+        if batch > 0 {
+            monitor.tick((batch * BATCH) as u64, total)?;
+        }
         part.iter_mut().try_for_each(&mut act)?;
     }
     Ok(())

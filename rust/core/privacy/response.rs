@@ -13,8 +13,9 @@ use crate::monitor::Monitor;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
-/// Users between two looks at the monitor.
-const BATCH: usize = 1 << 15;
+/// Users between two looks at the monitor, which may have to wait for the interpreter: 10 to 30 ms, as for the bits below.
+const BATCH: usize = 1 << 21;
+const BITS: usize = 1 << 25;
 /// Bits encoded together: they stay in the cache until their rows are finished.
 const NEAR: usize = 1 << 14;
 
@@ -93,7 +94,7 @@ pub fn flip_bits(bits: &mut [u8], flip: u64, source: &mut impl Source, monitor: 
     let total = bits.len() as u64;
     let mut flips = [0; 4096];
     for (batch, part) in bits.chunks_mut(flips.len()).enumerate() {
-        if batch % 256 == 0 {
+        if (batch + 1) % (BITS / 4096) == 0 {
             monitor.tick((batch * flips.len()) as u64, total)?;
         }
         let flips = &mut flips[..part.len()];
@@ -116,7 +117,9 @@ pub fn redraw_categories(
 ) -> Result<()> {
     let total = values.len() as u64;
     for (batch, part) in values.chunks_mut(BATCH).enumerate() {
-        monitor.tick((batch * BATCH) as u64, total)?;
+        if batch > 0 {
+            monitor.tick((batch * BATCH) as u64, total)?;
+        }
         for value in part {
             if source.bits(64) < redraw {
                 *value = source.below(categories) as i64;
@@ -156,7 +159,7 @@ pub fn encode_unary(
     let total = values.len() as u64;
     let batch = NEAR.div_ceil(categories).next_multiple_of(64);
     for (place, (part, values)) in rows.chunks_mut(batch * categories).zip(values.chunks(batch)).enumerate() {
-        if place % 64 == 0 {
+        if (place + 1) % (BITS / (batch * categories)).max(1) == 0 {
             monitor.tick((place * batch) as u64, total)?;
         }
         coins(flip, part, source);
