@@ -256,6 +256,10 @@ def test_parameters_that_are_not_in_their_domain_are_refused_by_name():
             DiscreteGaussianMechanism(1.0, bad)
     with pytest.raises(ValueError, match=r"`alpha` must be in \(0, 1\), got 1.0"):
         GeometricMechanism(alpha=1.0)
+    with pytest.raises(ValueError, match="`alpha` must be at most"):
+        GeometricMechanism(alpha=math.nextafter(1, 0))
+    assert GeometricMechanism(alpha=1 - 2**-50).release([0]).values.shape == (1,)
+    assert GeometricMechanism(alpha=1e-300).release([7]).values.tolist() == [7]
     for n in (0, -1):
         with pytest.raises(ValueError, match="`n` must be at least 1"):
             privatize([1], epsilon=1.0, n=n)

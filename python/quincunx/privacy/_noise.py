@@ -97,6 +97,8 @@ class GeometricMechanism(Mechanism):
         if alpha is not None:
             if not named["alpha"] < 1:
                 raise ValueError(f"`alpha` must be in (0, 1), got {alpha}")
+            if 1 - named["alpha"] < 2**-50:
+                raise ValueError(f"`alpha` must be at most 1 - 2**-50, got {alpha}")
             self.exponent, self._ratio = None, _ratio(Fraction(named["alpha"]))
         elif epsilon is not None:
             self.exponent = _rational.exponent(named["epsilon"], distance)

@@ -34,6 +34,7 @@ impl<L: Law> Inversion<L> {
             // A probability too close to one for this word length belongs to the last word, where more bits are drawn.
             let first = (&threshold.lower >> 64u32).iter_u64_digits().next().unwrap_or(0);
             firsts.push(first.min((1 << bits) - 1));
+            debug_assert!(threshold.upper <= BigUint::from(first + 2) << 64u32, "`value` relies on narrow enclosures");
         }
         firsts.push(u64::MAX);
         let guide_bits = GUIDE_BITS.min(bits);
