@@ -8,6 +8,7 @@ mod boundary;
 mod counting;
 mod graphs;
 mod lattices;
+mod privacy;
 
 #[pymodule]
 mod _core {
@@ -30,6 +31,14 @@ mod _core {
     use crate::lattices::{
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
         generalized_aztec, lattice_section, named_cell, triangulated_grid,
+    };
+
+    #[pymodule_export]
+    use crate::privacy::{
+        DiscreteGaussianNoise, GeometricNoise, NormalNoise, composed_delta, composed_epsilon, discrete_gaussian_delta,
+        encode_unary, flip_bits, flip_chance, gaussian_delta, gaussian_epsilon, gaussian_sigma,
+        gaussian_sigma_alongside, linear_regression_sensitivity, logistic_regression_sensitivity, redraw_categories,
+        redraw_chance,
     };
 
     #[pymodule_init]

@@ -10,6 +10,7 @@ pub mod lattices;
 pub mod monitor;
 pub mod numeric;
 pub mod parallel;
+pub mod privacy;
 pub mod stream;
 
 pub use error::{Error, Result};
