@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 mod arrays;
 mod boundary;
 mod counting;
+mod distributions;
 mod graphs;
 mod lattices;
 
@@ -25,6 +26,11 @@ mod _core {
     use crate::lattices::{
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
         generalized_aztec, lattice_section, named_cell, triangulated_grid,
+    };
+    #[pymodule_export]
+    use crate::distributions::{
+        distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
+        two_piece_poisson_log_marginals,
     };
 
     #[pymodule_init]

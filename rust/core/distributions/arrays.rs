@@ -1,0 +1,315 @@
+//! Whole arrays at a time: answers, quantiles, summaries and draws for parameters that are shared or differ by element.
+//!
+//! Element i of an array of draws has an address of its own, so the result does not depend on threads or on how an array is
+//! cut: its first word is word i mod 4 of the block at `[0, i / 4, 0, FIRST]`, all further words are those of the stream at
+//! row i of purpose `FURTHER`. Most cells of a sparse sweep need one word, and then four of them share a block.
+
+use super::{Bessel, Distribution, Question, Skellam, Summary, TwoPiecePoisson, TwoSidedGeometric, Words};
+use super::{answer, bessel, quantile, skellam, summarize, two_piece_poisson, two_sided_geometric};
+use crate::monitor::{Monitor, Watch};
+use crate::stream::{Stream, philox};
+use crate::{Error, Result, parallel};
+use rayon::prelude::*;
+
+/// The purpose of the blocks that hold first words.
+const FIRST: u64 = 0x0066_6972_7374;
+/// The purpose of the streams of further words.
+const FURTHER: u64 = 0x0066_7572_7468_6572;
+/// Elements a thread works on at a time; a multiple of four.
+const BLOCK: usize = 4096;
+/// Elements between two looks at the watch where one element may take a fraction of a millisecond.
+const GLANCE: usize = 64;
+
+/// The words of one element of an array of draws.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    first: Option<u64>,
+    further: Stream,
+}
+
+impl Cell {
+    /// The words of element `index`, whose first word is known.
+    #[inline]
+    pub fn new(key: [u64; 2], index: u64, first: u64) -> Self {
+        Self { first: Some(first), further: Stream::new(key, FURTHER, 0, index) }
+    }
+}
+
+impl Words for Cell {
+    #[inline]
+    fn word(&mut self) -> u64 {
+        self.first.take().unwrap_or_else(|| self.further.word())
+    }
+}
+
+/// A family of laws with its columns of parameters, already checked; a column of length one is shared.
+#[derive(Clone, Copy, Debug)]
+pub enum Family<'a> {
+    /// Order and argument.
+    Bessel(&'a [f64], &'a [f64]),
+    /// Rates of the positive and of the negative count.
+    Skellam(&'a [f64], &'a [f64]),
+    /// Decay.
+    TwoSidedGeometric(&'a [f64]),
+    /// Released value, rate and alpha.
+    TwoPiecePoisson(&'a [f64], &'a [f64], &'a [f64]),
+}
+
+/// Entry i of a column that repeats.
+#[inline]
+fn at(column: &[f64], i: usize) -> f64 {
+    if column.len() == 1 { column[0] } else { column[i % column.len()] }
+}
+
+impl<'a> Family<'a> {
+    /// The family of this name with these columns.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for another name or number of columns, and the first parameter a constructor refuses.
+    pub fn named(name: &str, columns: &[&'a [f64]]) -> Result<Self> {
+        let family = match (name, columns) {
+            ("bessel", [order, argument]) => Self::Bessel(order, argument),
+            ("skellam", [plus, minus]) => Self::Skellam(plus, minus),
+            ("two_sided_geometric", [decay]) => Self::TwoSidedGeometric(decay),
+            ("two_piece_poisson", [released, rate, alpha]) => Self::TwoPiecePoisson(released, rate, alpha),
+            _ => {
+                let requirement = "a family with its columns of parameters";
+                return Err(Error::Domain { name: "family", value: name.to_string(), requirement });
+            }
+        };
+        if let Some(longest) = columns.iter().map(|c| c.len()).max()
+            && let Some(odd) = columns.iter().map(|c| c.len()).find(|&n| n != 1 && n != longest)
+        {
+            return Err(Error::Shape {
+                name: "parameters",
+                expected: format!("({longest},)"),
+                found: format!("({odd},)"),
+            });
+        }
+        family.check()?;
+        Ok(family)
+    }
+
+    /// The number of different laws.
+    pub fn len(&self) -> usize {
+        let columns: &[&[f64]] = match self {
+            Self::Bessel(a, b) | Self::Skellam(a, b) => &[a, b],
+            Self::TwoSidedGeometric(a) => &[a],
+            Self::TwoPiecePoisson(a, b, c) => &[a, b, c],
+        };
+        if columns.iter().any(|c| c.is_empty()) { 0 } else { columns.iter().map(|c| c.len()).max().unwrap_or(0) }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn check(&self) -> Result<()> {
+        let whole = |name, column: &[f64], least| {
+            column.iter().try_for_each(|&x| super::check_whole(name, x, least, "a whole number of size at most 2^53"))
+        };
+        let rate = |name, column: &[f64]| column.iter().try_for_each(|&x| super::check_rate(name, x));
+        match self {
+            Self::Bessel(order, argument) => whole("order", order, 0.0).and_then(|()| rate("argument", argument)),
+            Self::Skellam(plus, minus) => rate("rate_plus", plus).and_then(|()| rate("rate_minus", minus)),
+            Self::TwoSidedGeometric(decay) => {
+                decay.iter().try_for_each(|&e| TwoSidedGeometric::from_decay(e).map(drop))
+            }
+            Self::TwoPiecePoisson(released, mu, alpha) => {
+                whole("released", released, -super::LARGEST)?;
+                rate("rate", mu)?;
+                alpha.iter().try_for_each(|&a| TwoSidedGeometric::new(a).map(drop))?;
+                if alpha.contains(&0.0) {
+                    (0..self.len())
+                        .try_for_each(|i| TwoPiecePoisson::new(at(released, i), at(mu, i), at(alpha, i)).map(drop))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers to one question: element i of `out` belongs to point i and law i (both repeat).
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the monitor says so.
+    pub fn answers(
+        &self,
+        question: Question,
+        points: &[f64],
+        out: &mut [f64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<()> {
+        self.each(out, threads, monitor, |law, i| law.answer(question, at(points, i)))
+    }
+
+    /// Quantiles, see [`quantile`].
+    ///
+    /// # Errors
+    /// As [`Self::answers`].
+    pub fn quantiles(
+        &self,
+        lower: bool,
+        probabilities: &[f64],
+        out: &mut [f64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<()> {
+        self.each(out, threads, monitor, |law, i| law.quantile(at(probabilities, i), lower))
+    }
+
+    /// One summary of each law.
+    ///
+    /// # Errors
+    /// As [`Self::answers`].
+    pub fn summaries(
+        &self,
+        summary: Summary,
+        out: &mut [f64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<()> {
+        self.each(out, threads, monitor, |law, _| law.summarize(summary))
+    }
+
+    /// Log-likelihood of each release of a two-piece Poisson family, and its derivative by the rate.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for another family; as [`Self::answers`].
+    pub fn log_marginals(&self, out: &mut [[f64; 2]], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
+        let Self::TwoPiecePoisson(released, rate, alpha) = *self else {
+            let requirement = "two_piece_poisson";
+            return Err(Error::Domain { name: "family", value: "another".to_string(), requirement });
+        };
+        blocks(out, GLANCE, threads, monitor, |first, chunk| {
+            for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
+                let law = TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
+                *slot = law.log_marginal().into();
+            }
+        })
+    }
+
+    /// Draws: element i belongs to law i mod [`Self::len`] and to address i of the key.
+    ///
+    /// # Errors
+    /// As [`Self::answers`].
+    pub fn draws(&self, key: [u64; 2], out: &mut [i64], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
+        match *self {
+            Self::Bessel(order, argument) => {
+                fill(out, key, threads, monitor, |i, cell| bessel::draw(at(order, i), at(argument, i), cell))
+            }
+            Self::Skellam(plus, minus) => {
+                fill(out, key, threads, monitor, |i, cell| skellam::draw(at(plus, i), at(minus, i), cell))
+            }
+            Self::TwoSidedGeometric(decay) => {
+                fill(out, key, threads, monitor, |i, cell| two_sided_geometric::draw(at(decay, i), cell))
+            }
+            Self::TwoPiecePoisson(released, rate, alpha) => fill(out, key, threads, monitor, |i, cell| {
+                two_piece_poisson::draw(at(released, i), at(rate, i), at(alpha, i), cell)
+            }),
+        }
+    }
+
+    /// Applies `of` to law i for each element i, building a shared law once.
+    fn each(
+        &self,
+        out: &mut [f64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+        of: impl Fn(&dyn Law, usize) -> f64 + Sync,
+    ) -> Result<()> {
+        match *self {
+            Self::Bessel(order, argument) => {
+                apply(out, self.len(), threads, monitor, |i| Bessel::unchecked(at(order, i), at(argument, i)), of)
+            }
+            Self::Skellam(plus, minus) => {
+                apply(out, self.len(), threads, monitor, |i| Skellam::unchecked(at(plus, i), at(minus, i)), of)
+            }
+            Self::TwoSidedGeometric(decay) => {
+                apply(out, self.len(), threads, monitor, |i| TwoSidedGeometric::unchecked(at(decay, i)), of)
+            }
+            Self::TwoPiecePoisson(released, rate, alpha) => {
+                let make = |i| TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
+                apply(out, self.len(), threads, monitor, make, of)
+            }
+        }
+    }
+}
+
+/// A law behind one pointer: the loop over elements is compiled once for all families.
+trait Law {
+    fn answer(&self, question: Question, k: f64) -> f64;
+    fn quantile(&self, probability: f64, lower: bool) -> f64;
+    fn summarize(&self, summary: Summary) -> f64;
+}
+
+impl<L: Distribution> Law for L {
+    fn answer(&self, question: Question, k: f64) -> f64 {
+        answer(self, question, k)
+    }
+    fn quantile(&self, probability: f64, lower: bool) -> f64 {
+        quantile(self, probability, lower)
+    }
+    fn summarize(&self, summary: Summary) -> f64 {
+        summarize(self, summary)
+    }
+}
+
+fn apply<L: Distribution>(
+    out: &mut [f64],
+    laws: usize,
+    threads: usize,
+    monitor: &mut dyn Monitor,
+    make: impl Fn(usize) -> L + Sync,
+    of: impl Fn(&dyn Law, usize) -> f64 + Sync,
+) -> Result<()> {
+    let shared = (laws == 1 && !out.is_empty()).then(|| make(0));
+    blocks(out, GLANCE, threads, monitor, |first, chunk| {
+        for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
+            *slot = shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i));
+        }
+    })
+}
+
+fn fill(
+    out: &mut [i64],
+    key: [u64; 2],
+    threads: usize,
+    monitor: &mut dyn Monitor,
+    draw: impl Fn(usize, &mut Cell) -> i64 + Sync,
+) -> Result<()> {
+    blocks(out, BLOCK, threads, monitor, |start, chunk| {
+        for (four, slots) in chunk.chunks_mut(4).enumerate() {
+            let first = start + 4 * four;
+            let words = philox(key, [0, first as u64 / 4, 0, FIRST]);
+            for (lane, slot) in slots.iter_mut().enumerate() {
+                *slot = draw(first + lane, &mut Cell::new(key, (first + lane) as u64, words[lane]));
+            }
+        }
+    })
+}
+
+/// Runs `work(index of first element, elements)` over blocks, on this thread where the array is small.
+fn blocks<T: Send>(
+    out: &mut [T],
+    glance: usize,
+    threads: usize,
+    monitor: &mut dyn Monitor,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) -> Result<()> {
+    let total = out.len() as u64;
+    let run = |start: usize, block: &mut [T], watch: &Watch| {
+        block.chunks_mut(glance).enumerate().try_for_each(|(i, chunk)| {
+            work(start + i * glance, chunk);
+            watch.advance(chunk.len() as u64)
+        })
+    };
+    if out.len() <= 4 * glance {
+        return parallel::run_here(total, |watch| run(0, out, watch));
+    }
+    let size = BLOCK.min(out.len().div_ceil(4 * threads)).next_multiple_of(glance);
+    parallel::run(threads, total, monitor, |watch| {
+        out.par_chunks_mut(size).enumerate().try_for_each(|(i, block)| run(i * size, block, watch))
+    })
+}

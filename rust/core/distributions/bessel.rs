@@ -1,0 +1,335 @@
+//! The Bessel distribution: the smaller of two Poisson counts, given their difference.
+//!
+//! p(n) = (a/2)^(2n+v) / (n! (n+v)! I_v(a)),  n = 0, 1, 2, ...,  order v = 0, 1, 2, ..., argument a >= 0.
+//!
+//! With h = hypot(v, a), M = a^2 / (2 (v+h)) and P = M + v, so that M P = a^2/4 and M + P = h, the mass is a product of two
+//! Poisson masses, p(n) = pois(n; M) pois(n+v; P) / Z, and no large parts cancel: ln Z = W - ln(2 pi h)/2 by the uniform
+//! expansion, or for small h by the power series. The common excess d = n - M = n + v - P is 2e / (h + 2n + v) with
+//! e = n(n+v) - a^2/4 formed exactly, so the mass has the accuracy of the two deviances whatever the condition number.
+//!
+//! Draws, by x = a^2/4 and l = x/(v+1): a uniform below 1 - l is a zero at once, else a Poisson(l) is thinned, while l is
+//! small or v large against l^2; for small x sequential search on the normalized series; else ratio of uniforms.
+//! Source: L. Yuan and J. Kalbfleisch (2000), On the Bessel distribution and related problems; L. Devroye (2002), Simulating
+//! Bessel random variables; E. Stadlober (1990), The ratio of uniforms approach for generating discrete random variates.
+
+use crate::Result;
+use crate::distributions::sums::{Moments, Shape, outward};
+use crate::distributions::{Distribution, LARGEST, Tail, Words, check_rate, check_whole, poisson};
+use crate::numeric::special::bessel::{CUMULANTS_FROM, EXPANSION_FROM, cumulant_corrections, log_correction, series};
+use crate::numeric::special::{deviance, exact_product, log_poisson, stirling_error};
+use std::f64::consts::PI;
+
+/// Below this argument the mass is taken from the one at this argument: only the leading term of each mass is left.
+const TINY: f64 = 1e-130;
+
+/// A Bessel distribution with its constants worked out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bessel {
+    order: f64,
+    argument: f64,
+    /// hypot(order, argument), at the argument raised to TINY.
+    radius: f64,
+    /// M, the mean up to less than one.
+    lower: f64,
+    /// ln Z
+    log_normalizer: f64,
+}
+
+impl Bessel {
+    /// The law of this order, a whole number, and argument.
+    ///
+    /// # Errors
+    /// [`crate::Error::Domain`] outside `0..=2^53` and `[0, 2^53]`.
+    pub fn new(order: f64, argument: f64) -> Result<Self> {
+        check_whole("order", order, 0.0, "a whole number in [0, 2^53]")?;
+        check_rate("argument", argument)?;
+        Ok(Self::unchecked(order, argument))
+    }
+
+    pub(super) fn unchecked(order: f64, argument: f64) -> Self {
+        let raised = argument.max(TINY);
+        let radius = order.hypot(raised);
+        let lower = raised / (order + radius) * raised * 0.5;
+        let log_normalizer = if radius >= EXPANSION_FROM {
+            log_correction(order, radius) - 0.5 * (2.0 * PI * radius).ln()
+        } else {
+            log_poisson(order, lower + order, -lower) - lower + series(order, 0.25 * raised * raised).ln()
+        };
+        Self { order, argument, radius, lower, log_normalizer }
+    }
+
+    /// `n (n + order) - argument^2 / 4`, correctly signed and to full accuracy.
+    fn excess_product(&self, n: f64, argument: f64) -> f64 {
+        let (product, error) = exact_product(n, n + self.order);
+        let (square, square_error) = exact_product(0.5 * argument, 0.5 * argument);
+        (product - square) + (error - square_error)
+    }
+
+    /// Both modes: equal unless `n (n + order) = argument^2 / 4` has a whole solution.
+    pub fn modes(&self) -> (f64, f64) {
+        let mode = self.mode();
+        let tie = mode > 0.0 && self.excess_product(mode, self.argument) == 0.0;
+        (if tie { mode - 1.0 } else { mode }, mode)
+    }
+
+    /// A draw.
+    pub fn draw(&self, words: &mut impl Words) -> i64 {
+        draw(self.order, self.argument, words)
+    }
+}
+
+impl Shape for Bessel {
+    #[inline]
+    fn log_value(&self, n: f64) -> f64 {
+        let raised = self.argument.max(TINY);
+        let high = n + self.order;
+        let excess = 2.0 * self.excess_product(n, raised) / (self.radius + n + high);
+        let upper = self.lower + self.order;
+        let saddle = if n > 0.0 {
+            -stirling_error(n)
+                - stirling_error(high)
+                - deviance(excess, self.lower)
+                - deviance(excess, upper)
+                - 0.5 * (4.0 * PI * PI * n * high).ln()
+        } else {
+            log_poisson(high, upper, excess) - self.lower
+        };
+        let log = saddle - self.log_normalizer;
+        if self.argument >= TINY || n == 0.0 { log } else { log + 2.0 * n * (self.argument / TINY).ln() }
+    }
+
+    #[inline]
+    fn ratio(&self, n: f64, step: f64) -> f64 {
+        let half = 0.5 * self.argument;
+        if step > 0.0 {
+            half / (n + 1.0) * (half / (n + 1.0 + self.order))
+        } else {
+            n / half * ((n + self.order) / half)
+        }
+    }
+}
+
+impl Distribution for Bessel {
+    fn support(&self) -> (f64, f64) {
+        (0.0, if self.argument == 0.0 { 0.0 } else { f64::INFINITY })
+    }
+
+    fn log_mass(&self, n: f64) -> f64 {
+        if n < 0.0 || (n > 0.0 && self.argument == 0.0) {
+            f64::NEG_INFINITY
+        } else if self.argument == 0.0 {
+            0.0
+        } else {
+            self.log_value(n).min(0.0)
+        }
+    }
+
+    fn short_tail(&self, n: f64) -> Tail {
+        if n < 0.0 {
+            return Tail { lower: true, log: f64::NEG_INFINITY };
+        }
+        if self.argument == 0.0 {
+            return Tail { lower: false, log: f64::NEG_INFINITY };
+        }
+        let lower = n < self.lower;
+        let run = if lower { (n, -1.0, 0.0) } else { (n + 1.0, 1.0, f64::INFINITY) };
+        Tail { lower, log: self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln() }
+    }
+
+    fn cumulants(&self) -> [f64; 4] {
+        let (order, a, h) = (self.order, self.argument, self.radius);
+        if h < CUMULANTS_FROM {
+            return self.by_summation().0;
+        }
+        let (s, c) = ((order / h) * (order / h), (a / h) * (a / h));
+        let added = cumulant_corrections(order, a, h);
+        [
+            a / (order + h) * a * 0.5 - 0.25 * c + added[0],
+            a / h * a * 0.25 - 0.25 * s * c + added[1],
+            a / h * a * 0.125 * (1.0 + s) + 0.25 * s * c * (1.0 - 2.0 * s) + added[2],
+            a / h * a * 0.0625 * (1.0 + 3.0 * s * s) - 0.25 * s * c * (1.0 - 6.0 * s + 6.0 * s * s) + added[3],
+        ]
+    }
+
+    fn entropy(&self) -> f64 {
+        if self.argument == 0.0 { 0.0 } else { self.by_summation().1 }
+    }
+
+    fn mode(&self) -> f64 {
+        if self.argument < 1.0 {
+            return 0.0;
+        }
+        let mut mode = self.lower.floor();
+        while mode > 0.0 && self.excess_product(mode, self.argument) > 0.0 {
+            mode -= 1.0;
+        }
+        while self.excess_product(mode + 1.0, self.argument) <= 0.0 {
+            mode += 1.0;
+        }
+        mode
+    }
+
+    fn skewness(&self) -> f64 {
+        if self.argument < 1e-70 {
+            return (self.order + 1.0).sqrt() / (0.5 * self.argument); // the Poisson limit, whose variance may underflow
+        }
+        let [_, variance, third, _] = self.cumulants();
+        third / variance / variance.sqrt()
+    }
+
+    fn excess_kurtosis(&self) -> f64 {
+        if self.argument < 1e-70 {
+            return (self.order + 1.0) / (0.5 * self.argument) / (0.5 * self.argument);
+        }
+        let [_, variance, _, fourth] = self.cumulants();
+        fourth / variance / variance
+    }
+}
+
+impl Bessel {
+    fn by_summation(&self) -> ([f64; 4], f64) {
+        if self.argument == 0.0 {
+            return ([0.0; 4], 0.0);
+        }
+        let mode = self.mode();
+        let mut moments = Moments::about(mode);
+        for (start, step, end) in [(mode + 1.0, 1.0, f64::INFINITY), (mode - 1.0, -1.0, 0.0)] {
+            if start >= 0.0 {
+                moments.add(self, (start, step, end), self.ratio(mode, step).ln());
+            }
+        }
+        let found = moments.summary();
+        ([found.mean, found.variance, found.third, found.fourth], found.entropy)
+    }
+}
+
+/// Series inversion below this x; from there on ratio of uniforms is faster (`benches/distributions.rs`).
+const SEARCH_BELOW: f64 = 12.0;
+
+/// A draw of order in `0..=2^53` and argument in `[0, 2^53]`.
+#[inline]
+pub fn draw(order: f64, argument: f64, words: &mut impl Words) -> i64 {
+    let x = 0.25 * argument * argument;
+    let rate = x / (order + 1.0);
+    let u = words.uniform();
+    if u < 1.0 - rate { 0 } else { draw_beyond_zero(order, x, rate, u, words) }
+}
+
+/// The draw once its first uniform number `u` was not below `1 - rate`.
+pub(super) fn draw_beyond_zero(order: f64, x: f64, rate: f64, u: f64, words: &mut impl Words) -> i64 {
+    if rate < 1.5 {
+        thin(order, rate, u, words)
+    } else if rate * (rate + 1.0) < order + 1.0 {
+        loop {
+            let n = poisson::draw(rate, words);
+            if keep(order, n, words) {
+                return n;
+            }
+        }
+    } else if x < SEARCH_BELOW {
+        search(order, x, u)
+    } else {
+        ratio_of_uniforms(order, x, words)
+    }
+}
+
+/// Poisson(rate) thinned by the product of (v+1)/(v+j), j = 2..=n; `u` serves the first inversion.
+fn thin(order: f64, rate: f64, mut u: f64, words: &mut impl Words) -> i64 {
+    let zero = (-rate).exp();
+    loop {
+        let n = poisson::invert(rate, u, zero);
+        if keep(order, n, words) {
+            return n;
+        }
+        u = words.uniform();
+        if u < 1.0 - rate {
+            return 0;
+        }
+    }
+}
+
+/// Keeps a Poisson proposal with probability prod (v+1)/(v+j), j = 2..=n.
+#[inline]
+fn keep(order: f64, n: i64, words: &mut impl Words) -> bool {
+    if n <= 1 {
+        return true;
+    }
+    let u = words.uniform();
+    let n = n as f64;
+    let next = order + 1.0;
+    // The product is at least 1 - n(n-1)/(2(v+1)).
+    if u <= 1.0 - 0.5 * n * (n - 1.0) / next {
+        return true;
+    }
+    let (mut product, mut j) = (1.0, 2.0);
+    while j <= n && product > u {
+        product *= next / (order + j);
+        j += 1.0;
+    }
+    u < product
+}
+
+/// Sequential search on the partial sums of the series, for x below [`SEARCH_BELOW`].
+fn search(order: f64, x: f64, u: f64) -> i64 {
+    let mut sums = [0.0; 48];
+    let (mut term, mut sum, mut last) = (1.0, 1.0, 0);
+    sums[0] = 1.0;
+    while term > 1e-17 * sum && last < 47 {
+        last += 1;
+        let n = last as f64;
+        term *= x / (n * (n + order));
+        sum += term;
+        sums[last] = sum;
+    }
+    let target = u * sum;
+    sums[..=last].iter().position(|&s| target < s).unwrap_or(last) as i64
+}
+
+/// Ratio of uniforms around the mode, for variance of about one and more.
+fn ratio_of_uniforms(order: f64, x: f64, words: &mut impl Words) -> i64 {
+    let radius = (order * order + 4.0 * x).sqrt();
+    let shifted = order + 0.5;
+    let center = 2.0 * x / (shifted + (shifted * shifted + 4.0 * x).sqrt()) + 0.5;
+    // Stadlober's hat for log-concave masses; 1.001 covers the corners where the needed width was found 0.01 % below it.
+    let width = 1.001 * (1.715_527_769_921_413_5 * (x / radius + 0.5).sqrt() + 0.898_916_162_058_898_8);
+    let mode = (2.0 * x / (order + radius)).floor();
+    let high = mode + order;
+    let log_step = (x / (mode * high)).ln();
+    let stirling = stirling_error(mode) + stirling_error(high);
+    loop {
+        let u = words.open_uniform();
+        let k = (center + width * (words.uniform() - 0.5) / u).floor();
+        if !(0.0..=LARGEST).contains(&k) {
+            continue;
+        }
+        // ln p(k) / p(mode) in differences from the mode
+        let d = k - mode;
+        let log = if k > 0.0 {
+            d * log_step + 2.0 * d
+                - (k + 0.5) * (d / mode).ln_1p()
+                - (k + order + 0.5) * (d / high).ln_1p()
+                - stirling_error(k)
+                - stirling_error(k + order)
+                + stirling
+        } else {
+            // From k = 1, where the formula holds, one ratio down: p(0)/p(1) = (v+1)/x.
+            let d = 1.0 - mode;
+            d * log_step + 2.0 * d
+                - 1.5 * (d / mode).ln_1p()
+                - (order + 1.5) * (d / high).ln_1p()
+                - stirling_error(1.0)
+                - stirling_error(order + 1.0)
+                + stirling
+                + ((order + 1.0) / x).ln()
+        };
+        if u * (4.0 - u) - 3.0 <= log {
+            return k as i64;
+        }
+        if u * (u - log) >= 1.0 {
+            continue;
+        }
+        if 2.0 * u.ln() <= log {
+            return k as i64;
+        }
+    }
+}
