@@ -80,3 +80,32 @@ def residues(
 def combine_residues(residues: list[tuple[int, int]]) -> int: ...
 def primes(count: int) -> list[int]: ...
 def estimate_cost(problem: _Problem, *, threads: int, memory_limit: int) -> dict[str, Any]: ...
+def distribution_answers(
+    name: str,
+    columns: list[npt.NDArray[np.float64]],
+    question: str,
+    points: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def distribution_quantiles(
+    name: str,
+    columns: list[npt.NDArray[np.float64]],
+    lower: bool,
+    probabilities: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def distribution_summaries(
+    name: str, columns: list[npt.NDArray[np.float64]], summary: str, out: npt.NDArray[np.float64], threads: int
+) -> None: ...
+def distribution_draws(
+    name: str,
+    columns: list[npt.NDArray[np.float64]],
+    key: tuple[int, int],
+    out: npt.NDArray[np.int64],
+    threads: int,
+) -> None: ...
+def two_piece_poisson_log_marginals(
+    columns: list[npt.NDArray[np.float64]], out: npt.NDArray[np.float64], threads: int
+) -> None: ...

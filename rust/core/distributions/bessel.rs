@@ -15,7 +15,9 @@
 use crate::Result;
 use crate::distributions::sums::{Moments, Shape, outward};
 use crate::distributions::{Distribution, LARGEST, Tail, Words, check_rate, check_whole, poisson};
-use crate::numeric::special::bessel::{CUMULANTS_FROM, EXPANSION_FROM, cumulant_corrections, log_correction, series};
+use crate::numeric::special::bessel::{
+    CUMULANTS_FROM, EXPANSION_FROM, cumulant_corrections, log_correction, log_series,
+};
 use crate::numeric::special::{deviance, exact_product, log_poisson, stirling_error};
 use std::f64::consts::PI;
 
@@ -53,7 +55,7 @@ impl Bessel {
         let log_normalizer = if radius >= EXPANSION_FROM {
             log_correction(order, radius) - 0.5 * (2.0 * PI * radius).ln()
         } else {
-            log_poisson(order, lower + order, -lower) - lower + series(order, 0.25 * raised * raised).ln()
+            log_poisson(order, lower + order, -lower) - lower + log_series(order, 0.25 * raised * raised)
         };
         Self { order, argument, radius, lower, log_normalizer }
     }
@@ -81,6 +83,9 @@ impl Bessel {
 impl Shape for Bessel {
     #[inline]
     fn log_value(&self, n: f64) -> f64 {
+        if n == 0.0 && self.lower < 10.0 {
+            return -log_series(self.order, 0.25 * self.argument * self.argument);
+        }
         let raised = self.argument.max(TINY);
         let high = n + self.order;
         let excess = 2.0 * self.excess_product(n, raised) / (self.radius + n + high);

@@ -13,7 +13,7 @@
 use crate::Result;
 use crate::distributions::sums::{Moments, Shape, outward};
 use crate::distributions::{Distribution, Tail, Words, check_rate, poisson};
-use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, series};
+use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
 use crate::numeric::special::{deviance, exact_sum, log_poisson};
 use std::f64::consts::PI;
 
@@ -104,7 +104,7 @@ impl Shape for Skellam {
         let (k, l1, l2) = if k < 0.0 { (-k, self.minus, self.plus) } else { (k, self.plus, self.minus) };
         let h = (k * k + 4.0 * l1 * l2).sqrt();
         if h < EXPANSION_FROM {
-            return log_poisson(k, l1, k - l1) - l2 + series(k, l1 * l2).ln();
+            return log_poisson(k, l1, k - l1) - l2 + log_series(k, l1 * l2);
         }
         // e = k - l1 + l2 in twice the precision
         let (difference, error) = exact_sum(l2, -l1);
