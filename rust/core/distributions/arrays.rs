@@ -4,10 +4,10 @@
 //! cut: its first word is word i mod 4 of the block at `[0, i / 4, 0, FIRST]`, all further words are those of the stream at
 //! row i of purpose `FURTHER`. Most cells of a sparse sweep need one word, and then four of them share a block.
 
-use super::{Bessel, Distribution, Question, Skellam, Summary, TwoPiecePoisson, TwoSidedGeometric, Words};
+use super::{Bessel, Distribution, Question, Skellam, Summary, TwoPiecePoisson, TwoSidedGeometric, Words, uniform_of};
 use super::{answer, bessel, quantile, skellam, summarize, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Watch};
-use crate::stream::{Stream, philox};
+use crate::stream::{Stream, philox, philox_blocks};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
 
@@ -42,6 +42,35 @@ impl Words for Cell {
     }
 }
 
+/// Further words of one element, the first four of them made ahead: a block takes long to come but overlaps with others.
+struct Ahead {
+    key: [u64; 2],
+    counter: [u64; 4],
+    block: [u64; 4],
+    used: usize,
+}
+
+impl Ahead {
+    #[inline]
+    fn new(key: [u64; 2], index: u64) -> Self {
+        let counter = [0, index, 0, FURTHER];
+        Self { key, counter, block: philox(key, counter), used: 0 }
+    }
+}
+
+impl Words for Ahead {
+    #[inline]
+    fn word(&mut self) -> u64 {
+        if self.used == 4 {
+            self.counter[0] += 1;
+            self.block = philox(self.key, self.counter);
+            self.used = 0;
+        }
+        self.used += 1;
+        self.block[self.used - 1]
+    }
+}
+
 /// A family of laws with its columns of parameters, already checked; a column of length one is shared.
 #[derive(Clone, Copy, Debug)]
 pub enum Family<'a> {
@@ -58,7 +87,7 @@ pub enum Family<'a> {
 /// Entry i of a column that repeats.
 #[inline]
 fn at(column: &[f64], i: usize) -> f64 {
-    if column.len() == 1 { column[0] } else { column[i % column.len()] }
+    if i < column.len() { column[i] } else { column[i % column.len()] }
 }
 
 impl<'a> Family<'a> {
@@ -197,7 +226,7 @@ impl<'a> Family<'a> {
     pub fn draws(&self, key: [u64; 2], out: &mut [i64], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
         match *self {
             Self::Bessel(order, argument) => {
-                fill(out, key, threads, monitor, |i, cell| bessel::draw(at(order, i), at(argument, i), cell))
+                blocks(out, BLOCK, threads, monitor, |start, chunk| bessel_cells((order, argument), key, start, chunk))
             }
             Self::Skellam(plus, minus) => {
                 fill(out, key, threads, monitor, |i, cell| skellam::draw(at(plus, i), at(minus, i), cell))
@@ -288,6 +317,144 @@ fn fill(
             }
         }
     })
+}
+
+/// Cells taken through the steps of [`bessel_cells`] together.
+const TOGETHER: usize = 256;
+
+/// The draws of [`bessel::draw`] for many cells, step by step over all of them so that no step waits for the one before:
+/// first words, zeros, sums of the series, counts, and at last the cells of large argument.
+fn bessel_cells((order, argument): (&[f64], &[f64]), key: [u64; 2], start: usize, out: &mut [i64]) {
+    let mut scratch = Scratch::default();
+    for (group, slots) in out.chunks_mut(TOGETHER).enumerate() {
+        let start = start + group * TOGETHER;
+        repeat(order, start, &mut scratch.order[..slots.len()]);
+        repeat(argument, start, &mut scratch.x[..slots.len()]);
+        scratch.draw(key, start, slots);
+    }
+}
+
+/// Copies entries `start, start + 1, ...` of a column that repeats.
+fn repeat(column: &[f64], start: usize, to: &mut [f64]) {
+    if let [only] = column {
+        to.fill(*only);
+    } else if let Some(part) = column.get(start..start + to.len()) {
+        to.copy_from_slice(part);
+    } else {
+        to.iter_mut().enumerate().for_each(|(i, x)| *x = at(column, start + i));
+    }
+}
+
+/// Working memory of [`bessel_cells`].
+struct Scratch {
+    order: [f64; TOGETHER],
+    x: [f64; TOGETHER],
+    uniform: [f64; TOGETHER],
+    /// Places of the cells that are not zero at once, by [`bessel::regime`].
+    left: [[u16; TOGETHER]; 4],
+    packed: Packed,
+}
+
+/// Cells side by side for the series, with room for a last group that is not full.
+#[derive(Clone, Copy)]
+struct Packed {
+    order: [f64; TOGETHER],
+    x: [f64; TOGETHER],
+    /// The uniform number, and after the series the sum to reach.
+    target: [f64; TOGETHER],
+    count: [f64; TOGETHER],
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        let zero = [0.0; TOGETHER];
+        let packed = Packed { order: zero, x: zero, target: zero, count: zero };
+        Self { order: zero, x: zero, uniform: zero, left: [[0; TOGETHER]; 4], packed }
+    }
+}
+
+impl Packed {
+    /// Counts by inversion of the series with `N` terms, in the widest registers there are; all give the same bits.
+    fn invert<const N: usize>(&mut self, len: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the instructions.
+            return unsafe { self.invert_avx2::<N>(len) };
+        }
+        self.invert_groups::<N>(len);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn invert_avx2<const N: usize>(&mut self, len: usize) {
+        self.invert_groups::<N>(len);
+    }
+
+    #[inline(always)]
+    fn invert_groups<const N: usize>(&mut self, len: usize) {
+        let groups = len.div_ceil(8);
+        let (orders, xs) = (self.order.as_chunks::<8>().0, self.x.as_chunks::<8>().0);
+        let (targets, counts) = (self.target.as_chunks_mut::<8>().0, self.count.as_chunks_mut::<8>().0);
+        for (((order, x), target), count) in orders.iter().zip(xs).zip(targets).zip(counts).take(groups) {
+            (*target, *count) = bessel::first_counts::<N, 8>(*order, *x, *target);
+        }
+    }
+}
+
+impl Scratch {
+    fn draw(&mut self, key: [u64; 2], start: usize, out: &mut [i64]) {
+        let count = out.len();
+        for (eight, uniforms) in self.uniform[..count.next_multiple_of(8)].chunks_exact_mut(8).enumerate() {
+            let block = (start / 4 + 2 * eight) as u64;
+            let words = philox_blocks(key, [[0, block, 0, FIRST], [0, block + 1, 0, FIRST]]);
+            uniforms.iter_mut().zip(words.as_flattened()).for_each(|(uniform, &word)| *uniform = uniform_of(word));
+        }
+        out.fill(0);
+        let mut found = [0; 4];
+        for i in 0..count {
+            let x = 0.25 * self.x[i] * self.x[i];
+            self.x[i] = x;
+            let kind = bessel::regime(self.order[i], x);
+            // Written always and kept where it is meant: no jump to guess wrong.
+            self.left[kind][found[kind]] = i as u16;
+            found[kind] += usize::from(self.uniform[i] >= 1.0 - x / (self.order[i] + 1.0));
+        }
+        self.invert::<{ bessel::TERMS[0] }>(0, found[0], out);
+        self.invert::<{ bessel::TERMS[1] }>(1, found[1], out);
+        self.invert::<{ bessel::TERMS[2] }>(2, found[2], out);
+        self.draw_wide(key, start, found[3], out);
+    }
+
+    fn invert<const N: usize>(&mut self, kind: usize, found: usize, out: &mut [i64]) {
+        let (places, packed) = (&self.left[kind][..found], &mut self.packed);
+        for (n, &i) in places.iter().enumerate() {
+            let i = usize::from(i);
+            (packed.order[n], packed.x[n], packed.target[n]) = (self.order[i], self.x[i], self.uniform[i]);
+        }
+        packed.invert::<N>(found);
+        for (n, &i) in places.iter().enumerate() {
+            let count = packed.count[n];
+            out[usize::from(i)] = if count < bessel::FIRST_COUNTS {
+                count as i64
+            } else {
+                bessel::count_terms(packed.order[n], packed.x[n], packed.target[n])
+            };
+        }
+    }
+
+    fn draw_wide(&self, key: [u64; 2], start: usize, found: usize, out: &mut [i64]) {
+        let row = |i: &u16| Ahead::new(key, (start + usize::from(*i)) as u64);
+        let places = &self.left[3][..found];
+        let mut ahead = places.first().map(row);
+        for (n, &i) in places.iter().enumerate() {
+            let i = usize::from(i);
+            let next = places.get(n + 1).map(row);
+            if let Some(mut words) = std::mem::replace(&mut ahead, next) {
+                let (order, x, uniform) = (self.order[i], self.x[i], self.uniform[i]);
+                out[i] = bessel::draw_large(order, x, x / (order + 1.0), uniform, &mut words);
+            }
+        }
+    }
 }
 
 /// Runs `work(index of first element, elements)` over blocks, on this thread where the array is small.

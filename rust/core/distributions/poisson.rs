@@ -7,7 +7,7 @@
 
 use crate::distributions::sums::{Shape, outward};
 use crate::distributions::{Tail, Words};
-use crate::numeric::special::log_poisson;
+use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
 
 /// A Poisson law with rate > 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,6 +73,7 @@ fn transformed_rejection(rate: f64, words: &mut impl Words) -> i64 {
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.024_83 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+    let factorials = &*LOG_FACTORIALS;
     let squeeze = 0.9277 - 3.6224 / (b - 2.0);
     loop {
         let u = words.uniform() - 0.5;
@@ -85,7 +86,12 @@ fn transformed_rejection(rate: f64, words: &mut impl Words) -> i64 {
         if k < 0.0 || (edge < 0.013 && v > edge) {
             continue;
         }
-        if (v * inverse_alpha / (a / (edge * edge) + b)).ln() <= log_poisson(k, rate, k - rate) {
+        let log = if k < FACTORIALS as f64 {
+            k * rate.ln() - rate - factorials[k as usize]
+        } else {
+            log_poisson(k, rate, k - rate)
+        };
+        if (v * inverse_alpha / (a / (edge * edge) + b)).ln() <= log {
             return k as i64;
         }
     }

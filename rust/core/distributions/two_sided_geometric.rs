@@ -8,7 +8,7 @@
 //!
 //! Source: A. Ghosh, T. Roughgarden, M. Sundararajan (2012), Universally utility-maximizing privacy mechanisms.
 
-use crate::distributions::{Distribution, Tail, Words};
+use crate::distributions::{Distribution, Tail, Words, uniform_of};
 use crate::{Error, Result};
 
 /// A two-sided geometric distribution.
@@ -105,10 +105,8 @@ impl Distribution for TwoSidedGeometric {
 #[inline]
 pub fn draw(decay: f64, words: &mut impl Words) -> i64 {
     let word = words.word();
-    let v = ((word >> 11) | 1) as f64 * f64::from_bits(0x3CA0_0000_0000_0000);
+    let v = uniform_of(word | 1 << 11);
     // P(|X| >= j) = 2 alpha^j / (1 + alpha) for j >= 1, so |X| = floor(ln(v (1 + alpha) / 2) / ln alpha), or 0 above 2 alpha/(1+alpha).
-    let distance = -((v * (0.5 + 0.5 * (-decay).exp())).ln()) / decay;
-    // Odd v would lean on bit 11 alone; bit 0 is untouched by it.
-    let distance = distance as i64;
+    let distance = ((v * (0.5 + 0.5 * (-decay).exp())).ln() / -decay) as i64;
     if word & 1 == 0 { distance } else { -distance }
 }
