@@ -99,7 +99,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
 
 
-def reals(
+def reals_where(
     value: object, name: str, rule: str, good: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.bool_]]
 ) -> npt.NDArray[np.float64]:
     """Return real numbers that obey a rule as a C-contiguous float64 array, a copy only where one is needed.
@@ -122,7 +122,7 @@ def reals(
 def counts_as_floats(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[np.float64]:
     """Return whole numbers of at most 2**53 in size as a C-contiguous float64 array, where they are exact."""
     array = counts(value, name, minimum=minimum).astype(np.float64)
-    return reals(array, name, "at most 2**53 in size", lambda x: np.abs(x) <= 2.0**53)
+    return reals_where(array, name, "at most 2**53 in size", lambda x: np.abs(x) <= 2.0**53)
 
 
 def threads(value: object) -> int:

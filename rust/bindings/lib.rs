@@ -21,16 +21,16 @@ mod _core {
         independence_polynomial, primes, residues,
     };
     #[pymodule_export]
+    use crate::distributions::{
+        distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
+        two_piece_poisson_log_marginals,
+    };
+    #[pymodule_export]
     use crate::graphs::{clique_insert, complete, grid, hamming, torus};
     #[pymodule_export]
     use crate::lattices::{
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
         generalized_aztec, lattice_section, named_cell, triangulated_grid,
-    };
-    #[pymodule_export]
-    use crate::distributions::{
-        distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
-        two_piece_poisson_log_marginals,
     };
 
     #[pymodule_init]

@@ -107,7 +107,7 @@ class Distribution:
         return out.reshape(shape) if shape else float(out[0])
 
     def _invert(self, lower: bool, name: str, probability: npt.ArrayLike) -> Floats:
-        checked = _check.reals(probability, name, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
+        checked = _check.reals_where(probability, name, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
         columns, flat, shape = self._spread(checked)
         out = np.empty(int(np.prod(shape, dtype=np.int64)))
         if out.size:

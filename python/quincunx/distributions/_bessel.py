@@ -10,7 +10,7 @@ from quincunx.distributions._base import Distribution
 
 
 def _rate(value: object, name: str) -> npt.NDArray[np.float64]:
-    return _check.reals(value, name, "in [0, 2**53]", lambda x: (x >= 0) & (x <= 2.0**53))
+    return _check.reals_where(value, name, "in [0, 2**53]", lambda x: (x >= 0) & (x <= 2.0**53))
 
 
 class Bessel(Distribution):

@@ -56,11 +56,11 @@ class TwoPiecePoisson(Distribution):
     def __init__(self, released: npt.ArrayLike, rate: npt.ArrayLike, alpha: npt.ArrayLike) -> None:
         releases = _check.counts_as_floats(released, "released", minimum=None)
         rates = _rate(rate, "rate")
-        alphas = _check.reals(alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
+        alphas = _check.reals_where(alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
         if np.any(alphas == 0):
             wide = np.broadcast_arrays(releases, rates, alphas)
             impossible = (wide[2] == 0) & ((wide[0] < 0) | ((wide[0] > 0) & (wide[1] == 0)))
-            _check.reals(
+            _check.reals_where(
                 np.array(wide[0]),
                 "released",
                 "a possible count where `alpha` is 0",

@@ -62,14 +62,14 @@ class TwoSidedGeometric(Distribution):
             found = ", ".join(f"`{name}`" for name in names) or "none"
             raise TypeError(f"exactly one of `alpha`, `epsilon_per_unit` and `scale` must be given, got {found}")
         if alpha is not None:
-            checked = _check.reals(alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
+            checked = _check.reals_where(alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
             with np.errstate(divide="ignore"):
                 decay = np.asarray(-np.log(checked))
         elif epsilon_per_unit is not None:
-            checked = _check.reals(epsilon_per_unit, "epsilon_per_unit", "at least 1e-16", lambda x: x >= 1e-16)
+            checked = _check.reals_where(epsilon_per_unit, "epsilon_per_unit", "at least 1e-16", lambda x: x >= 1e-16)
             decay = checked
         else:
-            checked = _check.reals(scale, "scale", "in (0, 1e16]", lambda x: (x > 0) & (x <= 1e16))
+            checked = _check.reals_where(scale, "scale", "in (0, 1e16]", lambda x: (x > 0) & (x <= 1e16))
             with np.errstate(over="ignore"):
                 decay = np.asarray(1.0 / checked)
         self._hold([decay], {names[0]: checked})

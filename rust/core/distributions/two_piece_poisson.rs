@@ -173,10 +173,21 @@ impl TwoPiecePoisson {
             let noise = if self.released == 0.0 { 0.0 } else { self.released * -alpha.ln() };
             return (((1.0 - alpha) / (1.0 + alpha)).ln() + noise - (1.0 - alpha) * self.rate, alpha - 1.0);
         }
-        let log = ((1.0 - alpha) / (1.0 + alpha)).ln()
-            + log_poisson(self.released, self.rate, self.released - self.rate)
-            - self.log_parts[1];
-        (log, self.scaled_mean() - 1.0)
+        let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
+        let joint = log_poisson(self.joint, self.rate, self.joint - self.rate);
+        // pois(o; rate) over p(o | o), the part of the holder's mass at the joint taken out of both where it is large
+        let (direct, difference) = match self.holder {
+            Holder::Below => (self.below.log_value(self.joint), self.rate / alpha - self.rate),
+            Holder::Joint => return (noise + joint - self.log_parts[1], self.scaled_mean() - 1.0),
+            Holder::Above => (self.above.log_value(self.joint), alpha * self.rate - self.rate),
+        };
+        let steps = self.joint * alpha.ln() * if self.holder == Holder::Below { 1.0 } else { -1.0 };
+        let ratio = if joint.abs() + direct.abs() < steps.abs() + difference.abs() {
+            joint - direct
+        } else {
+            steps + difference
+        };
+        (noise + ratio + self.log_scale, self.scaled_mean() - 1.0)
     }
 
     /// E[Y] / rate.
