@@ -480,3 +480,60 @@ fn blocks<T: Send>(
         out.par_chunks_mut(size).enumerate().try_for_each(|(i, block)| run(i * size, block, watch))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::Silent;
+
+    const POINTS: [(f64, f64); 7] =
+        [(0.0, 0.3), (2.0, 1.5), (0.0, 3.0), (1.0, 6.0), (300.0, 40.0), (4.0, 50.0), (1e4, 1e5)];
+
+    #[test]
+    fn a_cell_among_others_draws_what_it_draws_alone() {
+        let (order, argument): (Vec<f64>, Vec<f64>) = POINTS.into_iter().unzip();
+        let mut out = vec![0; 5003];
+        Family::named("bessel", &[&order, &argument]).unwrap().draws([5, 6], &mut out, 2, &mut Silent).unwrap();
+        for (i, &drawn) in out.iter().enumerate() {
+            let first = philox([5, 6], [0, i as u64 / 4, 0, FIRST])[i % 4];
+            let (order, argument) = POINTS[i % POINTS.len()];
+            assert_eq!(drawn, bessel::draw(order, argument, &mut Cell::new([5, 6], i as u64, first)), "{i}");
+        }
+    }
+
+    #[test]
+    fn words_made_ahead_are_those_of_the_stream() {
+        let (mut ahead, mut cell) = (Ahead::new([1, 2], 77), Cell::new([1, 2], 77, 0));
+        cell.word();
+        assert!((0..11).all(|_| ahead.word() == cell.word()));
+    }
+
+    #[test]
+    fn registers_of_any_width_give_the_same_bits() {
+        let mut wide = Scratch::default().packed;
+        for i in 0..TOGETHER {
+            let i_real = i as f64;
+            (wide.order[i], wide.x[i], wide.target[i]) = (i_real % 5.0, 6.0 * i_real / 256.0, (0.618 * i_real).fract());
+        }
+        let mut narrow = wide;
+        wide.invert::<18>(TOGETHER);
+        narrow.invert_groups::<18>(TOGETHER);
+        assert_eq!((wide.target, wide.count), (narrow.target, narrow.count));
+    }
+
+    #[test]
+    fn columns_and_values_that_do_not_fit_are_refused() {
+        assert!(matches!(Family::named("bessel", &[&[1.0], &[f64::NAN]]), Err(Error::Domain { name: "argument", .. })));
+        assert!(matches!(Family::named("skellam", &[&[1.0; 3], &[1.0; 2]]), Err(Error::Shape { .. })));
+        assert!(matches!(Family::named("normal", &[&[1.0]]), Err(Error::Domain { name: "family", .. })));
+        assert!(Family::named("two_piece_poisson", &[&[-1.0], &[1.0], &[0.0]]).is_err());
+    }
+
+    #[test]
+    fn a_monitor_that_objects_stops_the_draws() {
+        let mut out = vec![0; 20_000_000];
+        let family = Family::named("bessel", &[&[0.0], &[100.0]]).unwrap();
+        let outcome = family.draws([1, 2], &mut out, 1, &mut |_: u64, _: u64| false);
+        assert_eq!(outcome, Err(Error::Interrupted));
+    }
+}

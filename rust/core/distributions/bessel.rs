@@ -177,6 +177,9 @@ impl Distribution for Bessel {
     }
 
     fn skewness(&self) -> f64 {
+        if self.argument == 0.0 {
+            return f64::NAN;
+        }
         if self.argument < 1e-70 {
             return (self.order + 1.0).sqrt() / (0.5 * self.argument); // the Poisson limit, whose variance may underflow
         }
@@ -185,6 +188,9 @@ impl Distribution for Bessel {
     }
 
     fn excess_kurtosis(&self) -> f64 {
+        if self.argument == 0.0 {
+            return f64::NAN;
+        }
         if self.argument < 1e-70 {
             return (self.order + 1.0) / (0.5 * self.argument) / (0.5 * self.argument);
         }
@@ -438,5 +444,68 @@ fn ratio_of_uniforms(order: f64, x: f64, first: f64, words: &mut impl Words) -> 
             }
         }
         v = words.uniform();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributions::tests::assert_draws_fit;
+    use crate::stream::Stream;
+    use proptest::prelude::*;
+
+    #[test]
+    fn masses_and_moments_are_the_known_ones() {
+        let law = Bessel::new(3.0, 5.0).unwrap();
+        let known = [0.252_069_384_727_629, 0.393_858_413_636_92, 0.246_161_508_523_075, 0.085_472_746_014_956_6];
+        for (n, mass) in known.into_iter().enumerate() {
+            assert!((law.log_mass(n as f64).exp() / mass - 1.0).abs() < 1e-14);
+        }
+        assert!((law.mean() / 1.236_124_410_159_113 - 1.0).abs() < 1e-15);
+        let wide = Bessel::new(10.0, 1e8).unwrap();
+        assert!((wide.mean() / 49_999_994.750_000_25 - 1.0).abs() < 1e-15);
+        assert!((wide.cumulants()[1] / 24_999_999.999_999_876 - 1.0).abs() < 1e-15);
+        assert_eq!((wide.mode(), Bessel::new(0.0, 2.0).unwrap().modes()), (49_999_995.0, (0.0, 1.0)));
+    }
+
+    #[test]
+    fn what_is_no_order_or_argument_is_refused() {
+        for (order, argument) in [(-1.0, 1.0), (0.5, 1.0), (f64::NAN, 1.0), (1.0, -1.0), (1.0, f64::INFINITY)] {
+            assert!(Bessel::new(order, argument).is_err());
+        }
+    }
+
+    #[test]
+    fn draws_fit_in_every_regime() {
+        let points =
+            [(0.0, 1.0), (0.0, 4.0), (1.0, 7.0), (100.0, 10.0), (1000.0, 120.0), (1.0, 30.0), (1e3, 1e3), (0.0, 1e4)];
+        for (row, (order, argument)) in points.into_iter().enumerate() {
+            let law = Bessel::new(order, argument).unwrap();
+            let mut words = Stream::new([17, 4], 0, 0, row as u64);
+            let draws: Vec<i64> = (0..40_000).map(|_| law.draw(&mut words)).collect();
+            assert_draws_fit(&law, &draws);
+        }
+    }
+
+    #[test]
+    fn quick_logarithms_are_within_their_bounds() {
+        for base in [717.0, 5e3, 1e6, 3e9] {
+            let part = FactorialRatio::new(base);
+            for i in -300..=300i32 {
+                let k = (base * (1.0 + f64::from(i) / 9600.0)).round();
+                let (quick, error) = part.quick_log(k);
+                assert!((quick - part.log(k)).abs() <= error + 1e-13 * (k - base).abs().max(1.0), "{base} {k}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn second_moments_are_a_quarter_of_the_squared_argument(order in 0..5000u32, argument in 1e-6..1e5f64) {
+            let law = Bessel::new(f64::from(order), argument).unwrap();
+            let [mean, variance, ..] = law.cumulants();
+            let second = variance + mean * mean + f64::from(order) * mean;
+            prop_assert!((second / (argument * argument / 4.0) - 1.0).abs() < 1e-13);
+        }
     }
 }

@@ -240,3 +240,63 @@ fn check_rate(name: &'static str, value: f64) -> Result<()> {
     }
     Err(Error::Domain { name, value: value.to_string(), requirement: "in [0, 2^53]" })
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Asserts that draws fit the masses by a chi-square on pooled bins; false alarm 1e-6 (normal quantile 4.7534, Wilson
+    /// and Hilferty's cube root).
+    pub(crate) fn assert_draws_fit(law: &impl Distribution, draws: &[i64]) {
+        let (low, high) = (draws.iter().min().copied().unwrap_or(0), draws.iter().max().copied().unwrap_or(0));
+        let mut observed = vec![0.0; (high - low + 1) as usize];
+        draws.iter().for_each(|&x| observed[(x - low) as usize] += 1.0);
+        let total = draws.len() as f64;
+        let mut bins: Vec<(f64, f64)> = vec![(0.0, total * law.short_tail((low - 1) as f64).both().0.exp())];
+        for (x, seen) in (low..=high).zip(observed) {
+            if bins.last().is_some_and(|bin| bin.1 >= 25.0) {
+                bins.push((0.0, 0.0));
+            }
+            if let Some(bin) = bins.last_mut() {
+                *bin = (bin.0 + seen, bin.1 + total * law.log_mass(x as f64).exp());
+            }
+        }
+        if let Some(bin) = bins.last_mut() {
+            bin.1 += total * law.short_tail(high as f64).both().1.exp();
+        }
+        if let [.., before, last] = bins.as_mut_slice()
+            && last.1 < 25.0
+        {
+            *before = (before.0 + last.0, before.1 + last.1);
+            bins.pop();
+        }
+        let freedom = bins.len() as f64 - 1.0;
+        if freedom < 1.0 {
+            return;
+        }
+        let statistic: f64 = bins.iter().map(|(seen, due)| (seen - due) * (seen - due) / due).sum();
+        let spread = 2.0 / (9.0 * freedom);
+        let z = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
+        assert!(z < 4.7534, "chi-square {statistic} with {freedom} degrees of freedom");
+    }
+
+    proptest! {
+        #[test]
+        fn tails_are_sums_of_masses(plus in 0.01..60.0f64, minus in 0.0..60.0f64, k in -40..60i32) {
+            let law = Skellam::new(plus, minus).unwrap();
+            let k = f64::from(k);
+            let lower: f64 = (0..400).map(|i| law.log_mass(k - f64::from(i)).exp()).sum();
+            let (log_lower, log_upper) = law.short_tail(k).both();
+            prop_assert!((log_lower.exp() - lower).abs() < 1e-13);
+            prop_assert!((log_lower.exp() + log_upper.exp() - 1.0).abs() < 1e-15);
+        }
+
+        #[test]
+        fn quantiles_are_the_first_values_that_reach(order in 0..2000u32, argument in 0.1..5000.0f64, p in 1e-9..0.999f64) {
+            let law = Bessel::new(f64::from(order), argument).unwrap();
+            let k = quantile(&law, p, true);
+            prop_assert!(answer(&law, Question::Cdf, k) >= p && answer(&law, Question::Cdf, k - 1.0) < p);
+        }
+    }
+}

@@ -207,3 +207,46 @@ impl Shape for Bounded<'_> {
 pub fn draw(plus: f64, minus: f64, words: &mut impl Words) -> i64 {
     poisson::draw(plus, words) - poisson::draw(minus, words)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributions::tests::assert_draws_fit;
+    use crate::stream::Stream;
+
+    #[test]
+    fn log_masses_are_the_known_ones() {
+        let known = [
+            (1.0, 1.0, 0.0, -1.176_006_458_517_044),
+            (2.0, 4.0, -3.0, -1.916_973_270_035_287),
+            (1e-3, 1e-3, 1000.0, -12_819.885_457_469_301),
+            (1e6, 1.0, 1e6, -7.826_695_395_516_477),
+            (1e-300, 2.0, 5.0, -3_460.665_131_233_851),
+        ];
+        for (plus, minus, k, expected) in known {
+            let found = Skellam::new(plus, minus).unwrap().log_mass(k);
+            assert!((found / expected - 1.0).abs() < 1e-15, "{plus} {minus} {k}: {found}");
+        }
+    }
+
+    #[test]
+    fn swapping_the_rates_mirrors_the_law() {
+        for (plus, minus) in [(0.3, 7.0), (200.0, 30.0), (0.0, 5.0), (1e5, 2e5)] {
+            let (law, mirror) = (Skellam::new(plus, minus).unwrap(), Skellam::new(minus, plus).unwrap());
+            for k in [-9.0, 0.0, 1.0, 40.0] {
+                assert_eq!(law.log_mass(k), mirror.log_mass(-k));
+            }
+            assert!((law.entropy() - mirror.entropy()).abs() < 1e-13);
+        }
+    }
+
+    #[test]
+    fn draws_fit() {
+        for (row, (plus, minus)) in [(0.4, 0.1), (15.0, 9.0), (300.0, 200.0)].into_iter().enumerate() {
+            let law = Skellam::new(plus, minus).unwrap();
+            let mut words = Stream::new([17, 5], 0, 0, row as u64);
+            let draws: Vec<i64> = (0..40_000).map(|_| law.draw(&mut words)).collect();
+            assert_draws_fit(&law, &draws);
+        }
+    }
+}

@@ -365,3 +365,54 @@ fn around_joint(joint: f64, down: f64, up: f64, words: &mut impl Words) -> i64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributions::tests::assert_draws_fit;
+    use crate::stream::Stream;
+
+    #[test]
+    fn marginals_and_means_are_the_known_ones() {
+        let e = (-1f64).exp();
+        let known = [
+            (3.0, 0.5, e, -2.957_892_216_935_29, 1.220_681_836_287_2),
+            (-2.0, 1.25, e, -3.562_087_531_441, 0.459_849_301_464_3),
+            (10.0, 4.0, 0.9, -3.555_215_655_234_83, 4.432_411_499_710_1),
+        ];
+        for (released, rate, alpha, log_marginal, mean) in known {
+            let law = TwoPiecePoisson::new(released, rate, alpha).unwrap();
+            assert!((law.log_marginal().0 - log_marginal).abs() < 1e-13);
+            assert!((law.mean() / mean - 1.0).abs() < 1e-12);
+            assert!((law.log_marginal().1 - (law.mean() / rate - 1.0)).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn masses_sum_to_one_whoever_holds_the_mode() {
+        for (released, rate, alpha) in
+            [(0.0, 3.0, 0.5), (9.0, 2.0, 0.5), (9.0, 40.0, 0.5), (9.0, 9.0, 0.1), (1.0, 9.0, 0.9)]
+        {
+            let law = TwoPiecePoisson::new(released, rate, alpha).unwrap();
+            let total: f64 = (0..300).map(|y| law.log_mass(f64::from(y)).exp()).sum();
+            assert!((total - 1.0).abs() < 1e-14, "{released} {rate} {alpha}: {total}");
+        }
+    }
+
+    #[test]
+    fn releases_no_count_can_give_are_refused() {
+        assert!(TwoPiecePoisson::new(-1.0, 1.0, 0.0).is_err() && TwoPiecePoisson::new(1.0, 0.0, 0.0).is_err());
+        assert!(TwoPiecePoisson::new(0.5, 1.0, 0.5).is_err() && TwoPiecePoisson::new(1.0, f64::NAN, 0.5).is_err());
+    }
+
+    #[test]
+    fn draws_fit_whoever_holds_the_mode() {
+        let cells = [(0.0, 3.0, 0.5), (3.0, 0.5, 0.37), (100.0, 20.0, 0.5), (100.0, 300.0, 0.5), (100.0, 100.0, 0.6)];
+        for (row, (released, rate, alpha)) in cells.into_iter().enumerate() {
+            let law = TwoPiecePoisson::new(released, rate, alpha).unwrap();
+            let mut words = Stream::new([17, 7], 0, 0, row as u64);
+            let draws: Vec<i64> = (0..40_000).map(|_| law.draw(&mut words)).collect();
+            assert_draws_fit(&law, &draws);
+        }
+    }
+}

@@ -110,3 +110,29 @@ pub fn draw(decay: f64, words: &mut impl Words) -> i64 {
     let distance = ((v * (0.5 + 0.5 * (-decay).exp())).ln() / -decay) as i64;
     if word & 1 == 0 { distance } else { -distance }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributions::tests::assert_draws_fit;
+    use crate::stream::Stream;
+
+    #[test]
+    fn a_half_gives_thirds_and_sixths() {
+        let law = TwoSidedGeometric::new(0.5).unwrap();
+        assert!((law.log_mass(0.0).exp() * 3.0 - 1.0).abs() < 1e-15);
+        assert!((law.log_mass(-1.0).exp() * 6.0 - 1.0).abs() < 1e-15);
+        assert!((law.cumulants()[1] - 4.0).abs() < 1e-14);
+        assert!(TwoSidedGeometric::new(1.0).is_err() && TwoSidedGeometric::from_decay(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn draws_fit() {
+        for (row, alpha) in [0.0, 0.1, 0.5, 0.99].into_iter().enumerate() {
+            let law = TwoSidedGeometric::new(alpha).unwrap();
+            let mut words = Stream::new([17, 6], 0, 0, row as u64);
+            let draws: Vec<i64> = (0..40_000).map(|_| law.draw(&mut words)).collect();
+            assert_draws_fit(&law, &draws);
+        }
+    }
+}
