@@ -77,14 +77,20 @@ class TwoSidedGeometric(Distribution):
     @property
     def alpha(self) -> Any:
         """Ratio of neighboring probabilities."""
-        return self._given.get("alpha", np.exp(-self._columns[0])[()])
+        return self._parameter("alpha", np.exp(-self._columns[0]))
 
     @property
     def epsilon_per_unit(self) -> Any:
         """``-log(alpha)``, infinite where alpha is 0."""
-        return self._given.get("epsilon_per_unit", self._columns[0].copy()[()])
+        return self._parameter("epsilon_per_unit", self._columns[0].copy())
 
     @property
     def scale(self) -> Any:
         """``-1 / log(alpha)``, 0 where alpha is 0."""
-        return self._given.get("scale", (1.0 / self._columns[0])[()])
+        return self._parameter("scale", 1.0 / self._columns[0])
+
+    def _parameter(self, name: str, derived: npt.NDArray[np.float64] | np.float64) -> Any:
+        """Return the parameter as it was given, else derived from the decay."""
+        if name in self._given:
+            return self._given[name]
+        return float(derived) if np.ndim(derived) == 0 else derived
