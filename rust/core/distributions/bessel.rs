@@ -208,7 +208,7 @@ impl Bessel {
         let mut moments = Moments::about(mode);
         for (start, step, end) in [(mode + 1.0, 1.0, f64::INFINITY), (mode - 1.0, -1.0, 0.0)] {
             if start >= 0.0 {
-                moments.add(self, (start, step, end), self.ratio(mode, step).ln());
+                moments.add(self, (start, step, end), self.ratio(mode, step));
             }
         }
         let found = moments.summary();

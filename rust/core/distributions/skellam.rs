@@ -163,7 +163,7 @@ impl Distribution for Skellam {
         let center = self.log_mass(mode);
         for (start, step, end) in [(mode + 1.0, 1.0, greatest), (mode - 1.0, -1.0, least)] {
             if start >= least && start <= greatest {
-                moments.add(&Bounded(self), (start, step, end), self.log_mass(start) - center);
+                moments.add(&Bounded(self), (start, step, end), (self.log_mass(start) - center).exp());
             }
         }
         moments.summary().entropy

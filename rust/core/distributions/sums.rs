@@ -138,7 +138,7 @@ fn quadrature<const N: usize>(
     sums
 }
 
-/// Mean, variance, third and fourth cumulant, and entropy in nats.
+/// What [`Moments`] become.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The mean.
@@ -153,10 +153,8 @@ pub struct Summary {
     pub entropy: f64,
 }
 
-/// Sums `pieces = (shape, ln weight of its start relative to the mode, start, step, end)` into moments and entropy.
-///
-/// One of the pieces starts at the mode with weight zero (in logarithms); it carries the unit that is kept apart, so that
-/// an entropy or a variance near zero keeps its digits.
+/// Sums that become moments and an entropy: the mode with mass one, kept apart so that a variance or an entropy near zero
+/// keeps its digits, and runs of values on both sides of it.
 pub struct Moments {
     mode: f64,
     sums: [f64; 6],
@@ -168,10 +166,9 @@ impl Moments {
         Self { mode, sums: [0.0; 6] }
     }
 
-    /// Adds a run of values that does not contain the mode; `log` is the logarithm at its start relative to the mode.
-    pub fn add(&mut self, shape: &impl Shape, run: (f64, f64, f64), log: f64) {
-        let mode = self.mode;
-        let scale = log.exp();
+    /// Adds a run of values that does not contain the mode; `scale` is the mass at its start relative to the mode's.
+    pub fn add(&mut self, shape: &impl Shape, run: (f64, f64, f64), scale: f64) {
+        let (mode, log) = (self.mode, scale.ln());
         if scale == 0.0 || (run.2 - run.0) * run.1 < 0.0 {
             return;
         }

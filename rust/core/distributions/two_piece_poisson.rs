@@ -157,7 +157,7 @@ impl TwoPiecePoisson {
         ];
         for (piece, run) in runs {
             if (run.2 - run.0) * run.1 >= 0.0 {
-                moments.add(&piece, run, self.log_value(run.0) - center);
+                moments.add(&piece, run, (self.log_value(run.0) - center).exp());
             }
         }
         let found = moments.summary();
@@ -177,9 +177,9 @@ impl TwoPiecePoisson {
         let joint = log_poisson(self.joint, self.rate, self.joint - self.rate);
         // pois(o; rate) over p(o | o), the part of the holder's mass at the joint taken out of both where it is large
         let (direct, difference) = match self.holder {
-            Holder::Below => (self.below.log_value(self.joint), self.rate / alpha - self.rate),
+            Holder::Below => (self.below.log_value(self.joint), self.rate * ((1.0 - alpha) / alpha)),
             Holder::Joint => return (noise + joint - self.log_parts[1], self.scaled_mean() - 1.0),
-            Holder::Above => (self.above.log_value(self.joint), alpha * self.rate - self.rate),
+            Holder::Above => (self.above.log_value(self.joint), -self.rate * (1.0 - alpha)),
         };
         let steps = self.joint * alpha.ln() * if self.holder == Holder::Below { 1.0 } else { -1.0 };
         let ratio = if joint.abs() + direct.abs() < steps.abs() + difference.abs() {
