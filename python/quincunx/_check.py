@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -100,6 +100,32 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
         rule = "whole numbers" if minimum is None else f"whole numbers of at least {minimum}"
         raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")
     return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+
+
+def reals_where(
+    value: object, name: str, rule: str, good: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.bool_]]
+) -> npt.NDArray[np.float64]:
+    """Return real numbers that obey a rule as a C-contiguous float64 array, a copy only where one is needed.
+
+    `good` answers where the rule holds and `rule` completes "must be ...". NaN and infinities are refused.
+    The message for a bad value names the index of the first one.
+    """
+    array: npt.NDArray[Any] = np.asarray(value)
+    if array.dtype.kind not in "iuf" and array.size:
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {array.dtype}")
+    array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    fine = np.asarray(good(array)) & np.isfinite(array)
+    if not fine.all():
+        index = np.unravel_index(int(np.argmin(fine)), fine.shape)
+        place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
+        raise ValueError(f"`{name}` must be {rule}, got {float(array[index])}{place}")
+    return array
+
+
+def counts_as_floats(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[np.float64]:
+    """Return whole numbers of at most 2**53 in size as a C-contiguous float64 array, where they are exact."""
+    array = counts(value, name, minimum=minimum).astype(np.float64)
+    return reals_where(array, name, "at most 2**53 in size", lambda x: np.abs(x) <= 2.0**53)
 
 
 def threads(value: object) -> int:

@@ -189,3 +189,32 @@ def composed_epsilon(delta: float, pure: list[tuple[float, int]], ratio: float) 
 def discrete_gaussian_delta(epsilon: float, variance: float, sensitivity: int) -> float: ...
 def linear_regression_sensitivity(radius: float, response: float, cross: float, square: float) -> float: ...
 def logistic_regression_sensitivity(radius: float, ratio: float) -> float: ...
+def distribution_answers(
+    name: str,
+    columns: list[npt.NDArray[np.float64]],
+    question: str,
+    points: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def distribution_quantiles(
+    name: str,
+    columns: list[npt.NDArray[np.float64]],
+    lower: bool,
+    probabilities: npt.NDArray[np.float64],
+    out: npt.NDArray[np.float64],
+    threads: int,
+) -> None: ...
+def distribution_summaries(
+    name: str, columns: list[npt.NDArray[np.float64]], summary: str, out: npt.NDArray[np.float64], threads: int
+) -> None: ...
+def distribution_draws(
+    name: str,
+    columns: list[npt.NDArray[np.float64]],
+    key: tuple[int, int],
+    out: npt.NDArray[np.int64],
+    threads: int,
+) -> None: ...
+def two_piece_poisson_log_marginals(
+    columns: list[npt.NDArray[np.float64]], out: npt.NDArray[np.float64], threads: int
+) -> None: ...

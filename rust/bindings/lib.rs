@@ -6,6 +6,7 @@ mod arrays;
 mod automorphisms;
 mod boundary;
 mod counting;
+mod distributions;
 mod graphs;
 mod lattices;
 mod privacy;
@@ -24,6 +25,11 @@ mod _core {
     use crate::counting::{
         combine_residues, count_independent_sets, estimate_cost, hard_core_float, hard_core_rational,
         independence_polynomial, primes, residues,
+    };
+    #[pymodule_export]
+    use crate::distributions::{
+        distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
+        two_piece_poisson_log_marginals,
     };
     #[pymodule_export]
     use crate::graphs::{clique_insert, complete, grid, hamming, torus};

@@ -4,6 +4,7 @@
 //! interruption), [`parallel`] (our threads), [`stream`] (addressed random streams) and [`numeric`].
 
 pub mod counting;
+pub mod distributions;
 pub mod error;
 pub mod graphs;
 pub mod lattices;

@@ -13,15 +13,24 @@ const WEYL: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B];
 /// The block of four words at one counter.
 #[inline]
 pub fn philox(key: [u64; 2], counter: [u64; 4]) -> [u64; 4] {
-    let ([mut k0, mut k1], [mut c0, mut c1, mut c2, mut c3]) = (key, counter);
+    philox_blocks(key, [counter])[0]
+}
+
+/// The blocks at several counters, round by round side by side: two together take 1.5 times as long as one.
+#[inline(always)]
+pub fn philox_blocks<const N: usize>(key: [u64; 2], mut blocks: [[u64; 4]; N]) -> [[u64; 4]; N] {
+    let [mut k0, mut k1] = key;
     for _ in 0..10 {
-        let left = u128::from(MULTIPLIER[0]) * u128::from(c0);
-        let right = u128::from(MULTIPLIER[1]) * u128::from(c2);
-        (c0, c1, c2, c3) = ((right >> 64) as u64 ^ c1 ^ k0, right as u64, (left >> 64) as u64 ^ c3 ^ k1, left as u64);
+        for block in &mut blocks {
+            let [c0, c1, c2, c3] = *block;
+            let left = u128::from(MULTIPLIER[0]) * u128::from(c0);
+            let right = u128::from(MULTIPLIER[1]) * u128::from(c2);
+            *block = [(right >> 64) as u64 ^ c1 ^ k0, right as u64, (left >> 64) as u64 ^ c3 ^ k1, left as u64];
+        }
         k0 = k0.wrapping_add(WEYL[0]);
         k1 = k1.wrapping_add(WEYL[1]);
     }
-    [c0, c1, c2, c3]
+    blocks
 }
 
 /// One stream: the words at `[0, row, iteration, purpose]`, `[1, row, iteration, purpose]`, ... of a key.

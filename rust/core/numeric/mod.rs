@@ -4,3 +4,4 @@ pub mod buffer;
 pub mod residue;
 pub mod ring;
 pub mod simd;
+pub mod special;

@@ -1,0 +1,163 @@
+"""Public calls of `quincunx.distributions` beside NumPy and SciPy: one process, interleaved, least of several rounds.
+
+Run with `python benches/bench_distributions.py`. Times are processor time, in nanoseconds per value on one thread; the
+ratio is the peer's time over ours.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from quincunx import _core
+from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
+
+ROUNDS = 9
+
+
+def measure(*calls: Callable[[], object] | None) -> list[float]:
+    """Least processor time of each call, in seconds; the calls take turns."""
+    best = [float("inf")] * len(calls)
+    for _ in range(ROUNDS):
+        for i, call in enumerate(calls):
+            if call is not None:
+                start = time.process_time()
+                call()
+                best[i] = min(best[i], time.process_time() - start)
+    return best
+
+
+def row(
+    name: str, size: int, ours: Callable[[], object], peer: Callable[[], object] | None, peer_name: str = ""
+) -> None:
+    """Print one line of the table."""
+    mine, theirs = measure(ours, peer)
+    ratio = f"{theirs / mine:7.1f}x  {1e9 * theirs / size:9.1f}  {peer_name}" if peer else "      -          -"
+    print(f"{name:46} {1e9 * mine / size:9.1f}  {ratio}")
+
+
+def sweep_mix(cells: int) -> Bessel:
+    """Return orders and arguments as in a Gibbs sweep over a sparse table at one unit of privacy loss per count."""
+    rng = np.random.default_rng(1)
+    alpha = np.exp(-1.0)
+    rate = rng.exponential(0.5, cells)
+    plus, minus = (rng.geometric(1 - alpha, cells) - 1 for _ in range(2))
+    rate_plus, rate_minus = (rng.gamma(1 + g, alpha) for g in (plus, minus))
+    released = rng.poisson(rate) + plus - minus
+    return Bessel(np.abs(released), 2 * np.sqrt(rate_minus * (rate_plus + rate)))
+
+
+def draws() -> None:
+    """Draws, a million of each."""
+    size = 1_000_000
+    rng = np.random.default_rng(1)
+    out = np.empty(size, dtype=np.int64)
+    mix = sweep_mix(size)
+    row("Bessel sweep-like mix", size, lambda: mix.sample(rng=1, out=out, threads=1), None)
+    size //= 4
+    out = out[:size]
+    for order, argument in [
+        (0, 0.1), (0, 1), (0, 5), (1, 2), (2, 1), (5, 3), (1, 30), (10, 20), (0, 100), (50, 100), (100, 10),
+        (1000, 1000), (0, 1e4), (10**5, 1e3), (10**6, 1e5), (0, 1e6), (0, 1e8),
+    ]:  # fmt: skip
+        law = Bessel(order, argument)
+        row(f"Bessel({order}, {argument:g})", size, lambda law=law: law.sample(size, rng=1, out=out, threads=1), None)
+    for plus, minus in [(0.5, 0.5), (10, 20), (1e5, 1e4)]:
+        law = Skellam(plus, minus)
+        row(
+            f"Skellam({plus:g}, {minus:g})",
+            size,
+            lambda law=law: law.sample(size, rng=1, out=out, threads=1),
+            lambda plus=plus, minus=minus: stats.skellam.rvs(plus, minus, size=size, random_state=rng),
+            "scipy.stats.skellam.rvs",
+        )
+    law = TwoSidedGeometric(epsilon_per_unit=1.0)
+    row(
+        "TwoSidedGeometric(epsilon_per_unit=1)",
+        size,
+        lambda: law.sample(size, rng=1, out=out, threads=1),
+        lambda: stats.dlaplace.rvs(1.0, size=size, random_state=rng),
+        "scipy.stats.dlaplace.rvs",
+    )
+    row(
+        "TwoSidedGeometric(epsilon_per_unit=1)",
+        size,
+        lambda: law.sample(size, rng=1, out=out, threads=1),
+        lambda: rng.geometric(0.63, size) - rng.geometric(0.63, size),
+        "numpy geometric difference",
+    )
+    for rate in (0.5, 9.0, 30.0, 1000.0):
+        law = Skellam(rate, 0.0)
+        row(
+            f"Skellam({rate:g}, 0), a Poisson count",
+            size,
+            lambda law=law: law.sample(size, rng=1, out=out, threads=1),
+            lambda rate=rate: rng.poisson(rate, size),
+            "numpy poisson",
+        )
+    for released, rate, alpha in [(-1, 0.5, 0.37), (3, 0.5, 0.37), (100, 20, 0.5), (100, 300, 0.5), (100, 100, 0.5)]:
+        law = TwoPiecePoisson(released, rate, alpha)
+        row(
+            f"TwoPiecePoisson({released}, {rate}, {alpha})",
+            size,
+            lambda law=law: law.sample(size, rng=1, out=out, threads=1),
+            None,
+        )
+
+
+def masses() -> None:
+    """Masses and tails."""
+    size = 100_000
+    for plus, minus in [(1.0, 1.0), (20.0, 15.0), (100.0, 80.0), (1e5, 1e5)]:
+        law, sigma = Skellam(plus, minus), (plus + minus) ** 0.5
+        k = np.round(plus - minus + sigma * np.linspace(-4, 4, size)).astype(np.int64)
+        name = f"Skellam({plus:g}, {minus:g})"
+        peer = stats.skellam(plus, minus)
+        row(
+            f"{name}.logpmf",
+            size,
+            lambda law=law, k=k: law.logpmf(k),
+            lambda peer=peer, k=k: peer.logpmf(k),
+            "scipy.stats",
+        )
+        few = k[:: size // 1000]
+        row(
+            f"{name}.cdf",
+            few.size,
+            lambda law=law, k=few: law.cdf(k),
+            lambda peer=peer, k=few: peer.cdf(k),
+            "scipy.stats",
+        )
+    rates = np.linspace(1, 300, size)
+    family, k = Skellam(rates, rates[::-1]), np.round(rates - rates[::-1]).astype(np.int64)
+    row("Skellam(rates, rates).logpmf, a law per value", size, lambda: family.logpmf(k), None)
+    for order, argument in [(0, 1.0), (3, 50.0), (1000, 1000.0), (0, 1e6)]:
+        law = Bessel(order, argument)
+        n = np.maximum(0, law.mode() + np.arange(size) % 999 - 500)
+        row(f"Bessel({order}, {argument:g}).logpmf", size, lambda law=law, n=n: law.logpmf(n), None)
+    released = np.arange(size) % 12 - 3
+    cells = TwoPiecePoisson(released, 0.5 + 0.01 * released**2, 0.37)
+    row("TwoPiecePoisson(o, mu, alpha).log_marginal", size, lambda: cells.log_marginal(), None)
+
+
+def overhead() -> None:
+    """One value at a time."""
+    rng = np.random.default_rng(1)
+    law = Bessel(0, 1.0)
+    row("Bessel.sample(), one draw", 1, lambda: law.sample(rng=rng), lambda: rng.poisson(1.0), "numpy poisson")
+    row(
+        "Skellam.logpmf(k), one value",
+        1,
+        lambda: Skellam(1.0, 2.0).logpmf(3),
+        lambda: stats.skellam.logpmf(3, 1, 2),
+        "scipy.stats",
+    )
+
+
+if __name__ == "__main__":
+    if _core.__build_profile__ == "debug":
+        raise SystemExit("this is a debug build; build with a release profile first")
+    print(f"{'call':46} {'ours, ns':>9}  {'ratio':>8}  {'peer, ns':>9}  peer")
+    for part in (draws, masses, overhead):
+        part()

@@ -1,0 +1,589 @@
+"""What the distributions share: checked parameters that broadcast, and one crossing to the core per call."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core, _rng
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats: TypeAlias = "float | npt.NDArray[np.float64]"
+Integers: TypeAlias = "int | npt.NDArray[np.int64]"
+Column: TypeAlias = npt.NDArray[np.float64]
+
+
+def _rebuild(family: type["Distribution"], given: dict[str, Any]) -> "Distribution":
+    return family(**given)
+
+
+class Distribution:
+    """An immutable distribution on the integers whose parameters broadcast.
+
+    Methods answer with a float for scalar parameters and points, else with an array of the broadcast shape.
+    """
+
+    _family: ClassVar[str]
+    __slots__ = ("_columns", "_given", "_shape")
+    _columns: tuple[Column, ...]
+    _given: dict[str, Any]
+    _shape: tuple[int, ...]
+
+    def _hold(self, columns: Sequence[Column], given: dict[str, Column]) -> None:
+        """Keep checked columns for the core, and the parameters by which the value is shown, compared and rebuilt."""
+        shape = np.broadcast_shapes(*(column.shape for column in columns))
+        kept: dict[str, Any] = {}
+        for name, value in given.items():
+            if value.ndim == 0:
+                kept[name] = value.item()
+            else:
+                own = np.array(value)
+                own.flags.writeable = False
+                kept[name] = own
+        object.__setattr__(self, "_columns", tuple(np.array(column) for column in columns))
+        object.__setattr__(self, "_given", kept)
+        object.__setattr__(self, "_shape", shape)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} does not change; make another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a {type(self).__name__} does not change; make another one")
+
+    def __repr__(self) -> str:
+        def show(value: object) -> str:
+            return (
+                np.array2string(value, separator=", ", threshold=12) if isinstance(value, np.ndarray) else repr(value)
+            )
+
+        return f"{type(self).__name__}({', '.join(f'{name}={show(value)}' for name, value in self._given.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._given)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = self._given, other._given
+        return mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._shape, *(np.asarray(value).tobytes() for value in self._given.values())))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The broadcast shape of the parameters."""
+        return self._shape
+
+    def _spread(self, points: Column | None) -> tuple[list[Column], Column, tuple[int, ...]]:
+        """Bring parameters and points to flat columns of one length, or of length one where they are shared."""
+        shape = self._shape if points is None else np.broadcast_shapes(points.shape, self._shape)
+        size = int(np.prod(shape, dtype=np.int64))
+
+        def flat(column: Column) -> Column:
+            # A column of length one is shared by all elements in the core; nothing is copied for it.
+            if column.size in (1, size):
+                return column.reshape(-1)
+            return np.ascontiguousarray(np.broadcast_to(column, shape)).reshape(-1)
+
+        columns = [flat(column) for column in self._columns] if size else []
+        return columns, flat(points) if points is not None and size else np.zeros(0), shape
+
+    def _ask(self, question: str, k: npt.ArrayLike) -> Floats:
+        points = _check.counts_as_floats(k, "k", minimum=None)
+        columns, flat, shape = self._spread(points)
+        out = np.empty(int(np.prod(shape, dtype=np.int64)))
+        if out.size:
+            _core.distribution_answers(self._family, columns, question, flat, out, _core.available_threads())
+        return out.reshape(shape) if shape else float(out[0])
+
+    def _invert(self, lower: bool, name: str, probability: npt.ArrayLike) -> Floats:
+        checked = _check.reals_where(probability, name, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
+        columns, flat, shape = self._spread(checked)
+        out = np.empty(int(np.prod(shape, dtype=np.int64)))
+        if out.size:
+            _core.distribution_quantiles(self._family, columns, lower, flat, out, _core.available_threads())
+        return out.reshape(shape) if shape else float(out[0])
+
+    def _summarize(self, summary: str) -> Floats:
+        columns, _, shape = self._spread(None)
+        out = np.empty(int(np.prod(shape, dtype=np.int64)))
+        if out.size:
+            _core.distribution_summaries(self._family, columns, summary, out, _core.available_threads())
+        return out.reshape(shape) if shape else float(out[0])
+
+    def pmf(self, k: npt.ArrayLike, /) -> Floats:
+        """Probability of the value `k`.
+
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Relative error at most ``2e-15 * max(1, -log p)``, whatever the parameters.
+
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> round(TwoSidedGeometric(alpha=0.5).pmf(1), 12)
+        0.166666666667
+        """
+        return self._ask("pmf", k)
+
+    def logpmf(self, k: npt.ArrayLike, /) -> Floats:
+        """Logarithm of the probability of the value `k`; finite where the probability itself would be zero.
+
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Relative error at most 2e-15, or the same absolute error where the logarithm is smaller than one.
+
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> round(Skellam(1e-3, 1e-3).logpmf(1000), 6)
+        -12819.885457
+        """
+        return self._ask("logpmf", k)
+
+    def cdf(self, k: npt.ArrayLike, /) -> Floats:
+        """Probability of at most `k`.
+
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            The lower tail to a relative 1e-13, also where it is tiny.
+
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+
+        Notes
+        -----
+        The shorter tail is summed, outward from its largest term; a long one is integrated, with end corrections.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Bessel
+        >>> round(Bessel(order=10, argument=20.0).cdf(5), 12)
+        0.427957076992
+        """
+        return self._ask("cdf", k)
+
+    def logcdf(self, k: npt.ArrayLike, /) -> Floats:
+        """Logarithm of the probability of at most `k`.
+
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Finite where the probability itself would underflow.
+
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> round(TwoSidedGeometric(epsilon_per_unit=1.0).logcdf(-2000), 6)
+        -2000.313262
+        """
+        return self._ask("logcdf", k)
+
+    def ccdf(self, k: npt.ArrayLike, /) -> Floats:
+        """Probability of more than `k`.
+
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            The upper tail to a relative 1e-13, also where it is tiny.
+
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> law = Skellam(20.0, 15.0)
+        >>> law.cdf(7) + law.ccdf(7)
+        1.0
+        """
+        return self._ask("ccdf", k)
+
+    def logccdf(self, k: npt.ArrayLike, /) -> Floats:
+        """Logarithm of the probability of more than `k`.
+
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Finite where the probability itself would underflow.
+
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> round(TwoSidedGeometric(scale=1.0).logccdf(1999), 6)
+        -2000.313262
+        """
+        return self._ask("logccdf", k)
+
+    def icdf(self, p: npt.ArrayLike, /) -> Floats:
+        """Smallest value whose ``cdf`` is at least `p`.
+
+        Parameters
+        ----------
+        p : array_like of float, shape (...)
+            Probabilities in [0, 1]; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Whole numbers, or the ends of the support (which may be infinite) at 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If a probability is outside [0, 1] or not a number.
+
+        Notes
+        -----
+        A bracket around a normal guess and bisection: the cost of some ten values of ``cdf``.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> Skellam(20.0, 15.0).icdf(0.5)
+        5.0
+        """
+        return self._invert(True, "p", p)
+
+    def iccdf(self, p: npt.ArrayLike, /) -> Floats:
+        """Smallest value whose ``ccdf`` is at most `p`.
+
+        Parameters
+        ----------
+        p : array_like of float, shape (...)
+            Probabilities in [0, 1]; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Whole numbers, or the ends of the support (which may be infinite) at 1 and 0.
+
+        Raises
+        ------
+        ValueError
+            If a probability is outside [0, 1] or not a number.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> TwoSidedGeometric(alpha=0.5).iccdf(1e-9)
+        29.0
+        """
+        return self._invert(False, "p", p)
+
+    def mean(self) -> Floats:
+        """Mean.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+            Relative error at most 1e-14 for a positive law; that of ``rate_plus - rate_minus`` for a Skellam law.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Bessel
+        >>> round(Bessel(order=0, argument=2.0).mean(), 12)
+        0.697774657964
+        """
+        return self._summarize("mean")
+
+    def variance(self) -> Floats:
+        """Variance.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+            Relative error at most 1e-13.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Bessel
+        >>> round(Bessel(order=10, argument=1e8).variance(), 6)
+        25000000.0
+        """
+        return self._summarize("variance")
+
+    def standard_deviation(self) -> Floats:
+        """Square root of the variance.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+            Relative error at most 1e-13.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> TwoSidedGeometric(alpha=0.5).standard_deviation()
+        2.0
+        """
+        return self._summarize("standard_deviation")
+
+    def skewness(self) -> Floats:
+        """Third central moment over the variance to the power 3/2.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+            Not a number for a point mass.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> Skellam(4.0, 0.0).skewness()
+        0.5
+        """
+        return self._summarize("skewness")
+
+    def kurtosis(self, *, convention: str = "non-excess") -> Floats:
+        """Fourth central moment over the squared variance.
+
+        Parameters
+        ----------
+        convention : {"non-excess", "excess"}
+            Whether the 3 of a normal is subtracted, as in SciPy.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+            Not a number for a point mass.
+
+        Raises
+        ------
+        ValueError
+            If `convention` is another word.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> Skellam(3.0, 1.0).kurtosis(convention="excess")
+        0.25
+        """
+        known = _check.one_of(convention, "convention", ["non-excess", "excess"])
+        excess = self._summarize("excess_kurtosis")
+        return excess if known == "excess" else excess + 3.0
+
+    def mode(self) -> Integers:
+        """Value of largest probability, the larger one where two are equal.
+
+        Returns
+        -------
+        int or ndarray of int64, the shape of the parameters
+            Exact where the two largest masses differ in double precision.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Bessel
+        >>> Bessel(order=0, argument=2.0).mode()
+        1
+        """
+        mode = self._summarize("mode")
+        return mode.astype(np.int64) if isinstance(mode, np.ndarray) else int(mode)
+
+    def entropy(self) -> Floats:
+        """Shannon entropy in nats.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+            Relative error at most 1e-13, also where it is near zero.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> round(TwoSidedGeometric(alpha=0.5).entropy(), 12)
+        2.022808529415
+        """
+        return self._summarize("entropy")
+
+    def sample(
+        self,
+        shape: int | Sequence[int] = (),
+        *,
+        rng: _rng.RandomSource = None,
+        out: npt.NDArray[np.int64] | None = None,
+        threads: int | None = None,
+    ) -> Integers:
+        """Draw independent values.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            How many draws of the whole family: the result has shape ``shape + self.shape``.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of randomness. A Generator advances once per call.
+        out : ndarray of int64, optional
+            C-contiguous array of the result's shape to write to, and to return.
+        threads : int, optional
+            Number of threads, by default what the process may use. The draws do not depend on it.
+
+        Returns
+        -------
+        int or ndarray of int64, shape ``shape + self.shape``
+            The draws.
+
+        Raises
+        ------
+        ValueError
+            If `shape` is negative, or `out` has another shape or type, is not contiguous or read-only; then nothing
+            is written.
+        TypeError
+            If an argument is of another type.
+
+        Notes
+        -----
+        Each element has a stream of its own, so that draws depend on nothing but the source and the position. They are
+        for simulation: noise that protects people comes from :mod:`quincunx.privacy`.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> Skellam([1.0, 100.0], [1.0, 50.0]).sample(3, rng=1).shape
+        (3, 2)
+        """
+        lengths = (shape,) if np.ndim(shape) == 0 else tuple(shape)  # type: ignore[arg-type]
+        full = tuple(_check.whole(n, "shape") for n in lengths) + self._shape
+        workers = _check.threads(threads)
+        if out is None:
+            result = np.empty(full, dtype=np.int64)
+        elif not isinstance(out, np.ndarray):
+            raise TypeError(f"`out` must be an array of int64, got {type(out).__name__}")
+        elif out.shape != full or out.dtype != np.int64 or not (out.flags.c_contiguous and out.flags.writeable):
+            state = f"shape {out.shape}, dtype {out.dtype}" + ("" if out.flags.c_contiguous else ", not C-contiguous")
+            state += "" if out.flags.writeable else ", read-only"
+            raise ValueError(f"`out` must be a writable C-contiguous int64 array of shape {full}, got {state}")
+        else:
+            result = out
+        key = _rng.key(rng)
+        if result.size:
+            columns, _, _ = self._spread(None)
+            _core.distribution_draws(self._family, columns, key, result.reshape(-1), workers)
+        return result if full or out is not None else int(result[()])
+
+    def plot_pmf(self, ax: "Axes | None" = None, *, tail: float = 1e-3) -> "Axes":
+        """Draw the probabilities as stems, one color per law of the family.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the current axes.
+        tail : float
+            Probability left out at each end.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        ValueError
+            If more than 10000 values would be drawn, or `tail` is not in (0, 1/2).
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> ax = TwoSidedGeometric(alpha=0.5).plot_pmf()  # doctest: +SKIP
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("`plot_pmf` needs matplotlib: pip install quincunx[plot]") from error
+        if not 0 < _check.real(tail, "tail") < 0.5:
+            raise ValueError(f"`tail` must be in (0, 1/2), got {tail}")
+        axes = plt.gca() if ax is None else ax
+        lows, highs = np.atleast_1d(self.icdf(tail)).reshape(-1), np.atleast_1d(self.iccdf(tail)).reshape(-1)
+        if (highs - lows).max(initial=0) > 10_000:
+            raise ValueError("the law is too wide for a plot of single values; draw `pmf` on a grid of your own")
+        grid = np.arange(lows.min(initial=0), highs.max(initial=0) + 1)
+        masses = np.asarray(self.pmf(grid.reshape(-1, *(1,) * len(self._shape)))).reshape(grid.size, -1)
+        for i in range(lows.size):
+            inside = (grid >= lows[i]) & (grid <= highs[i])
+            color = f"C{i % 10}"
+            axes.vlines(grid[inside], 0.0, masses[inside, i], colors=color, linewidth=1.0)
+            axes.plot(grid[inside], masses[inside, i], "o", color=color, markersize=3.5)
+        axes.set_xlabel("value")
+        axes.set_ylabel("probability")
+        axes.set_ylim(bottom=0.0)
+        return axes

@@ -1,0 +1,118 @@
+//! Distributions: from Python to the core and back, one crossing per array.
+
+use crate::boundary::{compute, raise};
+use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use quincunx::distributions::arrays::Family;
+use quincunx::distributions::{Question, Summary};
+
+/// Columns of parameters, each of length one or of the common length.
+type Columns<'py> = Vec<PyReadonlyArray1<'py, f64>>;
+
+fn family<'a>(py: Python<'_>, name: &str, columns: &'a Columns<'_>) -> PyResult<Family<'a>> {
+    let slices = columns.iter().map(|column| Ok(column.as_slice()?)).collect::<PyResult<Vec<_>>>()?;
+    Family::named(name, &slices).map_err(|error| raise(py, error))
+}
+
+fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
+    known.ok_or_else(|| PyValueError::new_err(format!("`{name}` is not known, got {found:?}")))
+}
+
+/// Masses and distribution functions at whole numbers; documented at the classes of `quincunx.distributions`.
+#[pyfunction]
+pub fn distribution_answers(
+    py: Python<'_>,
+    name: &str,
+    columns: Columns<'_>,
+    question: &str,
+    points: PyReadonlyArray1<'_, f64>,
+    mut out: PyReadwriteArray1<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let questions = [
+        ("pmf", Question::Mass),
+        ("logpmf", Question::LogMass),
+        ("cdf", Question::Cdf),
+        ("logcdf", Question::LogCdf),
+        ("ccdf", Question::Ccdf),
+        ("logccdf", Question::LogCcdf),
+    ];
+    let question = word("question", question, &questions)?;
+    let family = family(py, name, &columns)?;
+    let (points, out) = (points.as_slice()?, out.as_slice_mut()?);
+    compute(py, None, |monitor| family.answers(question, points, out, threads, monitor))
+}
+
+/// Quantiles; documented at the classes of `quincunx.distributions`.
+#[pyfunction]
+pub fn distribution_quantiles(
+    py: Python<'_>,
+    name: &str,
+    columns: Columns<'_>,
+    lower: bool,
+    probabilities: PyReadonlyArray1<'_, f64>,
+    mut out: PyReadwriteArray1<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let family = family(py, name, &columns)?;
+    let (probabilities, out) = (probabilities.as_slice()?, out.as_slice_mut()?);
+    compute(py, None, |monitor| family.quantiles(lower, probabilities, out, threads, monitor))
+}
+
+/// Means, variances and the like; documented at the classes of `quincunx.distributions`.
+#[pyfunction]
+pub fn distribution_summaries(
+    py: Python<'_>,
+    name: &str,
+    columns: Columns<'_>,
+    summary: &str,
+    mut out: PyReadwriteArray1<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let summaries = [
+        ("mean", Summary::Mean),
+        ("variance", Summary::Variance),
+        ("standard_deviation", Summary::StandardDeviation),
+        ("skewness", Summary::Skewness),
+        ("excess_kurtosis", Summary::ExcessKurtosis),
+        ("mode", Summary::Mode),
+        ("entropy", Summary::Entropy),
+    ];
+    let summary = word("summary", summary, &summaries)?;
+    let family = family(py, name, &columns)?;
+    let out = out.as_slice_mut()?;
+    compute(py, None, |monitor| family.summaries(summary, out, threads, monitor))
+}
+
+/// Draws; documented at the classes of `quincunx.distributions`.
+#[pyfunction]
+pub fn distribution_draws(
+    py: Python<'_>,
+    name: &str,
+    columns: Columns<'_>,
+    key: (u64, u64),
+    mut out: PyReadwriteArray1<'_, i64>,
+    threads: usize,
+) -> PyResult<()> {
+    let family = family(py, name, &columns)?;
+    let out = out.as_slice_mut()?;
+    compute(py, None, |monitor| family.draws(key.into(), out, threads, monitor))
+}
+
+/// Log-likelihoods of releases with their derivatives, rows of two; documented at `TwoPiecePoisson.log_marginal`.
+#[pyfunction]
+pub fn two_piece_poisson_log_marginals(
+    py: Python<'_>,
+    columns: Columns<'_>,
+    mut out: PyReadwriteArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let family = family(py, "two_piece_poisson", &columns)?;
+    let (rows, rest) = out.as_slice_mut()?.as_chunks_mut::<2>();
+    if !rest.is_empty() {
+        return Err(PyValueError::new_err("`out` must have shape (n, 2)"));
+    }
+    compute(py, None, |monitor| family.log_marginals(rows, threads, monitor))
+}

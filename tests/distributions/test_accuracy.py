@@ -1,0 +1,193 @@
+"""Accuracy against multiple precision, on grids that reach the extremes; the whole grids are `slow`.
+
+The bound on a log-mass is relative, and absolute below one: |error| <= 2e-15 max(1, |log p|). A mass then has the
+relative error of exp of that. Bounds on the other quantities are stated at their tests.
+"""
+
+import math
+
+import mass_oracle as oracle
+import mpmath as mp
+import numpy as np
+import pytest
+
+from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
+
+LOG_MASS = 2e-15
+ORDERS = [0, 1, 2, 5, 17, 31, 32, 33, 100, 1000, 31_623, 10**6]
+ARGUMENTS = [1e-300, 1e-160, 1e-20, 1e-3, 0.5, 3.0, 11.0, 31.9, 32.1, 47.0, 49.0, 500.0, 3e4, 1e6, 1e8]
+RATES = [1e-300, 1e-9, 1e-3, 0.7, 4.0, 25.0, 300.0, 1e4, 1e6, 1e8]
+
+quick_or_slow = pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)], ids=["quick", "whole"])
+
+
+def every(step, items):
+    return [item for i, item in enumerate(items) if i % step == 0]
+
+
+def points_around(law):
+    """Values at the mode, at both sides some standard deviations off, and far out."""
+    mode, sigma = law.mode(), float(law.standard_deviation())
+    offsets = {-40.0, -12.0, -5.0, -1.5, -0.3, 0.0, 0.4, 2.0, 6.0, 13.0, 50.0}
+    return sorted({int(mode + round(sigma * z)) for z in offsets} | {mode - 1, mode + 1, mode + 17})
+
+
+@quick_or_slow
+def test_bessel_log_mass_over_orders_and_arguments(step):
+    for order, argument in every(step, [(v, a) for v in ORDERS for a in ARGUMENTS]):
+        law = Bessel(order, argument)
+        for n in points_around(law):
+            if n >= 0:
+                exact, found = oracle.log_bessel_mass(n, order, argument), law.logpmf(n)
+                if exact > -1e-30:
+                    # beyond the digits of the oracle: p(0) = 1 - x/(v+1) + O(x^2), which may be a subnormal number
+                    leading = -(mp.mpf(argument) ** 2) / 4 / (order + 1)
+                    assert n == 0
+                    assert abs(found - leading) <= 2 * LOG_MASS * abs(leading) + 1e-323
+                    continue
+                assert abs((found - exact) / exact) < 2 * LOG_MASS, (order, argument, n)
+                assert abs(found - exact) < LOG_MASS * max(1, -exact), (order, argument, n)
+
+
+@quick_or_slow
+def test_skellam_log_mass_over_pairs_of_rates(step):
+    for plus, minus in every(step, [(a, b) for a in RATES for b in RATES]):
+        law = Skellam(plus, minus)
+        for k in points_around(law):
+            exact, found = oracle.log_skellam_mass(k, plus, minus), law.logpmf(k)
+            assert abs(found - exact) < LOG_MASS * max(1, -exact), (plus, minus, k)
+
+
+@quick_or_slow
+def test_moments_of_bessel_over_orders_and_arguments(step):
+    """Mean, variance: relative 2e-14; skewness, kurtosis and entropy, where they can be summed: 5e-13."""
+    for order, argument in every(step, [(v, a) for v in ORDERS for a in ARGUMENTS]):
+        law = Bessel(order, argument)
+        with mp.workdps(110):
+            ratio = mp.exp(
+                oracle.log_bessel_i.__wrapped__(order + 1, argument) - oracle.log_bessel_i.__wrapped__(order, argument)
+            )
+            mean = mp.mpf(argument) / 2 * ratio
+            variance = mp.mpf(argument) ** 2 / 4 - order * mean - mean**2
+        # the expansion of the oracle has 40 digits, of which the difference may lose mean^2 / variance
+        if mean > 1e-290:
+            assert abs(law.mean() / mean - 1) < 2e-14, (order, argument)
+        if variance > 1e-290 and mean**2 / variance < 1e20:
+            assert abs(law.variance() / variance - 1) < 2e-14, (order, argument)
+        if 1e-100 < law.variance() < 1e4:
+            low, high = max(0, int(mean - 14 * variance**0.5) - 20), int(mean + 14 * variance**0.5) + 40
+            weights = {n: oracle.log_bessel_mass(n, order, argument) for n in range(low, high)}
+            exact = oracle.summary_of(weights)
+            found = {
+                "mean": law.mean(),
+                "variance": law.variance(),
+                "skewness": law.skewness(),
+                "excess_kurtosis": law.kurtosis(convention="excess"),
+                "entropy": law.entropy(),
+            }
+            for name, value in found.items():
+                tolerance = 5e-13 * max(1, abs(exact[name])) if name == "excess_kurtosis" else 5e-13 * abs(exact[name])
+                assert abs(value - exact[name]) <= tolerance, (name, order, argument)
+
+
+CELLS = [
+    (o, mu, a)
+    for o in (1, 3, 40, 1000, 30_000)
+    for mu in (1e-6, 0.5, 30.0, 1100.0, 29_000.0)
+    for a in (1e-4, 0.2, math.exp(-1), 0.9, 0.9995)
+]
+
+
+@quick_or_slow
+def test_two_piece_poisson_over_cells(step):
+    """Log-mass as above with twice the bound; log-marginal, its derivative and the mean relative 1e-13."""
+    for released, rate, alpha in every(step, CELLS):
+        law = TwoPiecePoisson(released, rate, alpha)
+        with mp.workdps(40):
+            total = oracle.log_two_piece_total(released, rate, alpha)
+            below = oracle.log_two_piece_total(released - 1, rate, alpha)
+            a, mu = mp.mpf(alpha), mp.mpf(rate)
+            log_marginal = mp.log((1 - a) / (1 + a)) - mu + total
+            scaled_mean = mp.exp(below - total)  # E[y] / mu
+        value, slope = law.log_marginal(gradient=True)
+        assert abs(value - log_marginal) < 1e-13 * max(1, abs(log_marginal)), (released, rate, alpha)
+        assert abs(law.mean() / (mu * scaled_mean) - 1) < 1e-13, (released, rate, alpha)
+        assert abs(slope - (scaled_mean - 1)) < 1e-13 * max(1, scaled_mean), (released, rate, alpha)
+        for y in points_around(law):
+            if y >= 0:
+                exact = oracle.log_two_piece_weight(y, released, rate, alpha) - total
+                assert abs(law.logpmf(y) - exact) < 2 * LOG_MASS * max(1, -exact), (released, rate, alpha, y)
+
+
+@quick_or_slow
+def test_two_piece_poisson_moments_by_direct_sums(step):
+    for released, rate, alpha in every(step, [cell for cell in CELLS if cell[0] <= 1000 and cell[1] <= 1100]):
+        law = TwoPiecePoisson(released, rate, alpha)
+        center, sigma = law.mean(), float(law.standard_deviation())
+        span = range(max(0, int(center - 15 * sigma) - 30), int(center + 15 * sigma) + 40)
+        exact = oracle.summary_of({y: oracle.log_two_piece_weight(y, released, rate, alpha) for y in span})
+        assert abs(law.variance() / exact["variance"] - 1) < 1e-12, (released, rate, alpha)
+        assert abs(law.skewness() / exact["skewness"] - 1) < 1e-11 + 1e-12 / abs(exact["skewness"]), (
+            released,
+            rate,
+            alpha,
+        )
+        assert abs(law.entropy() / exact["entropy"] - 1) < 1e-12, (released, rate, alpha)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        Bessel(0, 5.0),
+        Bessel(40, 800.0),
+        Bessel(10**5, 3e5),
+        Bessel(0, 1e7),
+        Skellam(3.0, 0.2),
+        Skellam(40.0, 60.0),
+        Skellam(9e4, 1.0),
+        Skellam(2e5, 2.2e5),
+        Skellam(0.5, 700.0),
+        Skellam(5e6, 0.0),
+        TwoPiecePoisson(300, 200.0, 0.9),
+        TwoPiecePoisson(30, 200.0, 0.5),
+        TwoPiecePoisson(10**6, 10**6 + 10.0, 0.9999),
+        TwoPiecePoisson(10**6, 9.9e5, 0.9),
+    ],
+    ids=str,
+)
+def test_tails_equal_the_sums_of_their_masses(law):
+    """Relative 1e-13 in either tail: long tails, which are integrated, against every single mass added up."""
+    mean, sigma = float(law.mean()), float(law.standard_deviation())
+    values = np.arange(int(mean - 45 * sigma) - 60, int(mean + 45 * sigma) + 60)
+    masses = law.pmf(values)
+    rising = np.cumsum(masses.astype(np.longdouble))
+    falling = np.cumsum(masses[::-1].astype(np.longdouble))[::-1]
+    for z in (-7.0, -3.0, -0.6, -0.01, 0.0, 0.02, 1.0, 4.0, 8.0):
+        i = int(np.clip(np.searchsorted(values, mean + z * sigma), 0, values.size - 2))
+        k = int(values[i])
+        if float(rising[i]) > 1e-40:
+            assert law.cdf(k) == pytest.approx(float(rising[i]), rel=1e-13), z
+        if float(falling[i + 1]) > 1e-40:
+            assert law.ccdf(k) == pytest.approx(float(falling[i + 1]), rel=1e-13), z
+
+
+@quick_or_slow
+def test_two_sided_geometric_over_decays(step):
+    for decay in every(step, [1e-15, 1e-9, 1e-3, 0.1, 0.7, 1.0, 3.0, 40.0, 600.0]):
+        law = TwoSidedGeometric(epsilon_per_unit=decay)
+        with mp.workdps(300):
+            e = mp.mpf(decay)
+            log_top = mp.log(mp.tanh(e / 2))
+        for k in (-1000, -3, 0, 1, 17):
+            exact = log_top - e * abs(k)
+            # at k = 0 and a large decay the mass is near one and its logarithm near zero: relative there, too
+            assert abs(law.logpmf(k) / exact - 1) < 2e-15, (decay, k)
+        assert abs(law.variance() / (1 / (2 * mp.sinh(e / 2) ** 2)) - 1) < 2e-15
+        assert abs(law.entropy() / (e / mp.sinh(e) - log_top) - 1) < 2e-15
+        assert abs(law.logccdf(2) / (-3 * e - mp.log(1 + mp.exp(-e))) - 1) < 2e-15
+
+
+def test_oracle_agrees_with_the_bessel_function_of_the_library():
+    for order, argument in [(0, 1.0), (7, 30.0), (100, 4000.0), (3000, 2000.0), (10, 1e4)]:
+        exact = mp.log(mp.besseli(order, argument))
+        assert abs(oracle.log_bessel_i(order, argument) - exact) < mp.mpf(10) ** -38 * abs(exact)

@@ -1,0 +1,217 @@
+"""Arguments: broadcasting, bad input named with its index, and the behavior of the values themselves."""
+
+import copy
+import math
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
+
+LAWS = [
+    Bessel(3, 2.0),
+    Bessel([0, 1, 2], 3.5),
+    Skellam(1.0, [2.0, 0.0]),
+    TwoSidedGeometric(alpha=0.5),
+    TwoSidedGeometric(scale=[1.0, 2.0]),
+    TwoPiecePoisson([[3], [-1]], [0.5, 2.0], 0.4),
+]
+NOT_FINITE = [math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        *[
+            (lambda x=x: Bessel(x, 1.0), "`order` must hold whole numbers of at least 0, got")
+            for x in [*NOT_FINITE, -1, 2.5]
+        ],
+        (lambda: Bessel(2.0**60, 1.0), r"`order` must be at most 2\*\*53 in size"),
+        *[(lambda x=x: Bessel(1, x), r"`argument` must be in \[0, 2\*\*53\], got") for x in [*NOT_FINITE, -1e-9, 1e17]],
+        *[
+            (lambda x=x: Skellam(x, 1.0), r"`rate_plus` must be in \[0, 2\*\*53\], got")
+            for x in [*NOT_FINITE, -0.1, 1e17]
+        ],
+        *[(lambda x=x: Skellam(1.0, x), r"`rate_minus` must be in \[0, 2\*\*53\], got") for x in [*NOT_FINITE, -0.1]],
+        *[
+            (lambda x=x: TwoSidedGeometric(x), r"`alpha` must be in \[0, 1\), got")
+            for x in [*NOT_FINITE, -0.1, 1.0, 1.5]
+        ],
+        *[
+            (lambda x=x: TwoSidedGeometric(epsilon_per_unit=x), "`epsilon_per_unit` must be")
+            for x in [*NOT_FINITE, 0.0, -1.0]
+        ],
+        *[
+            (lambda x=x: TwoSidedGeometric(scale=x), r"`scale` must be in \(0, 1e16\], got")
+            for x in [*NOT_FINITE, 0.0, -1.0]
+        ],
+        *[
+            (lambda x=x: TwoPiecePoisson(x, 1.0, 0.5), "`released` must hold whole numbers, got")
+            for x in [*NOT_FINITE, 0.5]
+        ],
+        *[
+            (lambda x=x: TwoPiecePoisson(1, x, 0.5), r"`rate` must be in \[0, 2\*\*53\], got")
+            for x in [*NOT_FINITE, -1.0]
+        ],
+        *[
+            (lambda x=x: TwoPiecePoisson(1, 1.0, x), r"`alpha` must be in \[0, 1\), got")
+            for x in [*NOT_FINITE, 1.0, -0.5]
+        ],
+        (lambda: TwoPiecePoisson(-1, 1.0, 0.0), "`released` must be a possible count where `alpha` is 0, got -1.0"),
+        (lambda: TwoPiecePoisson(2, 0.0, 0.0), "`released` must be a possible count where `alpha` is 0, got 2.0"),
+        (lambda: Bessel([[0, 1], [2, -3]], 1.0), r"got -3 at index \(1, 1\)"),
+        (lambda: Skellam([1.0, 2.0, -1.0, -5.0], 1.0), r"got -1.0 at index \(2,\)"),
+        (lambda: TwoPiecePoisson([1, -7], 1.0, [[0.5], [0.0]]), r"got -7.0 at index \(1, 1\)"),
+    ],
+)
+def test_a_bad_parameter_is_named_with_rule_value_and_place(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("bad", ["3", None, True, [True, False], 1j, object(), ["a"]])
+def test_what_is_not_a_number_is_a_type_error(bad):
+    for make in (lambda: Bessel(bad, 1.0), lambda: Skellam(bad, 1.0), lambda: TwoPiecePoisson(1, 1.0, bad)):
+        with pytest.raises(TypeError):
+            make()
+    with pytest.raises(TypeError):
+        Bessel(0, 1.0).pmf(bad)
+
+
+def test_points_must_be_whole_and_probabilities_in_the_unit_interval():
+    law = Skellam(1.0, 2.0)
+    for bad in (*NOT_FINITE, 0.5, [0, 1, 2.5], 2.0**54):
+        for method in (law.pmf, law.logpmf, law.cdf, law.logcdf, law.ccdf, law.logccdf):
+            with pytest.raises(ValueError, match="`k` must"):
+                method(bad)
+    for bad in (*NOT_FINITE, -1e-9, 1.0 + 1e-9):
+        for method in (law.icdf, law.iccdf):
+            with pytest.raises(ValueError, match=r"`p` must be in \[0, 1\]"):
+                method(bad)
+    with pytest.raises(ValueError, match=r"got 2.5 at index \(2,\)"):
+        law.pmf([0, 1, 2.5])
+
+
+def test_exactly_one_parameter_makes_a_two_sided_geometric_law():
+    for arguments in ({}, {"alpha": 0.5, "scale": 1.0}, {"epsilon_per_unit": 1.0, "scale": 1.0}):
+        with pytest.raises(TypeError, match="exactly one of `alpha`, `epsilon_per_unit` and `scale`"):
+            TwoSidedGeometric(**arguments)
+    same = [
+        TwoSidedGeometric(alpha=math.exp(-2)),
+        TwoSidedGeometric(epsilon_per_unit=2.0),
+        TwoSidedGeometric(scale=0.5),
+    ]
+    for law in same:
+        assert law.pmf(3) == pytest.approx(same[0].pmf(3), rel=1e-14)
+        assert (law.alpha, law.epsilon_per_unit, law.scale) == pytest.approx((math.exp(-2), 2.0, 0.5), rel=1e-15)
+
+
+def test_parameters_that_do_not_broadcast_are_refused():
+    with pytest.raises(ValueError, match="shape mismatch"):
+        Bessel([0, 1], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="shape mismatch"):
+        Bessel([0, 1], 1.0).pmf([0, 1, 2])
+
+
+def test_points_broadcast_against_parameters():
+    law = Skellam([[1.0], [5.0]], [2.0, 0.5, 9.0])
+    assert law.shape == (2, 3)
+    table = law.logpmf(np.arange(-3, 4).reshape(-1, 1, 1))
+    assert table.shape == (7, 2, 3)
+    assert table[2, 1, 0] == Skellam(5.0, 2.0).logpmf(-1)
+    assert law.icdf(0.5).shape == law.mean().shape == law.mode().shape == (2, 3)
+    assert Skellam(1.0, 2.0).pmf(np.zeros((4, 0), dtype=int)).shape == (4, 0)
+    assert law.mode().dtype == np.int64
+
+
+def test_a_scalar_gives_a_float():
+    law = TwoPiecePoisson(np.int32(3), np.float32(0.5), 0.4)
+    assert all(type(x) is float for x in (law.pmf(2), law.cdf(np.int64(1)), law.mean(), law.entropy(), law.icdf(0.2)))
+    assert type(law.mode()) is int
+    assert type(law.log_marginal()) is float
+
+
+def test_any_layout_of_an_array_is_read_and_none_is_changed():
+    backwards = np.arange(20.0)[::-2]
+    backwards.flags.writeable = False
+    before = backwards.copy()
+    assert np.array_equal(Skellam(backwards, 1.0).mean(), before - 1.0)
+    assert np.array_equal(backwards, before)
+    k = np.asfortranarray(np.arange(12).reshape(3, 4))
+    assert np.array_equal(Bessel(0, 4.0).pmf(k), Bessel(0, 4.0).pmf(np.ascontiguousarray(k)))
+    for dtype in (np.int8, np.uint16, np.float32, np.uint64):
+        assert Bessel(np.array([3], dtype=dtype), 1.0) == Bessel([3], 1.0)
+
+
+def test_a_law_keeps_its_own_parameters():
+    rates = np.array([1.0, 2.0])
+    law = Skellam(rates, 0.5)
+    rates[0] = 77.0
+    assert law.rate_plus.tolist() == [1.0, 2.0]
+    assert law.mean().tolist() == [0.5, 1.5]
+    with pytest.raises(ValueError, match="read-only"):
+        law.rate_plus[0] = 3.0
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_a_law_is_a_value(law):
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        other = pickle.loads(pickle.dumps(law, protocol))
+        assert other == law
+        assert hash(other) == hash(law)
+        assert np.array_equal(other.mean(), law.mean())
+    assert copy.copy(law) == copy.deepcopy(law) == law
+    assert law != Bessel(77, 1.0)
+    assert law != "a law"
+    assert eval(repr(law), {**globals(), "array": np.array}) == law
+    with pytest.raises(AttributeError, match="does not change"):
+        law.order = 3
+    with pytest.raises(AttributeError, match="does not change"):
+        del law._shape
+
+
+def test_kurtosis_follows_the_convention_asked_for():
+    law = Skellam(3.0, 1.0)
+    assert law.kurtosis() == 3.25
+    assert law.kurtosis(convention="excess") == 0.25
+    with pytest.raises(ValueError, match="`convention` must be one of"):
+        law.kurtosis(convention="pearson")
+
+
+def test_a_point_mass_has_no_shape():
+    for law in (Bessel(4, 0.0), Skellam(0.0, 0.0), TwoPiecePoisson(3, 1.0, 0.0), TwoPiecePoisson(3, 0.0, 0.5)):
+        assert law.variance() == law.entropy() == 0.0
+        assert math.isnan(law.skewness())
+        assert math.isnan(law.kurtosis())
+        assert law.pmf(law.mode()) == 1.0
+        assert law.sample(rng=1) == law.mode() == law.icdf(0.3)
+
+
+def test_plots_are_stems_on_the_given_axes():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    assert Skellam([3.0, 1.0], [1.0, 4.0]).plot_pmf(ax=ax) is ax
+    assert len(ax.lines) == 2
+    x, y = ax.lines[0].get_data()
+    np.testing.assert_allclose(y, Skellam(3.0, 1.0).pmf(np.asarray(x).astype(int)))
+    with pytest.raises(ValueError, match="too wide"):
+        TwoSidedGeometric(scale=1e6).plot_pmf(ax=ax)
+    with pytest.raises(ValueError, match="`tail` must be in"):
+        Skellam(1.0, 1.0).plot_pmf(ax=ax, tail=0.7)
+    plt.close("all")
+
+
+def test_importing_the_room_does_not_load_matplotlib_or_scipy():
+    import subprocess
+
+    code = (
+        "import sys, quincunx.distributions; print([m for m in ('matplotlib', 'scipy', 'mpmath') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

@@ -1,0 +1,58 @@
+"""Goodness of fit for tests of draws: each assertion states its false-alarm rate and shows what it saw."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+"""The rate at which one test may be red although the draws are right. A red test is never answered by a new seed."""
+
+
+def chi_square_probability(
+    draws: npt.NDArray[np.int64],
+    pmf: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]],
+    *,
+    least_expected: float = 25.0,
+) -> float:
+    """Probability of so large a chi-square statistic: values pooled into bins of at least 25 expected draws.
+
+    The mass beyond the range of the draws belongs to the outermost bins.
+    """
+    values = np.arange(draws.min(), draws.max() + 1)
+    expected = draws.size * pmf(values)
+    observed = np.bincount(draws - draws.min(), minlength=values.size)
+    edges, total = [0], 0.0
+    for i, part in enumerate(expected):
+        total += part
+        if total >= least_expected:
+            edges.append(i + 1)
+            total = 0.0
+    if len(edges) < 3:
+        return 1.0
+    edges[-1] = values.size
+    pooled = np.add.reduceat(expected, edges[:-1])
+    pooled[-1] += draws.size - expected.sum()
+    counts = np.add.reduceat(observed, edges[:-1])
+    return float(stats.chi2.sf(((counts - pooled) ** 2 / pooled).sum(), len(pooled) - 1))
+
+
+def uniform_probability(
+    draws: npt.NDArray[np.int64],
+    pmf: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]],
+    cdf: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]],
+) -> float:
+    """Kolmogorov-Smirnov probability of the randomized distribution function, for laws with very many values."""
+    values, back = np.unique(draws, return_inverse=True)
+    spread = np.random.default_rng(0).random(draws.size)
+    return float(stats.kstest((cdf(values) - pmf(values))[back] + spread * pmf(values)[back], "uniform").pvalue)
+
+
+def assert_draws_follow(draws, law, *, wide: int = 5000) -> None:
+    """Assert that draws fit a law with `pmf` and `cdf`, at a false-alarm rate of 1e-6."""
+    if draws.max() - draws.min() > wide:
+        probability = uniform_probability(draws, law.pmf, law.cdf)
+    else:
+        probability = chi_square_probability(draws, law.pmf)
+    assert probability > FALSE_ALARM, f"{law}: {draws.size} draws have probability {probability:.2e}"
