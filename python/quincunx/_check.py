@@ -108,7 +108,31 @@ def threads(value: object) -> int:
 
 def memory_limit(value: object) -> int:
     """Return a memory limit in bytes; `None` means what is available on this machine now."""
-    return available_memory() if value is None else whole(value, "memory_limit", minimum=1)
+    return available_memory() if value is None else min(whole(value, "memory_limit", minimum=1), _MOST_MEMORY)
+
+
+def path(value: object, name: str) -> str | None:
+    """Return the path of a file as a str, or `None`."""
+    if value is None or isinstance(value, str):
+        return value
+    if not isinstance(value, os.PathLike) or not isinstance(found := os.fspath(value), str):
+        raise TypeError(f"`{name}` must be a path, got {type(value).__name__}")
+    return found
+
+
+def interval(value: object, name: str) -> float | None:
+    """Return a time in seconds, or `None` where the choice is left to the core."""
+    if value is None:
+        return None
+    seconds = real(value, name)
+    if seconds < 0:
+        raise ValueError(f"`{name}` must be at least 0, got {seconds}")
+    return min(seconds, _LONGEST_INTERVAL)
+
+
+# What the core's clocks and sizes can hold, with room to spare; beyond them nothing can be told apart.
+_MOST_MEMORY = 2**62
+_LONGEST_INTERVAL = 1e9
 
 
 # The figure and when it was read: asking the system takes longer than a small count.

@@ -101,8 +101,8 @@ def hard_core(
             threads=cores,
             memory_limit=limit,
             progress=report,
-            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
-            checkpoint_interval=checkpoint_interval,
+            checkpoint=_check.path(checkpoint, "checkpoint"),
+            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
         )
     if isinstance(activity, (int, np.integer)):
         return numerator
