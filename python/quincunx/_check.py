@@ -50,6 +50,10 @@ def real(value: object, name: str, *, positive: bool = False) -> float:
         number = float(value)
     except TypeError:
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}") from None
+    except OverflowError:
+        raise ValueError(
+            f"`{name}` must be within the range of a double, got {type(value).__name__} beyond it"
+        ) from None
     if not math.isfinite(number):
         raise ValueError(f"`{name}` must be finite, got {number}")
     if positive and not number > 0:

@@ -115,8 +115,12 @@ def _rational(activity: Any) -> Fraction:
         raise TypeError(f"`activity` must be a number, got {activity!r}")
     if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
         raise ValueError(f"`activity` must be finite, got {activity}")
+    if isinstance(activity, np.integer):
+        return Fraction(int(activity))
+    if isinstance(activity, np.floating):
+        return Fraction(*activity.as_integer_ratio())
     try:
-        return Fraction(int(activity)) if isinstance(activity, np.integer) else Fraction(activity)
+        return Fraction(activity)
     except TypeError:
         raise TypeError(f"`activity` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
 
