@@ -44,7 +44,8 @@ def shown(number: int) -> str:
 
 def real(value: object, name: str, *, positive: bool = False) -> float:
     """Return a finite number as a float."""
-    if isinstance(value, (bool, np.bool_, str, bytes)) or not isinstance(value, SupportsFloat):
+    refused = (bool, np.bool_, str, bytes, np.complexfloating)
+    if isinstance(value, refused) or not isinstance(value, SupportsFloat):
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}")
     try:
         number = float(value)
@@ -88,6 +89,8 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"`{name}` must hold whole numbers, got dtype {array.dtype}")
     bad = np.zeros(array.shape, dtype=bool)
+    if array.dtype.kind == "f" and array.itemsize == 2:
+        array = array.astype(np.float32)  # 2**63 is beyond half precision
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             bad = ~((array == np.floor(array)) & (np.abs(array) < 2.0**63))
