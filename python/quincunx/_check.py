@@ -45,14 +45,17 @@ def shown(number: int) -> str:
 def real(value: object, name: str, *, positive: bool = False) -> float:
     """Return a finite number as a float."""
     # The check of the protocol takes microseconds, so plain floats pass by it.
-    if type(value) is not float and (
-        isinstance(value, (bool, np.bool_, str, bytes)) or not isinstance(value, SupportsFloat)
-    ):
+    refused = (bool, np.bool_, str, bytes, np.complexfloating)
+    if type(value) is not float and (isinstance(value, refused) or not isinstance(value, SupportsFloat)):
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}")
     try:
         number = float(value)
     except TypeError:
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}") from None
+    except OverflowError:
+        raise ValueError(
+            f"`{name}` must be within the range of a double, got {type(value).__name__} beyond it"
+        ) from None
     if not math.isfinite(number):
         raise ValueError(f"`{name}` must be finite, got {number}")
     if positive and not number > 0:
@@ -87,6 +90,8 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"`{name}` must hold whole numbers, got dtype {array.dtype}")
     bad = np.zeros(array.shape, dtype=bool)
+    if array.dtype.kind == "f" and array.itemsize == 2:
+        array = array.astype(np.float32)  # 2**63 is beyond half precision
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             bad = ~((array == np.floor(array)) & (np.abs(array) < 2.0**63))
@@ -137,7 +142,31 @@ def threads(value: object) -> int:
 
 def memory_limit(value: object) -> int:
     """Return a memory limit in bytes; `None` means what is available on this machine now."""
-    return available_memory() if value is None else whole(value, "memory_limit", minimum=1)
+    return available_memory() if value is None else min(whole(value, "memory_limit", minimum=1), _MOST_MEMORY)
+
+
+def path(value: object, name: str) -> str | None:
+    """Return the path of a file as a str, or `None`."""
+    if value is None or isinstance(value, str):
+        return value
+    if not isinstance(value, os.PathLike) or not isinstance(found := os.fspath(value), str):
+        raise TypeError(f"`{name}` must be a path, got {type(value).__name__}")
+    return found
+
+
+def interval(value: object, name: str) -> float | None:
+    """Return a time in seconds, or `None` where the choice is left to the core."""
+    if value is None:
+        return None
+    seconds = real(value, name)
+    if seconds < 0:
+        raise ValueError(f"`{name}` must be at least 0, got {seconds}")
+    return min(seconds, _LONGEST_INTERVAL)
+
+
+# What the core's clocks and sizes can hold, with room to spare; beyond them nothing can be told apart.
+_MOST_MEMORY = 2**62
+_LONGEST_INTERVAL = 1e9
 
 
 # The figure and when it was read: asking the system takes longer than a small count.

@@ -3,16 +3,21 @@
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import BitGenerator, Generator, SeedSequence
+
+from quincunx._check import shown
 
 RandomSource: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
 
 def generator(rng: RandomSource, name: str = "rng") -> np.random.Generator:
     """Return NumPy's generator for `None`, an int, a SeedSequence, a BitGenerator or a Generator."""
-    if isinstance(rng, (bool, float, str)):
-        raise TypeError(f"`{name}` must be None, an int, a SeedSequence, a BitGenerator or a Generator, got {rng!r}")
-    if isinstance(rng, int) and rng < 0:
-        raise ValueError(f"`{name}` must be at least 0, got {rng}")
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        if rng < 0:
+            raise ValueError(f"`{name}` must be at least 0, got {shown(int(rng))}")
+    elif rng is not None and not isinstance(rng, (SeedSequence, BitGenerator, Generator)):
+        kind = type(rng).__name__
+        raise TypeError(f"`{name}` must be None, an int, a SeedSequence, a BitGenerator or a Generator, got {kind}")
     return np.random.default_rng(rng)
 
 

@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_count(verbs)
     _add_table(verbs)
+    _add_privatize(verbs)
     _add_info(verbs)
     return parser
 
@@ -84,6 +85,21 @@ def _add_table(verbs: Any) -> None:
     verb.add_argument("--compare", choices=["thesis"], help="mark what is wrong in a published table")
     _add_limits(verb)
     verb.set_defaults(run=_table)
+
+
+def _add_privatize(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "privatize",
+        help="release counts under local privacy",
+        description="Release counts with two-sided geometric noise; writes an npz file with the guarantee inside.",
+    )
+    verb.add_argument("source", nargs="?", default="-", help="a CSV or npy file of counts (default: standard input)")
+    verb.add_argument("--out", default="-", metavar="FILE", help="where the npz file goes (default: standard output)")
+    verb.add_argument("--epsilon", type=float, required=True, help="the privacy loss for a change of at most N units")
+    verb.add_argument("--n", type=int, default=1, metavar="N", help="the units that are protected (default 1)")
+    verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
+    verb.add_argument("--header", action="store_true", help="the first line holds names")
+    verb.set_defaults(run=_privatize)
 
 
 def _add_info(verbs: Any) -> None:
@@ -175,6 +191,19 @@ def _table(options: argparse.Namespace) -> None:
         progress=_progress(),
     )
     print(json.dumps(table.to_dict()) if options.json else table)
+
+
+def _privatize(options: argparse.Namespace) -> None:
+    from quincunx.privacy._files import privatize_file
+
+    if options.out == "-" and sys.stdout.isatty():
+        raise ValueError("`--out` must name a file: a release is not for a terminal")
+    source = sys.stdin.buffer if options.source == "-" else options.source
+    target = sys.stdout.buffer if options.out == "-" else options.out
+    release = privatize_file(
+        source, target, epsilon=options.epsilon, n=options.n, delimiter=options.delimiter, header=options.header
+    )
+    print(release.guarantee, file=sys.stderr)
 
 
 def _info(options: argparse.Namespace) -> None:

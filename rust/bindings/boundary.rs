@@ -19,7 +19,9 @@ impl Monitor for Waiting {
     fn tick(&mut self, done: u64, total: u64) -> quincunx::Result<()> {
         let answer = Python::attach(|py| {
             py.check_signals()?;
-            self.progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))
+            // Work whose size is not known says a total of zero: its signals are honoured, but it has no progress to tell.
+            let progress = self.progress.as_ref().filter(|_| total > 0);
+            progress.map_or(Ok(()), |progress| progress.call1(py, (done, total)).map(drop))
         });
         answer.map_err(|error| {
             self.raised = Some(error);

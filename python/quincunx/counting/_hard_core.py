@@ -101,8 +101,8 @@ def hard_core(
             threads=cores,
             memory_limit=limit,
             progress=report,
-            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
-            checkpoint_interval=checkpoint_interval,
+            checkpoint=_check.path(checkpoint, "checkpoint"),
+            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
         )
     if isinstance(activity, (int, np.integer)):
         return numerator
@@ -115,8 +115,12 @@ def _rational(activity: Any) -> Fraction:
         raise TypeError(f"`activity` must be a number, got {activity!r}")
     if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
         raise ValueError(f"`activity` must be finite, got {activity}")
+    if isinstance(activity, np.integer):
+        return Fraction(int(activity))
+    if isinstance(activity, np.floating):
+        return Fraction(*activity.as_integer_ratio())
     try:
-        return Fraction(int(activity)) if isinstance(activity, np.integer) else Fraction(activity)
+        return Fraction(activity)
     except TypeError:
         raise TypeError(f"`activity` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
 

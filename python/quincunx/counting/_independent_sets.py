@@ -103,18 +103,9 @@ def count_independent_sets(
             threads=checked[0],
             memory_limit=checked[1],
             progress=report,
-            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
-            checkpoint_interval=_interval(checkpoint_interval),
+            checkpoint=_check.path(checkpoint, "checkpoint"),
+            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
         )
-
-
-def _interval(seconds: float | None) -> float | None:
-    if seconds is None:
-        return None
-    number = _check.real(seconds, "checkpoint_interval")
-    if number < 0:
-        raise ValueError(f"`checkpoint_interval` must be at least 0, got {number}")
-    return number
 
 
 def _count_on_executor(
@@ -197,8 +188,8 @@ def independence_polynomial(
             threads=_check.threads(threads),
             memory_limit=_check.memory_limit(memory_limit),
             progress=report,
-            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
-            checkpoint_interval=_interval(checkpoint_interval),
+            checkpoint=_check.path(checkpoint, "checkpoint"),
+            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
         )
 
 

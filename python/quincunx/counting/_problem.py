@@ -1,10 +1,12 @@
 """What is counted on, as it crosses to the core: a lattice by a word and two integers, a graph by its edges."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 
@@ -26,15 +28,20 @@ def as_problem(graph: Any, order: Any = None) -> Problem:
     return (found.num_vertices, np.asarray(found.edges), None if order is None else _order(order, found))
 
 
-def _order(order: Any, graph: Any) -> npt.NDArray[np.int64]:
+def _order(order: Any, graph: Graph) -> npt.NDArray[np.int64]:
     """Return an order of the vertices, given by their labels, as an array of vertex numbers."""
-    labels = list(order)
-    if graph.labels is not None:
-        number = {label: i for i, label in enumerate(graph.labels)}
-        unknown = [label for label in labels if label not in number]
-        if unknown:
-            raise ValueError(f"`order` must list the vertices of the graph, got the unknown vertex {unknown[0]!r}")
-        labels = [number[label] for label in labels]
-    if sorted(labels) != list(range(graph.num_vertices)):
-        raise ValueError(f"`order` must list each of the {graph.num_vertices} vertices once, got {len(labels)} entries")
-    return np.asarray(labels, dtype=np.int64)
+    if not isinstance(order, Iterable):
+        raise TypeError(f"`order` must be a sequence of vertices, got {type(order).__name__}")
+    number = {label: i for i, label in enumerate(graph.labels)}
+    found = []
+    for label in order:
+        try:
+            found.append(number[label])
+        except KeyError:
+            message = f"`order` must list the vertices of the graph, got the unknown vertex {label!r}"
+            raise ValueError(message) from None
+        except TypeError:
+            raise TypeError(f"`order` must list vertices, got {type(label).__name__}") from None
+    if sorted(found) != list(range(graph.num_vertices)):
+        raise ValueError(f"`order` must list each of the {graph.num_vertices} vertices once, got {len(found)} entries")
+    return np.asarray(found, dtype=np.int64)

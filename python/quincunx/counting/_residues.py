@@ -114,7 +114,10 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     Raises
     ------
     ValueError
-        If the moduli do not suffice for the bound, or a spare modulus contradicts the others: then a residue is wrong.
+        If a modulus or residue is out of range, the moduli are not odd or have a common factor, they do not suffice for
+        the bound, or a spare modulus contradicts the others: then a residue is wrong.
+    TypeError
+        If `residues` does not hold pairs of whole numbers.
 
     Examples
     --------
@@ -122,9 +125,7 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
     >>> combine_residues([(7, 3), (11, 1), (13, 6)])
     45
     """
-    pairs = [
-        (_check.whole(p, "modulus", minimum=3, maximum=2**63 - 1), _check.whole(r, "residue")) for p, r in residues
-    ]
+    pairs = _pairs(residues)
     if not pairs:
         raise ValueError("`residues` must hold at least one pair (modulus, residue), got none")
     needed = len(pairs) - 1
@@ -142,3 +143,18 @@ def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = No
             message = f"`residues` must belong to one number, got {expected} modulo {modulus}, the others say {found}"
             raise ValueError(message)
     return value
+
+
+def _pairs(residues: object) -> list[tuple[int, int]]:
+    """Return pairs of a modulus and a residue below it."""
+    if not isinstance(residues, Iterable):
+        raise TypeError(f"`residues` must hold pairs (modulus, residue), got {type(residues).__name__}")
+    pairs = []
+    for pair in residues:
+        try:
+            modulus, found = pair
+        except (TypeError, ValueError):
+            raise TypeError(f"`residues` must hold pairs (modulus, residue), got {pair!r}") from None
+        modulus = _check.whole(modulus, "modulus", minimum=3, maximum=2**63 - 1)
+        pairs.append((modulus, _check.whole(found, "residue", maximum=modulus - 1)))
+    return pairs

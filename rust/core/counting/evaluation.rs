@@ -100,7 +100,9 @@ pub fn residues(
     if total <= SHORT && engine.len() <= GRAIN && options.checkpoint.is_none() {
         monitor.tick(0, total)?;
         layout.concurrent = 1;
-        return parallel::run_here(total, |watch| Evaluation { engine, points, watch }.all(layout, &mut None));
+        let found = parallel::run_here(total, |watch| Evaluation { engine, points, watch }.all(layout, &mut None))?;
+        monitor.tick(total, total)?;
+        return Ok(found);
     }
     let mut keeper = options.checkpoint.as_deref().map(|path| {
         let points = points.iter().flat_map(|point| [point.modulus.value(), point.activity]);

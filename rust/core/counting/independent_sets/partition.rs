@@ -125,7 +125,9 @@ pub fn hard_core_float(
     };
     let total = evaluation::work(&engine);
     let value = if engine.len() <= GRAIN {
-        parallel::run_here(total, run)
+        let value = parallel::run_here(total, run)?;
+        monitor.tick(total, total)?;
+        Ok(value)
     } else {
         parallel::run(options.threads, total, monitor, run)
     }?;

@@ -1,0 +1,148 @@
+"""What `estimate_cost` promises: primes that suffice, bytes that are used, refusals that are those of the job."""
+
+import math
+import os
+import pickle
+
+import pytest
+
+from quincunx import graphs, lattices
+from quincunx.counting import CostEstimate, count_independent_sets, estimate_cost, primes
+from quincunx.errors import TooLargeError
+
+KERNELS = {
+    "square": "square butterfly",
+    "king": "one-site",
+    "triangular": "one-site",
+    "4-8-8": "4-8-8 columns",
+    "kagome": "frontier",
+}
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+@pytest.mark.parametrize("boundary", ["free", "cylinder", "torus"])
+def test_the_primes_of_the_forecast_suffice_with_one_to_spare(kind, boundary):
+    for m, n in [(2, 2), (3, 5), (6, 6), (40, 5)] if boundary != "torus" else [(3, 3), (6, 5)]:
+        lattice = lattices.named(kind, m, n, boundary, multigraph=kind != "4-8-8")
+        cost = estimate_cost(lattice)
+        assert cost.engine == KERNELS[kind]
+        count = count_independent_sets(lattice)
+        assert math.prod(primes(cost.primes)[:-1]) > count
+        # The bound is a fifth above the count at most, where it is long: no primes are wasted.
+        assert cost.primes <= 2 + max(4, 1.2 * count.bit_length() / 54)
+
+
+def test_lanes_and_bytes_follow_the_limit_and_the_result_does_not():
+    lattice = lattices.square(16, 17)
+    count = count_independent_sets(lattice)
+    whole = estimate_cost(lattice, threads=1, memory_limit=10**9)
+    assert whole.bytes == 8 * whole.states * whole.lanes
+    seen = set()
+    for lanes in (1, 2, 4, 8):
+        limit = 8 * whole.states * lanes
+        cost = estimate_cost(lattice, threads=1, memory_limit=limit)
+        assert cost.lanes == min(lanes, whole.lanes)
+        assert cost.bytes <= limit
+        seen.add(count_independent_sets(lattice, threads=1, memory_limit=limit))
+    assert seen == {count}
+
+
+def test_the_square_lattice_has_as_many_states_as_words_without_neighboring_ones():
+    # Fibonacci(n + 2); an odd number of rows needs one vector, an even one two.
+    for n, states in [(10, 144), (20, 17711), (30, 2178309)]:
+        assert estimate_cost(lattices.square(n + 1, n), memory_limit=2**40).states == states
+        assert estimate_cost(lattices.square(n, n), memory_limit=2**40).states in (states, 2 * states)
+
+
+def test_a_refusal_is_that_of_the_job():
+    for lattice in [lattices.square(30, 30), lattices.four_eight_eight(20, 20), lattices.king(20, 21)]:
+        with pytest.raises(TooLargeError) as forecast:
+            estimate_cost(lattice, memory_limit=10**5)
+        with pytest.raises(TooLargeError) as job:
+            count_independent_sets(lattice, memory_limit=10**5)
+        assert (forecast.value.needed, forecast.value.limit) == (job.value.needed, job.value.limit)
+        assert str(forecast.value) == str(job.value)
+        assert forecast.value.limit == 10**5 < forecast.value.needed
+        copy = pickle.loads(pickle.dumps(job.value))
+        assert (copy.needed, copy.limit, str(copy)) == (job.value.needed, job.value.limit, str(job.value))
+
+
+def test_lattices_far_beyond_any_machine_are_refused_at_once():
+    for lattice in [
+        lattices.square(200, 200),
+        lattices.square(4_000_000_000, 4_000_000_000),
+        lattices.king(500, 600, "torus"),
+        lattices.triangular(100, 1000, "cylinder"),
+        lattices.four_eight_eight(80, 80, "torus"),
+        lattices.four_eight_eight(4_000_000_000, 4_000_000_000),
+    ]:
+        for function in (estimate_cost, count_independent_sets):
+            with pytest.raises(TooLargeError):
+                function(lattice)
+
+
+def test_more_threads_promise_less_time_and_the_same_primes():
+    one, two = (estimate_cost(lattices.square(24, 24), threads=threads, memory_limit=2**40) for threads in (1, 2))
+    assert one.primes == two.primes
+    assert 0 < two.seconds < one.seconds
+
+
+def test_a_forecast_is_a_value_that_pickles():
+    cost = estimate_cost(graphs.path(30))
+    assert isinstance(cost, CostEstimate)
+    assert pickle.loads(pickle.dumps(cost)) == cost
+    assert estimate_cost((0, [])).primes >= 1
+    assert estimate_cost((3, [(0, 1)]), order=[2, 0, 1]).engine == "frontier"
+
+
+MEASURE = """
+import sys
+from quincunx import lattices
+from quincunx.counting import count_independent_sets, estimate_cost
+
+def kilobytes(what):
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(what))
+
+kind, rows, cols, boundary = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+count_independent_sets(lattices.square(14, 14), threads=2)
+lattice = lattices.named(kind, rows, cols, boundary)
+cost = estimate_cost(lattice, threads=2)
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts from here
+before = kilobytes("VmRSS")
+count_independent_sets(lattice, threads=2)
+print(cost.bytes, kilobytes("VmHWM") - before << 10)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="the peak is read from Linux's /proc")
+@pytest.mark.parametrize(
+    ("kind", "rows", "cols", "boundary"),
+    [
+        ("square", 27, 26, "free"),
+        pytest.param("square", 24, 30, "cylinder", marks=pytest.mark.slow),
+        pytest.param("king", 25, 25, "free", marks=pytest.mark.slow),
+        pytest.param("triangular", 25, 24, "free", marks=pytest.mark.slow),
+        pytest.param("4-8-8", 17, 17, "free", marks=pytest.mark.slow),
+        pytest.param("4-8-8", 17, 18, "cylinder", marks=pytest.mark.slow),
+    ],
+)
+def test_the_forecast_of_memory_is_within_a_quarter_of_the_real_peak(output, kind, rows, cols, boundary):
+    forecast, real = map(int, output(MEASURE, kind, str(rows), str(cols), boundary, timeout=300).split())
+    assert forecast > 10_000_000, "large enough that the program itself does not matter"
+    assert 0.8 * real < forecast < 1.25 * real
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"graph": 3}, TypeError),
+        ({"graph": (2, [(0, 2)])}, ValueError),
+        ({"graph": (2, []), "order": [0]}, ValueError),
+        ({"graph": (2, []), "threads": 0}, ValueError),
+        ({"graph": (2, []), "memory_limit": -1}, ValueError),
+        ({"graph": (2, []), "memory_limit": 0.5}, TypeError),
+    ],
+)
+def test_bad_input_is_refused(arguments, error):
+    with pytest.raises(error, match=r"`(graph|edges|order|threads|memory_limit)`"):
+        estimate_cost(**arguments)

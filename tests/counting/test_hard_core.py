@@ -1,0 +1,227 @@
+"""The hard-core partition function at exact and at floating-point activities."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from counting_oracle import all_subsets, frontier_sums, value
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quincunx import lattices
+from quincunx.counting import FloatResult, hard_core, independence_polynomial, primes
+from quincunx.errors import TooLargeError
+
+FIXED = settings(derandomize=True, deadline=None, max_examples=60)
+EXAMPLES = [
+    lattices.square(4, 4),
+    lattices.square(1, 1, "torus", multigraph=True),
+    lattices.square(5, 3, "cylinder"),
+    lattices.square(3, 5, "torus"),
+    lattices.king(4, 4, "torus"),
+    lattices.triangular(3, 5, "cylinder"),
+    lattices.four_eight_eight(1, 2, "cylinder"),
+    lattices.four_eight_eight(1, 1),
+    lattices.kagome(2, 2),
+    (6, [(0, 1), (1, 2), (2, 0), (3, 3), (4, 5)]),
+    (0, []),
+]
+ACTIVITIES = [
+    0,
+    1,
+    2,
+    -1,
+    -3,
+    10**30,
+    -(10**30),
+    Fraction(1, 2),
+    Fraction(-7, 3),
+    Fraction(10**20, 3),
+    Fraction(1, 10**40),
+    Fraction(355, 113),
+]
+rationals = st.fractions(max_denominator=10**6) | st.integers(-(10**25), 10**25).map(Fraction)
+
+
+def polynomial(graph):
+    return all_subsets(graph[0], graph[1]) if isinstance(graph, tuple) else all_subsets(*parts(graph))
+
+
+def parts(lattice):
+    return lattice.num_vertices, lattice.edges.tolist()
+
+
+@pytest.mark.parametrize("graph", EXAMPLES, ids=repr)
+def test_the_value_is_that_of_the_polynomial_over_all_subsets(graph):
+    coefficients = polynomial(graph)
+    for activity in ACTIVITIES:
+        found = hard_core(graph, activity)
+        assert found == value(coefficients, activity), activity
+        assert type(found) is (int if isinstance(activity, int) else Fraction)
+
+
+@FIXED
+@given(rationals)
+def test_a_lattice_of_some_size_has_the_value_of_its_polynomial_at_any_rational(activity):
+    lattice = lattices.square(7, 6)
+    assert hard_core(lattice, activity) == value(independence_polynomial(lattice), activity)
+
+
+@pytest.mark.parametrize("kind", ["square", "king", "triangular", "4-8-8"])
+@pytest.mark.parametrize("boundary", ["free", "cylinder", "torus"])
+def test_kernels_agree_with_sums_in_python_integers_at_other_activities(kind, boundary):
+    lattice = lattices.named(kind, *((3, 4) if kind == "4-8-8" else (5, 7)), boundary)
+    for activity in (3, -2):
+        expected = frontier_sums(*parts(lattice), activity)
+        assert hard_core(lattice, activity) == hard_core(lattice.graph, activity) == expected
+
+
+def test_known_values():
+    # The square of four: 1 + 4 z + 2 z^2.
+    assert hard_core(lattices.square(2, 2), 2) == 17
+    assert hard_core(lattices.square(2, 2), Fraction(1, 2)) == Fraction(7, 2)
+    assert hard_core(lattices.square(2, 2), -1) == -1
+    # Jonsson (2006), Hard squares with negative activity and rhombus tilings: 1 on tori of coprime extents.
+    for m, n in [(3, 4), (3, 5), (4, 5), (5, 7), (8, 5), (9, 7), (11, 12)]:
+        assert hard_core(lattices.square(m, n, "torus"), -1) == 1
+    # A path at activity z: Z(n) = Z(n-1) + z Z(n-2).
+    z, before, path = Fraction(3, 7), 1, 1 + Fraction(3, 7)
+    for n in range(2, 200):
+        before, path = path, path + z * before
+        if n % 37 == 0:
+            assert hard_core(lattices.square(1, n), z) == path
+
+
+def test_an_activity_of_minus_one_is_the_alternating_sum():
+    lattice = lattices.four_eight_eight(2, 3)
+    alternating = sum((-1) ** k * count for k, count in enumerate(independence_polynomial(lattice)))
+    assert hard_core(lattice, -1) == alternating
+
+
+def test_a_float_in_exact_mode_is_the_rational_number_it_is():
+    assert hard_core(lattices.square(2, 2), 0.5) == Fraction(7, 2)
+    assert hard_core((1, []), 0.1) == 1 + Fraction(0.1) != 1 + Fraction(1, 10)
+    assert hard_core((2, []), 5e-324) == (1 + Fraction(5e-324)) ** 2
+    assert hard_core((2, []), 1.7976931348623157e308) == (1 + Fraction(1.7976931348623157e308)) ** 2
+    assert isinstance(hard_core((1, []), 2.0), Fraction)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert hard_core(lattices.square(2, 2), np.int64(2)) == 17
+    assert type(hard_core(lattices.square(2, 2), np.int64(2))) is int
+    assert hard_core(lattices.square(2, 2), np.uint8(2)) == 17
+    assert hard_core(lattices.square(2, 2), np.float64(0.5)) == Fraction(7, 2)
+    assert hard_core((1, []), np.float32(0.1)) == 1 + Fraction(float(np.float32(0.1)))
+    assert hard_core((1, []), np.longdouble("0.1")) == 1 + Fraction(*np.longdouble("0.1").as_integer_ratio())
+
+
+def test_denominators_that_the_moduli_divide_are_no_obstacle():
+    lattice = lattices.square(3, 4)
+    coefficients = independence_polynomial(lattice)
+    first, second = primes(2)
+    for denominator in (first, first * second, first**3, 2**55 * second, math.prod(primes(20))):
+        activity = Fraction(3, denominator)
+        assert hard_core(lattice, activity) == value(coefficients, activity)
+    for activity in (first, -first * second, math.prod(primes(8))):
+        assert hard_core(lattice, activity) == value(coefficients, activity)
+
+
+def test_exact_values_do_not_depend_on_threads_or_memory():
+    lattice, activity = lattices.square(13, 14), Fraction(-9, 7)
+    exact = hard_core(lattice, activity, threads=1)
+    for threads in (2, 3):
+        for lanes in (1, 2, 4, 8):
+            limit = lanes * 8 * 2 * 1000
+            assert hard_core(lattice, activity, threads=threads, memory_limit=limit) == exact
+
+
+def within(found, exact):
+    return abs(Fraction(found.value) - exact) <= Fraction(found.error)
+
+
+@pytest.mark.parametrize("graph", EXAMPLES, ids=repr)
+def test_the_error_of_a_float_is_honored_on_every_small_graph(graph):
+    coefficients = polynomial(graph)
+    for activity in (0.0, 5e-324, 1e-10, 0.1, 1.0, 3.7962, 1e10, 1e18):
+        found = hard_core(graph, activity, mode="float")
+        assert isinstance(found, FloatResult)
+        assert type(found.value) is type(found.error) is float
+        assert within(found, value(coefficients, Fraction(activity))), activity
+        assert found.error <= 1e-13 * found.value
+
+
+@FIXED
+@given(
+    st.sampled_from([lattices.square(9, 8), lattices.king(6, 7, "torus"), lattices.four_eight_eight(2, 3, "cylinder")]),
+    st.floats(0, 1e8),
+)
+def test_the_error_of_a_float_is_honored_at_any_activity(lattice, activity):
+    assert within(hard_core(lattice, activity, mode="float"), hard_core(lattice, Fraction(activity)))
+
+
+@pytest.mark.parametrize(
+    ("size", "activity"),
+    [
+        *[((3, 3), z) for z in (0.0, 5e-324, 0.5, 1.0, 40.0, 1e200)],
+        ((12, 14), 1e-10),
+        ((12, 14), 1e200),
+        ((9, 300), 1.5),
+    ],
+)
+def test_the_error_of_a_logarithm_is_honored(size, activity):
+    lattice = lattices.square(*size)
+    found = hard_core(lattice, activity, mode="log")
+    exact = hard_core(lattice, Fraction(activity))
+    with mpmath.workdps(60):
+        logarithm = mpmath.log(exact.numerator) - mpmath.log(exact.denominator)
+        assert abs(mpmath.mpf(found.value) - logarithm) <= found.error
+    assert found.error <= 1e-11 * max(1.0, found.value)
+
+
+def test_a_value_beyond_the_doubles_is_refused_and_its_logarithm_is_not():
+    lattice = lattices.square(60, 12)
+    with pytest.raises(OverflowError, match='use mode="log" or "exact"'):
+        hard_core(lattice, 1e10, mode="float")
+    assert hard_core(lattice, 1e10, mode="log").value == pytest.approx(360 * math.log(1e10), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("activity", "how", "error", "says"),
+    [
+        (float("nan"), {}, ValueError, "`activity` must be finite, got nan"),
+        (float("inf"), {}, ValueError, "`activity` must be finite, got inf"),
+        (-float("inf"), {}, ValueError, "`activity` must be finite, got -inf"),
+        (np.float32("nan"), {}, ValueError, "`activity` must be finite"),
+        (float("nan"), {"mode": "float"}, ValueError, "`activity` must be finite"),
+        (float("inf"), {"mode": "log"}, ValueError, "`activity` must be finite"),
+        (-1.0, {"mode": "float"}, ValueError, "`activity` must be finite and not negative"),
+        (-5e-324, {"mode": "log"}, ValueError, "`activity` must be finite and not negative"),
+        ("1", {}, TypeError, "`activity` must be a number"),
+        (True, {}, TypeError, "`activity` must be a number"),
+        (None, {}, TypeError, "`activity` must be"),
+        (1j, {}, TypeError, "`activity` must be"),
+        ([1], {}, TypeError, "`activity` must be"),
+        (np.array([1, 2]), {}, TypeError, "`activity` must be"),
+        ("1", {"mode": "float"}, TypeError, "`activity` must be a number"),
+        (10**400, {"mode": "float"}, ValueError, "`activity` must be within the range of a double"),
+        (1, {"mode": "fast"}, ValueError, "`mode` must be one of"),
+        (1, {"mode": None}, TypeError, "`mode` must be one of"),
+        (1, {"mode": "float", "checkpoint": "state"}, ValueError, "`checkpoint` must be None unless"),
+        (1, {"checkpoint_interval": -1}, ValueError, "`checkpoint_interval`"),
+        (1, {"checkpoint_interval": float("nan")}, ValueError, "`checkpoint_interval`"),
+        (1, {"checkpoint": 7}, TypeError, "`checkpoint` must be a path"),
+        (1, {"order": [0]}, ValueError, "`order`"),
+    ],
+)
+def test_bad_input_is_named_with_its_rule(activity, how, error, says):
+    with pytest.raises(error, match=says):
+        hard_core((2, [(0, 1)]), activity, **how)
+
+
+@pytest.mark.parametrize("mode", ["exact", "float", "log"])
+def test_a_job_larger_than_its_limit_is_refused_in_every_mode(mode):
+    with pytest.raises(TooLargeError) as refusal:
+        hard_core(lattices.square(40, 40), 2, mode=mode, memory_limit=10**6)
+    assert refusal.value.limit <= 10**6 < refusal.value.needed
