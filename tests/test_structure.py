@@ -1,4 +1,4 @@
-"""The house keeps its rules: directions of import, complete docstrings, a stub that fits, nothing optional loaded at import."""
+"""The house keeps its rules: imports go one way, docstrings are complete, the stub fits, nothing optional is loaded."""
 
 import ast
 import importlib
