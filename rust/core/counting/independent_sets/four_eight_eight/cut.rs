@@ -1,0 +1,288 @@
+//! The vector along a column of diamonds, and the turns that move it on, one half of the column at a time.
+//!
+//! The column is cut into a high and a low half of its sites, and the vector is worked on in tiles that hold all words of one
+//! half: low tiles are contiguous, high tiles are gathered into working memory with their words in reverse, so that both look
+//! alike. A column goes through one half and then the other, the next one back: while a tile is in the cache, the half of a
+//! column ends in it and that of the next one begins, and memory is swept once per column, not once per site.
+//!
+//! Under carry 1 the symbol of the site ahead is 0 and left out of the words. Between the halves that is the first of the
+//! other half, bit `low - 1` on the way to the low half and bit `low` on the way to the high one.
+
+use super::sites::Activity;
+use super::tile::{Most, Operation, Tile, Turn, Vectors, program};
+use crate::Result;
+use crate::counting::transfer::Weight;
+use crate::monitor::Watch;
+use crate::numeric::ring::Ring;
+use crate::numeric::simd::{Level, Plain};
+use rayon::prelude::*;
+
+/// A half of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The sites of the lower bits.
+    Low,
+    /// The sites of the higher bits.
+    High,
+}
+
+impl Half {
+    /// The half passed before or after.
+    pub fn other(self) -> Self {
+        match self {
+            Half::Low => Half::High,
+            Half::High => Half::Low,
+        }
+    }
+}
+
+/// The binary logarithm of the elements under carry 0 in a tile, if the halves allow it.
+const TILE: u32 = 13;
+/// High tiles in work at the same time, at most.
+const SLOTS: usize = 32;
+
+/// The shape of the vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    ring: bool,
+    low: u32,
+    high: u32,
+    /// The binary logarithm of the contiguous elements in a row of a high tile.
+    run: u32,
+}
+
+impl Cut {
+    /// A path of `sites` sites, or a ring of one diamond more, with so many of them in the high half; at least one in each.
+    pub fn new(sites: u32, high: u32, ring: bool) -> Self {
+        debug_assert!(0 < high && high < sites);
+        let low = sites - high;
+        let run = TILE.saturating_sub(high + if ring { 3 } else { 1 }).max(1).min(low - 1);
+        Self { ring, low, high, run }
+    }
+
+    /// Sites of the path.
+    pub fn sites(&self) -> u32 {
+        self.low + self.high
+    }
+
+    /// Diamonds of the column.
+    pub fn diamonds(&self) -> u32 {
+        self.sites() + u32::from(self.ring)
+    }
+
+    /// Sites of the low half.
+    pub fn low(&self) -> u32 {
+        self.low
+    }
+
+    /// Whether the path is part of a ring.
+    pub fn is_ring(&self) -> bool {
+        self.ring
+    }
+
+    /// Vectors side by side.
+    pub fn vectors(&self) -> usize {
+        if self.ring { 3 } else { 1 }
+    }
+
+    /// Words of the path.
+    pub fn words(&self) -> usize {
+        1 << self.sites()
+    }
+
+    /// Elements under carry 0; as many again are half under carry 1.
+    pub fn none_len(&self) -> usize {
+        self.vectors() * self.words()
+    }
+
+    /// Elements of all the vectors, without working memory.
+    pub fn state_len(&self) -> usize {
+        self.none_len() / 2 * 3
+    }
+
+    /// Elements of the vectors and the working memory for `slots` tiles.
+    pub fn len(&self) -> usize {
+        self.state_len() + self.slots() * self.tile_len()
+    }
+
+    fn tile_len(&self) -> usize {
+        (self.vectors() << (self.high + self.run)) * 3
+    }
+
+    fn high_tiles(&self) -> usize {
+        1 << (self.low - 1 - self.run)
+    }
+
+    fn slots(&self) -> usize {
+        self.high_tiles().min(SLOTS)
+    }
+
+    /// Additions in a turn of so many halves, three per site and element.
+    pub fn work(&self, half: Half, turn: Turn) -> u64 {
+        let sites = if half == Half::Low { self.low } else { self.high };
+        3 * u64::from(sites) * (u64::from(turn.down) + u64::from(turn.up)) * self.none_len() as u64
+    }
+}
+
+/// What a turn needs to know besides its vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage<'a, R: Ring> {
+    /// The ring and the activity.
+    pub weight: &'a Weight<R>,
+    /// The vector instructions to use.
+    pub level: Level,
+    /// Who hears of the progress.
+    pub watch: &'a Watch,
+}
+
+impl<R: Ring> Passage<'_, R> {
+    fn run(&self, tile: Tile<R::Element>) {
+        if self.weight.unit {
+            self.weight.ring.dispatch(self.level, tile);
+        } else {
+            tile.go(Plain(self.weight.ring), Activity(self.weight.activity));
+        }
+    }
+
+    /// Sites passed at once.
+    fn most(&self) -> u32 {
+        if self.weight.unit { self.weight.ring.dispatch(self.level, Most) } else { 1 }
+    }
+}
+
+/// Pointers that several threads use, each for its own tiles.
+#[derive(Clone, Copy)]
+struct Shared<E>(Vectors<E>);
+// SAFETY: tiles are disjoint, and each is visited by one thread.
+unsafe impl<E: Send> Send for Shared<E> {}
+// SAFETY: as above.
+unsafe impl<E: Send> Sync for Shared<E> {}
+
+impl Cut {
+    /// Takes the vector through a turn in one half of the column. Every element is folded before and after.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the watch says so.
+    pub fn turn<R: Ring>(&self, passage: Passage<R>, state: &mut [R::Element], half: Half, turn: Turn) -> Result<()> {
+        let most = passage.most();
+        let (vectors, work) = state[..self.len()].split_at_mut(self.state_len());
+        let (none, carried) = vectors.split_at_mut(self.none_len());
+        let vectors = Vectors {
+            none: none.as_mut_ptr(),
+            none_stride: self.words(),
+            carried: carried.as_mut_ptr(),
+            carried_stride: self.words() / 2,
+        };
+        match half {
+            Half::Low => {
+                let program = program(self.low + 1, 0, self.ring, most, turn);
+                self.turn_low(passage, vectors, &program, self.work(half, turn))
+            }
+            Half::High => {
+                let program = program(self.high + 1, self.run, self.ring, most, turn);
+                self.turn_high(passage, vectors, work, &program, turn)
+            }
+        }
+    }
+
+    fn turn_low<R: Ring>(
+        &self,
+        passage: Passage<R>,
+        vectors: Vectors<R::Element>,
+        program: &[Operation],
+        work: u64,
+    ) -> Result<()> {
+        let shared = Shared(vectors);
+        let tiles = 1usize << (self.high - 1);
+        share(tiles, self.vectors() << (self.low + 1), |tile| {
+            let Vectors { none, none_stride, carried, carried_stride } = { shared }.0;
+            // SAFETY: each vector has so many tiles.
+            let vectors = unsafe {
+                let (none, carried) = (none.add(tile << (self.low + 1)), carried.add(tile << self.low));
+                Vectors { none, none_stride, carried, carried_stride }
+            };
+            passage.run(Tile { program, ring: self.ring, vectors });
+            passage.watch.advance(work / tiles as u64)
+        })
+    }
+
+    fn turn_high<R: Ring>(
+        &self,
+        passage: Passage<R>,
+        vectors: Vectors<R::Element>,
+        work: &mut [R::Element],
+        program: &[Operation],
+        turn: Turn,
+    ) -> Result<()> {
+        let shared = Shared(vectors);
+        let (tiles, slots) = (self.high_tiles(), self.slots());
+        let each = self.work(Half::High, turn) / tiles as u64;
+        let slot = |(slot, work): (usize, &mut [R::Element])| {
+            let (none, carried) = work.split_at_mut(self.vectors() << (self.high + 1 + self.run));
+            let scratch = Vectors {
+                none: none.as_mut_ptr(),
+                none_stride: 1 << (self.high + 1 + self.run),
+                carried: carried.as_mut_ptr(),
+                carried_stride: 1 << (self.high + self.run),
+            };
+            for tile in tiles * slot / slots..tiles * (slot + 1) / slots {
+                let outside = { shared }.0;
+                // SAFETY: nobody else has this tile, nor this working memory.
+                unsafe {
+                    self.copy(outside, scratch, tile, true, turn.down);
+                    passage.run(Tile { program, ring: self.ring, vectors: scratch });
+                    self.copy(outside, scratch, tile, false, turn.up);
+                }
+                passage.watch.advance(each)?;
+            }
+            Ok(())
+        };
+        if slots == 1 || rayon::current_thread_index().is_none() {
+            work.chunks_exact_mut(self.tile_len()).enumerate().try_for_each(slot)
+        } else {
+            work.par_chunks_exact_mut(self.tile_len()).enumerate().try_for_each(slot)
+        }
+    }
+
+    /// Gathers a high tile into working memory, or scatters it back.
+    unsafe fn copy<E: Copy>(&self, outside: Vectors<E>, scratch: Vectors<E>, tile: usize, gather: bool, carried: bool) {
+        let rows = |outside: *mut E, scratch: *mut E, bits: u32| {
+            for row in 0..1usize << bits {
+                let reversed = row.reverse_bits() >> (usize::BITS - bits);
+                // SAFETY: the caller's; a vector has `2^bits` rows of `2^(low - 1)` elements.
+                unsafe {
+                    let outside = outside.add(row << (self.low - 1) | tile << self.run);
+                    let scratch = scratch.add(reversed << self.run);
+                    let (from, to) = if gather { (outside, scratch) } else { (scratch, outside) };
+                    std::ptr::copy_nonoverlapping(from, to, 1 << self.run);
+                }
+            }
+        };
+        for vector in 0..self.vectors() {
+            // SAFETY: the caller's.
+            unsafe {
+                rows(
+                    outside.none.add(vector * outside.none_stride),
+                    scratch.none.add(vector * scratch.none_stride),
+                    self.high + 1,
+                );
+                if carried {
+                    rows(
+                        outside.carried.add(vector * outside.carried_stride),
+                        scratch.carried.add(vector * scratch.carried_stride),
+                        self.high,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Visits `tiles` tiles of `elements` elements, side by side if they are worth it.
+fn share(tiles: usize, elements: usize, visit: impl Fn(usize) -> Result<()> + Send + Sync) -> Result<()> {
+    if tiles * elements <= 1 << TILE || rayon::current_thread_index().is_none() {
+        return (0..tiles).try_for_each(visit);
+    }
+    let grain = ((1 << TILE) / elements).max(1);
+    (0..tiles).into_par_iter().with_min_len(grain).try_for_each(visit)
+}
