@@ -1,1 +1,3 @@
 //! The public crate, used as a stranger would use it.
+
+mod square;

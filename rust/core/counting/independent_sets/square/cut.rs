@@ -167,7 +167,7 @@ impl Closed {
                 // are as many as begin with 0.
                 let link = unsafe { halves.link(at, continued, outer_len(self.path.length()), even, part) };
                 passage.ring.dispatch(passage.level, link);
-                passage.watch.advance(2 * even.len() as u64)
+                passage.watch.advance(2 * words(length + 2) as u64)
             },
         )
     }

@@ -133,13 +133,14 @@ impl Plan {
         Self::Closed { cut: Box::new(cut), rows: rows as u64, seams, batch }
     }
 
-    /// All the additions there are to do.
+    /// About how many additions there are to do; filling and reading the vector counts as two.
     fn work(&self) -> u128 {
+        let row = |cut: &Cut| u128::from(cut.additions());
         match self {
             Self::Empty => 0,
-            Self::Open { cut, rows, .. } => u128::from(cut.additions()) * u128::from(rows / 2),
+            Self::Open { cut, rows, .. } => row(cut) * u128::from(rows / 2) + 2 * cut.states() as u128,
             Self::Closed { cut, rows, seams, .. } => {
-                u128::from(cut.additions()) * u128::from(rows.div_ceil(2)) * seams.len() as u128
+                (row(cut) * u128::from(rows.div_ceil(2)) + 2 * cut.states() as u128) * seams.len() as u128
             }
         }
     }
@@ -346,37 +347,21 @@ fn around<R: Ring>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::transfer::{Point, evaluate_lanes};
-    use crate::numeric::residue::{combine, primes};
-    use num_bigint::BigUint;
-    use std::str::FromStr;
+    use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
+    use crate::monitor::Silent;
+    use crate::numeric::residue::primes;
+    use crate::numeric::ring::Real;
+    use crate::parallel;
 
-    fn count(rows: usize, cols: usize, boundary: Boundary) -> BigUint {
-        let engine = Square::new(rows, cols, boundary).unwrap();
-        let moduli = primes(rows * cols / 54 + 2).unwrap();
-        let residues = moduli.chunks(4).flat_map(|group| {
-            let points: Vec<_> = group.iter().map(|&modulus| Point { modulus, activity: 1 }).collect();
-            evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap()
-        });
-        combine(&moduli.iter().map(|m| m.value()).zip(residues).collect::<Vec<_>>()).unwrap()
+    const BOUNDARIES: [Boundary; 3] = [Boundary::Free, Boundary::Cylinder, Boundary::Torus];
+
+    fn points<const L: usize>(activity: u64) -> [Point; L] {
+        let primes = primes(L).unwrap();
+        std::array::from_fn(|i| Point { modulus: primes[i], activity })
     }
 
-    #[test]
-    fn squares_have_the_published_counts() {
-        for (n, expected) in [
-            (1, "2"),
-            (2, "7"),
-            (3, "63"),
-            (4, "1234"),
-            (5, "55447"),
-            (6, "5598861"),
-            (7, "1280128950"),
-            (8, "660647962955"),
-            (14, "338752110195939290445247645371206783"),
-            (19, "105105055066577962012604229608317915229737651637019975757755051314"),
-        ] {
-            assert_eq!(count(n, n, Boundary::Free), BigUint::from_str(expected).unwrap(), "{n}");
-        }
+    fn residues<const L: usize>(engine: &Square, activity: u64) -> Vec<u64> {
+        evaluate_lanes::<L>(engine, &points::<L>(activity), &Watch::default()).unwrap()
     }
 
     /// The number of sets of each size, over all subsets of the vertices.
@@ -421,11 +406,111 @@ mod tests {
     }
 
     #[test]
-    fn tori_have_the_published_counts() {
-        for (n, expected) in [(1, 1u32), (2, 7), (3, 34), (4, 743), (5, 25531), (6, 2_406_862)] {
-            assert_eq!(count(n, n, Boundary::Torus), BigUint::from(expected), "{n}");
+    fn every_number_of_lanes_and_every_level_gives_the_same_residues() {
+        for (rows, cols, boundary) in [
+            (22, 23, Boundary::Free),
+            (24, 22, Boundary::Free),
+            (5, 23, Boundary::Cylinder),
+            (22, 4, Boundary::Cylinder),
+            (7, 8, Boundary::Torus),
+        ] {
+            for activity in [1, 3] {
+                let engine = Square::new(rows, cols, boundary).unwrap();
+                let expected = residues::<8>(&engine, activity);
+                for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+                    let engine = engine.clone().with_level(level);
+                    assert_eq!(residues::<8>(&engine, activity), expected, "{rows} x {cols}, {level:?}");
+                    assert_eq!(residues::<4>(&engine, activity), expected[..4], "{rows} x {cols}, {level:?}");
+                    assert_eq!(residues::<2>(&engine, activity), expected[..2], "{rows} x {cols}, {level:?}");
+                }
+                assert_eq!(residues::<1>(&engine, activity), expected[..1], "{rows} x {cols}");
+            }
         }
-        assert_eq!(count(2, 5, Boundary::Torus), BigUint::from(81u32));
-        assert_eq!(count(5, 2, Boundary::Torus), BigUint::from(81u32));
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_residues_and_counts_all_the_work() {
+        for (rows, cols, boundary) in
+            [(24, 24, Boundary::Free), (23, 25, Boundary::Free), (6, 24, Boundary::Cylinder), (8, 9, Boundary::Torus)]
+        {
+            let engine = Square::new(rows, cols, boundary).unwrap();
+            let expected = residues::<4>(&engine, 2);
+            let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
+            for threads in 1..=3 {
+                let mut done = 0;
+                let found = parallel::run(threads, total, &mut Silent, |watch| {
+                    let found = evaluate_lanes::<4>(&engine, &points::<4>(2), watch);
+                    done = watch.done();
+                    found
+                });
+                assert_eq!(found.unwrap(), expected, "{rows} x {cols}, {threads} threads");
+                assert!(done * 10 > total * 9, "{rows} x {cols}: {done} of {total}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cylinder_has_the_same_residues_around_and_along() {
+        for (rows, cols) in (1..8).flat_map(|rows| (2..10).map(move |cols| (rows, cols))) {
+            for activity in [1, 5] {
+                let plans = [Plan::open(Cut::ring(cols), rows), Plan::closed(Cut::path(rows), cols)];
+                let [around, along] = plans.map(|plan| residues::<4>(&Square { plan, level: simd::level() }, activity));
+                assert_eq!(around, along, "{rows} x {cols}");
+            }
+        }
+    }
+
+    #[test]
+    fn transposed_lattices_have_the_same_residues() {
+        for (rows, cols) in [(3, 50), (21, 22), (7, 12)] {
+            let [one, other] = [(rows, cols), (cols, rows)].map(|(m, n)| Square::new(m, n, Boundary::Free).unwrap());
+            assert_eq!(residues::<4>(&one, 7), residues::<4>(&other, 7));
+        }
+        for (rows, cols) in [(3, 12), (5, 8), (2, 9), (6, 7)] {
+            let [one, other] = [Plan::closed(Cut::ring(rows), cols), Plan::closed(Cut::ring(cols), rows)]
+                .map(|plan| residues::<4>(&Square { plan, level: simd::level() }, 7));
+            assert_eq!(one, other, "{rows} x {cols}");
+        }
+    }
+
+    #[test]
+    fn real_numbers_are_within_their_proved_error() {
+        for boundary in BOUNDARIES {
+            for (rows, cols) in [(4, 4), (6, 7), (7, 6), (3, 13), (2, 21)] {
+                for activity in [1u64, 2] {
+                    let engine = Square::new(rows, cols, boundary).unwrap();
+                    // Below the product of two primes near 2^55.
+                    let primes = primes(2).unwrap();
+                    let pairs = primes.iter().map(|p| p.value()).zip(residues::<2>(&engine, activity));
+                    let exact = crate::numeric::residue::combine(&pairs.collect::<Vec<_>>()).unwrap();
+                    let exact: f64 = exact.to_string().parse().unwrap();
+                    let real = evaluate(&engine, &Weight::new(Real, activity as f64), &Watch::default()).unwrap();
+                    let bound = (engine.roundings() + 1) as f64 * 2f64.powi(-53);
+                    assert!((real / exact - 1.0).abs() <= bound, "{rows} x {cols} {boundary:?}: {real} {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cancelled_watch_stops_every_plan() {
+        for boundary in BOUNDARIES {
+            let engine = Square::new(22, 22, boundary).unwrap();
+            let watch = Watch::default();
+            watch.cancel();
+            let outcome = evaluate_lanes::<4>(&engine, &points::<4>(1), &watch);
+            assert_eq!(outcome, Err(Error::Interrupted));
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        assert!(matches!(Square::new(0, 3, Boundary::Free), Err(Error::Domain { name: "rows", .. })));
+        assert!(matches!(Square::new(3, 0, Boundary::Torus), Err(Error::Domain { name: "cols", .. })));
+        for boundary in BOUNDARIES {
+            assert!(matches!(Square::new(99, 99, boundary), Err(Error::TooLarge { .. })));
+            assert!(Square::new(3, 1_000_000, boundary).is_ok());
+        }
+        assert!(matches!(Square::new(usize::MAX, usize::MAX, Boundary::Torus), Err(Error::TooLarge { .. })));
     }
 }
