@@ -33,7 +33,7 @@ use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::{self, Level};
 use crate::{Error, Result};
-use cut::Cut;
+use cut::{Cut, Shape};
 use middle::HalfRow;
 use path::Passage;
 use rayon::prelude::*;
@@ -83,18 +83,25 @@ impl Square {
             }
         }
         let (small, large) = (rows.min(cols), rows.max(cols));
+        let path = |width| within(width, words::LONGEST).map(|()| Shape::Path(width));
+        let ring = |width| within(width, words::LONGEST).map(|()| Shape::ring(width));
+        let seamed = |shape: Result<Shape>| shape.and_then(|shape| within(shape.width(), LONGEST_SEAM).map(|()| shape));
         let plan = match boundary {
-            Boundary::Free => Plan::open(Cut::path(within(small, words::LONGEST)?), large),
+            Boundary::Free => Plan::open(path(small)?, large),
             Boundary::Cylinder if cols == 1 => Plan::Empty,
             Boundary::Torus if small == 1 => Plan::Empty,
-            Boundary::Cylinder => cheaper(
-                within(cols, words::LONGEST).map(|cols| Plan::open(Cut::ring(cols), rows)),
-                within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::path(rows), cols)),
-            )?,
-            Boundary::Torus => cheaper(
-                within(cols, LONGEST_SEAM).map(|cols| Plan::closed(Cut::ring(cols), rows)),
-                within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::ring(rows), cols)),
-            )?,
+            Boundary::Cylinder => match (ring(cols), seamed(path(rows))) {
+                (Ok(around), Ok(along)) if open_work(around, rows) > closed_work(along, cols) => {
+                    Plan::closed(along, cols)
+                }
+                (Ok(around), _) => Plan::open(around, rows),
+                (Err(_), along) => Plan::closed(along?, cols),
+            },
+            Boundary::Torus => match (seamed(ring(rows)), seamed(ring(cols))) {
+                (Ok(one), Ok(other)) if closed_work(one, cols) > closed_work(other, rows) => Plan::closed(other, rows),
+                (Ok(one), _) => Plan::closed(one, cols),
+                (Err(_), other) => Plan::closed(other?, rows),
+            },
         };
         Ok(Self { plan, level: simd::level() })
     }
@@ -105,44 +112,37 @@ impl Square {
     }
 }
 
-/// A length of a cut, if it is short enough.
-fn within(length: usize, longest: usize) -> Result<usize> {
+/// Refuses a cut that is too long.
+fn within(length: usize, longest: usize) -> Result<()> {
     match length <= longest {
-        true => Ok(length),
+        true => Ok(()),
         false => Err(Error::TooLarge { what: "the square lattice", needed: u128::MAX, limit: MOST_STATES * 8 }),
     }
 }
 
-/// The plan with less work, if any is possible.
-fn cheaper(one: Result<Plan>, other: Result<Plan>) -> Result<Plan> {
-    match (one, other) {
-        (Ok(one), Ok(other)) => Ok(if other.work() < one.work() { other } else { one }),
-        (one, other) => one.or(other),
-    }
+/// About how many additions an open direction takes; filling and reading the vector counts as two.
+fn open_work(shape: Shape, rows: usize) -> f64 {
+    shape.additions() as f64 * (rows / 2) as f64 + 2.0 * shape.states() as f64
+}
+
+/// The same of a closed direction.
+fn closed_work(shape: Shape, rows: usize) -> f64 {
+    let seams = shape.states() / shape.symmetries() + 1;
+    seams as f64 * (shape.additions() as f64 * rows.div_ceil(2) as f64 + 2.0 * shape.states() as f64)
 }
 
 impl Plan {
-    fn open(cut: Cut, rows: usize) -> Self {
+    fn open(shape: Shape, rows: usize) -> Self {
+        let cut = Box::new(Cut::new(shape));
         let half = rows.is_multiple_of(2).then(|| Box::new(HalfRow::new(&cut)));
-        Self::Open { cut: Box::new(cut), rows: rows as u64, half }
+        Self::Open { cut, rows: rows as u64, half }
     }
 
-    fn closed(cut: Cut, rows: usize) -> Self {
+    fn closed(shape: Shape, rows: usize) -> Self {
+        let cut = Box::new(Cut::new(shape));
         let seams = seams(&cut);
         let batch = (BATCH / cut.states()).clamp(1, seams.len());
-        Self::Closed { cut: Box::new(cut), rows: rows as u64, seams, batch }
-    }
-
-    /// About how many additions there are to do; filling and reading the vector counts as two.
-    fn work(&self) -> u128 {
-        let row = |cut: &Cut| u128::from(cut.additions());
-        match self {
-            Self::Empty => 0,
-            Self::Open { cut, rows, .. } => row(cut) * u128::from(rows / 2) + 2 * cut.states() as u128,
-            Self::Closed { cut, rows, seams, .. } => {
-                (row(cut) * u128::from(rows.div_ceil(2)) + 2 * cut.states() as u128) * seams.len() as u128
-            }
-        }
+        Self::Closed { cut, rows: rows as u64, seams, batch }
     }
 }
 
@@ -161,11 +161,11 @@ fn sweeps(cut: &Cut, moves: u64) -> u64 {
 
 /// The states of a cut up to its symmetries, with the sizes of their orbits.
 fn seams(cut: &Cut) -> Vec<Seam> {
-    let width = cut.width();
+    let width = cut.shape().width();
     let mask = (1u64 << width) - 1;
     let images = |word: u64| {
         let reversed = word.reverse_bits() >> (64 - width);
-        let turns = if cut.is_ring() { width } else { 1 };
+        let turns = cut.shape().symmetries() / 2;
         (0..turns).flat_map(move |i| [word, reversed].map(|w| (w << i | w >> (width - i)) & mask))
     };
     let orbit = |(rank, word): (usize, u64)| {
@@ -214,14 +214,14 @@ impl Transfer for Square {
 
     fn roundings(&self) -> u64 {
         // Along a row: one addition per symbol, four at the seam of a ring, the weight and the roundings of its power.
-        let row = |cut: &Cut| 2 * cut.width() as u64 + 8;
+        let row = |cut: &Cut| 2 * cut.shape().width() as u64 + 8;
         match &self.plan {
             Plan::Empty => 0,
             Plan::Open { cut, rows, half } => {
                 row(cut) * (rows + 1) + half.as_ref().map_or(cut.dot_roundings(), |half| half.roundings())
             }
             Plan::Closed { cut, rows, seams, .. } => {
-                row(cut) * (rows + 2) + cut.dot_roundings() + 2 * cut.width() as u64 + seams.len() as u64
+                row(cut) * (rows + 2) + cut.dot_roundings() + 2 * cut.shape().width() as u64 + seams.len() as u64
             }
         }
     }
@@ -294,7 +294,7 @@ impl Transfer for Square {
 impl Square {
     /// The powers of the activity that states of this cut can have, unless all are one.
     fn powers<R: Ring>(&self, weight: &Weight<R>, cut: &Cut) -> Option<Vec<R::Element>> {
-        (!weight.unit).then(|| weight.powers(cut.width() + 1))
+        (!weight.unit).then(|| weight.powers(cut.shape().width() + 1))
     }
 
     fn passage<'a, R: Ring>(
@@ -453,7 +453,7 @@ mod tests {
     fn a_cylinder_has_the_same_residues_around_and_along() {
         for (rows, cols) in (1..8).flat_map(|rows| (2..10).map(move |cols| (rows, cols))) {
             for activity in [1, 5] {
-                let plans = [Plan::open(Cut::ring(cols), rows), Plan::closed(Cut::path(rows), cols)];
+                let plans = [Plan::open(Shape::ring(cols), rows), Plan::closed(Shape::Path(rows), cols)];
                 let [around, along] = plans.map(|plan| residues::<4>(&Square { plan, level: simd::level() }, activity));
                 assert_eq!(around, along, "{rows} x {cols}");
             }
@@ -467,7 +467,7 @@ mod tests {
             assert_eq!(residues::<4>(&one, 7), residues::<4>(&other, 7));
         }
         for (rows, cols) in [(3, 12), (5, 8), (2, 9), (6, 7)] {
-            let [one, other] = [Plan::closed(Cut::ring(rows), cols), Plan::closed(Cut::ring(cols), rows)]
+            let [one, other] = [Plan::closed(Shape::ring(rows), cols), Plan::closed(Shape::ring(cols), rows)]
                 .map(|plan| residues::<4>(&Square { plan, level: simd::level() }, 7));
             assert_eq!(one, other, "{rows} x {cols}");
         }
