@@ -4,3 +4,4 @@ mod diagonal;
 mod exact;
 mod frontier;
 mod octagon;
+mod square;

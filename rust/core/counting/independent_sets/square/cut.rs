@@ -15,9 +15,57 @@ use crate::Result;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::{Arithmetic, Kernel};
 
-/// The vertices along a cut.
+/// What the vertices along a cut form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A path of so many vertices.
+    Path(usize),
+    /// A ring of so many vertices, three or more.
+    Ring(usize),
+}
+
+impl Shape {
+    /// A ring of so many vertices; two vertices, joined twice, are as good as a path.
+    pub fn ring(length: usize) -> Self {
+        if length > 2 { Self::Ring(length) } else { Self::Path(length) }
+    }
+
+    /// Vertices along the cut.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Path(width) | Self::Ring(width) => width,
+        }
+    }
+
+    /// Independent sets of the cut.
+    pub fn states(self) -> usize {
+        match self {
+            Self::Path(width) => words(width),
+            Self::Ring(width) => words(width - 1) + words(width - 3),
+        }
+    }
+
+    /// Additions of one application of the operator.
+    pub fn additions(self) -> u64 {
+        match self {
+            Self::Path(width) => additions(width),
+            Self::Ring(width) => additions(width - 1) + additions(width - 3) + 2 * words(width - 1) as u64,
+        }
+    }
+
+    /// Symmetries of the cut: reflections, and the turns of a ring.
+    pub fn symmetries(self) -> usize {
+        match self {
+            Self::Path(_) => 2,
+            Self::Ring(width) => 2 * width,
+        }
+    }
+}
+
+/// A cut and what is needed to move it.
 #[derive(Clone, Debug)]
 pub struct Cut {
+    shape: Shape,
     /// All words of a path, or those of a ring that begin with 0.
     open: Path,
     /// The words of a ring that begin with 1, without the three symbols known.
@@ -45,52 +93,37 @@ struct Part {
 const PART: usize = 16;
 
 impl Cut {
-    /// A path of so many vertices.
-    pub fn path(length: usize) -> Self {
-        Self { open: Path::new(length), closed: None }
-    }
-
-    /// A ring of so many vertices; two vertices, joined twice, are as good as a path.
-    pub fn ring(length: usize) -> Self {
-        if length < 3 {
-            return Self::path(length);
+    /// A cut of this shape.
+    pub fn new(shape: Shape) -> Self {
+        match shape {
+            Shape::Path(width) => Self { shape, open: Path::new(width), closed: None },
+            Shape::Ring(width) => Self { shape, open: Path::new(width - 1), closed: Some(Closed::new(width - 3)) },
         }
-        let inner = length - 3;
-        let mut parts = Vec::new();
-        collect_parts(Part { at: 0, continued: 0, length: inner }, &mut parts);
-        let even = list(inner.min(PART)).into_iter().map(|t| t & 1 == 0).collect();
-        Self { open: Path::new(length - 1), closed: Some(Closed { path: Path::new(inner), even, parts }) }
     }
 
-    /// Vertices along the cut.
-    pub fn width(&self) -> usize {
-        self.open.length() + usize::from(self.closed.is_some())
-    }
-
-    /// Whether the vertices form a ring.
-    pub fn is_ring(&self) -> bool {
-        self.closed.is_some()
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// Independent sets of the cut.
     pub fn states(&self) -> usize {
-        self.open.states() + self.closed.as_ref().map_or(0, |closed| closed.path.states())
+        self.shape.states()
+    }
+
+    /// Additions of one application of the operator.
+    pub fn additions(&self) -> u64 {
+        self.shape.additions()
     }
 
     /// The path, if it is one.
     pub fn as_path(&self) -> Option<&Path> {
-        if self.is_ring() { None } else { Some(&self.open) }
+        if self.closed.is_none() { Some(&self.open) } else { None }
     }
 
     /// Both halves of a ring as paths.
     pub fn halves(&self) -> (&Path, Option<&Path>) {
         (&self.open, self.closed.as_ref().map(|closed| &closed.path))
-    }
-
-    /// Additions of one application of the operator.
-    pub fn additions(&self) -> u64 {
-        let ring = |closed: &Closed| additions(closed.path.length()) + 2 * self.open.states() as u64;
-        additions(self.open.length()) + self.closed.as_ref().map_or(0, ring)
     }
 
     /// The states in their order, the first vertex in the highest bit.
@@ -147,6 +180,13 @@ fn collect_parts(part: Part, list: &mut Vec<Part>) {
 }
 
 impl Closed {
+    fn new(length: usize) -> Self {
+        let mut parts = Vec::new();
+        collect_parts(Part { at: 0, continued: 0, length }, &mut parts);
+        let even = list(length.min(PART)).into_iter().map(|t| t & 1 == 0).collect();
+        Self { path: Path::new(length), even, parts }
+    }
+
     /// The first half of a row, or the second half of the next.
     fn link<R: Ring>(
         &self,
@@ -167,7 +207,7 @@ impl Closed {
                 // are as many as begin with 0.
                 let link = unsafe { halves.link(at, continued, outer_len(self.path.length()), even, part) };
                 passage.ring.dispatch(passage.level, link);
-                passage.watch.advance(2 * even.len() as u64)
+                passage.watch.advance(2 * words(length + 2) as u64)
             },
         )
     }

@@ -33,7 +33,7 @@ use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::{self, Level};
 use crate::{Error, Result};
-use cut::Cut;
+use cut::{Cut, Shape};
 use middle::HalfRow;
 use path::Passage;
 use rayon::prelude::*;
@@ -83,18 +83,25 @@ impl Square {
             }
         }
         let (small, large) = (rows.min(cols), rows.max(cols));
+        let path = |width| within(width, words::LONGEST).map(|()| Shape::Path(width));
+        let ring = |width| within(width, words::LONGEST).map(|()| Shape::ring(width));
+        let seamed = |shape: Result<Shape>| shape.and_then(|shape| within(shape.width(), LONGEST_SEAM).map(|()| shape));
         let plan = match boundary {
-            Boundary::Free => Plan::open(Cut::path(within(small, words::LONGEST)?), large),
+            Boundary::Free => Plan::open(path(small)?, large),
             Boundary::Cylinder if cols == 1 => Plan::Empty,
             Boundary::Torus if small == 1 => Plan::Empty,
-            Boundary::Cylinder => cheaper(
-                within(cols, words::LONGEST).map(|cols| Plan::open(Cut::ring(cols), rows)),
-                within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::path(rows), cols)),
-            )?,
-            Boundary::Torus => cheaper(
-                within(cols, LONGEST_SEAM).map(|cols| Plan::closed(Cut::ring(cols), rows)),
-                within(rows, LONGEST_SEAM).map(|rows| Plan::closed(Cut::ring(rows), cols)),
-            )?,
+            Boundary::Cylinder => match (ring(cols), seamed(path(rows))) {
+                (Ok(around), Ok(along)) if open_work(around, rows) > closed_work(along, cols) => {
+                    Plan::closed(along, cols)
+                }
+                (Ok(around), _) => Plan::open(around, rows),
+                (Err(_), along) => Plan::closed(along?, cols),
+            },
+            Boundary::Torus => match (seamed(ring(rows)), seamed(ring(cols))) {
+                (Ok(one), Ok(other)) if closed_work(one, cols) > closed_work(other, rows) => Plan::closed(other, rows),
+                (Ok(one), _) => Plan::closed(one, cols),
+                (Err(_), other) => Plan::closed(other?, rows),
+            },
         };
         Ok(Self { plan, level: simd::level() })
     }
@@ -105,43 +112,37 @@ impl Square {
     }
 }
 
-/// A length of a cut, if it is short enough.
-fn within(length: usize, longest: usize) -> Result<usize> {
+/// Refuses a cut that is too long.
+fn within(length: usize, longest: usize) -> Result<()> {
     match length <= longest {
-        true => Ok(length),
+        true => Ok(()),
         false => Err(Error::TooLarge { what: "the square lattice", needed: u128::MAX, limit: MOST_STATES * 8 }),
     }
 }
 
-/// The plan with less work, if any is possible.
-fn cheaper(one: Result<Plan>, other: Result<Plan>) -> Result<Plan> {
-    match (one, other) {
-        (Ok(one), Ok(other)) => Ok(if other.work() < one.work() { other } else { one }),
-        (one, other) => one.or(other),
-    }
+/// About how many additions an open direction takes; filling and reading the vector counts as two.
+fn open_work(shape: Shape, rows: usize) -> f64 {
+    shape.additions() as f64 * (rows / 2) as f64 + 2.0 * shape.states() as f64
+}
+
+/// The same of a closed direction.
+fn closed_work(shape: Shape, rows: usize) -> f64 {
+    let seams = shape.states() / shape.symmetries() + 1;
+    seams as f64 * (shape.additions() as f64 * rows.div_ceil(2) as f64 + 2.0 * shape.states() as f64)
 }
 
 impl Plan {
-    fn open(cut: Cut, rows: usize) -> Self {
+    fn open(shape: Shape, rows: usize) -> Self {
+        let cut = Box::new(Cut::new(shape));
         let half = rows.is_multiple_of(2).then(|| Box::new(HalfRow::new(&cut)));
-        Self::Open { cut: Box::new(cut), rows: rows as u64, half }
+        Self::Open { cut, rows: rows as u64, half }
     }
 
-    fn closed(cut: Cut, rows: usize) -> Self {
+    fn closed(shape: Shape, rows: usize) -> Self {
+        let cut = Box::new(Cut::new(shape));
         let seams = seams(&cut);
         let batch = (BATCH / cut.states()).clamp(1, seams.len());
-        Self::Closed { cut: Box::new(cut), rows: rows as u64, seams, batch }
-    }
-
-    /// All the additions there are to do.
-    fn work(&self) -> u128 {
-        match self {
-            Self::Empty => 0,
-            Self::Open { cut, rows, .. } => u128::from(cut.additions()) * u128::from(rows / 2),
-            Self::Closed { cut, rows, seams, .. } => {
-                u128::from(cut.additions()) * u128::from(rows.div_ceil(2)) * seams.len() as u128
-            }
-        }
+        Self::Closed { cut, rows: rows as u64, seams, batch }
     }
 }
 
@@ -160,11 +161,11 @@ fn sweeps(cut: &Cut, moves: u64) -> u64 {
 
 /// The states of a cut up to its symmetries, with the sizes of their orbits.
 fn seams(cut: &Cut) -> Vec<Seam> {
-    let width = cut.width();
+    let width = cut.shape().width();
     let mask = (1u64 << width) - 1;
     let images = |word: u64| {
         let reversed = word.reverse_bits() >> (64 - width);
-        let turns = if cut.is_ring() { width } else { 1 };
+        let turns = cut.shape().symmetries() / 2;
         (0..turns).flat_map(move |i| [word, reversed].map(|w| (w << i | w >> (width - i)) & mask))
     };
     let orbit = |(rank, word): (usize, u64)| {
@@ -213,14 +214,14 @@ impl Transfer for Square {
 
     fn roundings(&self) -> u64 {
         // Along a row: one addition per symbol, four at the seam of a ring, the weight and the roundings of its power.
-        let row = |cut: &Cut| 2 * cut.width() as u64 + 8;
+        let row = |cut: &Cut| 2 * cut.shape().width() as u64 + 8;
         match &self.plan {
             Plan::Empty => 0,
             Plan::Open { cut, rows, half } => {
                 row(cut) * (rows + 1) + half.as_ref().map_or(cut.dot_roundings(), |half| half.roundings())
             }
             Plan::Closed { cut, rows, seams, .. } => {
-                row(cut) * (rows + 2) + cut.dot_roundings() + 2 * cut.width() as u64 + seams.len() as u64
+                row(cut) * (rows + 2) + cut.dot_roundings() + 2 * cut.shape().width() as u64 + seams.len() as u64
             }
         }
     }
@@ -293,7 +294,7 @@ impl Transfer for Square {
 impl Square {
     /// The powers of the activity that states of this cut can have, unless all are one.
     fn powers<R: Ring>(&self, weight: &Weight<R>, cut: &Cut) -> Option<Vec<R::Element>> {
-        (!weight.unit).then(|| weight.powers(cut.width() + 1))
+        (!weight.unit).then(|| weight.powers(cut.shape().width() + 1))
     }
 
     fn passage<'a, R: Ring>(
@@ -346,37 +347,21 @@ fn around<R: Ring>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::transfer::{Point, evaluate_lanes};
-    use crate::numeric::residue::{combine, primes};
-    use num_bigint::BigUint;
-    use std::str::FromStr;
+    use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
+    use crate::monitor::Silent;
+    use crate::numeric::residue::primes;
+    use crate::numeric::ring::Real;
+    use crate::parallel;
 
-    fn count(rows: usize, cols: usize, boundary: Boundary) -> BigUint {
-        let engine = Square::new(rows, cols, boundary).unwrap();
-        let moduli = primes(rows * cols / 54 + 2).unwrap();
-        let residues = moduli.chunks(4).flat_map(|group| {
-            let points: Vec<_> = group.iter().map(|&modulus| Point { modulus, activity: 1 }).collect();
-            evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap()
-        });
-        combine(&moduli.iter().map(|m| m.value()).zip(residues).collect::<Vec<_>>()).unwrap()
+    const BOUNDARIES: [Boundary; 3] = [Boundary::Free, Boundary::Cylinder, Boundary::Torus];
+
+    fn points<const L: usize>(activity: u64) -> [Point; L] {
+        let primes = primes(L).unwrap();
+        std::array::from_fn(|i| Point { modulus: primes[i], activity })
     }
 
-    #[test]
-    fn squares_have_the_published_counts() {
-        for (n, expected) in [
-            (1, "2"),
-            (2, "7"),
-            (3, "63"),
-            (4, "1234"),
-            (5, "55447"),
-            (6, "5598861"),
-            (7, "1280128950"),
-            (8, "660647962955"),
-            (14, "338752110195939290445247645371206783"),
-            (19, "105105055066577962012604229608317915229737651637019975757755051314"),
-        ] {
-            assert_eq!(count(n, n, Boundary::Free), BigUint::from_str(expected).unwrap(), "{n}");
-        }
+    fn residues<const L: usize>(engine: &Square, activity: u64) -> Vec<u64> {
+        evaluate_lanes::<L>(engine, &points::<L>(activity), &Watch::default()).unwrap()
     }
 
     /// The number of sets of each size, over all subsets of the vertices.
@@ -421,11 +406,111 @@ mod tests {
     }
 
     #[test]
-    fn tori_have_the_published_counts() {
-        for (n, expected) in [(1, 1u32), (2, 7), (3, 34), (4, 743), (5, 25531), (6, 2_406_862)] {
-            assert_eq!(count(n, n, Boundary::Torus), BigUint::from(expected), "{n}");
+    fn every_number_of_lanes_and_every_level_gives_the_same_residues() {
+        for (rows, cols, boundary) in [
+            (22, 23, Boundary::Free),
+            (24, 22, Boundary::Free),
+            (5, 23, Boundary::Cylinder),
+            (22, 4, Boundary::Cylinder),
+            (7, 8, Boundary::Torus),
+        ] {
+            for activity in [1, 3] {
+                let engine = Square::new(rows, cols, boundary).unwrap();
+                let expected = residues::<8>(&engine, activity);
+                for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+                    let engine = engine.clone().with_level(level);
+                    assert_eq!(residues::<8>(&engine, activity), expected, "{rows} x {cols}, {level:?}");
+                    assert_eq!(residues::<4>(&engine, activity), expected[..4], "{rows} x {cols}, {level:?}");
+                    assert_eq!(residues::<2>(&engine, activity), expected[..2], "{rows} x {cols}, {level:?}");
+                }
+                assert_eq!(residues::<1>(&engine, activity), expected[..1], "{rows} x {cols}");
+            }
         }
-        assert_eq!(count(2, 5, Boundary::Torus), BigUint::from(81u32));
-        assert_eq!(count(5, 2, Boundary::Torus), BigUint::from(81u32));
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_residues_and_counts_all_the_work() {
+        for (rows, cols, boundary) in
+            [(24, 24, Boundary::Free), (23, 25, Boundary::Free), (6, 24, Boundary::Cylinder), (8, 9, Boundary::Torus)]
+        {
+            let engine = Square::new(rows, cols, boundary).unwrap();
+            let expected = residues::<4>(&engine, 2);
+            let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
+            for threads in 1..=3 {
+                let mut done = 0;
+                let found = parallel::run(threads, total, &mut Silent, |watch| {
+                    let found = evaluate_lanes::<4>(&engine, &points::<4>(2), watch);
+                    done = watch.done();
+                    found
+                });
+                assert_eq!(found.unwrap(), expected, "{rows} x {cols}, {threads} threads");
+                assert!(done * 10 > total * 9, "{rows} x {cols}: {done} of {total}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cylinder_has_the_same_residues_around_and_along() {
+        for (rows, cols) in (1..8).flat_map(|rows| (2..10).map(move |cols| (rows, cols))) {
+            for activity in [1, 5] {
+                let plans = [Plan::open(Shape::ring(cols), rows), Plan::closed(Shape::Path(rows), cols)];
+                let [around, along] = plans.map(|plan| residues::<4>(&Square { plan, level: simd::level() }, activity));
+                assert_eq!(around, along, "{rows} x {cols}");
+            }
+        }
+    }
+
+    #[test]
+    fn transposed_lattices_have_the_same_residues() {
+        for (rows, cols) in [(3, 50), (21, 22), (7, 12)] {
+            let [one, other] = [(rows, cols), (cols, rows)].map(|(m, n)| Square::new(m, n, Boundary::Free).unwrap());
+            assert_eq!(residues::<4>(&one, 7), residues::<4>(&other, 7));
+        }
+        for (rows, cols) in [(3, 12), (5, 8), (2, 9), (6, 7)] {
+            let [one, other] = [Plan::closed(Shape::ring(rows), cols), Plan::closed(Shape::ring(cols), rows)]
+                .map(|plan| residues::<4>(&Square { plan, level: simd::level() }, 7));
+            assert_eq!(one, other, "{rows} x {cols}");
+        }
+    }
+
+    #[test]
+    fn real_numbers_are_within_their_proved_error() {
+        for boundary in BOUNDARIES {
+            for (rows, cols) in [(4, 4), (6, 7), (7, 6), (3, 13), (2, 21)] {
+                for activity in [1u64, 2] {
+                    let engine = Square::new(rows, cols, boundary).unwrap();
+                    // Below the product of two primes near 2^55.
+                    let primes = primes(2).unwrap();
+                    let pairs = primes.iter().map(|p| p.value()).zip(residues::<2>(&engine, activity));
+                    let exact = crate::numeric::residue::combine(&pairs.collect::<Vec<_>>()).unwrap();
+                    let exact: f64 = exact.to_string().parse().unwrap();
+                    let real = evaluate(&engine, &Weight::new(Real, activity as f64), &Watch::default()).unwrap();
+                    let bound = (engine.roundings() + 1) as f64 * 2f64.powi(-53);
+                    assert!((real / exact - 1.0).abs() <= bound, "{rows} x {cols} {boundary:?}: {real} {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_cancelled_watch_stops_every_plan() {
+        for boundary in BOUNDARIES {
+            let engine = Square::new(22, 22, boundary).unwrap();
+            let watch = Watch::default();
+            watch.cancel();
+            let outcome = evaluate_lanes::<4>(&engine, &points::<4>(1), &watch);
+            assert_eq!(outcome, Err(Error::Interrupted));
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        assert!(matches!(Square::new(0, 3, Boundary::Free), Err(Error::Domain { name: "rows", .. })));
+        assert!(matches!(Square::new(3, 0, Boundary::Torus), Err(Error::Domain { name: "cols", .. })));
+        for boundary in BOUNDARIES {
+            assert!(matches!(Square::new(99, 99, boundary), Err(Error::TooLarge { .. })));
+            assert!(Square::new(3, 1_000_000, boundary).is_ok());
+        }
+        assert!(matches!(Square::new(usize::MAX, usize::MAX, Boundary::Torus), Err(Error::TooLarge { .. })));
     }
 }
