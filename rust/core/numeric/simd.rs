@@ -129,19 +129,30 @@ impl<R: Ring> Arithmetic for Plain<R> {
 pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(level: Level, ring: Lanes<L>, kernel: K) -> K::Output {
     use x86::{Xmm, Ymm, Zmm, avx2, avx512};
     let excess = ring.moduli().map(|m| u64::from(m.excess()));
-    // SAFETY: `level` is at most what the machine has; L lanes fill the registers of each arm.
+    let level = level.min(Level::best());
+    // The conditions are constants, so that only what fits the number of lanes is compiled.
+    // SAFETY: `level` is at most what the machine has; `L` lanes fill the registers of each arm.
     unsafe {
-        match (level.min(Level::best()), L) {
-            (Level::Avx512, 8) => avx512(kernel, Zmm::<1, L, 31>::new(&excess)),
-            (Level::Avx512, 4) => avx512(kernel, Ymm::<1, L, 31>::new(&excess)),
-            (Level::Avx512, 2) => avx512(kernel, Xmm::<1, L, 31>::new(&excess)),
-            (Level::Avx2, 8) => avx2(kernel, Ymm::<2, L, 7>::new(&excess)),
-            (Level::Avx2, 4) => avx2(kernel, Ymm::<1, L, 15>::new(&excess)),
-            (Level::Avx2, 2) => avx2(kernel, Xmm::<1, L, 15>::new(&excess)),
-            (Level::Baseline, 8) => kernel.run(Xmm::<4, L, 3>::new(&excess)),
-            (Level::Baseline, 4) => kernel.run(Xmm::<2, L, 7>::new(&excess)),
-            (Level::Baseline, 2) => kernel.run(Xmm::<1, L, 15>::new(&excess)),
-            _ => kernel.run(Plain(ring)),
+        if const { L == 8 } {
+            match level {
+                Level::Avx512 => avx512(kernel, Zmm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Ymm::<2, L, 7>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<4, L, 3>::new(&excess)),
+            }
+        } else if const { L == 4 } {
+            match level {
+                Level::Avx512 => avx512(kernel, Ymm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Ymm::<1, L, 15>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<2, L, 7>::new(&excess)),
+            }
+        } else if const { L == 2 } {
+            match level {
+                Level::Avx512 => avx512(kernel, Xmm::<1, L, 31>::new(&excess)),
+                Level::Avx2 => avx2(kernel, Xmm::<1, L, 15>::new(&excess)),
+                Level::Baseline => kernel.run(Xmm::<1, L, 15>::new(&excess)),
+            }
+        } else {
+            kernel.run(Plain(ring))
         }
     }
 }
@@ -169,6 +180,13 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
     pub fn avx512<A: Arithmetic, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
         kernel.run(arithmetic)
+    }
+
+    /// The overflow check of plain additions, which the instructions do not have.
+    #[cfg(debug_assertions)]
+    #[inline(never)]
+    fn assert_headroom(a: &[u64], b: &[u64]) {
+        assert!(a.iter().zip(b).all(|(a, b)| a.checked_add(*b).is_some()), "a sum left its headroom: {a:?} + {b:?}");
     }
 
     macro_rules! registers {
@@ -221,25 +239,27 @@ mod x86 {
 
                 #[inline(always)]
                 fn add(self, mut a: [$register; K], b: [$register; K]) -> [$register; K] {
-                    for (a, b) in a.iter_mut().zip(b) {
-                        #[cfg(debug_assertions)]
-                        {
-                            // SAFETY: both are as many words, without invalid bit patterns.
-                            let words = |x: $register| unsafe { std::mem::transmute::<$register, [u64; $words]>(x) };
-                            let fits = |(a, b): (u64, u64)| a.checked_add(b).is_some();
-                            assert!(words(*a).into_iter().zip(words(b)).all(fits), "a sum left the headroom");
-                        }
+                    #[cfg(debug_assertions)]
+                    {
+                        // SAFETY: both are `L` words, without invalid bit patterns.
+                        let words = |x: &[$register; K]| unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), L) };
+                        assert_headroom(words(&a), words(&b));
+                    }
+                    for i in 0..K {
                         // SAFETY: a value of this type exists only where the instructions do.
-                        *a = unsafe { $add(*a, b) };
+                        a[i] = unsafe { $add(a[i], b[i]) };
                     }
                     a
                 }
 
                 #[inline(always)]
                 fn fold(self, mut a: [$register; K]) -> [$register; K] {
-                    for (a, excess) in a.iter_mut().zip(self.excess) {
+                    for i in 0..K {
                         // SAFETY: a value of this type exists only where the instructions do.
-                        *a = unsafe { $add($and(*a, self.mask), $multiply($shift::<{ BITS as _ }>(*a), excess)) };
+                        a[i] = unsafe {
+                            let high = $multiply($shift::<{ BITS as _ }>(a[i]), self.excess[i]);
+                            $add($and(a[i], self.mask), high)
+                        };
                     }
                     a
                 }
