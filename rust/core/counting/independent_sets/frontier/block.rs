@@ -1,28 +1,24 @@
 //! One round of the short table: blocks go through its events in the cache, pieces of them go where they belong.
 //!
-//! Within a block the subsets of the lowest six vertices come in runs that look the same wherever the same of the six are
-//! allowed. So each operation is worked out once for each of their 64 subsets, as lists of sums with their places, and a
-//! block is a sequence of such patterns, found by a walk over its higher vertices alone.
+//! For each independent set of heads the block is found in the table, the patterns of each event by a walk over its higher
+//! vertices alone ([`super::sums`]), and the places of its pieces by sorting the pieces of all blocks.
 
 use super::family::{Mask, count, walk};
 use super::formula::{Factor, Value};
-use super::listed::{Operation, Place, Round};
+use super::listed::{Come, Operation, Place, Round, Rows};
 use super::scratch::{Scratch, Shared};
+use super::sums::{Block, CLOSED, FRESH, LOW, Lowest, Manner, Sums};
 use crate::Result;
 use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Kernel, level};
+use crate::numeric::simd::level;
 use rayon::prelude::*;
 
-/// The lowest vertices, whose subsets are listed.
-const LOW: usize = 6;
 /// Additions in one task, at the least.
 const TASK: u64 = 1 << 16;
-/// Mark of a pattern whose higher part has a neighbor of the vertex that comes.
-const CLOSED: u8 = 1 << 6;
-/// Mark of the first pattern after a change above the vertex that comes.
-const FRESH: u8 = 1 << 7;
-
+/// Heads looked at in one task, and pieces from which on they are sorted by several threads.
+const HEADS: usize = 256;
+const PIECES: usize = 1 << 14;
 /// A round in one ring.
 pub struct Work<'a, R: Ring, const W: usize> {
     ring: R,
@@ -51,53 +47,14 @@ enum Action<E, const W: usize> {
     Multiply { places: Vec<Place>, factors: Vec<Factor<E>> },
 }
 
-/// Where results go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    /// No vertex comes.
-    Lose,
-    /// One comes and goes at once.
-    Merge,
-    /// One comes among the lowest.
-    Near,
-    /// One comes above them.
-    Far,
-}
-
 struct Change<E, const W: usize> {
-    manner: Manner,
+    sums: Sums<E>,
+    /// The lowest vertices, whose subsets are listed.
     low: usize,
     /// The vertices above the one that comes.
     above: Mask<W>,
     hard: Mask<W>,
     blocked: Mask<W>,
-    factors: [Factor<E>; 2],
-    patterns: Vec<Pattern>,
-    runs: Vec<Run>,
-}
-
-/// What happens where given ones of the lowest vertices are allowed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pattern {
-    /// Elements before.
-    before: u32,
-    /// Subsets of what stays, and those of them without a neighbor of the vertex that comes.
-    stays: u32,
-    open: u32,
-    /// Its runs: of one, two and more elements, each first those with a neighbor and then those without.
-    classes: [u32; 7],
-}
-
-/// Elements that agree on what stays.
-#[derive(Clone, Copy, Debug, Default)]
-struct Run {
-    first: u16,
-    len: u16,
-    /// The number of the run.
-    number: u16,
-    /// Where the sum goes, and where the first element goes if a vertex comes.
-    sum: u16,
-    inside: u16,
 }
 
 /// An independent set of heads and the block that belongs to it.
@@ -169,8 +126,9 @@ impl<'a, R: Ring, const W: usize> Work<'a, R, W> {
         let scratch = || [0; 2].map(|_| Scratch::new(self.round.block as usize));
         let task = |scratch: &mut [Scratch<R::Element>; 2], heads: &[Head<W>]| {
             let [one, other] = scratch.each_mut().map(Scratch::elements);
-            let task = Task { work: self, heads, pieces: &pieces, source, target: &target, one, other };
-            self.ring.dispatch(level(), task);
+            let patterns = Vec::new();
+            let mut task = Task { work: self, pieces: &pieces, source, target: &target, one, other, patterns };
+            heads.iter().for_each(|head| task.run(head));
             watch.advance(heads.iter().map(|head| head.len as u64 * operations).sum())
         };
         match tasks[..] {
@@ -184,32 +142,36 @@ impl<'a, R: Ring, const W: usize> Work<'a, R, W> {
         let mut sets = Vec::new();
         let all = Mask::below(self.round.width);
         walk(&self.rows, self.round.local, Mask::EMPTY, all, &mut |set, allowed| sets.push((set, allowed)));
-        let sized = |&(set, allowed): &(Mask<W>, Mask<W>)| {
-            let set = set.shifted(self.round.local);
-            let len = count(&self.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
-            let mut pieces = Vec::new();
-            let above = set.members().fold(Mask::EMPTY, |key: Mask<W>, head| key.with(self.round.heads[head]));
-            walk(&self.end.rows, self.round.near, Mask::EMPTY, self.end.allowed(set), &mut |far, allowed| {
-                let far = far.shifted(self.round.near);
-                let key = far.members().fold(above, |key, bit| key.with(self.round.far[bit]));
-                let len = count(&self.end.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
-                pieces.push(Piece { key, len, first: 0 });
-            });
-            (Head { set, first: 0, len, pieces: 0 }, pieces)
+        let sized = |sets: &[(Mask<W>, Mask<W>)]| {
+            let (mut heads, mut pieces) = (Vec::with_capacity(sets.len()), Vec::new());
+            for &(set, allowed) in sets {
+                let set = set.shifted(self.round.local);
+                let len = count(&self.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
+                heads.push(Head { set, first: 0, len, pieces: pieces.len() });
+                let above = set.members().fold(Mask::EMPTY, |key: Mask<W>, head| key.with(self.round.heads[head]));
+                walk(&self.end.rows, self.round.near, Mask::EMPTY, self.end.allowed(set), &mut |far, allowed| {
+                    let far = far.shifted(self.round.near);
+                    let key = far.members().fold(above, |key, bit| key.with(self.round.far[bit]));
+                    let len = count(&self.end.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
+                    pieces.push(Piece { key, len, first: 0 });
+                });
+            }
+            (heads, pieces)
         };
         let found: Vec<_> = match sets.len() {
-            0..64 => sets.iter().map(sized).collect(),
-            _ => sets.par_iter().map(sized).collect(),
+            0..HEADS => vec![sized(&sets)],
+            _ => sets.par_chunks(HEADS).map(sized).collect(),
         };
-        let mut heads = Vec::with_capacity(found.len());
-        let mut pieces = Vec::new();
-        for (mut head, more) in found {
-            head.pieces = pieces.len();
-            heads.push(head);
+        let (mut heads, mut pieces) = (Vec::with_capacity(sets.len()), Vec::new());
+        for (some, more) in found {
+            heads.extend(some.into_iter().map(|head| Head { pieces: head.pieces + pieces.len(), ..head }));
             pieces.extend(more);
         }
         let mut order: Vec<(Mask<W>, u32)> = (0..).zip(&pieces).map(|(i, piece)| (piece.key, i)).collect();
-        order.sort();
+        match order.len() {
+            0..PIECES => order.sort_unstable(),
+            _ => order.par_sort_unstable(),
+        }
         let mut first = 0;
         for (_, i) in order {
             let piece = &mut pieces[i as usize];
@@ -232,7 +194,7 @@ impl<E: Copy + PartialEq, const W: usize> Change<E, W> {
         sight: &Sight<W>,
         low: usize,
         going: usize,
-        come: Option<&super::listed::Come>,
+        come: Option<&Come>,
         factor: &impl Fn(usize) -> Factor<E>,
     ) -> Self {
         let place = come.and_then(|come| come.place).map(|place| going + place);
@@ -242,67 +204,16 @@ impl<E: Copy + PartialEq, const W: usize> Change<E, W> {
             (_, Some(place)) if place <= low => Manner::Near,
             _ => Manner::Far,
         };
-        let first = |rows: &super::listed::Rows| rows.masks()[0];
+        let first = |rows: &Rows| rows.masks()[0];
         let hard = come.map_or(Mask::EMPTY, |come| first(&come.hard));
+        let blocked = come.map_or(Mask::EMPTY, |come| first(&come.blocked));
         let above = place.map_or(Mask::EMPTY, |place| Mask::below(sight.width).without(Mask::below(place)));
-        let mut change = Self {
-            manner,
-            low,
-            above,
-            hard,
-            blocked: come.map_or(Mask::EMPTY, |come| first(&come.blocked)),
-            factors: [0, 1].map(|i| come.map_or(Factor::One, |come| factor(come.weights + i))),
-            patterns: Vec::with_capacity(1 << low),
-            runs: Vec::new(),
-        };
-        let rows: Vec<Mask<1>> = sight.rows[..low].iter().map(|row| Mask([row.0[0]])).collect();
-        for allowed in 0..1 << low {
-            let pattern = change.pattern(&rows, Mask([allowed]), Mask::below(going));
-            change.patterns.push(pattern);
-        }
-        change
-    }
-
-    /// The runs where given ones of the lowest vertices are allowed.
-    fn pattern(&mut self, rows: &[Mask<1>], allowed: Mask<1>, going: Mask<1>) -> Pattern {
-        let (above, hard) = (Mask([self.above.0[0]]), Mask([self.hard.0[0]]));
-        let mut found: Vec<(Run, Mask<1>)> = Vec::new();
-        let mut before = 0;
-        walk(rows, 0, Mask::EMPTY, allowed, &mut |set, _| {
-            match found.last_mut() {
-                Some((run, _)) if set.meets(going) => run.len += 1,
-                _ => {
-                    let number = found.len() as u16;
-                    found.push((Run { first: before, len: 1, number, sum: number, inside: 0 }, set));
-                }
-            }
-            before += 1;
-        });
-        let mut open = 0;
-        let near = self.manner == Manner::Near;
-        let same = |a: &(Run, Mask<1>), b: &(Run, Mask<1>)| !near || a.1.and(above) == b.1.and(above);
-        for group in found.chunk_by_mut(same) {
-            let (start, len) = (group[0].0.number, group.len() as u16);
-            let opened = open;
-            for (run, set) in group {
-                if near {
-                    run.sum += opened;
-                }
-                if !set.meets(hard) {
-                    run.inside = if near { start + len + open } else { open };
-                    open += 1;
-                }
-            }
-        }
-        let class = |(run, set): &(Run, Mask<1>)| 2 * (usize::from(run.len.min(3)) - 1) + usize::from(!set.meets(hard));
-        found.sort_by_key(class);
-        let mut pattern =
-            Pattern { before: before.into(), stays: found.len() as u32, open: open.into(), ..Pattern::default() };
-        for (i, bound) in pattern.classes.iter_mut().enumerate() {
-            *bound = (self.runs.len() + found.partition_point(|run| class(run) < i)) as u32;
-        }
-        self.runs.extend(found.iter().map(|(run, _)| run));
-        pattern
+        let lowest = |mask: Mask<W>| Mask([mask.and(Mask::below(low)).0[0]]);
+        let rows: Vec<Mask<1>> = sight.rows[..low].iter().map(|&row| lowest(row)).collect();
+        let going = Mask::below(going);
+        let lowest = Lowest { rows: &rows, going, above: lowest(above), hard: lowest(hard) };
+        let factors = [0, 1].map(|i| come.map_or(Factor::One, |come| factor(come.weights + i)));
+        Self { sums: Sums::new(manner, &lowest, factors), low, above, hard, blocked }
     }
 
     /// The patterns of a block, one after another.
@@ -327,45 +238,45 @@ impl<E: Copy + PartialEq, const W: usize> Change<E, W> {
 /// Some blocks of a round.
 struct Task<'t, R: Ring, const W: usize> {
     work: &'t Work<'t, R, W>,
-    heads: &'t [Head<W>],
     pieces: &'t [Piece<W>],
     source: &'t [R::Element],
     target: &'t Shared<R::Element>,
     one: &'t mut [R::Element],
     other: &'t mut [R::Element],
+    patterns: Vec<u8>,
 }
 
-impl<R: Ring, const W: usize> Kernel<R::Element> for Task<'_, R, W> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<A: Arithmetic<Element = R::Element>>(self, a: A) {
-        let Task { work, heads, pieces, source, target, mut one, mut other } = self;
-        let mut list = Vec::new();
-        for head in heads {
-            let mut len = head.len;
-            one[..len].copy_from_slice(&source[head.first..head.first + len]);
-            for stage in &work.stages {
-                match &stage.action {
-                    Action::Change(change) => {
-                        change.patterns(&stage.sight, head.set, &mut list);
-                        len = change.run(work.ring, a, &list, one, other);
-                        std::mem::swap(&mut one, &mut other);
+impl<R: Ring, const W: usize> Task<'_, R, W> {
+    /// Takes the block of a set of heads through the round.
+    fn run(&mut self, head: &Head<W>) {
+        let work = self.work;
+        let block = &self.source[head.first..head.first + head.len];
+        let (mut len, mut begun) = (head.len, false);
+        for stage in &work.stages {
+            match &stage.action {
+                Action::Change(change) => {
+                    change.patterns(&stage.sight, head.set, &mut self.patterns);
+                    let source = if begun { &*self.one } else { block };
+                    let (sums, patterns, target) = (&change.sums, &self.patterns[..], &mut *self.other);
+                    len = work.ring.dispatch(level(), Block { ring: work.ring, sums, patterns, source, target });
+                    std::mem::swap(&mut self.one, &mut self.other);
+                }
+                Action::Multiply { places, factors } => {
+                    if !begun {
+                        self.one[..len].copy_from_slice(block);
                     }
-                    Action::Multiply { places, factors } => {
-                        multiply(work.ring, &stage.sight, head.set, places, factors, &mut one[..len]);
-                    }
+                    multiply(work.ring, &stage.sight, head.set, places, factors, &mut self.one[..len]);
                 }
             }
-            let mut first = 0;
-            for piece in &pieces[head.pieces..] {
-                if first == len {
-                    break;
-                }
-                // SAFETY: the pieces of all blocks divide the table among them.
-                let place = unsafe { target.part(piece.first, piece.len) };
-                place.copy_from_slice(&one[first..first + piece.len]);
-                first += piece.len;
+            begun = true;
+        }
+        let mut rest = &self.one[..len];
+        for piece in &self.pieces[head.pieces..] {
+            let Some(elements) = rest.split_off(..piece.len) else { break };
+            // SAFETY: the pieces of all blocks divide the table among them.
+            unsafe { self.target.part(piece.first, piece.len) }.copy_from_slice(elements);
+            if rest.is_empty() {
+                break;
             }
         }
     }
@@ -393,119 +304,4 @@ fn multiply<R: Ring, const W: usize>(
             *x = ring.fold(factors[pattern].times(ring, *x));
         }
     });
-}
-
-impl<E: Copy, const W: usize> Change<E, W> {
-    /// Does the change to a block, given its patterns; the length of the block afterwards.
-    #[inline(always)]
-    fn run<R: Ring<Element = E>, A: Arithmetic<Element = E>>(
-        &self,
-        ring: R,
-        a: A,
-        list: &[u8],
-        source: &[E],
-        target: &mut [E],
-    ) -> usize
-    where
-        E: PartialEq,
-    {
-        let [out, inside] = &self.factors;
-        let (mut from, mut to, mut with) = (0, 0, 0);
-        for (i, mark) in list.iter().enumerate() {
-            let pattern = &self.patterns[usize::from(mark & (CLOSED - 1))];
-            let before = &source[from..from + pattern.before as usize];
-            from += before.len();
-            if self.manner == Manner::Far && mark & FRESH != 0 {
-                let group = list[i + 1..].iter().take_while(|&next| next & FRESH == 0);
-                let stays = |mark: &u8| self.patterns[usize::from(mark & (CLOSED - 1))].stays as usize;
-                to = with;
-                with += stays(mark) + group.map(stays).sum::<usize>();
-            }
-            let closed = mark & CLOSED != 0;
-            let classes = &pattern.classes;
-            match self.manner {
-                Manner::Lose => self.sums(a, classes, before, |run, sum, _, _| {
-                    put(ring, a, &mut target[to + usize::from(run.number)], sum, out);
-                }),
-                Manner::Merge => self.sums(a, classes, before, |run, sum, first, open| {
-                    let place = &mut target[to + usize::from(run.number)];
-                    put(ring, a, place, sum, out);
-                    if open && !closed {
-                        let sum = *place;
-                        put(ring, a, place, first, inside);
-                        *place = ring.fold(ring.add(*place, sum));
-                    }
-                }),
-                _ if closed => self.sums(a, classes, before, |run, sum, _, _| {
-                    put(ring, a, &mut target[to + usize::from(run.number)], sum, out);
-                }),
-                Manner::Near => self.sums(a, classes, before, |run, sum, first, open| {
-                    put(ring, a, &mut target[to + usize::from(run.sum)], sum, out);
-                    if open {
-                        put(ring, a, &mut target[to + usize::from(run.inside)], first, inside);
-                    }
-                }),
-                Manner::Far => self.sums(a, classes, before, |run, sum, first, open| {
-                    put(ring, a, &mut target[to + usize::from(run.number)], sum, out);
-                    if open {
-                        put(ring, a, &mut target[with + usize::from(run.inside)], first, inside);
-                    }
-                }),
-            }
-            to += pattern.stays as usize;
-            match self.manner {
-                Manner::Near if !closed => to += pattern.open as usize,
-                Manner::Far if !closed => with += pattern.open as usize,
-                _ => {}
-            }
-        }
-        to.max(with)
-    }
-
-    /// Gives the sum and the first element of each run, and whether it has no neighbor of the vertex that comes.
-    #[inline(always)]
-    fn sums<A: Arithmetic<Element = E>>(
-        &self,
-        a: A,
-        classes: &[u32; 7],
-        elements: &[E],
-        mut give: impl FnMut(&Run, A::Register, A::Register, bool),
-    ) {
-        let class = |i: usize| &self.runs[classes[i] as usize..classes[i + 1] as usize];
-        // SAFETY: references can be read.
-        let load = |i: usize| unsafe { a.load(&elements[i]) };
-        for open in [false, true] {
-            for run in class(usize::from(open)) {
-                let x = load(run.first.into());
-                give(run, x, x, open);
-            }
-            for run in class(2 + usize::from(open)) {
-                let first = usize::from(run.first);
-                let x = load(first);
-                give(run, a.fold(a.add(x, load(first + 1))), x, open);
-            }
-            for run in class(4 + usize::from(open)) {
-                let first = usize::from(run.first);
-                let x = load(first);
-                let sum = (first + 1..first + usize::from(run.len)).fold(x, |sum, i| a.add(sum, load(i)));
-                give(run, a.fold(sum), x, open);
-            }
-        }
-    }
-}
-
-/// Writes an element times a factor.
-#[inline(always)]
-fn put<R: Ring, A: Arithmetic<Element = R::Element>>(
-    ring: R,
-    a: A,
-    place: &mut R::Element,
-    x: A::Register,
-    factor: &Factor<R::Element>,
-) {
-    // SAFETY: a reference can be written.
-    unsafe { a.store(place, x) };
-    if !matches!(factor, Factor::One) {
-        *place = ring.fold(factor.times(ring, *place));
-    }
 }

@@ -46,3 +46,21 @@ pub fn independence(graph: &Graph, neighbors: &[Vec<u32>]) -> usize {
     }
     bound
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forests_and_cliques_have_their_exact_number() {
+        let bound = |n, edges: &[(u32, u32)]| {
+            let graph = Graph::new(n, edges.to_vec()).unwrap();
+            independence(&graph, &graph.neighbors())
+        };
+        assert_eq!(bound(5, &[(0, 1), (1, 2), (2, 3), (3, 4)]), 3);
+        assert_eq!(bound(6, &[(0, 1), (0, 2), (0, 3), (0, 4)]), 5);
+        assert_eq!(bound(4, &[(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]), 1);
+        assert_eq!(bound(3, &[(0, 0), (0, 1), (1, 2)]), 1);
+        assert_eq!(bound(0, &[]), 0);
+    }
+}

@@ -42,3 +42,19 @@ pub fn assignments(neighbors: &[Vec<u32>], cut: &[u32]) -> Vec<u32> {
     }
     masks
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_of_a_cut_are_its_independent_sets() {
+        // The path 0-1-2 and a vertex 3 beside it.
+        let neighbors = [vec![1], vec![0, 2], vec![1], vec![]];
+        assert_eq!(
+            assignments(&neighbors, &[0, 1, 2, 3]),
+            [0b0, 0b1, 0b10, 0b100, 0b101, 0b1000, 0b1001, 0b1010, 0b1100, 0b1101]
+        );
+        assert_eq!(assignments(&neighbors, &[]), [0]);
+    }
+}

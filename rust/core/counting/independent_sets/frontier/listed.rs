@@ -22,9 +22,9 @@ use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
 
 /// Elements of a block before a round; twice as many are possible within.
-const BLOCK: u64 = 1 << 12;
-/// Elements of a piece that are worth moving, at the least.
-const PIECE: u64 = 16;
+pub const BLOCK: u64 = 1 << 11;
+/// Pieces of a block, about, at the most: they are to be worth moving.
+const PIECES: u64 = 128;
 /// Most events in a round, so that a watch is heard.
 const EVENTS: usize = 64;
 /// Most vertices that go in one event.
@@ -42,16 +42,8 @@ macro_rules! with_words {
                 const $w: usize = 1;
                 $body
             }
-            2 => {
-                const $w: usize = 2;
-                $body
-            }
-            3..=4 => {
+            2..=4 => {
                 const $w: usize = 4;
-                $body
-            }
-            5..=8 => {
-                const $w: usize = 8;
                 $body
             }
             _ => {
@@ -158,7 +150,11 @@ pub struct Round {
 pub struct Listed {
     rounds: Vec<Round>,
     words: usize,
-    states: usize,
+    /// Elements of a block.
+    block: u64,
+    /// Elements of memory, and the most that the table has at any time.
+    memory: usize,
+    states: u64,
     /// Weights used by the rounds.
     pub weights: Vec<Value>,
     /// Most roundings on the way through.
@@ -292,17 +288,19 @@ fn size(rows: &Rows, n: usize) -> u64 {
 }
 
 impl Listed {
-    /// Plans a table.
-    pub fn new(timeline: &Timeline, forecast: &Forecast, formulas: &mut Formulas) -> Self {
+    /// Plans a table in blocks of about `block` elements.
+    pub fn new(timeline: &Timeline, forecast: &Forecast, formulas: &mut Formulas, block: u64) -> Self {
         // A soft neighbor stays until the vertex that comes is there.
         let words = (timeline.widths().into_iter().max().unwrap_or(0) + 1).div_ceil(64);
-        let mut listed = Self { rounds: Vec::new(), words, states: 1, weights: Vec::new(), roundings: 0 };
+        let states = forecast.lengths.iter().copied().max().unwrap_or(1);
+        let rounds = Vec::new();
+        let mut listed = Self { rounds, words, block, memory: 1, states, weights: Vec::new(), roundings: 0 };
         let mut frontier = Line::new(timeline);
         let mut done = 0;
         while done < forecast.events.len() {
             let round = listed.round(&mut frontier, forecast, done, formulas);
             done += round.operations.len();
-            listed.states = listed.states.max((round.lengths[0] + round.lengths[1]) as usize);
+            listed.memory = listed.memory.max((round.lengths[0] + round.lengths[1]) as usize);
             listed.rounds.push(round);
         }
         listed
@@ -319,8 +317,8 @@ impl Listed {
             Event::Multiply { .. } => 0,
         };
         let mut local = width;
-        if forecast.lengths[first] > BLOCK {
-            local = (needed..width).take_while(|&n| size(&rows, n + 1) <= BLOCK).last().map_or(needed, |n| n + 1);
+        if forecast.lengths[first] > self.block {
+            local = (needed..width).take_while(|&n| size(&rows, n + 1) <= self.block).last().map_or(needed, |n| n + 1);
         }
         let heads = frontier.vertices[local..].to_vec();
         let lowest = heads.iter().map(|&u| frontier.key(u)).min();
@@ -347,8 +345,8 @@ impl Listed {
             let after = frame(&next);
             let len = size(&after.rows, after.width);
             let near = next.vertices.iter().take_while(|&&u| is_near(&next, u)).count();
-            let shredded = near < after.width && size(&after.rows, near) < PIECE;
-            if !operations.is_empty() && (len > 2 * BLOCK || shredded) {
+            let shredded = near < after.width && size(&after.rows, near) < self.block / PIECES;
+            if !operations.is_empty() && (len > 2 * self.block || shredded) {
                 break;
             }
             operations.push(self.operation(event, &line, place, &heads, formulas));
@@ -411,8 +409,13 @@ impl Listed {
     }
 
     /// Elements of memory.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Elements of the table where it is largest.
     pub fn states(&self) -> usize {
-        self.states
+        self.states as usize
     }
 
     /// Steps there are.
@@ -431,7 +434,7 @@ impl Listed {
             0 => self.rounds.first().map_or(1, |round| round.lengths[0]),
             _ => self.rounds[steps - 1].lengths[1],
         } as usize;
-        if steps.is_multiple_of(2) { 0..len } else { self.states - len..self.states }
+        if steps.is_multiple_of(2) { 0..len } else { self.memory - len..self.memory }
     }
 
     /// Does one step.

@@ -21,6 +21,7 @@ pub mod order;
 pub mod packed;
 pub mod reduce;
 mod scratch;
+mod sums;
 pub mod timeline;
 
 use self::formula::{Formulas, Program, Value, read};
@@ -168,7 +169,7 @@ impl Frontier {
         self.width
     }
 
-    /// Elements of the table.
+    /// Elements of the table where it is largest. The memory is [`Transfer::len`].
     pub fn states(&self) -> usize {
         with_table!(&self.table, table => table.states())
     }
@@ -207,7 +208,7 @@ impl Frontier {
 /// The memory is the sum over the runs done, the registers of the weights, and the table.
 impl Transfer for Frontier {
     fn len(&self) -> usize {
-        1 + self.program.registers() + self.states()
+        1 + self.program.registers() + with_table!(&self.table, table => table.memory())
     }
 
     fn steps(&self) -> u64 {
@@ -292,8 +293,8 @@ impl Choice {
 
     fn table(self, timeline: &Timeline, formulas: &mut Formulas, most: usize) -> Option<Table> {
         match self.listed {
-            Some(forecast) => Some(Table::Listed(Listed::new(timeline, &forecast, formulas))),
-            None => Packed::new(timeline, formulas, most.max(1).ilog2()).map(Table::Packed),
+            Some(forecast) => Some(Table::Listed(Listed::new(timeline, &forecast, formulas, listed::BLOCK))),
+            None => Packed::new(timeline, formulas, packed::TILE, most.max(1).ilog2()).map(Table::Packed),
         }
     }
 }
@@ -319,4 +320,66 @@ fn ranks(order: &[u32], vertices: usize) -> Result<Vec<u32>> {
         }
     }
     Ok(ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::independent_sets::brute;
+    use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
+    use crate::numeric::residue::primes;
+    use crate::numeric::ring::Real;
+    use proptest::prelude::*;
+
+    /// An engine with a table made as a test wants it.
+    fn engine(graph: &Graph, seed: u64, table: impl Fn(&Timeline, &mut Formulas) -> Table) -> Frontier {
+        let neighbors = graph.neighbors();
+        let mut formulas = Formulas::default();
+        let kernel = Kernel::new(graph, &neighbors, &[], &mut formulas);
+        let rank = |v: u32| (u64::from(v) + 1).wrapping_mul(seed | 1) as u32;
+        let timeline = Timeline::new(&kernel, order::by_rank(&kernel.neighbors(), rank));
+        let table = table(&timeline, &mut formulas);
+        Frontier::finish(&neighbors, graph, &timeline, &[], table, formulas).unwrap()
+    }
+
+    fn sparse_graph() -> impl Strategy<Value = Graph> {
+        (4usize..=20).prop_flat_map(|n| {
+            let edge = (0..n as u32, 0..n as u32).prop_filter("a loop", |(u, v)| u != v);
+            prop::collection::vec(edge, n..=3 * n).prop_map(move |edges| Graph::new(n, edges).unwrap())
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        #[test]
+        fn tables_in_the_smallest_parts_agree_with_brute_force(graph in sparse_graph(), seed: u64, tile in 3u32..6, block in 1u32..8) {
+            let coefficients = brute::polynomial(&graph).unwrap();
+            let modulus = primes(1).unwrap()[0];
+            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point { modulus, activity });
+            let horner = |point: &Point| {
+                let next = |sum, &c: &u64| modulus.residue(modulus.mul(sum, point.activity) + c);
+                coefficients.iter().rev().fold(0, next)
+            };
+            let expected: Vec<u64> = points.iter().map(horner).collect();
+            let packed = engine(&graph, seed, |timeline, formulas| {
+                Table::Packed(Packed::new(timeline, formulas, tile, 40).unwrap())
+            });
+            let listed = engine(&graph, seed, |timeline, formulas| {
+                let forecast = Forecast::new(timeline, u64::MAX, 1 << 30).unwrap();
+                Table::Listed(Listed::new(timeline, &forecast, formulas, 1 << block))
+            });
+            for engine in [packed, listed] {
+                let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
+                let watch = Watch::new(total);
+                prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &watch).unwrap(), &expected);
+                prop_assert_eq!(watch.done(), total);
+                let same = [points[0], points[0]];
+                prop_assert_eq!(&evaluate_lanes::<2>(&engine, &same, &watch).unwrap(), &[expected[0], expected[0]]);
+                let exact: u64 = coefficients.iter().sum();
+                let real = evaluate(&engine, &Weight::new(Real, 1.0), &watch).unwrap();
+                prop_assert_eq!(real, exact as f64);
+            }
+        }
+    }
 }

@@ -452,3 +452,80 @@ impl Search<'_> {
         (order, cost)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lists(n: usize, edges: &[(usize, usize)]) -> Vec<Vec<Neighbor>> {
+        let mut lists = vec![Vec::new(); n];
+        for &(u, v) in edges.iter().filter(|(u, v)| u % n != v % n) {
+            let hard = (u + v) % 3 > 0;
+            if !lists[u % n].iter().any(|&(w, _)| w as usize == v % n) {
+                lists[u % n].push(((v % n) as u32, hard));
+                lists[v % n].push(((u % n) as u32, hard));
+            }
+        }
+        lists
+    }
+
+    fn grid(rows: usize, columns: usize) -> Vec<Vec<Neighbor>> {
+        // Numbered so that the order by number is a bad one.
+        let number = |r: usize, c: usize| (r * columns + c) * 37 % (rows * columns);
+        let right = (0..rows).flat_map(|r| (1..columns).map(move |c| (number(r, c - 1), number(r, c))));
+        let down = (1..rows).flat_map(|r| (0..columns).map(move |c| (number(r - 1, c), number(r, c))));
+        let mut lists = vec![Vec::new(); rows * columns];
+        for (u, v) in right.chain(down) {
+            lists[u].push((v as u32, true));
+            lists[v].push((u as u32, true));
+        }
+        lists
+    }
+
+    #[test]
+    fn a_hidden_grid_is_found_again() {
+        let lists = grid(8, 20);
+        let (cost, order) = search(&lists, States::Subsets);
+        let bits = vec![UNIT; 5];
+        let mut front = Front::new(&lists, &bits);
+        let width = order.iter().map(|&v| {
+            front.add(v);
+            front.weight / u64::from(UNIT)
+        });
+        assert!(width.max() <= Some(8));
+        assert!(cost < 160.0 * 256.0);
+    }
+
+    proptest! {
+        #[test]
+        fn orders_are_permutations_that_keep_components_together(edges in prop::collection::vec((0usize..40, 0usize..40), 0..70)) {
+            let lists = lists(40, &edges);
+            for states in [States::Subsets, States::Independent] {
+                let (_, order) = search(&lists, states);
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                prop_assert_eq!(&sorted, &(0..40).collect::<Vec<u32>>());
+                prop_assert_eq!(by_rank(&lists, |v| order.iter().position(|&u| u == v).unwrap() as u32), order);
+            }
+        }
+
+        #[test]
+        fn what_came_can_be_undone(edges in prop::collection::vec((0usize..12, 0usize..12), 0..40), picks in prop::collection::vec(0u32..12, 0..60)) {
+            // A frontier reached by any comings and goings is that of the set itself.
+            let lists = lists(12, &edges);
+            let bits: Vec<u32> = (0..12).map(|degree| States::Independent.bits(degree)).collect();
+            let mut front = Front::new(&lists, &bits);
+            for v in picks {
+                if front.came[v as usize] { front.take(v) } else { front.add(v) }
+                let mut fresh = Front::new(&lists, &bits);
+                (0..12).filter(|&u| front.came[u as usize]).for_each(|u| fresh.add(u));
+                prop_assert_eq!(front.weight, fresh.weight);
+                let within = |u: u32| front.came[u as usize] && lists[u as usize].iter().any(|&(w, _)| !front.came[w as usize]);
+                let inner = |u: u32| lists[u as usize].iter().filter(|&&(w, hard)| hard && within(w)).count();
+                let weight: u64 = (0..12).filter(|&u| within(u)).map(|u| u64::from(bits[inner(u)])).sum();
+                prop_assert_eq!(front.weight, weight);
+            }
+        }
+    }
+}

@@ -17,11 +17,12 @@ use crate::counting::transfer::Weight;
 use crate::monitor::Watch;
 use crate::numeric::residue::HEADROOM;
 use crate::numeric::ring::Ring;
+use crate::numeric::simd::{Arithmetic, Kernel, level};
 use rayon::prelude::*;
 
-/// Bits of a tile.
-const TILE: u32 = 12;
-/// Lowest bits that are always in the tile, so that memory moves in blocks.
+/// Bits of a tile: 32 kilobytes of eight lanes.
+pub const TILE: u32 = 9;
+/// Lowest bits that are always in the tile, so that memory moves in stretches.
 const BLOCK: u32 = 2;
 /// Most operations in a pass, so that a watch is heard.
 const PASS: usize = 256;
@@ -69,8 +70,8 @@ impl Packed {
         (widest as u32, widths.iter().map(|&width| (width as f64).exp2()).sum())
     }
 
-    /// Plans a table, unless it has more than `2^most` elements.
-    pub fn new(timeline: &Timeline, formulas: &mut Formulas, most: u32) -> Option<Self> {
+    /// Plans a table in tiles of `2^tile` elements, unless it has more than `2^most` elements.
+    pub fn new(timeline: &Timeline, formulas: &mut Formulas, tile: u32, most: u32) -> Option<Self> {
         let mut builder = Builder::new(formulas, timeline.order.len());
         for step in 0..timeline.order.len() {
             builder.step(timeline, step);
@@ -78,9 +79,14 @@ impl Packed {
                 return None;
             }
         }
-        let passes = passes(&builder.operations, builder.bits);
+        let passes = passes(&builder.operations, builder.bits, tile);
         let Builder { bits, operations, weights, roundings, .. } = builder;
         Some(Self { bits, operations, passes, weights, roundings })
+    }
+
+    /// Elements of memory.
+    pub fn memory(&self) -> usize {
+        self.states()
     }
 
     /// Elements of the table.
@@ -130,7 +136,7 @@ impl Packed {
         let tile = 1usize << pass.local.count_ones();
         if pass.local == all {
             prepared.push(Prepared::fold(pass.local, live));
-            prepared.iter().for_each(|operation| operation.run(ring, 0, table));
+            ring.dispatch(level(), Tile { ring, operations: &prepared, base: 0, elements: table, route: None });
             return watch.advance(self.work(step));
         }
         let route = Route::new(pass.local, pass.live, live);
@@ -140,12 +146,8 @@ impl Packed {
         let shared = Shared::new(table);
         let work = |scratch: &mut Scratch<R::Element>, number: u64| {
             let base = deposit(number, outer);
-            let tile = scratch.elements();
-            // SAFETY: indices of tiles with different outer bits differ.
-            unsafe { route.load(&shared, base as usize, tile) };
-            prepared.iter().for_each(|operation| operation.run(ring, base, tile));
-            // SAFETY: as above.
-            unsafe { route.store(ring, tile, &shared, base as usize) };
+            let route = Some((&route, &shared));
+            ring.dispatch(level(), Tile { ring, operations: &prepared, base, elements: scratch.elements(), route });
             watch.advance(share)
         };
         if tiles == 1 {
@@ -254,29 +256,30 @@ impl<'f> Builder<'f> {
 }
 
 /// Cuts the operations into passes.
-fn passes(operations: &[Operation], bits: u32) -> Vec<Pass> {
-    let lowest = (1u64 << BLOCK.min(bits)) - 1;
+fn passes(operations: &[Operation], bits: u32, tile: u32) -> Vec<Pass> {
+    let tile = tile.min(bits);
+    let lowest = (1u64 << BLOCK.min(tile)) - 1;
     let (mut passes, mut start, mut local, mut before, mut live) = (Vec::new(), 0, lowest, 0, 0);
     for (i, operation) in operations.iter().enumerate() {
         let wanted = match *operation {
             Operation::Turn { bit, .. } | Operation::Sum { bit } => local | 1 << bit,
             Operation::Multiply { .. } => local,
         };
-        if wanted.count_ones() > TILE.min(bits) || i - start == PASS {
-            passes.push(Pass { operations: start..i, local: filled(local, bits), live: before });
+        if wanted.count_ones() > tile || i - start == PASS {
+            passes.push(Pass { operations: start..i, local: filled(local, tile), live: before });
             (start, before, local) = (i, live, lowest | (wanted & !local));
         } else {
             local = wanted;
         }
         operation.advance(&mut live);
     }
-    passes.push(Pass { operations: start..operations.len(), local: filled(local, bits), live: before });
+    passes.push(Pass { operations: start..operations.len(), local: filled(local, tile), live: before });
     passes
 }
 
 /// The bits of a tile, made up to a full tile with the lowest ones.
-fn filled(mut local: u64, bits: u32) -> u64 {
-    while local.count_ones() < TILE.min(bits) {
+fn filled(mut local: u64, tile: u32) -> u64 {
+    while local.count_ones() < tile {
         local |= local + 1;
     }
     local
@@ -388,7 +391,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
 
     /// Does it to the tile whose first element is that of index `base` of the table.
     #[inline(always)]
-    fn run<R: Ring<Element = E>>(&self, ring: R, base: u64, tile: &mut [E]) {
+    fn run<R: Ring<Element = E>, A: Arithmetic<Element = E>>(&self, ring: R, a: A, base: u64, tile: &mut [E]) {
         let blocked = base & self.far != 0;
         let size = tile.len();
         match &self.kind {
@@ -398,35 +401,33 @@ impl<E: Copy + PartialEq> Prepared<E> {
                     (true, [Factor::One, Factor::One, _, Factor::Zero]) | (false, [Factor::One, _, _, _])
                 );
                 runs(size, self.dead, self.hard, |start, len| {
-                    let (lower, upper) = tile.split_at_mut(start + bit);
-                    let pairs = lower[start..start + len].iter_mut().zip(&mut upper[..len]);
                     let open = !blocked && start & self.hard == 0;
                     let inside = if open { &factors[2] } else { &Factor::Zero };
                     match (plain, *live, inside) {
-                        (true, true, Factor::Zero) => {
-                            pairs.for_each(|(x, y)| (*x, *y) = (ring.add(*x, *y), ring.zero()))
+                        (true, true, Factor::Zero) => pairs(a, tile, start, len, *bit, |x, y| (a.add(x, y), a.zero())),
+                        (true, true, Factor::One) => pairs(a, tile, start, len, *bit, |x, y| (a.add(x, y), x)),
+                        (true, false, Factor::Zero) => pairs(a, tile, start, len, *bit, |x, _| (x, a.zero())),
+                        (true, false, Factor::One) => pairs(a, tile, start, len, *bit, |x, _| (x, x)),
+                        _ => {
+                            let (lower, upper) = tile[start..].split_at_mut(*bit);
+                            for (x, y) in lower[..len].iter_mut().zip(&mut upper[..len]) {
+                                let both = |a: &Factor<E>, b: &Factor<E>| {
+                                    let first = scaled(ring, a, *x);
+                                    if *live { ring.add(first, scaled(ring, b, *y)) } else { first }
+                                };
+                                let second = if open { both(&factors[2], &factors[3]) } else { ring.zero() };
+                                (*x, *y) = (both(&factors[0], &factors[1]), second);
+                            }
                         }
-                        (true, true, Factor::One) => pairs.for_each(|(x, y)| (*x, *y) = (ring.add(*x, *y), *x)),
-                        (true, true, _) => {
-                            pairs.for_each(|(x, y)| (*x, *y) = (ring.add(*x, *y), scaled(ring, inside, *x)))
-                        }
-                        (true, false, Factor::Zero) => pairs.for_each(|(_, y)| *y = ring.zero()),
-                        (true, false, Factor::One) => pairs.for_each(|(x, y)| *y = *x),
-                        (true, false, _) => pairs.for_each(|(x, y)| *y = scaled(ring, inside, *x)),
-                        (false, live, _) => pairs.for_each(|(x, y)| {
-                            let both = |a: &Factor<E>, b: &Factor<E>| {
-                                let first = scaled(ring, a, *x);
-                                if live { ring.add(first, scaled(ring, b, *y)) } else { first }
-                            };
-                            let second = if open { both(&factors[2], &factors[3]) } else { ring.zero() };
-                            (*x, *y) = (both(&factors[0], &factors[1]), second);
-                        }),
                     }
                 });
             }
             Kind::Sum { bit } => runs(size, self.dead, 0, |start, len| {
-                let (lower, upper) = tile.split_at_mut(start + bit);
-                lower[start..start + len].iter_mut().zip(&upper[..len]).for_each(|(x, y)| *x = ring.add(*x, *y));
+                let (lower, upper) = tile[start..].split_at_mut(*bit);
+                for (x, y) in lower[..len].iter_mut().zip(&upper[..len]) {
+                    // SAFETY: references can be read and written.
+                    unsafe { a.store(x, a.add(a.load(x), a.load(y))) };
+                }
             }),
             Kind::Multiply { near, outer, open, met } => {
                 let fixed: usize = outer.iter().filter(|(bit, _)| base & bit != 0).map(|(_, i)| i).sum();
@@ -442,8 +443,62 @@ impl<E: Copy + PartialEq> Prepared<E> {
                 });
             }
             Kind::Fold => runs(size, self.dead, 0, |start, len| {
-                tile[start..start + len].iter_mut().for_each(|x| *x = ring.fold(*x));
+                for x in &mut tile[start..start + len] {
+                    // SAFETY: a reference can be read and written.
+                    unsafe { a.store(x, a.fold(a.load(x))) };
+                }
             }),
+        }
+    }
+}
+
+/// The elements of a tile, and what is done to them.
+struct Tile<'t, R: Ring> {
+    ring: R,
+    operations: &'t [Prepared<R::Element>],
+    base: u64,
+    elements: &'t mut [R::Element],
+    /// The way to them, if they are not in place.
+    route: Option<(&'t Route, &'t Shared<R::Element>)>,
+}
+
+impl<R: Ring> Kernel<R::Element> for Tile<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<A: Arithmetic<Element = R::Element>>(self, a: A) {
+        let Self { ring, operations, base, elements, route } = self;
+        if let Some((route, table)) = route {
+            // SAFETY: indices of tiles with different outer bits differ.
+            unsafe { route.load(a, table, base as usize, elements) };
+        }
+        for operation in operations {
+            operation.run(ring, a, base, elements);
+        }
+        if let Some((route, table)) = route {
+            // SAFETY: as above.
+            unsafe { route.store(a, elements, table, base as usize) };
+        }
+    }
+}
+
+/// Changes a stretch of elements and those one bit above.
+#[inline(always)]
+fn pairs<A: Arithmetic>(
+    a: A,
+    tile: &mut [A::Element],
+    start: usize,
+    len: usize,
+    bit: usize,
+    change: impl Fn(A::Register, A::Register) -> (A::Register, A::Register),
+) {
+    let (lower, upper) = tile[start..].split_at_mut(bit);
+    for (x, y) in lower[..len].iter_mut().zip(&mut upper[..len]) {
+        // SAFETY: references can be read and written.
+        unsafe {
+            let (sum, inside) = change(a.load(x), a.load(y));
+            a.store(x, sum);
+            a.store(y, inside);
         }
     }
 }
@@ -493,22 +548,26 @@ impl Route {
     /// # Safety
     /// Nobody else uses the elements of the tile at `base`.
     #[inline(always)]
-    unsafe fn load<E: Copy>(&self, table: &Shared<E>, base: usize, tile: &mut [E]) {
+    unsafe fn load<A: Arithmetic>(&self, a: A, table: &Shared<A::Element>, base: usize, tile: &mut [A::Element]) {
         for &(near, far) in &self.load {
-            // SAFETY: as promised by the caller.
-            let block = unsafe { table.part(base + far, self.block) };
-            tile[near..near + self.block].copy_from_slice(block);
+            // SAFETY: as promised by the caller; references can be read and written.
+            unsafe {
+                let block = table.part(base + far, self.block);
+                tile[near..].iter_mut().zip(block).for_each(|(to, from)| a.store(to, a.load(from)));
+            }
         }
     }
 
     /// # Safety
     /// As [`Route::load`].
     #[inline(always)]
-    unsafe fn store<R: Ring>(&self, ring: R, tile: &[R::Element], table: &Shared<R::Element>, base: usize) {
+    unsafe fn store<A: Arithmetic>(&self, a: A, tile: &[A::Element], table: &Shared<A::Element>, base: usize) {
         for &(near, far) in &self.store {
-            // SAFETY: as promised by the caller.
-            let block = unsafe { table.part(base + far, self.block) };
-            block.iter_mut().zip(&tile[near..]).for_each(|(to, from)| *to = ring.fold(*from));
+            // SAFETY: as promised by the caller; references can be read and written.
+            unsafe {
+                let block = table.part(base + far, self.block);
+                block.iter_mut().zip(&tile[near..]).for_each(|(to, from)| a.store(to, a.fold(a.load(from))));
+            }
         }
     }
 }

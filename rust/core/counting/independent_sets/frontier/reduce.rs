@@ -7,8 +7,10 @@
 //!   with neighbor `a`   multiplies `w_a[x]` by  `sum_s w_v[s] M_av[x][s]`,
 //!   between `a` and `b` leaves an edge  `M_ab[x][y] = sum_s w_v[s] M_av[x][s] M_vb[s][y]`,
 //!
-//! where parallel edges multiply entry by entry. A looped vertex is never in. What remains, the [`Kernel`], has vertices
-//! of degree three or more; trees, cycles and series-parallel graphs vanish. An edge whose lower right entry is zero is
+//! where parallel edges multiply entry by entry. Two vertices with the same neighbors, by plain edges, are taken as one: with
+//! an edge between them it is in with weight `in_u out_v + out_u in_v`, without also with `in_u in_v`. A looped vertex is
+//! never in. What remains, the [`Kernel`], has vertices
+//! of degree three or more; trees, cycles, series-parallel graphs and cographs vanish. An edge whose lower right entry is zero is
 //! *hard* and forbids states, what else the matrix says is *soft*.
 
 use super::formula::{Formulas, Value};
@@ -51,6 +53,9 @@ impl Kernel {
     pub fn new(graph: &Graph, neighbors: &[Vec<u32>], cut: &[u32], formulas: &mut Formulas) -> Self {
         let mut reduction = Reduction::new(graph, neighbors, cut, formulas);
         reduction.run(formulas);
+        while reduction.merge_twins(formulas) {
+            reduction.run(formulas);
+        }
         reduction.finish()
     }
 
@@ -76,6 +81,12 @@ struct Reduction<'a> {
 
 fn transposed(m: Matrix) -> Matrix {
     [[m[0][0], m[1][0]], [m[0][1], m[1][1]]]
+}
+
+/// A number for a vertex such that sums of them tell sets of vertices apart.
+fn scattered(v: u32) -> u64 {
+    let x = (u64::from(v) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (x ^ (x >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
 impl<'a> Reduction<'a> {
@@ -184,6 +195,44 @@ impl<'a> Reduction<'a> {
         }
     }
 
+    /// Takes vertices with the same neighbors as one; whether there were any.
+    fn merge_twins(&mut self, formulas: &mut Formulas) -> bool {
+        let before = self.eliminated.len();
+        for adjacent in [true, false] {
+            let mut first: HashMap<u64, u32> = HashMap::new();
+            for v in (0..self.gone.len() as u32).filter(|&v| !self.gone[v as usize]).collect::<Vec<_>>() {
+                let around = self.present(v).chain(adjacent.then_some(v));
+                let u = *first.entry(around.map(scattered).fold(0, u64::wrapping_add)).or_insert(v);
+                if u != v && self.are_twins(u, v) {
+                    self.merge(u, v, adjacent, formulas);
+                }
+            }
+        }
+        self.eliminated.len() > before
+    }
+
+    /// Whether two vertices have the same neighbors apart from one another, by plain edges.
+    fn are_twins(&self, u: u32, v: u32) -> bool {
+        let around = |v: u32, other: u32| {
+            let mut list: Vec<u32> = self.present(v).filter(|&w| w != other).collect();
+            list.sort_unstable();
+            list
+        };
+        let plain = |v: u32| self.present(v).all(|w| self.matrix(v, w) == Some(PLAIN));
+        plain(u) && plain(v) && around(u, v) == around(v, u)
+    }
+
+    /// Takes twins as one.
+    fn merge(&mut self, u: u32, v: u32, adjacent: bool, formulas: &mut Formulas) {
+        let ([out_u, in_u], [out_v, in_v]) = (self.weights[u as usize], self.weights[v as usize]);
+        let beside = if adjacent { out_v } else { formulas.add(out_v, in_v) };
+        let terms = [formulas.multiply(in_u, beside), formulas.multiply(out_u, in_v)];
+        self.weights[u as usize] = [formulas.multiply(out_u, out_v), formulas.add(terms[0], terms[1])];
+        self.gone[v as usize] = true;
+        self.eliminated.push(v);
+        self.present(v).collect::<Vec<_>>().into_iter().for_each(|w| self.lose(w));
+    }
+
     /// A vertex has one neighbor less.
     fn lose(&mut self, v: u32) {
         self.degree[v as usize] -= 1;
@@ -213,5 +262,54 @@ impl<'a> Reduction<'a> {
             eliminated: self.eliminated,
             labels,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::transfer::Weight;
+    use crate::numeric::ring::Real;
+
+    fn reduced(vertices: usize, edges: &[(u32, u32)]) -> (Kernel, f64) {
+        let graph = Graph::new(vertices, edges.to_vec()).unwrap();
+        let mut formulas = Formulas::default();
+        let mut kernel = Kernel::new(&graph, &graph.neighbors(), &[], &mut formulas);
+        let program = formulas.compile([&mut kernel.factor].into_iter());
+        let mut registers = vec![0.0; program.registers()];
+        program.run(0..program.length(), &Weight::new(Real, 1.0), 0, &mut registers);
+        let factor = super::super::formula::read(Real, kernel.factor, &registers);
+        (kernel, factor)
+    }
+
+    #[test]
+    fn series_parallel_graphs_and_cographs_vanish() {
+        // A triangle with a tail, two squares sharing an edge, K_5 with an isolated vertex, K_{3,4}.
+        assert_eq!(reduced(4, &[(0, 1), (1, 2), (2, 0), (2, 3)]).1, 7.0);
+        assert_eq!(reduced(6, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 5), (5, 3)]).1, 17.0);
+        let complete: Vec<_> = (0..5).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
+        assert_eq!(reduced(6, &complete).1, 12.0);
+        let bipartite: Vec<_> = (0..3).flat_map(|u| (3..7).map(move |v| (u, v))).collect();
+        let (kernel, factor) = reduced(7, &bipartite);
+        assert_eq!((kernel.labels.len(), factor), (0, 23.0));
+    }
+
+    #[test]
+    fn a_subdivided_graph_keeps_only_its_branch_vertices() {
+        // The cube without twins, each edge with one more vertex on it.
+        let cube: Vec<(u32, u32)> =
+            (0..8).flat_map(|v| (0..3).map(move |i| (v, v ^ 1 << i))).filter(|(u, v)| u < v).collect();
+        let edges: Vec<_> = (8..).zip(&cube).flat_map(|(w, &(u, v))| [(u, w), (w, v)]).collect();
+        let (kernel, _) = reduced(20, &edges);
+        assert_eq!(kernel.labels, (0..8).collect::<Vec<_>>());
+        assert!(kernel.links.iter().all(|links| links.iter().all(|link| !link.hard && link.soft.is_some())));
+        assert_eq!(kernel.links[0].iter().map(|link| link.to).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn looped_vertices_are_out() {
+        let (kernel, factor) = reduced(3, &[(0, 0), (0, 1), (1, 2), (2, 2)]);
+        assert_eq!((kernel.labels.len(), factor), (0, 2.0));
+        assert_eq!(kernel.eliminated, [0, 2, 1]);
     }
 }
