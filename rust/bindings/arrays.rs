@@ -22,7 +22,11 @@ pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>)
         u32::try_from(vertex)
             .map_err(|_| PyValueError::new_err(format!("`edges` must be pairs of vertices in 0..n, got {vertex}")))
     };
-    let pairs = view.rows().into_iter().map(|row| Ok((end(row[0])?, end(row[1])?))).collect::<PyResult<_>>()?;
+    let edge = |ends: &[i64; 2]| Ok((end(ends[0])?, end(ends[1])?));
+    let pairs = match view.as_slice() {
+        Some(ends) => ends.as_chunks().0.iter().map(edge).collect::<PyResult<_>>(),
+        None => view.rows().into_iter().map(|row| edge(&[row[0], row[1]])).collect(),
+    }?;
     Graph::new(vertices, pairs).map_err(|error| crate::boundary::raise(py, error))
 }
 

@@ -1,7 +1,7 @@
 //! The one door between the interpreter and the core: lets the interpreter go, asks for signals, calls progress, turns the
 //! core's errors into Python's, and stops a panic from crossing.
 
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use quincunx::Error;
@@ -57,6 +57,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         }
         Error::NoConvergence { .. } => exception(py, "ConvergenceError", message, &[]),
         Error::File { .. } => exception(py, "CheckpointError", message, &[]),
+        Error::TimeLimit { .. } => PyTimeoutError::new_err(message),
         Error::Check { .. } => exception(py, "InternalError", message, &[]),
         _ => PyRuntimeError::new_err(message),
     }

@@ -3,16 +3,22 @@
 use pyo3::prelude::*;
 
 mod arrays;
+mod automorphisms;
 mod boundary;
 mod counting;
 mod distributions;
 mod graphs;
 mod lattices;
+mod privacy;
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use crate::arrays::to_decimal;
+    #[pymodule_export]
+    use crate::automorphisms::{
+        PairOrbits, PermutationGroup, distances, distances_from, is_distance_degree_regular, sphere_sizes,
+    };
     #[pymodule_export]
     use crate::boundary::{available_threads, forget_pools};
     #[pymodule_export]
@@ -31,6 +37,14 @@ mod _core {
     use crate::lattices::{
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
         generalized_aztec, lattice_section, named_cell, triangulated_grid,
+    };
+
+    #[pymodule_export]
+    use crate::privacy::{
+        DiscreteGaussianNoise, GeometricNoise, NormalNoise, composed_delta, composed_epsilon, discrete_gaussian_delta,
+        encode_unary, flip_bits, flip_chance, gaussian_delta, gaussian_epsilon, gaussian_sigma,
+        gaussian_sigma_alongside, linear_regression_sensitivity, logistic_regression_sensitivity, redraw_categories,
+        redraw_chance,
     };
 
     #[pymodule_init]

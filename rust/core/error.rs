@@ -65,6 +65,14 @@ pub enum Error {
         /// How it failed.
         detail: String,
     },
+    /// The time the caller allowed is over.
+    #[error("{what} did not end within {seconds} seconds")]
+    TimeLimit {
+        /// The work.
+        what: &'static str,
+        /// Seconds allowed.
+        seconds: f64,
+    },
     /// The monitor asked the kernel to stop.
     #[error("interrupted")]
     Interrupted,

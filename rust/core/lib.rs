@@ -11,6 +11,7 @@ pub mod lattices;
 pub mod monitor;
 pub mod numeric;
 pub mod parallel;
+pub mod privacy;
 pub mod stream;
 
 pub use error::{Error, Result};

@@ -1,7 +1,26 @@
-"""Graphs: the `Graph` type, its conversions, and the standard families."""
+"""Graphs: the `Graph` type, its conversions, the standard families, distances and automorphism groups."""
 
+from quincunx.graphs._automorphisms import AutomorphismGroup, Orbitals, automorphism_group
+from quincunx.graphs._distances import distances, induced_graph, is_distance_degree_regular, sphere_sizes, spheres
 from quincunx.graphs._families import complete, cycle, grid, hamming, path, torus
 from quincunx.graphs._graph import Graph
 from quincunx.graphs._read import read_edges
 
-__all__ = ["Graph", "complete", "cycle", "grid", "hamming", "path", "read_edges", "torus"]
+__all__ = [
+    "AutomorphismGroup",
+    "Graph",
+    "Orbitals",
+    "automorphism_group",
+    "complete",
+    "cycle",
+    "distances",
+    "grid",
+    "hamming",
+    "induced_graph",
+    "is_distance_degree_regular",
+    "path",
+    "read_edges",
+    "sphere_sizes",
+    "spheres",
+    "torus",
+]

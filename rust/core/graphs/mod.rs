@@ -1,5 +1,7 @@
 //! Graphs: vertices `0..n` and a list of edges.
 
+pub mod automorphism;
+pub mod distances;
 mod families;
 
 pub use families::{complete, grid, hamming, torus};

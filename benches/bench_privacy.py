@@ -1,0 +1,169 @@
+"""Public calls of quincunx.privacy beside the best peers, in one process, interleaved: CPU time and ratios.
+
+OpenDP and diffprivlib (which needs scikit-learn below 1.8) are optional; without them their columns say so.
+Run: python benches/bench_privacy.py
+"""
+
+import sys
+import time
+import warnings
+
+import numpy as np
+
+from quincunx import _core, privacy
+
+ROUNDS = 5
+
+
+def cpu(job, size):
+    """Nanoseconds of CPU per unit of one run."""
+    start = time.process_time()
+    job()
+    return (time.process_time() - start) / size * 1e9
+
+
+def opendp_jobs():
+    """Jobs of OpenDP by row, empty with a message if it is not installed."""
+    try:
+        import opendp.prelude as dp
+    except ImportError as reason:
+        print(f"OpenDP is not compared: {reason} (pip install opendp)")
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dp.enable_features("contrib", "idealized-numerics")
+    whole = dp.vector_domain(dp.atom_domain(T=int))
+    real = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    few, zeros, reals = 4000, [0] * 4000, [0.0] * 4000
+
+    def release(mechanism, data):
+        return lambda: mechanism(data), few
+
+    def calibrate():
+        def guarantee(scale):
+            number = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+            mechanism = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*number, scale=scale))
+            return dp.c.make_fix_delta(mechanism, 1e-5)
+
+        dp.binary_search_param(guarantee, d_in=1.0, d_out=(1.0, 1e-5))
+
+    l1, l2 = dp.l1_distance(T=int), dp.l2_distance(T=float)
+    return {
+        "discrete Laplace, scale 1": release(dp.m.make_laplace(whole, l1, scale=1.0), zeros),
+        "discrete Laplace, scale 1000": release(dp.m.make_laplace(whole, l1, scale=1000.0), zeros),
+        "Laplace on a grid": release(dp.m.make_laplace(real, dp.l1_distance(T=float), scale=1.0), reals),
+        "Gaussian on a grid": release(dp.m.make_gaussian(real, l2, scale=1.0), reals),
+        "discrete Gaussian, sigma 10": release(dp.m.make_gaussian(whole, l2, scale=10.0), zeros),
+        "calibration (1, 1e-5)": (calibrate, 1),
+    }
+
+
+def diffprivlib_jobs():
+    """Jobs of diffprivlib by row, empty with a message if it cannot be imported."""
+    try:
+        from diffprivlib import mechanisms
+    except ImportError as reason:
+        print(f"diffprivlib is not compared: {reason} (pip install diffprivlib 'scikit-learn<1.8')")
+        return {}
+
+    def release(mechanism, few, value):
+        return lambda: [mechanism.randomise(value) for _ in range(few)], few
+
+    def calibrate():
+        for _ in range(20):
+            mechanisms.GaussianAnalytic(epsilon=1.0, delta=1e-5, sensitivity=1)
+
+    gaussian = mechanisms.GaussianAnalytic(epsilon=1.0, delta=1e-5, sensitivity=1)
+    discrete = mechanisms.GaussianDiscrete(epsilon=0.5, delta=1e-5, sensitivity=1)
+    return {
+        "discrete Laplace, scale 1": release(mechanisms.Geometric(epsilon=1.0, sensitivity=1), 3000, 0),
+        "discrete Laplace, scale 1000": release(mechanisms.Geometric(epsilon=0.001, sensitivity=1), 3000, 0),
+        "Laplace on a grid": release(mechanisms.Laplace(epsilon=1.0, sensitivity=1), 2000, 0.0),
+        "Gaussian on a grid": release(gaussian, 2000, 0.0),
+        "discrete Gaussian, sigma 10": release(discrete, 100, 0),
+        "randomized response": release(mechanisms.Binary(epsilon=1.0, value0="0", value1="1"), 2000, "0"),
+        "calibration (1, 1e-5)": (calibrate, 20),
+    }
+
+
+def numpy_jobs(rng):
+    """What a user writes with NumPy: fast, in floats, and without protection."""
+    n, users = 500_000, 20_000
+    values = rng.integers(0, 128, users)
+    narrow = rng.integers(0, 16, 8 * users)
+
+    def unary(values, k):
+        rows = rng.random((len(values), k)) < 0.2689414213699951
+        rows[np.arange(len(values)), values] = rng.random(len(values)) < 0.5
+        return rows
+
+    def geometric(p):
+        return lambda: rng.geometric(p, n) - rng.geometric(p, n)
+
+    return {
+        "discrete Laplace, scale 1": (geometric(1 - np.exp(-1.0)), n),
+        "discrete Laplace, scale 1000": (geometric(1 - np.exp(-0.001)), n),
+        "Laplace on a grid": (lambda: rng.laplace(size=n), n),
+        "Gaussian on a grid": (lambda: rng.normal(size=n), n),
+        "randomized response": (lambda: np.zeros(n, dtype=bool) ^ (rng.random(n) < 0.27), n),
+        "unary encoding, k = 16, per bit": (lambda: unary(narrow, 16), 16 * 8 * users),
+        "unary encoding, k = 128, per bit": (lambda: unary(values, 128), 128 * users),
+    }
+
+
+def our_jobs(rng):
+    """The same by quincunx."""
+    n, users = 500_000, 20_000
+    zeros, reals, bits = np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.uint8)
+    one, flat = privacy.GeometricMechanism(scale=1), privacy.GeometricMechanism(scale=1000)
+    laplace = privacy.LaplaceMechanism(1.0, -1, 1)
+    gaussian = privacy.GaussianMechanism(1.0, 1e-5, sensitivity=1)
+    discrete = privacy.DiscreteGaussianMechanism(variance=100)
+    response, generalized = privacy.RandomizedResponse(1.0), privacy.GeneralizedRandomizedResponse(1.0, 10)
+    wide, narrow = privacy.UnaryEncoding(1.0, 128), privacy.UnaryEncoding(1.0, 16)
+    values, fewer = rng.integers(0, 128, users), rng.integers(0, 16, 8 * users)
+    return {
+        "discrete Laplace, scale 1": (lambda: one.release(zeros), n),
+        "discrete Laplace, scale 1000": (lambda: flat.release(zeros), n),
+        "Laplace on a grid": (lambda: laplace.release(reals), n),
+        "Gaussian on a grid": (lambda: gaussian.release(reals), n),
+        "discrete Gaussian, sigma 10": (lambda: discrete.release(zeros), n),
+        "randomized response": (lambda: response.release(bits), n),
+        "generalized response, k = 10": (lambda: generalized.release(zeros), n),
+        "unary encoding, k = 16, per bit": (lambda: narrow.release(fewer), 16 * 8 * users),
+        "unary encoding, k = 128, per bit": (lambda: wide.release(values), 128 * users),
+        "calibration (1, 1e-5)": (lambda: [privacy.gaussian_sigma(1.0, 1e-5) for _ in range(5000)], 5000),
+        "calibration (1e-6, 1e-30)": (lambda: [privacy.gaussian_sigma(1e-6, 1e-30) for _ in range(5000)], 5000),
+    }
+
+
+def main():
+    if _core.__build_profile__ == "debug":
+        sys.exit("this is a debug build: its times say nothing (maturin develop --profile fast)")
+    rng = np.random.default_rng(1)
+    columns = {
+        "quincunx": our_jobs(rng),
+        "NumPy": numpy_jobs(rng),
+        "OpenDP": opendp_jobs(),
+        "diffprivlib": diffprivlib_jobs(),
+    }
+    best = {}
+    for _ in range(ROUNDS):
+        for row in columns["quincunx"]:
+            for name, jobs in columns.items():
+                if row in jobs:
+                    job, size = jobs[row]
+                    key = (row, name)
+                    best[key] = min(best.get(key, np.inf), cpu(job, size))
+    print(f"{'ns of CPU per draw, bit or call':<34}" + "".join(f"{name:>22}" for name in columns))
+    for row in columns["quincunx"]:
+        ours = best[row, "quincunx"]
+        cells = [f"{ours:>22.2f}"]
+        for name in list(columns)[1:]:
+            found = best.get((row, name))
+            cells.append(f"{'-':>22}" if found is None else f"{found:>12.1f} ({found / ours:7.3g}x)")
+        print(f"{row:<34}" + "".join(cells))
+
+
+if __name__ == "__main__":
+    main()

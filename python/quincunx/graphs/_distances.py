@@ -1,0 +1,221 @@
+"""Distances, spheres, and the graph that a query induces on its answers."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.graphs._graph import Graph, GraphLike, IntArray, as_graph
+
+
+def distances(
+    graph: GraphLike, *, threads: int | None = None, memory_limit: int | None = None
+) -> npt.NDArray[np.int32]:
+    """Return the distances between all vertices.
+
+    Parameters
+    ----------
+    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph.
+    threads : int, optional
+        Number of threads; what this process may use if left out. The result does not depend on it.
+    memory_limit : int, optional
+        Bytes that may be used; what is available if left out.
+
+    Returns
+    -------
+    ndarray of int32, shape (n, n)
+        The number of edges on a shortest path; -1 where there is none.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of a wrong type.
+    ValueError
+        If `threads` is not positive.
+    quincunx.errors.TooLargeError
+        If four bytes for each pair are more than `memory_limit`.
+
+    Notes
+    -----
+    One breadth-first search from each vertex: ``O(n (n + m))``.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import cycle, distances
+    >>> distances(cycle(4)).tolist()
+    [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
+    """
+    graph = as_graph(graph)
+    return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
+
+
+def spheres(graph: GraphLike, v: int) -> list[IntArray]:
+    """Return the spheres around a vertex.
+
+    The sphere of radius `d` holds the vertices at distance `d`.
+
+    Parameters
+    ----------
+    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph.
+    v : int
+        The vertex in the middle.
+
+    Returns
+    -------
+    list of ndarray of int64
+        Entry `d` holds the sphere of radius `d`, rising, up to the largest distance from `v`.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of a wrong type.
+    ValueError
+        If `v` is not a vertex.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import path, spheres
+    >>> [sphere.tolist() for sphere in spheres(path(5), 1)]
+    [[1], [0, 2], [3], [4]]
+    """
+    graph = as_graph(graph)
+    v = _check.whole(v, "v")
+    if v >= graph.num_vertices:
+        raise ValueError(f"`v` must be a vertex in 0..{graph.num_vertices - 1}, got {v}")
+    distance = _core.distances_from(graph.num_vertices, graph.edges, v)
+    by_distance = np.argsort(distance, kind="stable")
+    sizes = np.bincount(distance + 1)
+    return np.split(by_distance[sizes[0] :], np.cumsum(sizes[1:-1]))
+
+
+def sphere_sizes(graph: GraphLike, *, threads: int | None = None) -> IntArray:
+    """Return the sizes of the spheres around all vertices.
+
+    Parameters
+    ----------
+    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph.
+    threads : int, optional
+        Number of threads; what this process may use if left out.
+
+    Returns
+    -------
+    ndarray of int64, shape (n, 1 + largest distance)
+        Entry ``[v, d]`` is the number of vertices at distance `d` from `v`.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of a wrong type.
+    ValueError
+        If `threads` is not positive.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import path, sphere_sizes
+    >>> sphere_sizes(path(3))
+    array([[1, 1, 1],
+           [1, 2, 0],
+           [1, 1, 1]])
+    """
+    graph = as_graph(graph)
+    return _core.sphere_sizes(graph.num_vertices, graph.edges, _check.threads(threads))
+
+
+def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) -> bool:
+    """Tell whether the spheres around all vertices have the same sizes.
+
+    Vertex-transitive and distance-regular graphs are such, but also some without any symmetry.
+
+    Parameters
+    ----------
+    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph.
+    threads : int, optional
+        Number of threads; what this process may use if left out.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    TypeError
+        If an argument is of a wrong type.
+    ValueError
+        If `threads` is not positive.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import grid, is_distance_degree_regular, torus
+    >>> is_distance_degree_regular(torus(4, 5)), is_distance_degree_regular(grid(4, 5))
+    (True, False)
+    """
+    graph = as_graph(graph)
+    return _core.is_distance_degree_regular(graph.num_vertices, graph.edges, _check.threads(threads))
+
+
+def induced_graph(graph: GraphLike, query: Callable[[Any], Hashable] | Iterable[Hashable]) -> Graph:
+    """Return the graph that a query induces on its answers.
+
+    Two different answers are joined if some two joined vertices have them. A mechanism that only sees the answer is
+    private on `graph` exactly if it is on this graph.
+
+    Parameters
+    ----------
+    graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph, for example of databases that differ in one record.
+    query : callable or sequence of hashable, shape (n,)
+        The answer for each vertex, or a function of a vertex's label that gives it.
+
+    Returns
+    -------
+    Graph
+        Its labels are the different answers, sorted if they can be, else in the order in which they first occur.
+
+    Raises
+    ------
+    TypeError
+        If `graph` is no graph, or an answer is not hashable.
+    ValueError
+        If there is not one answer for each vertex, or an answer is not equal to itself (NaN).
+
+    Examples
+    --------
+    Counting the ones among four bits gives a path of the five counts:
+
+    >>> from quincunx.graphs import hamming, induced_graph, path
+    >>> induced_graph(hamming(4, 2), lambda bits: bits.bit_count()) == path(5)
+    True
+    """
+    graph = as_graph(graph)
+    n = graph.num_vertices
+    if callable(query):
+        answers = [query(label) for label in graph.labels]
+    elif isinstance(query, np.ndarray):
+        answers = query.tolist()
+    else:
+        answers = list(query)
+    if len(answers) != n:
+        raise ValueError(f"`query` must have shape ({n},), got ({len(answers)},)")
+    numbers: dict[Hashable, int] = {}
+    for index, answer in enumerate(answers):
+        if not isinstance(answer, Hashable):
+            raise TypeError(f"`query` must give hashable answers, got {type(answer).__name__} for vertex {index}")
+        if answer != answer:
+            raise ValueError(f"`query` must give answers that equal themselves, got {answer!r} for vertex {index}")
+        numbers.setdefault(answer, len(numbers))
+    try:
+        distinct = sorted(numbers)  # type: ignore[type-var]
+    except TypeError:
+        distinct = list(numbers)
+    place = {answer: index for index, answer in enumerate(distinct)}
+    images = np.array([place[answer] for answer in answers], dtype=np.int64)
+    ends = np.sort(images[graph.edges], axis=1)
+    edges = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+    natural = all(type(answer) is int and answer == index for index, answer in enumerate(distinct))
+    return Graph(len(distinct), edges, None if natural else distinct)

@@ -1,0 +1,42 @@
+"""Release of data with a guarantee: mechanisms, their exact noise, and what they promise.
+
+All noise comes from integer-only exact samplers on a generator that the operating system keys anew for each release.
+"""
+
+from quincunx.privacy import _sensitivity as sensitivity
+from quincunx.privacy._budget import Budget, BudgetExceeded
+from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._noise import (
+    DiscreteGaussianMechanism,
+    GaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    privatize,
+)
+from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
+from quincunx.privacy._release import Release
+from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
+
+__all__ = [
+    "AddRemove",
+    "Budget",
+    "BudgetExceeded",
+    "DataMetric",
+    "DiscreteGaussianMechanism",
+    "GaussianMechanism",
+    "GeneralizedRandomizedResponse",
+    "GeometricMechanism",
+    "LaplaceMechanism",
+    "PrivacyGuarantee",
+    "RandomizedResponse",
+    "Relation",
+    "Release",
+    "ReplaceOne",
+    "UnaryEncoding",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+    "privatize",
+    "sensitivity",
+]

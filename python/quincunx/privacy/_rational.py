@@ -1,0 +1,68 @@
+"""Exact numbers behind a guarantee: fractions towards more noise, floats towards a weaker promise."""
+
+import math
+from fractions import Fraction
+
+from quincunx import _check
+
+#: Denominators of exponents that are tried first: they find the 1/10 that is meant by 0.1.
+SMALL = 2**40
+#: Numerators and denominators of exponents fit 64 bits.
+LARGEST = 2**62
+
+
+def largest_below(value: Fraction, largest_denominator: int) -> Fraction:
+    """Return the largest fraction <= `value` whose denominator is at most `largest_denominator`.
+
+    The two candidates are the last convergent and the last semiconvergent of the continued fraction: they enclose
+    `value`.
+    """
+    if value.denominator <= largest_denominator:
+        return value
+    above, below = (1, 0), (0, 1)  # numerators and denominators of the last two convergents
+    numerator, denominator = value.numerator, value.denominator
+    while True:
+        quotient = numerator // denominator
+        following = (below[0] + quotient * above[0], below[1] + quotient * above[1])
+        if following[1] > largest_denominator:
+            break
+        below, above = above, following
+        numerator, denominator = denominator, numerator - quotient * denominator
+    times = (largest_denominator - below[1]) // above[1]
+    candidates = (Fraction(*above), Fraction(below[0] + times * above[0], below[1] + times * above[1]))
+    return max(candidate for candidate in candidates if candidate <= value)
+
+
+def exponent(epsilon: float, distance: Fraction | int, name: str = "epsilon") -> Fraction:
+    """Return the exponent of noise that protects a distance: a fraction just below ``epsilon / distance``."""
+    exact = Fraction(epsilon) / distance
+    if exact < Fraction(1, 2**50):
+        raise ValueError(f"`{name}` must be at least 2**-50 per unit of distance, got {epsilon} for {distance}")
+    exact = min(exact, Fraction(1024))  # noise is never seen beyond; this only makes more of it
+    simple = largest_below(exact, SMALL)
+    if float(simple * distance) == epsilon:
+        return simple
+    return largest_below(exact, LARGEST // math.ceil(exact))
+
+
+def upwards(value: Fraction) -> float:
+    """Return the least float that is not below an exact value."""
+    number = float(value)
+    return math.nextafter(number, math.inf) if Fraction(number) < value else number
+
+
+def root_upwards(value: Fraction) -> float:
+    """Return a float not below the square root of an exact value, nor more than two roundings above."""
+    number = math.sqrt(value)
+    while Fraction(number) ** 2 < value:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def fraction(value: object, name: str, *, below_one: bool = False) -> Fraction:
+    """Return a number >= 0 exactly as it was given."""
+    if not isinstance(value, Fraction):
+        value = Fraction(_check.real(value, name))
+    if value < 0 or (below_one and value >= 1):
+        raise ValueError(f"`{name}` must be {'in [0, 1)' if below_one else 'at least 0'}, got {float(value)}")
+    return value

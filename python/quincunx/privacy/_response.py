@@ -1,0 +1,481 @@
+"""Mechanisms for bits and categories: randomized response, generalized randomized response, unary encoding."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.errors import TooLargeError
+from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._release import Release, marked, seed_words
+
+WORD = 2**64
+LOG_WORD = 64 * math.log(2)
+
+
+def _log_odds(flip: int) -> float:
+    """Return log((1 - q) / q) for ``q = flip / 2**64``, rounded upwards."""
+    if flip < WORD // 4:
+        odds = math.log((WORD - flip) / flip)
+    else:
+        odds = 2 * math.atanh((WORD - 2 * flip) / WORD)
+    return odds * (1 + 2.0**-50)
+
+
+class RandomizedResponse(Mechanism):
+    """A bit is told truly with probability ``p = exp(epsilon) / (1 + exp(epsilon))``, else its opposite.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level, > 0.
+
+    Attributes
+    ----------
+    keep_probability : float
+        The p actually used: ``1 - p`` is a multiple of 2**-64, rounded upwards.
+    guarantee : PrivacyGuarantee
+        With the epsilon of that p, at most the one asked for.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If epsilon is not positive and finite.
+
+    References
+    ----------
+    .. [1] S. L. Warner (1965), Randomized response, J. Amer. Statist. Assoc. 60.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import RandomizedResponse
+    >>> mechanism = RandomizedResponse(1.0)
+    >>> round(mechanism.keep_probability, 12)
+    0.73105857863
+    >>> round(float(mechanism.estimate([1, 1, 0, 1])), 6)  # unbiased, so it may leave [0, 1]
+    1.040988
+    """
+
+    def __init__(self, epsilon: float) -> None:
+        level = _check.real(epsilon, "epsilon", positive=True)
+        self._flip = _core.flip_chance(level)
+        self.guarantee = PrivacyGuarantee(min(level, _log_odds(self._flip)))
+
+    @property
+    def keep_probability(self) -> float:
+        """The probability of the truth."""
+        return (WORD - self._flip) / WORD
+
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Tell bits, truly or not.
+
+        Parameters
+        ----------
+        x : array_like of bool or int
+            The private bits.
+        insecure_seed : int, optional
+            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+        Returns
+        -------
+        Release
+            With uint8 values of the shape of `x`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` does not hold bits.
+        """
+        bits = _check.categories(x, "x", 2)
+        noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
+        parameters = {"keep_probability": self.keep_probability}
+        guarantee = marked(self.guarantee, insecure_seed)
+        return Release(
+            noisy.reshape(bits.shape), guarantee, mechanism="randomized-response", parameters=parameters, _owned=True
+        )
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of a released bit given the private one.
+
+        Parameters
+        ----------
+        z : array_like of int or Release
+            Released bits.
+        x : array_like of int
+            Private bits; broadcast against `z`.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the broadcast shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not bits.
+        """
+        same = _check.categories(z, "z", 2) == _check.categories(x, "x", 2)
+        return np.where(same, math.log1p(-self._flip / WORD), math.log(self._flip) - LOG_WORD)
+
+    def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Unbiased estimate of the share of ones.
+
+        Parameters
+        ----------
+        z : array_like of int or Release, shape (n, ...)
+            Released bits.
+
+        Returns
+        -------
+        ndarray of float64
+            ``(mean(z) + p - 1) / (2p - 1)`` over the first axis; with a standard deviation of at most
+            ``1 / (2 (2p - 1) sqrt(n))``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not bits, or there are none.
+        """
+        bits = _nonempty(_check.categories(z, "z", 2))
+        flip = self._flip / WORD
+        return np.asarray((bits.mean(axis=0) - flip) / (1 - 2 * flip))
+
+    def __repr__(self) -> str:
+        return f"RandomizedResponse({self.epsilon})"
+
+
+def _check_memory(needed: int) -> None:
+    """Refuse rows that do not fit, before they are made; small jobs are not worth the question."""
+    if needed > 2**28 and needed > (limit := _check.available_memory()):
+        raise TooLargeError(f"the rows need {needed} bytes, the limit is {limit} bytes", needed, limit)
+
+
+def _nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if z.ndim == 0 or len(z) == 0:
+        raise ValueError(f"`z` must hold at least one report along its first axis, got shape {z.shape}")
+    return z
+
+
+class GeneralizedRandomizedResponse(Mechanism):
+    """A category is told truly with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level, > 0.
+    categories : int
+        Their number k, >= 2; a category is a number in 0..k-1.
+
+    Attributes
+    ----------
+    keep_probability, other_probability : float
+        Of the truth, and of each other category; those actually used.
+    guarantee : PrivacyGuarantee
+        With the epsilon of these, at most the one asked for.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+
+    Notes
+    -----
+    More accurate than unary encoding where ``k < 3 exp(epsilon) + 2``.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import GeneralizedRandomizedResponse
+    >>> mechanism = GeneralizedRandomizedResponse(1.0, 4)
+    >>> round(mechanism.keep_probability, 12), round(mechanism.other_probability, 12)
+    (0.475366886419, 0.174877704527)
+    """
+
+    def __init__(self, epsilon: float, categories: int) -> None:
+        level = _check.real(epsilon, "epsilon", positive=True)
+        self.categories = _check.whole(categories, "categories", minimum=2, maximum=2**31)
+        self._redraw = _core.redraw_chance(level, self.categories)
+        # P(truth) / P(another) = (1 - r + r/k) / (r/k) = 1 + k (1 - r) / r.
+        used = math.log1p(self.categories * (WORD - self._redraw) / self._redraw) * (1 + 2.0**-50)
+        self.guarantee = PrivacyGuarantee(min(level, used))
+
+    @property
+    def other_probability(self) -> float:
+        """The probability of each category that is not the truth."""
+        return self._redraw / (WORD * self.categories)
+
+    @property
+    def keep_probability(self) -> float:
+        """The probability of the truth."""
+        return (WORD - self._redraw) / WORD + self.other_probability
+
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Tell categories, truly or not.
+
+        Parameters
+        ----------
+        x : array_like of int
+            The private categories.
+        insecure_seed : int, optional
+            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+        Returns
+        -------
+        Release
+            With int64 values of the shape of `x`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` does not hold categories.
+        """
+        values = _check.categories(x, "x", self.categories)
+        words = seed_words(insecure_seed)
+        noisy = _core.redraw_categories(
+            values.astype(np.int64, copy=False).reshape(-1), self.categories, self._redraw, words
+        )
+        parameters = {"categories": self.categories, "keep_probability": self.keep_probability}
+        guarantee = marked(self.guarantee, insecure_seed)
+        name = "generalized-randomized-response"
+        return Release(noisy.reshape(values.shape), guarantee, mechanism=name, parameters=parameters, _owned=True)
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of a released category given the private one.
+
+        Parameters
+        ----------
+        z : array_like of int or Release
+            Released categories.
+        x : array_like of int
+            Private categories; broadcast against `z`.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the broadcast shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not categories.
+        """
+        same = _check.categories(z, "z", self.categories) == _check.categories(x, "x", self.categories)
+        return np.where(same, math.log(self.keep_probability), math.log(self.other_probability))
+
+    def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Unbiased estimate of the shares of the categories.
+
+        Parameters
+        ----------
+        z : array_like of int or Release, shape (n,)
+            Released categories.
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            ``(c / n - q) / (p - q)`` for the released counts c; they sum to 1 and may leave [0, 1].
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not categories, or there are none.
+        """
+        values = _nonempty(_check.categories(z, "z", self.categories))
+        shares = np.bincount(values.reshape(-1), minlength=self.categories) / values.size
+        return np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
+
+    def __repr__(self) -> str:
+        return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories})"
+
+
+class UnaryEncoding(Mechanism):
+    """A category is told as a row of k bits, its one-hot row with noise on each bit.
+
+    A zero becomes a one with probability q, the one stays with probability p. The optimal variant has p = 1/2 and
+    ``q = 1 / (exp(epsilon) + 1)``; the symmetric one ``p = 1 - q`` and ``q = 1 / (exp(epsilon / 2) + 1)``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level, > 0.
+    categories : int
+        Their number k, >= 2; a category is a number in 0..k-1.
+    variant : {"optimal", "symmetric"}
+        Which p and q.
+
+    Attributes
+    ----------
+    one_probability, zero_probability : float
+        The p and q actually used: q is a multiple of 2**-64, rounded upwards.
+    guarantee : PrivacyGuarantee
+        With the epsilon ``log(p (1 - q) / (q (1 - p)))`` of these, at most the one asked for.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+
+    Notes
+    -----
+    Below one nanosecond a bit.
+
+    References
+    ----------
+    .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
+       estimation,
+       USENIX Security.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import UnaryEncoding
+    >>> mechanism = UnaryEncoding(1.0, 6)
+    >>> mechanism.release([0, 5, 2]).shape
+    (3, 6)
+    >>> round(mechanism.one_probability, 12), round(mechanism.zero_probability, 12)
+    (0.5, 0.26894142137)
+    """
+
+    def __init__(self, epsilon: float, categories: int, variant: str = "optimal") -> None:
+        level = _check.real(epsilon, "epsilon", positive=True)
+        self.categories = _check.whole(categories, "categories", minimum=2, maximum=2**31)
+        self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
+        times = 1 if self.variant == "optimal" else 2
+        self._flip = _core.flip_chance(level / times)
+        self.guarantee = PrivacyGuarantee(min(level, times * _log_odds(self._flip)))
+
+    @property
+    def zero_probability(self) -> float:
+        """The probability q that a zero is told as a one."""
+        return self._flip / WORD
+
+    @property
+    def one_probability(self) -> float:
+        """The probability p that the one is told as a one."""
+        return 0.5 if self.variant == "optimal" else (WORD - self._flip) / WORD
+
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Tell categories as noisy rows of bits.
+
+        Parameters
+        ----------
+        x : array_like of int, shape (...)
+            The private categories.
+        insecure_seed : int, optional
+            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+        Returns
+        -------
+        Release
+            With uint8 values of shape (..., k).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` does not hold categories.
+        """
+        values = _check.categories(x, "x", self.categories)
+        optimal, words = self.variant == "optimal", seed_words(insecure_seed)
+        _check_memory(values.size * self.categories)
+        rows = _core.encode_unary(
+            values.astype(np.int64, copy=False).reshape(-1), self.categories, self._flip, optimal, words
+        )
+        parameters = {"categories": self.categories, "variant": self.variant}
+        parameters |= {"one_probability": self.one_probability, "zero_probability": self.zero_probability}
+        guarantee = marked(self.guarantee, insecure_seed)
+        shape = (*values.shape, self.categories)
+        return Release(rows.reshape(shape), guarantee, mechanism="unary-encoding", parameters=parameters, _owned=True)
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of a released row given the private category.
+
+        Parameters
+        ----------
+        z : array_like of int or Release, shape (..., k)
+            Released rows.
+        x : array_like of int, shape (...)
+            Private categories; broadcast against the rows.
+
+        Returns
+        -------
+        ndarray of float64, shape (...)
+            Of the broadcast shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the rows are not k bits or `x` does not hold categories.
+        """
+        rows, values = self._rows(z), _check.categories(x, "x", self.categories)
+        shape = np.broadcast_shapes(rows.shape[:-1], values.shape)
+        rows, values = np.broadcast_to(rows, (*shape, self.categories)), np.broadcast_to(values, shape)
+        told = np.take_along_axis(rows, values[..., None], axis=-1)[..., 0]
+        one, zero = math.log(self._flip) - LOG_WORD, math.log1p(-self._flip / WORD)
+        ones = rows.sum(axis=-1, dtype=np.int64) - told
+        hit, miss = (math.log(0.5),) * 2 if self.variant == "optimal" else (zero, one)
+        return np.asarray(ones * one + (self.categories - 1 - ones) * zero + np.where(told == 1, hit, miss))
+
+    def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Unbiased estimate of the shares of the categories.
+
+        Parameters
+        ----------
+        z : array_like of int or Release, shape (n, ..., k)
+            Released rows.
+
+        Returns
+        -------
+        ndarray of float64, shape (k,)
+            As `estimate_from_counts`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the rows are not k bits, or there are none.
+        """
+        rows = self._rows(z).reshape(-1, self.categories)
+        return self.estimate_from_counts(_nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
+
+    def estimate_from_counts(self, counts: npt.ArrayLike, users: int) -> npt.NDArray[np.float64]:
+        """Unbiased estimate of the shares of the categories, from the column sums of the rows.
+
+        Parameters
+        ----------
+        counts : array_like of int, shape (..., k)
+            How many users told a one in each column.
+        users : int
+            How many users there are, >= 1.
+
+        Returns
+        -------
+        ndarray of float64, shape (..., k)
+            ``(c / n - q) / (p - q)``, of variance ``mu (1 - mu) / (n (p - q)**2)`` with ``mu = q + (p - q) share``.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import UnaryEncoding
+        >>> UnaryEncoding(1.0, 3).estimate_from_counts([400, 300, 250], 1000).round(4).tolist()
+        [0.5672, 0.1344, -0.082]
+        """
+        ones, number = _check.counts(counts, "counts"), _check.whole(users, "users", minimum=1)
+        if ones.ndim == 0 or ones.shape[-1] != self.categories:
+            raise ValueError(f"`counts` must have a last axis of length {self.categories}, got shape {ones.shape}")
+        if ones.size and ones.max() > number:
+            raise ValueError(f"`counts` must hold whole numbers of at most `users` = {number}, got {ones.max()}")
+        p, q = self.one_probability, self.zero_probability
+        return np.asarray((ones / number - q) / (p - q))
+
+    def _rows(self, z: npt.ArrayLike) -> npt.NDArray[Any]:
+        rows = _check.categories(z, "z", 2)
+        if rows.ndim == 0 or rows.shape[-1] != self.categories:
+            raise ValueError(f"`z` must have a last axis of length {self.categories}, got shape {rows.shape}")
+        return rows
+
+    def __repr__(self) -> str:
+        return f"UnaryEncoding({self.epsilon}, {self.categories}, {self.variant!r})"

@@ -1,0 +1,270 @@
+//! Privacy: from Python to the core and back. The documentation is in `quincunx.privacy`.
+
+use crate::boundary::{compute, raise};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use quincunx::Result;
+use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
+use quincunx::privacy::normal::RoundedNormal;
+use quincunx::privacy::response::{self, Encoding};
+use quincunx::privacy::source::Generator;
+use quincunx::privacy::{calibration, composition, mechanism, sensitivity};
+
+type Seed = Option<[u64; 2]>;
+
+fn copied<T: Copy + numpy::Element>(values: &PyReadonlyArray1<'_, T>) -> Vec<T> {
+    values.as_slice().map_or_else(|_| values.as_array().iter().copied().collect(), <[T]>::to_vec)
+}
+
+/// Two-sided geometric noise with its tables.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct GeometricNoise(TwoSidedGeometric);
+
+#[pymethods]
+impl GeometricNoise {
+    #[new]
+    fn new(py: Python<'_>, numerator: u64, denominator: u64, exponential: bool) -> PyResult<Self> {
+        let decay = if exponential {
+            Decay::Exponential { numerator, denominator }
+        } else {
+            Decay::Rational { numerator, denominator }
+        };
+        TwoSidedGeometric::new(decay).map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (values, lower, upper, insecure_seed=None))]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        values: PyReadonlyArray1<'py, i64>,
+        lower: i64,
+        upper: i64,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut values = copied(&values);
+        let values = compute(py, None, |monitor| {
+            let mut source = Generator::new(insecure_seed)?;
+            mechanism::add_geometric(&mut values, (lower, upper), &self.0, &mut source, monitor)?;
+            Ok(values)
+        })?;
+        Ok(values.into_pyarray(py))
+    }
+
+    #[pyo3(signature = (values, lower, upper, step, insecure_seed=None))]
+    fn add_on_grid<'py>(
+        &self,
+        py: Python<'py>,
+        values: PyReadonlyArray1<'py, f64>,
+        lower: f64,
+        upper: f64,
+        step: f64,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut values = copied(&values);
+        let values = compute(py, None, |monitor| {
+            let mut source = Generator::new(insecure_seed)?;
+            mechanism::add_laplace(&mut values, (lower, upper), step, &self.0, &mut source, monitor)?;
+            Ok(values)
+        })?;
+        Ok(values.into_pyarray(py))
+    }
+}
+
+/// Normal noise, rounded to a grid.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct NormalNoise(RoundedNormal);
+
+#[pymethods]
+impl NormalNoise {
+    #[new]
+    fn new(py: Python<'_>, deviation: f64) -> PyResult<Self> {
+        RoundedNormal::new(deviation).map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (values, step, insecure_seed=None))]
+    fn add_on_grid<'py>(
+        &self,
+        py: Python<'py>,
+        values: PyReadonlyArray1<'py, f64>,
+        step: f64,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut values = copied(&values);
+        let values = compute(py, None, |monitor| {
+            let mut source = Generator::new(insecure_seed)?;
+            mechanism::add_gaussian(&mut values, step, &self.0, &mut source, monitor)?;
+            Ok(values)
+        })?;
+        Ok(values.into_pyarray(py))
+    }
+}
+
+/// Discrete Gaussian noise of a rational variance.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct DiscreteGaussianNoise(DiscreteGaussian);
+
+#[pymethods]
+impl DiscreteGaussianNoise {
+    #[new]
+    fn new(py: Python<'_>, numerator: u64, denominator: u64) -> PyResult<Self> {
+        DiscreteGaussian::new(numerator, denominator).map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (values, lower, upper, insecure_seed=None))]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        values: PyReadonlyArray1<'py, i64>,
+        lower: i64,
+        upper: i64,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut values = copied(&values);
+        let values = compute(py, None, |monitor| {
+            let mut source = Generator::new(insecure_seed)?;
+            mechanism::add_discrete_gaussian(&mut values, (lower, upper), &self.0, &mut source, monitor)?;
+            Ok(values)
+        })?;
+        Ok(values.into_pyarray(py))
+    }
+}
+
+fn result<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
+    outcome.map_err(|error| raise(py, error))
+}
+
+/// The chance of a flip, in units of 2^-64.
+#[pyfunction]
+pub fn flip_chance(py: Python<'_>, epsilon: f64) -> PyResult<u64> {
+    result(py, response::flip_chance(epsilon))
+}
+
+/// The chance of a redraw, in units of 2^-64.
+#[pyfunction]
+pub fn redraw_chance(py: Python<'_>, epsilon: f64, categories: u64) -> PyResult<u64> {
+    result(py, response::redraw_chance(epsilon, categories))
+}
+
+/// Bits, some of them flipped.
+#[pyfunction]
+#[pyo3(signature = (bits, flip, insecure_seed=None))]
+pub fn flip_bits<'py>(
+    py: Python<'py>,
+    bits: PyReadonlyArray1<'py, u8>,
+    flip: u64,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let mut bits = copied(&bits);
+    let bits = compute(py, None, |monitor| {
+        response::flip_bits(&mut bits, flip, &mut Generator::new(insecure_seed)?, monitor)?;
+        Ok(bits)
+    })?;
+    Ok(bits.into_pyarray(py))
+}
+
+/// Categories, some of them drawn anew.
+#[pyfunction]
+#[pyo3(signature = (values, categories, redraw, insecure_seed=None))]
+pub fn redraw_categories<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, i64>,
+    categories: u64,
+    redraw: u64,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let mut values = copied(&values);
+    let values = compute(py, None, |monitor| {
+        let mut source = Generator::new(insecure_seed)?;
+        response::redraw_categories(&mut values, categories, redraw, &mut source, monitor)?;
+        Ok(values)
+    })?;
+    Ok(values.into_pyarray(py))
+}
+
+/// Noisy one-hot rows, flat.
+#[pyfunction]
+#[pyo3(signature = (values, categories, flip, optimal, insecure_seed=None))]
+pub fn encode_unary<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, i64>,
+    categories: usize,
+    flip: u64,
+    optimal: bool,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let values = copied(&values);
+    let encoding = if optimal { Encoding::Optimal } else { Encoding::Symmetric };
+    let rows = compute(py, None, |monitor| {
+        let mut rows = vec![0; values.len().saturating_mul(categories)];
+        let mut source = Generator::new(insecure_seed)?;
+        response::encode_unary(&values, categories, flip, encoding, &mut rows, &mut source, monitor)?;
+        Ok(rows)
+    })?;
+    Ok(rows.into_pyarray(py))
+}
+
+/// The least sigma of the Gaussian mechanism.
+#[pyfunction]
+pub fn gaussian_sigma(py: Python<'_>, epsilon: f64, delta: f64, sensitivity: f64) -> PyResult<f64> {
+    result(py, calibration::gaussian_sigma(epsilon, delta, sensitivity))
+}
+
+/// The same beside a release of randomized response.
+#[pyfunction]
+pub fn gaussian_sigma_alongside(
+    py: Python<'_>,
+    epsilon: f64,
+    delta: f64,
+    sensitivity: f64,
+    alongside: f64,
+) -> PyResult<f64> {
+    result(py, composition::gaussian_sigma_alongside(epsilon, delta, sensitivity, alongside))
+}
+
+/// The delta of the Gaussian mechanism.
+#[pyfunction]
+pub fn gaussian_delta(py: Python<'_>, epsilon: f64, sigma: f64, sensitivity: f64) -> PyResult<f64> {
+    result(py, calibration::gaussian_delta(epsilon, sigma, sensitivity))
+}
+
+/// The epsilon of the Gaussian mechanism.
+#[pyfunction]
+pub fn gaussian_epsilon(py: Python<'_>, delta: f64, sigma: f64, sensitivity: f64) -> PyResult<f64> {
+    result(py, calibration::gaussian_epsilon(delta, sigma, sensitivity))
+}
+
+/// The delta of pure guarantees and Gaussian noise together.
+#[pyfunction]
+pub fn composed_delta(py: Python<'_>, epsilon: f64, pure: Vec<(f64, u32)>, ratio: f64) -> PyResult<f64> {
+    compute(py, None, |_| Ok(composition::Losses::new(&pure, ratio)?.delta(epsilon)))
+}
+
+/// The epsilon of pure guarantees and Gaussian noise together.
+#[pyfunction]
+pub fn composed_epsilon(py: Python<'_>, delta: f64, pure: Vec<(f64, u32)>, ratio: f64) -> PyResult<f64> {
+    compute(py, None, |_| composition::Losses::new(&pure, ratio)?.epsilon(delta))
+}
+
+/// The delta of the discrete Gaussian mechanism.
+#[pyfunction]
+pub fn discrete_gaussian_delta(py: Python<'_>, epsilon: f64, variance: f64, sensitivity: u64) -> PyResult<f64> {
+    compute(py, None, |_| calibration::discrete_gaussian_delta(epsilon, variance, sensitivity))
+}
+
+/// The sensitivity of linear-regression statistics.
+#[pyfunction]
+pub fn linear_regression_sensitivity(
+    py: Python<'_>,
+    radius: f64,
+    response: f64,
+    cross: f64,
+    square: f64,
+) -> PyResult<f64> {
+    result(py, sensitivity::linear_regression(radius, response, cross, square))
+}
+
+/// The sensitivity of logistic-regression statistics.
+#[pyfunction]
+pub fn logistic_regression_sensitivity(py: Python<'_>, radius: f64, ratio: f64) -> PyResult<f64> {
+    result(py, sensitivity::logistic_regression(radius, ratio))
+}

@@ -1,0 +1,171 @@
+//! Distances: numbers of edges on shortest paths.
+//!
+//! A breadth-first search from every vertex; rows are shared out over threads. Cost O(n (n + m)) and four bytes per pair.
+//! Around a vertex a, the sphere of radius d is the set of vertices at distance d. A graph is *distance-degree regular* if
+//! the sizes of its spheres are the same around every vertex (Bloom, Kennedy and Quintas 1981).
+
+use super::Graph;
+use crate::monitor::Monitor;
+use crate::{Error, Result, parallel};
+use rayon::prelude::*;
+
+/// What stands for the distance between different components.
+pub const UNREACHABLE: i32 = -1;
+
+/// Neighbor lists in one array.
+struct Lists {
+    starts: Vec<usize>,
+    neighbors: Vec<u32>,
+}
+
+impl Lists {
+    fn new(graph: &Graph) -> Self {
+        let lists = graph.neighbors();
+        let mut starts = vec![0];
+        let mut neighbors = Vec::with_capacity(2 * graph.edges().len());
+        for list in lists {
+            neighbors.extend(list);
+            starts.push(neighbors.len());
+        }
+        Self { starts, neighbors }
+    }
+
+    /// Fills `row` with the distances from `source`, using `queue` as scratch, and returns the sizes of the spheres.
+    fn search(&self, source: u32, row: &mut [i32], queue: &mut Vec<u32>) -> Vec<u32> {
+        row.fill(UNREACHABLE);
+        row[source as usize] = 0;
+        queue.clear();
+        queue.push(source);
+        let mut sizes = Vec::new();
+        let mut from = 0;
+        while from < queue.len() {
+            let to = queue.len();
+            sizes.push((to - from) as u32);
+            for index in from..to {
+                if queue.len() == row.len() {
+                    break; // all are found: in dense graphs long before all edges are seen
+                }
+                let v = queue[index] as usize;
+                for &w in &self.neighbors[self.starts[v]..self.starts[v + 1]] {
+                    if row[w as usize] == UNREACHABLE {
+                        row[w as usize] = sizes.len() as i32;
+                        queue.push(w);
+                    }
+                }
+            }
+            from = to;
+        }
+        sizes
+    }
+}
+
+/// All distances, row by row; [`UNREACHABLE`] between different components.
+///
+/// # Errors
+/// [`Error::TooLarge`] beyond the memory limit, and the monitor's objection.
+pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mut dyn Monitor) -> Result<Vec<i32>> {
+    let n = graph.vertices();
+    let needed = 4 * (n as u128).pow(2);
+    if needed > memory_limit {
+        return Err(Error::TooLarge { what: "the table of all distances", needed, limit: memory_limit });
+    }
+    let lists = Lists::new(graph);
+    let mut table = vec![UNREACHABLE; n * n];
+    parallel::run(threads, n as u64, monitor, |watch| {
+        table.par_chunks_exact_mut(n.max(1)).zip(0u32..n as u32).try_for_each_init(Vec::new, |queue, (row, source)| {
+            lists.search(source, row, queue);
+            watch.advance(1)
+        })
+    })?;
+    Ok(table)
+}
+
+/// The distances from one vertex.
+///
+/// # Errors
+/// [`Error::Domain`] if `source` is no vertex.
+pub fn distances_from(graph: &Graph, source: u32) -> Result<Vec<i32>> {
+    if source as usize >= graph.vertices() {
+        return Err(Error::Domain { name: "v", value: source.to_string(), requirement: "a vertex" });
+    }
+    let mut row = vec![UNREACHABLE; graph.vertices()];
+    Lists::new(graph).search(source, &mut row, &mut Vec::new());
+    Ok(row)
+}
+
+/// The number of vertices at distance 0, 1, 2, ... of each vertex, one row each, and the length of the rows.
+///
+/// # Errors
+/// The monitor's objection.
+pub fn sphere_sizes(graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<(Vec<u32>, usize)> {
+    let n = graph.vertices();
+    let lists = Lists::new(graph);
+    let rows: Vec<Vec<u32>> = parallel::run(threads, n as u64, monitor, |watch| {
+        let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
+            watch.advance(1)?;
+            Ok(lists.search(source, row, queue))
+        };
+        (0..n as u32).into_par_iter().map_init(|| (vec![UNREACHABLE; n], Vec::new()), search).collect()
+    })?;
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let padded = rows.into_iter().flat_map(|row| row.into_iter().chain(std::iter::repeat(0)).take(columns)).collect();
+    Ok((padded, columns))
+}
+
+/// Whether the spheres around all vertices have the same sizes.
+///
+/// # Errors
+/// The monitor's objection.
+pub fn is_distance_degree_regular(graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<bool> {
+    let n = graph.vertices();
+    let lists = Lists::new(graph);
+    if n == 0 {
+        return Ok(true);
+    }
+    let expected = lists.search(0, &mut vec![UNREACHABLE; n], &mut Vec::new());
+    parallel::run(threads, n as u64, monitor, |watch| {
+        let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
+            watch.advance(1)?;
+            Ok(lists.search(source, row, queue) == expected)
+        };
+        let scratch = || (vec![UNREACHABLE; n], Vec::new());
+        // Stops at the first vertex that differs, or at an interrupt.
+        let ends = |outcome: &Result<bool>| *outcome != Ok(true);
+        (1..n as u32).into_par_iter().map_init(scratch, search).find_any(ends).unwrap_or(Ok(true))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graphs::{grid, hamming, torus};
+    use crate::monitor::Silent;
+
+    #[test]
+    fn distances_in_a_hamming_graph_count_differing_letters() {
+        let table = distances(&hamming(3, 3).unwrap(), 2, 1 << 20, &mut Silent).unwrap();
+        for (a, b) in (0..27).flat_map(|a| (0..27).map(move |b| (a, b))) {
+            let differing = [1, 3, 9].iter().filter(|&place| a / place % 3 != b / place % 3).count();
+            assert_eq!(table[a * 27 + b], differing as i32);
+        }
+        assert_eq!(sphere_sizes(&hamming(3, 3).unwrap(), 1, &mut Silent).unwrap(), ([1, 6, 12, 8].repeat(27), 4));
+    }
+
+    #[test]
+    fn different_components_have_no_distance() {
+        let graph = Graph::new(4, vec![(0, 1), (2, 2), (3, 2), (2, 3)]).unwrap();
+        let expected = [0, 1, -1, -1, 1, 0, -1, -1, -1, -1, 0, 1, -1, -1, 1, 0];
+        assert_eq!(distances(&graph, 1, 1 << 20, &mut Silent).unwrap(), expected);
+        assert_eq!(distances_from(&graph, 2).unwrap(), expected[8..12]);
+        assert!(distances_from(&graph, 4).is_err());
+        assert!(matches!(distances(&graph, 1, 63, &mut Silent), Err(Error::TooLarge { needed: 64, .. })));
+    }
+
+    #[test]
+    fn tori_are_distance_degree_regular_and_grids_are_not() {
+        let regular = |graph| is_distance_degree_regular(&graph, 2, &mut Silent).unwrap();
+        assert!(regular(torus(&[4, 7]).unwrap()));
+        assert!(!regular(grid(&[4, 7]).unwrap()));
+        assert!(regular(Graph::new(0, vec![]).unwrap()));
+    }
+}

@@ -1,0 +1,215 @@
+"""Guarantees: laws of composition, exact profiles, known conversions."""
+
+import copy
+import json
+import math
+import pickle
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quincunx.privacy import AddRemove, DataMetric, PrivacyGuarantee, ReplaceOne, gaussian_delta, gaussian_epsilon
+
+pure = st.builds(PrivacyGuarantee, st.floats(0.01, 2))
+approximate = st.builds(PrivacyGuarantee, st.floats(0.01, 2), st.floats(1e-12, 1e-3))
+gaussian = st.builds(PrivacyGuarantee.of_gaussian, st.floats(0.5, 50), st.sampled_from([1e-9, 1e-6, 1e-3]))
+bounded = st.builds(lambda e: PrivacyGuarantee(e, range_bounded=True), st.floats(0.01, 2))
+guarantees = st.one_of(pure, approximate, gaussian, bounded)
+laws = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+@given(guarantees, guarantees, guarantees)
+@laws
+def test_composition_is_commutative_and_associative(a, b, c):
+    assert a & b == b & a
+    assert (a & b) & c == a & (b & c)
+
+
+@given(st.one_of(pure, gaussian, bounded), st.integers(2, 5))
+@laws
+def test_a_multiple_is_a_repeated_composition(g, times):
+    repeated = g
+    for _ in range(times - 1):
+        repeated = repeated & g
+    assert times * g == repeated == g * times
+
+
+@given(guarantees, guarantees, st.floats(0, 5), st.floats(0.01, 3))
+@laws
+def test_the_profile_falls_and_never_passes_the_stated_pair(a, b, epsilon, more):
+    both = a & b
+    assert both.delta_at(epsilon + more) <= both.delta_at(epsilon)
+    assert both.delta_at(both.epsilon) <= both.delta
+    assert both.delta_at(epsilon) >= a.delta_at(epsilon) * (1 - 1e-9)
+    if both.delta:
+        assert both.epsilon_at(both.delta) <= both.epsilon
+
+
+@given(guarantees, guarantees, st.floats(-25, -1))
+@laws
+def test_epsilon_and_delta_at_one_another_agree(a, b, log_delta):
+    both, delta = a & b, math.exp(log_delta)
+    epsilon = both.epsilon_at(delta)
+    if math.isfinite(epsilon):
+        assert both.delta_at(epsilon * (1 + 1e-9) + 1e-12) <= delta * (1 + 1e-9)
+
+
+def test_sums_of_fractions_are_exact():
+    tenth = PrivacyGuarantee(Fraction(1, 10))
+    assert (10 * tenth).exact_epsilon == 1
+    assert (10 * tenth).epsilon == 1.0
+    third = PrivacyGuarantee(Fraction(1, 3))
+    assert Fraction(third.epsilon) > Fraction(1, 3) > Fraction(math.nextafter(third.epsilon, 0))
+
+
+def test_relations_are_not_mixed():
+    relations = [ReplaceOne(), AddRemove(), ReplaceOne(2), DataMetric("l1"), DataMetric("l1", 2), DataMetric("l2")]
+    for one in relations:
+        for other in relations:
+            pair = PrivacyGuarantee(1.0, relation=one), PrivacyGuarantee(1.0, relation=other)
+            if one == other:
+                assert (pair[0] & pair[1]).relation == one
+            else:
+                with pytest.raises(TypeError, match="different relations"):
+                    pair[0] & pair[1]
+
+
+def test_numerics_are_as_good_as_the_worst_part():
+    exact, rounded = PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, numerics="float64")
+    seeded = PrivacyGuarantee(1.0, numerics="insecure")
+    assert (exact & exact).numerics == "exact"
+    assert (exact & rounded).numerics == "float64"
+    assert (rounded & seeded & exact).numerics == "insecure"
+
+
+def test_pure_guarantees_compose_as_the_exact_binomial_sum():
+    with mpmath.workdps(40):
+        e, times = mpmath.mpf(0.25), 12
+        p = 1 / (1 + mpmath.exp(-e))
+        for epsilon in (0, 0.5, 1.3, 2.9):
+            exact = sum(
+                mpmath.binomial(times, k)
+                * p**k
+                * (1 - p) ** (times - k)
+                * max(1 - mpmath.exp(epsilon - (2 * k - times) * e), 0)
+                for k in range(times + 1)
+            )
+            found = (times * PrivacyGuarantee(0.25)).delta_at(epsilon)
+            assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -12)
+
+
+def test_gaussian_noises_compose_as_one():
+    # sigma 3 and 4 at sensitivity 1: u^2 = 1/9 + 1/16 = (5/12)^2.
+    both = PrivacyGuarantee.of_gaussian(3.0, 1e-6) & PrivacyGuarantee.of_gaussian(4.0, 1e-6)
+    assert both.delta_at(1.0) == pytest.approx(gaussian_delta(1.0, 2.4), rel=1e-11)
+    assert both.epsilon_at(1e-6) == pytest.approx(gaussian_epsilon(1e-6, 2.4), rel=1e-11)
+    assert both.zcdp == pytest.approx((5 / 12) ** 2 / 2)
+    assert both.epsilon_at(1e-6) < both.epsilon
+
+
+def test_randomized_response_beside_gaussian_noise_is_exact():
+    both = PrivacyGuarantee(0.5) & PrivacyGuarantee.of_gaussian(6.80765495085, 1e-5)
+    assert both.epsilon_at(1e-5) == pytest.approx(1.0, rel=1e-10)
+    assert both.delta_at(1.0) == pytest.approx(1e-5, rel=1e-9)
+
+
+def test_posterior_samples_have_the_known_figures():
+    sample = PrivacyGuarantee(0.1, range_bounded=True)
+    many = 100 * sample
+    assert many.epsilon == pytest.approx(10)
+    assert many.zcdp == pytest.approx(0.125)
+    assert many.epsilon_at(1e-6) == pytest.approx(2.4190931769, abs=1e-9)
+    for epsilon, distance in [(0.1, 0.0249947930), (1, 0.2449186624), (4, 0.7615941560)]:
+        assert PrivacyGuarantee(epsilon, range_bounded=True).total_variation() == pytest.approx(distance, abs=1e-10)
+        assert PrivacyGuarantee(epsilon).total_variation() == pytest.approx(math.tanh(epsilon / 2), rel=1e-12)
+    assert PrivacyGuarantee(1.0, range_bounded=True).kl_divergence() == 0.125
+    assert PrivacyGuarantee(100.0).kl_divergence() == pytest.approx(100.0)
+
+
+def test_zcdp_converts_to_the_known_epsilons():
+    for rho, delta, epsilon in [(0.125, 1e-6, 2.4190931769), (0.05, 1e-5, 1.3081183429)]:
+        guarantee = PrivacyGuarantee(50.0, zcdp=rho)
+        assert guarantee.epsilon_at(delta) == pytest.approx(epsilon, abs=1e-9)
+        assert guarantee.delta_at(epsilon) == pytest.approx(delta, rel=1e-8)
+
+
+def test_many_different_parts_fall_back_to_bounds():
+    total = PrivacyGuarantee(0.01)
+    for i in range(30):
+        total = total & PrivacyGuarantee(0.01 + i / 1e4)
+    assert total.epsilon_at(1e-6) < total.epsilon
+    assert 0 < total.delta_at(total.epsilon / 2) < 1
+
+
+def test_another_distance_scales_the_guarantee():
+    metric = PrivacyGuarantee(0.5, 1e-6, relation=DataMetric("l1", 2))
+    assert metric.at(6).epsilon == 1.5
+    assert metric.at(6).delta == pytest.approx(3e-6)
+    assert metric.at(6).relation == DataMetric("l1", 6)
+    assert metric.at(2) == metric
+    group = PrivacyGuarantee(0.5, 1e-6).at(3)
+    assert group.relation == ReplaceOne(3)
+    assert group.epsilon == 1.5
+    assert group.delta == pytest.approx(1e-6 * math.expm1(1.5) / math.expm1(0.5))
+    assert PrivacyGuarantee(0.5).at(3).zcdp == pytest.approx(9 * 0.125)
+    gaussian_metric = PrivacyGuarantee.of_gaussian(5.0, 1e-6, relation=DataMetric("l2"))
+    assert gaussian_metric.at(2).epsilon == pytest.approx(gaussian_epsilon(1e-6, 2.5), rel=1e-10)
+    assert gaussian_metric.at(2).delta == 1e-6
+    with pytest.raises(ValueError, match="`distance`"):
+        metric.at(0)
+    with pytest.raises(ValueError, match="`distance`"):
+        PrivacyGuarantee(1.0).at(0)
+    with pytest.raises(ValueError, match="leave delta below 1"):
+        PrivacyGuarantee(5.0, 1e-3).at(9)
+
+
+@given(guarantees, guarantees)
+@laws
+def test_words_and_pickles_come_back_equal(a, b):
+    both = a & b
+    assert PrivacyGuarantee.from_dict(json.loads(json.dumps(both.to_dict()))) == both
+    assert pickle.loads(pickle.dumps(both)) == both == copy.deepcopy(both)
+    assert hash(copy.copy(both)) == hash(both)
+
+
+def test_guarantees_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        PrivacyGuarantee(1.0).relation = AddRemove()
+
+
+def test_bad_input_is_refused_by_name():
+    for bad in (-1, math.nan, math.inf):
+        with pytest.raises(ValueError, match="`epsilon`"):
+            PrivacyGuarantee(bad)
+        with pytest.raises(ValueError, match="`zcdp`"):
+            PrivacyGuarantee(1.0, zcdp=bad)
+        with pytest.raises(ValueError, match="`epsilon`"):
+            PrivacyGuarantee(1.0).delta_at(bad)
+    for bad in (-0.1, 1, 1.5, math.nan):
+        with pytest.raises(ValueError, match="`delta`"):
+            PrivacyGuarantee(1.0, bad)
+    with pytest.raises(ValueError, match="`delta`"):
+        PrivacyGuarantee(1.0, 1e-5).epsilon_at(0)
+    with pytest.raises(ValueError, match="`numerics`"):
+        PrivacyGuarantee(1.0, numerics="sloppy")
+    with pytest.raises(ValueError, match="`range_bounded`"):
+        PrivacyGuarantee(1.0, 1e-5, range_bounded=True)
+    with pytest.raises(TypeError, match="`relation`"):
+        PrivacyGuarantee(1.0, relation=ReplaceOne)
+    with pytest.raises(ValueError, match="`times`"):
+        0 * PrivacyGuarantee(1.0)
+    with pytest.raises(ValueError, match="`epsilon` must be one that sigma"):
+        PrivacyGuarantee.of_gaussian(1.0, 1e-6, epsilon=0.1)
+    with pytest.raises(TypeError):
+        PrivacyGuarantee(1.0) & 2
+    with pytest.raises(TypeError):
+        PrivacyGuarantee(1.0) * "2"
+    with pytest.raises(ValueError, match="`metric`"):
+        DataMetric("euclid")
+    with pytest.raises(ValueError, match="`radius`"):
+        DataMetric("l1", 0)
+    with pytest.raises(ValueError, match="`values`"):
+        PrivacyGuarantee.from_dict({"epsilon": "1"})

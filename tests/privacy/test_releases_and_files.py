@@ -1,0 +1,214 @@
+"""Releases saved and loaded, and files of counts released."""
+
+import copy
+import io
+import os
+import pickle
+import stat
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from quincunx.errors import TooLargeError
+from quincunx.privacy import (
+    DiscreteGaussianMechanism,
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    GeometricMechanism,
+    LaplaceMechanism,
+    PrivacyGuarantee,
+    RandomizedResponse,
+    Release,
+    UnaryEncoding,
+    privatize,
+)
+from quincunx.privacy._files import privatize_file, read_counts
+
+
+def releases():
+    return [
+        privatize(np.arange(12).reshape(3, 4), epsilon=0.3, n=2),
+        privatize(7, epsilon=0.3, insecure_seed=4),
+        GaussianMechanism(1.0, 1e-6, radius=1, dimension=2).release([[1.0, 2.0]]),
+        UnaryEncoding(1.0, 3).release([0, 1]),
+    ]
+
+
+@pytest.mark.parametrize("release", releases(), ids=lambda r: r.mechanism)
+def test_a_saved_release_comes_back_equal_without_pickle(release, tmp_path):
+    path = tmp_path / "release.npz"
+    release.save(path)
+    assert Release.load(path) == release
+    assert Release.load(str(path)).guarantee == release.guarantee
+    with np.load(path, allow_pickle=False) as arrays:
+        assert sorted(arrays) == ["release", "values"]
+    file = io.BytesIO()
+    release.save(file)
+    file.seek(0)
+    assert Release.load(file) == release
+    assert pickle.loads(pickle.dumps(release)) == release
+
+
+def test_a_release_is_an_array_where_one_is_expected():
+    release = privatize([[1, 2], [3, 4]], epsilon=1.0, n=3)
+    assert np.asarray(release).dtype == np.int64
+    assert (np.asarray(release) == release.values).all()
+    assert np.array(release, dtype=float).sum() == release.values.sum()
+    assert len(release) == 2
+    assert release[0].tolist() == release.values[0].tolist() == next(iter(release)).tolist()
+    assert (release.n, release.alpha) == (3, pytest.approx(np.exp(-1 / 3)))
+    assert repr(release).startswith("Release(geometric, shape=(2, 2), PrivacyGuarantee(epsilon=1.0")
+    with pytest.raises(ValueError, match="read-only"):
+        release.values[0, 0] = 5
+    with pytest.raises(TypeError, match="`guarantee`"):
+        Release([1], 0.5, mechanism="geometric")
+
+
+def test_what_is_no_release_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Release.load(tmp_path / "absent.npz")
+    text = tmp_path / "text.npz"
+    text.write_text("1,2,3")
+    plain = tmp_path / "plain.npz"
+    np.savez(plain, values=np.arange(3))
+    pickled = tmp_path / "pickled.npz"
+    np.savez(pickled, values=np.array([object()]), release=np.array("{}"))
+    newer = tmp_path / "newer.npz"
+    np.savez(newer, values=np.arange(3), release=np.array('{"format": 99}'))
+    for path in (text, plain, pickled, newer):
+        with pytest.raises(ValueError, match="`source` must be a release"):
+            Release.load(path)
+
+
+def test_a_release_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    release, path = privatize([1], epsilon=1.0), tmp_path / "release.npz"
+    path.write_bytes(b"old")
+
+    def fail(file, **arrays):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        release.save(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["release.npz"]
+
+
+def test_a_csv_file_becomes_a_release(tmp_path):
+    source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
+    source.write_text("a,b,c\n1,2,3\n\n4, 5 ,6.0\n")
+    release = privatize_file(source, target, epsilon=0.5, n=2, header=True, insecure_seed=3)
+    assert Release.load(target) == release
+    assert release == privatize([[1, 2, 3], [4, 5, 6]], epsilon=0.5, n=2, insecure_seed=3)
+    assert stat.S_IMODE(target.stat().st_mode) & 0o400
+    assert sorted(os.listdir(tmp_path)) == ["counts.csv", "released.npz"]
+
+
+def test_streams_and_npy_files_are_read(tmp_path):
+    counts = np.arange(6).reshape(2, 3)
+    npy, out = tmp_path / "counts.npy", io.BytesIO()
+    np.save(npy, counts)
+    privatize_file(npy, out, epsilon=1.0)
+    out.seek(0)
+    assert Release.load(out).values.shape == (2, 3)
+    assert (read_counts(io.BytesIO(npy.read_bytes())) == counts).all()
+    assert (read_counts(io.StringIO("0;1;2\n3;4;5"), delimiter=";") == counts).all()
+    assert (read_counts(io.BytesIO(b"\xef\xbb\xbf0,1,2\r\n3,4,5\r\n")) == counts).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1,2\n3,x\n", r"line 2: counts must be whole numbers of at least 0, got 'x'"),
+        (b"1,2\n\n3,0.5\n", r"line 3: .* got '0.5'"),
+        (b"1,2\n-3,4\n", r"line 2: .* got -3"),
+        (b"1,2\n3,nan\n", r"line 2: .* got 'nan'"),
+        (b"1,2\n3,\n", r"line 2: .* got ''"),
+        (b"1,2\n3,4,5\n", r"line 2: each line must hold 2 counts, got 3"),
+        (b"1,1e30\n", r"line 1: .* got 1000000000000000019884624838656"),
+        (b"1,2\n\xff\xfe,3\n", r"line 2: not text in UTF-8"),
+        (b"\n", "there are no counts"),
+        (b"\x93NUMPY\x01\x00bad", "counts.csv"),
+    ],
+)
+def test_a_bad_line_is_named_and_nothing_is_written(tmp_path, content, message):
+    source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
+    source.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        privatize_file(source, target, epsilon=1.0)
+    assert not target.exists()
+    assert os.listdir(tmp_path) == ["counts.csv"]
+
+
+def test_bad_arguments_are_refused_before_writing(tmp_path):
+    source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
+    source.write_text("1,2\n")
+    with pytest.raises(ValueError, match="`epsilon`"):
+        privatize_file(source, target, epsilon=0.0)
+    with pytest.raises(ValueError, match="`delimiter`"):
+        privatize_file(source, target, epsilon=1.0, delimiter=", ")
+    with pytest.raises(FileNotFoundError):
+        privatize_file(tmp_path / "absent.csv", target, epsilon=1.0)
+    assert not target.exists()
+
+
+def test_the_guarantee_travels_with_the_values(tmp_path):
+    path = tmp_path / "release.npz"
+    privatize([1, 2], epsilon=0.3, insecure_seed=1).save(path)
+    loaded = Release.load(path)
+    assert loaded.guarantee.numerics == "insecure"
+    assert (loaded.guarantee & loaded.guarantee).epsilon == pytest.approx(0.6)
+    assert isinstance(loaded.guarantee, PrivacyGuarantee)
+
+
+MECHANISMS = [
+    GeometricMechanism(1.0, n=2),
+    GeometricMechanism(alpha=0.5, lower=0, upper=9),
+    LaplaceMechanism(1.0, 0, 1),
+    GaussianMechanism(1.0, 1e-6, radius=2),
+    DiscreteGaussianMechanism(variance=4),
+    RandomizedResponse(1.0),
+    GeneralizedRandomizedResponse(1.0, 4),
+    UnaryEncoding(1.0, 4),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_mechanisms_come_back_from_pickles_equal_and_working(mechanism):
+    before = pickle.loads(pickle.dumps(mechanism))
+    first = mechanism.release([0, 1], insecure_seed=5)  # makes the tables, which are not pickled
+    after = copy.deepcopy(mechanism)
+    for same in (before, after):
+        assert same == mechanism
+        assert hash(same) == hash(mechanism)
+        assert same.release([0, 1], insecure_seed=5) == first
+        assert repr(same) == repr(mechanism)
+    assert all((mechanism == other) == (mechanism is other) for other in MECHANISMS)
+
+
+def test_rows_that_cannot_fit_are_refused_before_they_are_made():
+    with pytest.raises(TooLargeError, match="the rows need"):
+        UnaryEncoding(1.0, 2**31).release(np.zeros(2**20, dtype=np.int64))
+
+
+def test_a_long_release_stops_when_interrupted():
+    script = textwrap.dedent("""
+        import signal, time
+        import numpy as np
+        from quincunx.privacy import GaussianMechanism
+        mechanism, data = GaussianMechanism(1.0, 1e-6, sensitivity=1), np.zeros(2**25)
+        mechanism.release([1.0])
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        start = time.process_time()
+        try:
+            mechanism.release(data)
+        except KeyboardInterrupt:
+            print(time.process_time() - start)
+    """)
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert float(printed.stdout) < 1.5  # of CPU; the whole release takes 3 seconds
