@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _rng
+from quincunx import _check, _core, _optional, _rng
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -566,13 +566,10 @@ class Distribution:
         >>> from quincunx.distributions import TwoSidedGeometric
         >>> ax = TwoSidedGeometric(alpha=0.5).plot_pmf()  # doctest: +SKIP
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError("`plot_pmf` needs matplotlib: pip install quincunx[plot]") from error
+        plt = _optional.require("matplotlib.pyplot", "plot")
         if not 0 < _check.real(tail, "tail") < 0.5:
             raise ValueError(f"`tail` must be in (0, 1/2), got {tail}")
-        axes = plt.gca() if ax is None else ax
+        axes: Axes = plt.gca() if ax is None else ax
         lows, highs = np.atleast_1d(self.icdf(tail)).reshape(-1), np.atleast_1d(self.iccdf(tail)).reshape(-1)
         if (highs - lows).max(initial=0) > 10_000:
             raise ValueError("the law is too wide for a plot of single values; draw `pmf` on a grid of your own")

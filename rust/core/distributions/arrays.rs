@@ -7,6 +7,8 @@
 use super::{Bessel, Distribution, Question, Skellam, Summary, TwoPiecePoisson, TwoSidedGeometric, Words, uniform_of};
 use super::{answer, bessel, quantile, skellam, summarize, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Watch};
+#[cfg(target_arch = "x86_64")]
+use crate::numeric::simd::{Level, level};
 use crate::stream::{Stream, philox, philox_blocks};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
@@ -377,8 +379,8 @@ impl Packed {
     /// Counts by inversion of the series with `N` terms, in the widest registers there are; all give the same bits.
     fn invert<const N: usize>(&mut self, len: usize) {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has the instructions.
+        if level() >= Level::Avx2 {
+            // SAFETY: a level is never above what the processor has.
             return unsafe { self.invert_avx2::<N>(len) };
         }
         self.invert_groups::<N>(len);

@@ -227,7 +227,8 @@ fn normal_quantile(p: f64) -> f64 {
 
 /// Whether `value` is a whole number in `[least, LARGEST]`.
 fn check_whole(name: &'static str, value: f64, least: f64, requirement: &'static str) -> Result<()> {
-    if value >= least && value <= LARGEST && value == value.floor() {
+    // through an integer: a call less than `floor`
+    if value >= least && value <= LARGEST && value as i64 as f64 == value {
         return Ok(());
     }
     Err(Error::Domain { name, value: value.to_string(), requirement })

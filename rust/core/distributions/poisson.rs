@@ -51,7 +51,15 @@ impl Poisson {
 /// A draw with rate in `[0, 2^53]`.
 #[inline]
 pub fn draw(rate: f64, words: &mut impl Words) -> i64 {
-    if rate < 10.0 { invert(rate, words.uniform(), (-rate).exp()) } else { transformed_rejection(rate, words) }
+    if rate >= 10.0 {
+        return transformed_rejection(rate, words);
+    }
+    if rate == 0.0 {
+        return 0;
+    }
+    let u = words.uniform();
+    // exp(-rate) is at least 1 - rate: most small counts need no exponential
+    if u < 1.0 - rate { 0 } else { invert(rate, u, (-rate).exp()) }
 }
 
 /// Sequential search: the smallest n whose distribution function exceeds `u`, given `p = exp(-rate)`.

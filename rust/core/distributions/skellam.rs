@@ -53,10 +53,14 @@ impl Skellam {
     /// Where few terms matter the ratios r_j = p(j+1)/p(j) come from r_(j-1) = l1 / (j + l2 r_j), all positive for j > 0,
     /// and the sum is nested, 1 + r_k (1 + r_(k+1) (1 + ...)). Below zero the same recurrence runs in the mirrored law.
     fn upper_sum(&self, k: f64) -> f64 {
-        let first = self.log_value(k);
-        let mut reach = 8.0;
-        while reach < 1100.0 && self.log_value(k + reach) - first > -45.0 {
-            reach *= 1.5;
+        // Terms beyond ten standard deviations and sixty are below 1e-18 of the first, also where the law is nearly Poisson.
+        let mut reach = 60.0 + 10.0 * (self.plus + self.minus).sqrt();
+        if reach > 300.0 {
+            let first = self.log_value(k);
+            reach = 8.0;
+            while reach < 1100.0 && self.log_value(k + reach) - first > -45.0 {
+                reach *= 1.5;
+            }
         }
         if reach >= 1100.0 {
             return outward(self, (k, 1.0, f64::INFINITY), |_, _| [1.0])[0];

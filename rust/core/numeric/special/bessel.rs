@@ -12,15 +12,15 @@
 
 use std::sync::LazyLock;
 
-/// From here on the expansion of the logarithm is used, with at most [`TERMS`] terms; the rest is below 3e-17.
+/// From here on the expansion of the logarithm is used, with at most [`TERMS`] terms; the rest is below 2e-16.
 pub const EXPANSION_FROM: f64 = 32.0;
 /// From here on the expansion of the first four cumulants is used; the rest is below 1e-16 of each.
 pub const CUMULANTS_FROM: f64 = 48.0;
 /// Terms of the expansion.
 const TERMS: usize = 14;
-/// `ENOUGH[k]`: the h from which k terms leave less than 3e-17, that is max over s of |V_(k+1)| / h^(k+1).
+/// `ENOUGH[k]`: the h from which k terms leave less than 1.5e-16, that is max over s of |V_(k+1)| / h^(k+1).
 const ENOUGH: [f64; TERMS] =
-    [f64::INFINITY, 45.7e6, 129_500.0, 7630.0, 1480.0, 512.0, 247.0, 145.0, 98.0, 72.0, 57.0, 47.0, 40.0, 35.0];
+    [f64::INFINITY, 20.5e6, 75_800.0, 5110.0, 1080.0, 393.0, 197.0, 120.0, 83.0, 62.0, 50.0, 42.0, 36.0, 32.0];
 
 /// A polynomial in s, lowest degree first.
 type Polynomial = Vec<f64>;
@@ -96,7 +96,7 @@ fn expansion() -> Expansion {
     Expansion { log: rows, cumulants }
 }
 
-/// The correction `W` of the uniform expansion, absolute error below 5e-17, for `radius = hypot(order, argument) >= 32`.
+/// The correction `W` of the uniform expansion, absolute error below 2e-16, for `radius = hypot(order, argument) >= 32`.
 #[inline]
 pub fn log_correction(order: f64, radius: f64) -> f64 {
     let t = 1.0 / radius;
