@@ -125,7 +125,8 @@ class GeometricMechanism(Mechanism):
         if self.exponent is not None:
             return float(self.exponent)
         assert self._ratio is not None
-        return -math.log1p(float(self._ratio - 1))
+        # Near one the distance from it is the accurate figure, near zero the ratio itself.
+        return -math.log1p(float(self._ratio - 1)) if self._ratio > Fraction(1, 2) else -math.log(self._ratio)
 
     @cached_property
     def _noise(self) -> _core.GeometricNoise:
