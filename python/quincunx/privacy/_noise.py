@@ -52,7 +52,7 @@ class GeometricMechanism(Mechanism):
 
     Notes
     -----
-    About 10 ns a number. Numbers beyond 2**62 are clipped there.
+    About 30 ns a number. Numbers beyond 2**62 are clipped there.
 
     Examples
     --------
@@ -293,7 +293,7 @@ class LaplaceMechanism(Mechanism):
     Notes
     -----
     Floating-point samplers of the Laplace law betray their input by the last bits of a single output [1]_; here the
-    output is a function of an exact integer. About 20 ns a number.
+    output is a function of an exact integer. About 40 ns a number.
 
     References
     ----------
@@ -598,7 +598,7 @@ class DiscreteGaussianMechanism(Mechanism):
 
     Notes
     -----
-    About 150 ns a number. The profile is exact for one number and does not carry over to vectors; for those compose, or
+    About 130 ns a number. The profile is exact for one number and does not carry over to vectors; for those compose, or
     use the zCDP level, or `GaussianMechanism`.
 
     References
