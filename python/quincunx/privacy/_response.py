@@ -319,7 +319,7 @@ class UnaryEncoding(Mechanism):
 
     Notes
     -----
-    Below one nanosecond a bit.
+    Below one nanosecond a bit where there are 16 categories or more.
 
     References
     ----------
