@@ -295,7 +295,14 @@ impl AutomorphismGroup {
                 let strong: Vec<_> = self.generators.iter().cloned().zip(fixes.iter().copied()).collect();
                 StabilizerChain::from_strong(self.points, base, &strong)
             }
-            _ => StabilizerChain::new(self.points, &self.generators, None, self.order.get(), clock)?,
+            _ => {
+                if self.order.get().is_none()
+                    && let Some(order) = schreier::order_of_giant(self.points, &self.generators, clock)?
+                {
+                    let _ = self.order.set(order); // another thread may have found the same meanwhile
+                }
+                StabilizerChain::new(self.points, &self.generators, None, self.order.get(), clock)?
+            }
         };
         Ok(self.chain.get_or_init(|| chain))
     }

@@ -11,7 +11,7 @@
 //! by product replacement, Celler et al. (1995).
 
 use super::Clock;
-use super::permutation::Permutation;
+use super::permutation::{Orbits, Permutation};
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
@@ -19,6 +19,48 @@ use num_bigint::BigUint;
 const IDLE: usize = 24;
 /// Coset representatives are kept while they take at most this many numbers.
 const KEPT: usize = 1 << 25;
+/// Random elements among which one in log(m)/log(2) shows a group of degree m to be alternating or symmetric.
+const TRIALS: usize = 200;
+
+/// The order of a group that holds all even permutations of the points it moves, if some of `TRIALS` random elements show
+/// that it does: a transitive group of degree m with an element that has a cycle of prime length p, m/2 < p < m - 2, holds
+/// the alternating group (Jordan's theorem; Seress 2003, Permutation Group Algorithms, section 10.2).
+pub fn order_of_giant(points: usize, generators: &[Permutation], clock: &mut Clock<'_>) -> Result<Option<BigUint>> {
+    let mut orbits = Orbits::of(points, generators);
+    let moved: Vec<u32> = (0..points as u32).filter(|&point| orbits.size(point) > 1).collect();
+    let degree = moved.len();
+    if degree < 8 || orbits.size(moved[0]) as usize != degree {
+        return Ok(None);
+    }
+    let elements: Vec<_> =
+        generators.iter().filter(|g| !g.is_identity()).map(|g| Element::new(g.images(points), 0)).collect();
+    let is_prime = |p: usize| (2..).take_while(|d| d * d <= p).all(|d| !p.is_multiple_of(d));
+    let mut random = Replacement::new(&elements, clock)?;
+    for _ in 0..TRIALS {
+        let longest = cycle_lengths(random.next(clock)?).max().unwrap_or(0);
+        if 2 * longest > degree && longest + 2 < degree && is_prime(longest) {
+            let order: BigUint = (1..=degree).map(BigUint::from).product();
+            let even = |e: &Element| cycle_lengths(&e.images).filter(|length| length % 2 == 0).count() % 2 == 0;
+            return Ok(Some(if elements.iter().all(even) { order / 2u32 } else { order }));
+        }
+    }
+    Ok(None)
+}
+
+/// The lengths of the cycles of a permutation.
+fn cycle_lengths(images: &[u32]) -> impl Iterator<Item = usize> + '_ {
+    let mut seen = vec![false; images.len()];
+    let lengths = (0..images.len()).map(move |start| {
+        let mut length = 0;
+        let mut point = start;
+        while !std::mem::replace(&mut seen[point], true) {
+            length += 1;
+            point = images[point] as usize;
+        }
+        length
+    });
+    lengths.filter(|&length| length > 0) // a point seen before begins no cycle
+}
 
 /// Images of all points, and preimages.
 #[derive(Clone, Debug)]
@@ -158,7 +200,27 @@ impl StabilizerChain {
         self.elements.push(Element::new(images, fixes));
         for level in known..=fixes {
             self.levels[level].generators.push(index);
-            self.grow(level);
+            self.extend(level, index);
+        }
+    }
+
+    /// Extends the orbit of a level by a new generator, leaving its tree otherwise as it is.
+    fn extend(&mut self, level: usize, generator: u32) {
+        let Level { generators, helpers, orbit, via, .. } = &mut self.levels[level];
+        let before = orbit.len();
+        let mut next = 0;
+        while next < orbit.len() {
+            let from = orbit[next] as usize;
+            let fresh = [generator];
+            let (all, more) = if next < before { (&fresh[..], &[][..]) } else { (&generators[..], &helpers[..]) };
+            next += 1;
+            for &element in all.iter().chain(more) {
+                let to = self.elements[element as usize].images[from];
+                if via[to as usize] == 0 {
+                    via[to as usize] = element + 1;
+                    orbit.push(to);
+                }
+            }
         }
     }
 

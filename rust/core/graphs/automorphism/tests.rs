@@ -219,6 +219,10 @@ fn groups_given_by_generators_have_their_order_and_members() {
     assert_eq!(order(&alternating), "181440");
     assert!(!with_clock(|clock| alternating.contains(&cycle(9, 0, 2).images(9), clock)));
     assert!(with_clock(|clock| alternating.contains(&cycle(9, 3, 6).images(9), clock)));
+    let large = AutomorphismGroup::from_generators(151, vec![cycle(151, 0, 151), cycle(151, 0, 3)]).unwrap();
+    assert_eq!(order(&large), ((3..=151u32).map(BigUint::from).product::<BigUint>()).to_string());
+    assert!(!with_clock(|clock| large.contains(&cycle(151, 7, 9).images(151), clock)));
+    assert!(with_clock(|clock| large.contains(&cycle(151, 7, 10).images(151), clock)));
     // the Mathieu group of degree 12
     let images = |text: &[u32]| Permutation::from_images(text).unwrap();
     let mathieu = AutomorphismGroup::from_generators(
