@@ -3,4 +3,5 @@
 mod diagonal;
 mod exact;
 mod frontier;
+mod known;
 mod octagon;
