@@ -3,5 +3,6 @@
 mod diagonal;
 mod exact;
 mod frontier;
+mod known;
 mod octagon;
 mod square;

@@ -81,7 +81,8 @@ impl Keeper {
     pub fn load(&self) -> Result<Option<Saved>> {
         let file = match File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            // Without its folder it could not be saved later: better said now than after the first half minute.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.has_folder() => return Ok(None),
             Err(error) => return Err(self.fault(error)),
         };
         let mut reader = Words { inner: BufReader::with_capacity(1 << 20, file), hash: MAGIC };
@@ -110,6 +111,9 @@ impl Keeper {
         let hash = reader.hash;
         if reader.word().map_err(read)? != hash {
             return Err(self.fault("is damaged: its checksum does not fit its content"));
+        }
+        if reader.inner.read(&mut [0]).map_err(read)? > 0 {
+            return Err(self.fault("is damaged: it is longer than its content"));
         }
         Ok(Some(saved))
     }
@@ -162,6 +166,11 @@ impl Keeper {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.fault(error)),
             _ => Ok(()),
         }
+    }
+
+    fn has_folder(&self) -> bool {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        self.path.file_name().is_some() && (folder.as_os_str().is_empty() || folder.is_dir())
     }
 
     fn fault(&self, reason: impl ToString) -> Error {
@@ -237,8 +246,18 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             assert!(keeper.load().is_err(), "byte {position}");
         }
-        std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
-        assert!(keeper.load().is_err());
+        for bytes in [&whole[..whole.len() - 9], &[&whole[..], &[0]].concat()] {
+            std::fs::write(&path, bytes).unwrap();
+            assert!(keeper.load().is_err());
+        }
         keeper.remove().unwrap();
+    }
+
+    #[test]
+    fn a_place_where_nothing_can_be_saved_is_refused_before_any_work() {
+        let missing = place("no-such-folder").join("checkpoint");
+        assert!(Keeper::new(&missing, 7).load().unwrap_err().to_string().contains("no-such-folder"));
+        assert!(Keeper::new(Path::new(""), 7).load().is_err());
+        assert_eq!(Keeper::new(Path::new("a checkpoint that is not there"), 7).load(), Ok(None));
     }
 }

@@ -128,8 +128,9 @@ impl<E: Transfer> Evaluation<'_, E> {
     /// The residues at all points, from what a checkpoint holds onwards.
     fn all(&self, layout: Layout, keeper: &mut Option<Keeper>) -> Result<Vec<u64>> {
         let mut found = vec![None; self.points.len()];
+        let mut counted = 0;
         if let Some(saved) = keeper.as_ref().map(Keeper::load).transpose()?.flatten() {
-            self.resume(saved, &mut found, keeper)?;
+            counted = self.resume(saved, layout, &mut found, keeper)?;
         }
         let open: Vec<usize> = (0..found.len()).filter(|&index| found[index].is_none()).collect();
         let groups: Vec<Range<usize>> = open
@@ -137,8 +138,8 @@ impl<E: Transfer> Evaluation<'_, E> {
             .flat_map(|run| run.chunks(layout.lanes))
             .map(|group| group[0]..group[0] + group.len())
             .collect();
-        let finished_before = self.points.len().div_ceil(layout.lanes) - groups.len();
-        self.watch.advance(work(self.engine) * finished_before as u64)?;
+        let finished_before = self.points.len().div_ceil(layout.lanes).saturating_sub(groups.len());
+        self.watch.advance(work(self.engine) * finished_before.saturating_sub(counted) as u64)?;
         for wave in groups.chunks(if layout.concurrent > 1 { WAVE * layout.concurrent } else { 1 }) {
             let run = |group: &Range<usize>| self.group(group.clone(), layout.lanes);
             let answers: Vec<Result<Vec<u64>>> = match wave {
@@ -155,8 +156,16 @@ impl<E: Transfer> Evaluation<'_, E> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Takes over what a checkpoint holds, and brings its vector to the end.
-    fn resume(&self, saved: Saved, found: &mut [Option<u64>], keeper: &mut Option<Keeper>) -> Result<()> {
+    /// Takes over what a checkpoint holds, and brings its vector to the end; returns the groups the watch has heard of.
+    fn resume(
+        &self,
+        saved: Saved,
+        layout: Layout,
+        found: &mut [Option<u64>],
+        keeper: &mut Option<Keeper>,
+    ) -> Result<usize> {
+        let mut counted = saved.finished.len() / layout.lanes;
+        self.watch.advance(work(self.engine) * counted as u64)?;
         for (index, residue) in saved.finished {
             found[index] = Some(residue);
         }
@@ -164,8 +173,9 @@ impl<E: Transfer> Evaluation<'_, E> {
             let group = vector.first..(vector.first + vector.lanes).min(self.points.len());
             let residues = self.kept_group(group.clone(), vector.lanes, Some(vector), found, keeper)?;
             group.zip(residues).for_each(|(index, residue)| found[index] = Some(residue));
+            counted += 1;
         }
-        Ok(())
+        Ok(counted)
     }
 
     fn group(&self, group: Range<usize>, lanes: usize) -> Result<Vec<u64>> {

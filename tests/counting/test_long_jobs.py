@@ -1,0 +1,497 @@
+"""Long jobs: progress, interruption, checkpoints, executors, and results that depend on none of them."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+from quincunx import lattices
+from quincunx.counting import count_independent_sets, estimate_cost, hard_core, independence_polynomial
+from quincunx.errors import CheckpointError
+
+# A count of one second or so, made of steps of a millisecond: 46368 states, 6 groups of 8 primes.
+LONG = lattices.square(22, 200)
+# Jobs of many seconds, one per engine and way of counting; each is stopped at once.
+ENDLESS = {
+    "square": lambda **how: count_independent_sets(lattices.square(22, 4000), **how),
+    "square cylinder": lambda **how: count_independent_sets(lattices.square(3000, 22, "cylinder"), **how),
+    "square torus": lambda **how: count_independent_sets(lattices.square(20, 22, "torus"), **how),
+    "king": lambda **how: count_independent_sets(lattices.king(22, 4000), **how),
+    "triangular": lambda **how: count_independent_sets(lattices.triangular(20, 4000), **how),
+    "4-8-8": lambda **how: count_independent_sets(lattices.four_eight_eight(13, 600), **how),
+    "4-8-8 torus": lambda **how: count_independent_sets(lattices.four_eight_eight(12, 12, "torus"), **how),
+    # In the order given: the search for one is a job of its own, below.
+    "frontier": lambda **how: count_independent_sets(lattices.honeycomb(80, 18), order=range(2880), **how),
+    "many small groups": lambda **how: count_independent_sets(lattices.square(12, 30_000), **how),
+    "polynomial": lambda **how: independence_polynomial(lattices.square(14, 60), **how),
+    "exact activity": lambda **how: hard_core(lattices.square(20, 2000), 3, **how),
+    "logarithm": lambda **how: hard_core(lattices.square(24, 4000), 1.5, mode="log", **how),
+}
+
+
+@pytest.fixture(scope="module")
+def long_count():
+    return count_independent_sets(LONG)
+
+
+class Stopped(Exception):
+    pass
+
+
+class Steps(list):
+    """Hears progress, and checks that it never goes back."""
+
+    def __call__(self, done, total):
+        assert 0 <= done <= total
+        if self:
+            assert total == self[-1][1]
+            assert done >= self[-1][0]
+        self.append((done, total))
+
+
+# Progress.
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        lambda **how: count_independent_sets(lattices.square(2, 2), **how),
+        lambda **how: count_independent_sets(lattices.square(24, 24), **how),
+        lambda **how: count_independent_sets(lattices.square(14, 15, "torus"), **how),
+        lambda **how: count_independent_sets(lattices.four_eight_eight(12, 12), **how),
+        lambda **how: count_independent_sets(lattices.kagome(9, 9), **how),
+        lambda **how: independence_polynomial(lattices.square(12, 12), **how),
+        lambda **how: independence_polynomial(lattices.square(3, 3), **how),
+        lambda **how: hard_core(lattices.square(20, 20), 3, **how),
+        lambda **how: hard_core(lattices.square(22, 22), 1.5, mode="float", **how),
+        lambda **how: hard_core(lattices.square(3, 3), 1.5, mode="log", **how),
+    ],
+    ids=range(10),
+)
+def test_progress_rises_to_its_total(job):
+    steps = Steps()
+    assert job(progress=steps) == job()
+    assert len(steps) >= 1
+    assert steps[-1][0] == steps[-1][1] > 0
+
+
+def test_progress_is_heard_several_times_and_seldom_more_often_than_every_fiftieth_of_a_second():
+    steps, start = Steps(), time.perf_counter()
+    count_independent_sets(LONG, threads=1, progress=steps)
+    elapsed = time.perf_counter() - start
+    assert 3 <= len(steps) <= elapsed / 0.04 + 3
+
+
+def test_a_bar_is_drawn_by_tqdm_on_standard_error(capsys):
+    count_independent_sets(lattices.square(4, 4), progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "independent sets" in err
+
+
+# Stopping.
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_exception_of_progress_comes_back_as_itself(name):
+    raised, told = [], Stopped("enough")
+
+    def progress(done, total):
+        raised.append(time.perf_counter())
+        raise told
+
+    with pytest.raises(Stopped) as caught:
+        ENDLESS[name](progress=progress)
+    assert caught.value is told
+    assert len(raised) == 1, "progress is not asked again once it has objected"
+    # The strict figure is 200 ms; a machine that is busy with other things gets a second.
+    assert time.perf_counter() - raised[0] < 1.0
+    assert count_independent_sets(lattices.square(8, 8)) == 660647962955, "the process can go on"
+
+
+def interrupted(job, send):
+    """Send an interrupt while a job runs; return the seconds it takes to come back."""
+    sent = []
+
+    def fire():
+        sent.append(time.perf_counter())
+        send()
+
+    timer = threading.Timer(0.25, fire)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            job()
+        return time.perf_counter() - sent[0]
+    finally:
+        timer.join()
+
+
+def report(name, seconds, record_property):
+    """Print how long an answer took: the strict figure is 200 ms, the test asks for a second of a busy machine."""
+    record_property(f"milliseconds to answer an interrupt, {name}", round(1000 * seconds))
+    print(f"{name}: answered an interrupt after {1000 * seconds:.0f} ms")
+    assert seconds < 1.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_interrupt_from_another_thread_is_answered(name, record_property):
+    main = threading.main_thread().ident
+    seconds = interrupted(ENDLESS[name], lambda: signal.pthread_kill(main, signal.SIGINT))
+    report(name, seconds, record_property)
+    assert count_independent_sets(lattices.square(8, 8)) == 660647962955
+
+
+def test_an_interrupt_raised_by_a_thread_in_its_own_name_is_answered(record_property):
+    report("raise_signal", interrupted(ENDLESS["square"], lambda: signal.raise_signal(signal.SIGINT)), record_property)
+
+
+INTERRUPTED = """
+import time
+from quincunx import lattices
+from quincunx.counting import count_independent_sets
+try:
+    count_independent_sets(lattices.square(22, 4000), progress=lambda done, total: print("working", flush=True))
+except KeyboardInterrupt:
+    print(time.monotonic())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the clock is that of the whole system on Linux")
+def test_an_interrupt_from_outside_is_answered(python, record_property):
+    process = python(INTERRUPTED)
+    assert process.stdout.readline() == "working\n"
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    *_, answered = process.communicate(timeout=30)[0].split()
+    assert process.returncode == 0
+    report("from outside", float(answered) - sent, record_property)
+
+
+# Vectors of a hundred megabytes and more: one step, the start and the end are long, too.
+LARGE = {
+    "square": lambda: count_independent_sets(lattices.square(32, 33)),
+    "square, two vectors": lambda: count_independent_sets(lattices.square(32, 32)),
+    "square cylinder": lambda: count_independent_sets(lattices.square(32, 30, "cylinder")),
+    "king": lambda: count_independent_sets(lattices.king(30, 30)),
+    "triangular": lambda: count_independent_sets(lattices.triangular(28, 28)),
+    "4-8-8": lambda: count_independent_sets(lattices.four_eight_eight(21, 22)),
+    "4-8-8 cylinder": lambda: count_independent_sets(lattices.four_eight_eight(22, 20, "cylinder")),
+    "frontier": lambda: count_independent_sets(lattices.honeycomb(28, 28)),
+    "the search for an order": lambda: count_independent_sets(lattices.honeycomb(14, 400)),
+    "a forecast": lambda: estimate_cost(lattices.honeycomb(14, 400)),
+    "logarithm": lambda: hard_core(lattices.square(30, 31), 1.5, mode="log"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
+@pytest.mark.parametrize("delay", [0.25, 0.75, 1.5])
+@pytest.mark.parametrize("name", LARGE)
+def test_an_interrupt_is_answered_while_large_vectors_are_worked_on(name, delay, record_property):
+    main, sent = threading.main_thread().ident, []
+
+    def fire():
+        sent.append(time.perf_counter())
+        signal.pthread_kill(main, signal.SIGINT)
+
+    timer = threading.Timer(delay, fire)
+    timer.start()
+    try:
+        LARGE[name]()
+        pytest.skip("finished before the interrupt")
+    except KeyboardInterrupt:
+        report(name, time.perf_counter() - sent[0], record_property)
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def test_a_thread_that_is_not_the_main_one_is_stopped_by_its_progress():
+    stop = threading.Event()
+
+    def progress(done, total):
+        if stop.is_set():
+            raise Stopped
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(ENDLESS["square"], progress=progress)
+        time.sleep(0.1)
+        assert not future.done()
+        stop.set()
+        with pytest.raises(Stopped):
+            future.result(timeout=10)
+
+
+# Checkpoints.
+
+KILLED = """
+import sys
+from quincunx import lattices
+from quincunx.counting import count_independent_sets
+count_independent_sets(lattices.square(22, 200), checkpoint=sys.argv[1], checkpoint_interval=0.02, threads=1,
+                       progress=lambda done, total: print(done / total, flush=True))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_a_job_killed_in_the_middle_goes_on_and_gives_the_same_number(python, tmp_path, long_count):
+    state = tmp_path / "state"
+    process = python(KILLED, str(state))
+    while float(process.stdout.readline()) < 0.5:
+        pass
+    process.kill()
+    process.wait(timeout=30)
+    assert state.exists()
+    steps = Steps()
+    resumed = count_independent_sets(LONG, checkpoint=state, progress=steps, threads=2)
+    assert steps[0][0] / steps[0][1] > 0.3, "what was done is not done again"
+    assert resumed == long_count
+    assert not state.exists()
+
+
+def stop_after(share):
+    def progress(done, total):
+        if done > share * total:
+            raise Stopped
+
+    return progress
+
+
+def stopped_job(state, graph=LONG, share=0.4, **how):
+    """Stop a job in the middle, leaving a checkpoint."""
+    with pytest.raises(Stopped):
+        count_independent_sets(
+            graph, checkpoint=state, checkpoint_interval=0.02, threads=1, progress=stop_after(share), **how
+        )
+    assert state.exists()
+    return state.read_bytes()
+
+
+def test_a_job_stopped_twice_goes_on_with_other_threads_and_other_memory(tmp_path, long_count):
+    state = tmp_path / "state"
+    stopped_job(state, share=0.2)
+    with pytest.raises(Stopped):
+        count_independent_sets(
+            LONG, checkpoint=state, checkpoint_interval=0.02, threads=2, progress=stop_after(0.6), memory_limit=10**9
+        )
+    assert count_independent_sets(LONG, checkpoint=str(state), threads=3, memory_limit=46368 * 2 * 8 * 4) == long_count
+    assert os.listdir(tmp_path) == []
+
+
+def test_polynomials_and_partition_functions_go_on_too(tmp_path):
+    state = tmp_path / "state"
+    for job in (
+        lambda **how: independence_polynomial(lattices.square(16, 16), **how),
+        lambda **how: hard_core(lattices.square(22, 60), 3, **how),
+    ):
+        with pytest.raises(Stopped):
+            job(checkpoint=state, checkpoint_interval=0.02, threads=1, progress=stop_after(0.3))
+        assert state.exists()
+        assert job(checkpoint=state) == job()
+        assert not state.exists()
+
+
+def test_a_damaged_checkpoint_is_refused_and_kept(tmp_path, long_count):
+    state = tmp_path / "state"
+    whole = stopped_job(state)
+    middle = len(whole) // 2
+    for content in (
+        b"",
+        whole[:7],
+        whole[:-1],
+        whole[: len(whole) // 3],
+        whole + b"12345678",
+        b"x" + whole[1:],
+        whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
+        whole[:-1] + bytes([whole[-1] ^ 128]),
+        b"this is no checkpoint of anything, but it is long enough to be one",
+    ):
+        state.write_bytes(content)
+        with pytest.raises(CheckpointError, match="state"):
+            count_independent_sets(LONG, checkpoint=state)
+        assert state.read_bytes() == content
+    state.write_bytes(whole)
+    assert count_independent_sets(LONG, checkpoint=state) == long_count
+
+
+def test_the_checkpoint_of_another_job_is_refused_and_kept(tmp_path):
+    state = tmp_path / "state"
+    whole = stopped_job(state)
+    for job in (
+        lambda: count_independent_sets(lattices.square(22, 202), checkpoint=state),
+        lambda: count_independent_sets(lattices.square(200, 22, "cylinder"), checkpoint=state),
+        lambda: count_independent_sets(lattices.triangular(22, 200), checkpoint=state),
+        lambda: count_independent_sets(lattices.square(22, 20).graph, checkpoint=state),
+        lambda: hard_core(LONG, 2, checkpoint=state),
+        lambda: independence_polynomial(lattices.square(8, 8), checkpoint=state),
+    ):
+        with pytest.raises(CheckpointError, match="belongs to another job"):
+            job()
+        assert state.read_bytes() == whole
+
+
+def test_a_checkpoint_that_cannot_be_kept_is_said_before_the_work(tmp_path):
+    for place in (tmp_path / "missing" / "state", tmp_path, ""):
+        start = time.perf_counter()
+        with pytest.raises(CheckpointError):
+            ENDLESS["square"](checkpoint=place)
+        assert time.perf_counter() - start < 5
+    with pytest.raises(OSError, match="missing"):
+        count_independent_sets(lattices.square(3, 3), checkpoint=tmp_path / "missing" / "state")
+
+
+# The same number whatever does the work.
+
+
+@pytest.mark.parametrize(
+    "lattice",
+    [
+        lattices.square(20, 21),
+        lattices.square(30, 14, "cylinder"),
+        lattices.square(12, 13, "torus"),
+        lattices.king(20, 21),
+        lattices.triangular(16, 17, "cylinder"),
+        lattices.four_eight_eight(12, 13),
+        lattices.four_eight_eight(8, 9, "torus"),
+        lattices.honeycomb(12, 12),
+    ],
+    ids=repr,
+)
+def test_threads_and_memory_do_not_change_the_result(lattice):
+    count = count_independent_sets(lattice, threads=1)
+    for threads in (2, 3):
+        assert count_independent_sets(lattice, threads=threads) == count
+    states = estimate_cost(lattice, threads=1).states
+    for lanes in (1, 2, 4):
+        assert count_independent_sets(lattice, threads=2, memory_limit=8 * lanes * states) == count
+
+
+# Two groups of primes and a little more: three tasks.
+SPREAD = lattices.square(12, 130)
+
+
+def test_a_thread_pool_is_an_executor():
+    with ThreadPoolExecutor(2) as executor:
+        heard = Steps()
+        count = count_independent_sets(SPREAD, executor=executor, progress=heard)
+        assert count == count_independent_sets(SPREAD)
+        assert heard == [(done, 3) for done in (1, 2, 3)]
+        assert count_independent_sets(lattices.kagome(6, 6), executor=executor) == count_independent_sets(
+            lattices.kagome(6, 6).graph
+        )
+
+
+def test_a_process_pool_is_an_executor():
+    count_independent_sets(lattices.square(20, 20), threads=2)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        assert count_independent_sets(SPREAD, executor=executor) == count_independent_sets(SPREAD)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_loky_is_an_executor():
+    loky = pytest.importorskip("loky")
+    executor = loky.get_reusable_executor(2)
+    try:
+        assert count_independent_sets(SPREAD, executor=executor) == count_independent_sets(SPREAD)
+    finally:
+        executor.shutdown(wait=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_is_an_executor():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        client.get_executor(pure=False) as executor,
+    ):
+        assert count_independent_sets(SPREAD, executor=executor) == count_independent_sets(SPREAD)
+        assert count_independent_sets(SPREAD.graph, executor=executor, threads=1) == count_independent_sets(SPREAD)
+
+
+class Scripted(Executor):
+    """Fails the first task and never begins the others."""
+
+    def __init__(self, error):
+        self.error, self.futures, self.tasks = error, [], []
+
+    def submit(self, function, /, *arguments, **keywords):
+        self.futures.append(Future())
+        self.tasks.append((function, arguments, keywords))
+        if len(self.futures) == 1:
+            self.futures[0].set_exception(self.error)
+        return self.futures[-1]
+
+
+def test_a_task_that_fails_cancels_the_others_and_its_error_comes_back():
+    error = ValueError("the worker has no more memory")
+    executor = Scripted(error)
+    with pytest.raises(ValueError, match="no more memory") as caught:
+        count_independent_sets(SPREAD, executor=executor)
+    assert caught.value is error
+    assert [future.cancelled() for future in executor.futures] == [False, True, True]
+
+
+def test_a_worker_that_dies_is_an_error_not_a_wait():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        doomed = executor.submit(os._exit, 3)
+        with pytest.raises(concurrent.futures.process.BrokenProcessPool):
+            doomed.result(timeout=60)
+        with pytest.raises(concurrent.futures.process.BrokenProcessPool):
+            count_independent_sets(SPREAD, executor=executor)
+
+
+def test_a_progress_that_raises_cancels_what_has_not_begun():
+    class Waiting(Scripted):
+        def submit(self, function, /, *arguments, **keywords):
+            self.futures.append(Future())
+            if len(self.futures) == 1:
+                self.futures[0].set_result(function(*arguments, **keywords))
+            return self.futures[-1]
+
+    def progress(done, total):
+        raise Stopped
+
+    executor = Waiting(None)
+    with pytest.raises(Stopped):
+        count_independent_sets(SPREAD, executor=executor, progress=progress)
+    assert [future.cancelled() for future in executor.futures] == [False, True, True]
+
+
+def test_a_wrong_residue_of_a_worker_is_noticed():
+    class Faulty(Executor):
+        def submit(self, function, /, *arguments, **keywords):
+            future, (first, *rest) = Future(), function(*arguments, **keywords)
+            future.set_result([first ^ 1, *rest])
+            return future
+
+    with pytest.raises(ValueError, match="must belong to one number"):
+        count_independent_sets(SPREAD, executor=Faulty())
+
+
+def test_a_task_is_small_and_pickles():
+    executor = Scripted(Stopped())
+    with pytest.raises(Stopped):
+        count_independent_sets(lattices.square(14, 4000), executor=executor)
+    assert len(executor.tasks) > 60
+    assert all(len(pickle.dumps(task)) < 1000 for task in executor.tasks)
+
+
+@pytest.mark.parametrize("executor", [3, "threads", ThreadPoolExecutor, object()])
+def test_what_is_no_executor_is_refused(executor):
+    with pytest.raises(TypeError, match=r"`executor` must be a concurrent\.futures\.Executor"):
+        count_independent_sets(SPREAD, executor=executor)
+
+
+def test_an_executor_and_a_checkpoint_do_not_go_together(tmp_path):
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="`checkpoint` must be None"):
+        count_independent_sets(SPREAD, executor=executor, checkpoint=tmp_path / "state")

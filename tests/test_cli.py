@@ -1,0 +1,296 @@
+"""The command line: what it prints where, and with which status it ends."""
+
+import json
+import signal
+import subprocess
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+
+import quincunx
+from quincunx import _core, cli, lattices
+from quincunx.counting import count_independent_sets, independence_polynomial
+
+COUNT = ["count", "independent-sets"]
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command line in this process: status, standard output, standard error."""
+
+    def run(*arguments):
+        try:
+            status = cli.main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def digits(number):
+    """Write an int of any length, sixteen digits at a time; Python itself refuses more than 4300."""
+    parts = []
+    while number >= 10**16:
+        number, last = divmod(number, 10**16)
+        parts.append(f"{last:016}")
+    return "".join([str(number), *reversed(parts)])
+
+
+# Counts.
+
+
+def test_a_count_prints_the_integer_alone(run):
+    status, out, err = run(*COUNT, "4-8-8", "8x8")
+    assert status == 0
+    assert out == f"{count_independent_sets(lattices.four_eight_eight(8, 8))}\n"
+    assert err == ""
+
+
+def test_sizes_and_names_are_read_as_people_write_them(run):
+    for arguments in [("square", "4x5"), ("SQUARE", "4X5"), ("4.4.4.4", "05x04")]:
+        assert run(*COUNT, *arguments) == (0, f"{count_independent_sets(lattices.square(4, 5))}\n", "")
+    assert run(*COUNT, "square", "8x8")[1] == "660647962955\n"
+    assert run(*COUNT, "bathroom", "1x1")[1] == "47\n"
+    assert run(*COUNT, "3-12-12", "2x2")[0] == 0
+
+
+def test_numbers_beyond_4300_digits_are_printed_in_full(run):
+    status, out, _ = run(*COUNT, "square", "8x4000")
+    count = count_independent_sets(lattices.square(8, 4000))
+    assert status == 0
+    assert len(out) - 1 == 5780
+    assert out[:-1] == digits(count)
+    assert run(*COUNT, "square", "8x4000", "--json")[1].count(out[:-1]) == 1
+
+
+@pytest.mark.parametrize("boundary", ["free", "cylinder", "torus"])
+def test_a_boundary_is_a_word(run, boundary):
+    expected = count_independent_sets(lattices.four_eight_eight(3, 4, boundary))
+    assert run(*COUNT, "4-8-8", "3x4", "--boundary", boundary) == (0, f"{expected}\n", "")
+
+
+def test_multigraphs_must_be_asked_for(run):
+    status, out, err = run(*COUNT, "square", "2x2", "--boundary", "torus")
+    assert (status, out) == (2, "")
+    assert "multigraph" in err
+    assert run(*COUNT, "square", "2x2", "--boundary", "torus", "--multigraph") == (0, "7\n", "")
+
+
+def test_json_holds_the_count_as_a_string(run):
+    status, out, _ = run(*COUNT, "4-8-8", "5x5", "--json", "--threads", "1")
+    answer = json.loads(out)
+    assert status == 0
+    assert answer.pop("seconds") >= 0
+    assert answer == {
+        "what": "independent-sets",
+        "lattice": "4-8-8",
+        "size": "5x5",
+        "boundary": "free",
+        "count": "400989410760263909570575",
+        "digits": 24,
+    }
+
+
+def test_a_polynomial_is_one_number_a_line(run):
+    assert run(*COUNT, "square", "3x3", "--polynomial") == (0, "1\n9\n24\n22\n6\n1\n", "")
+    answer = json.loads(run(*COUNT, "king", "4x4", "--polynomial", "--json")[1])
+    assert [int(c) for c in answer["coefficients"]] == independence_polynomial(lattices.king(4, 4))
+
+
+def test_an_estimate_says_what_the_job_would_take_and_does_nothing(run):
+    status, out, _ = run(*COUNT, "square", "30x30", "--estimate", "--memory", "100G", "--threads", "2")
+    facts = dict(line.split(None, 1) for line in out.splitlines())
+    assert status == 0
+    assert facts["primes"] == "11"
+    assert int(facts["bytes"]) > 10**7
+    assert json.loads(run(*COUNT, "square", "30x30", "--estimate", "--json")[1])["primes"] == 11
+
+
+# Edge lists.
+
+
+def test_a_graph_is_read_from_a_file(run, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("# a path\na b\nb, c\n\nd\n", encoding="utf-8")
+    assert run(*COUNT, "--edges", file) == (0, "10\n", "")
+    answer = json.loads(run(*COUNT, "--edges", file, "--json")[1])
+    assert (answer["edges"], answer["count"], answer["digits"]) == (str(file), "10", 2)
+    assert "lattice" not in answer
+    assert run(*COUNT, "--edges", file, "--polynomial")[1] == "1\n4\n4\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [("0 1\n1 2 3\n", 2), ("0 1\n\n# fine\na b c d\n", 4), ("0 1\n1 2 {'weight': 3\n", 2), (",,\n", 1)],
+)
+def test_a_bad_line_is_named_by_file_and_number(run, tmp_path, content, line):
+    file = tmp_path / "edges.txt"
+    file.write_text(content, encoding="utf-8")
+    status, out, err = run(*COUNT, "--edges", file)
+    assert (status, out) == (2, "")
+    assert f"{file}, line {line}: " in err
+    assert err.count("\n") == 1
+    assert err.startswith("quincunx: ")
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
+    status, out, err = run(*COUNT, "--edges", tmp_path / "nothing")
+    assert (status, out) == (2, "")
+    assert "nothing" in err
+    (tmp_path / "binary").write_bytes(b"0 1\n\xff\xfe\x00\n")
+    status, out, err = run(*COUNT, "--edges", tmp_path / "binary")
+    assert (status, out) == (2, "")
+    assert "not text in UTF-8" in err
+    assert run(*COUNT, "--edges", tmp_path)[0] == 2
+
+
+# Bad arguments.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([*COUNT, "cubic", "4x4"], "must be one of square, king"),
+        ([*COUNT, "squar", "4x4"], "did you mean 'square'?"),
+        ([*COUNT, "square"], "`MxN` must be two extents such as 20x20, got None"),
+        ([*COUNT, "square", "4"], "`MxN` must be two extents such as 20x20, got '4'"),
+        ([*COUNT, "square", "4x"], "`MxN`"),
+        ([*COUNT, "square", "4x4x4"], "`MxN`"),
+        ([*COUNT, "square", "-4x4"], ""),
+        ([*COUNT, "square", "4.5x4"], "`MxN`"),
+        ([*COUNT, "square", "²x4"], "`MxN`"),
+        ([*COUNT, "square", "0x4"], "`m` must be"),
+        ([*COUNT, "square", "4x99999999999999999999"], "`n` must be"),
+        ([*COUNT], "`LATTICE` must be given, or a graph with `--edges`"),
+        ([*COUNT, "square", "4x4", "--edges", "file"], "`--edges` must be given alone"),
+        ([*COUNT, "square", "4x4", "--boundary", "open"], "--boundary"),
+        ([*COUNT, "square", "4x4", "--threads", "0"], "`threads` must be between 1 and 256, got 0"),
+        ([*COUNT, "square", "4x4", "--threads", "two"], "--threads"),
+        ([*COUNT, "square", "4x4", "--memory", "lots"], "must be a size such as 6G or 512M, got 'lots'"),
+        ([*COUNT, "square", "4x4", "--memory", "0"], "must be a size"),
+        ([*COUNT, "square", "4x4", "--memory", "-5"], "--memory"),
+        ([*COUNT, "square", "4x4", "--memory", "G"], "must be a size"),
+        ([*COUNT, "square", "4x4", "--checkpoint", "/no/such/place/state"], "checkpoint"),
+        (["count", "colorings", "square", "4x4"], "WHAT"),
+        (["count"], "WHAT"),
+        (["compute"], "VERB"),
+        ([], "VERB"),
+        (["table", "cubic"], "must be one of"),
+        (["table", "4-8-8", "--max", "0"], "`size` must be at least 1"),
+        (["table", "4-8-8", "--max", "three"], "--max"),
+        (["table", "square", "--max", "2", "--compare", "thesis"], "`compare` must be None"),
+        (["table", "4-8-8", "--compare", "paper"], "--compare"),
+        (["info", "everything"], "everything"),
+    ],
+)
+def test_a_bad_argument_is_one_sentence_and_status_2(run, arguments, says):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.startswith("quincunx")
+    assert err.count("\n") == 1, "one line"
+
+
+def test_a_job_larger_than_its_memory_is_refused(run):
+    status, out, err = run(*COUNT, "square", "30x30", "--memory", "1M")
+    assert (status, out) == (2, "")
+    assert "the limit is 1048576 bytes" in err
+    status, out, err = run(*COUNT, "square", "400x400")
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_memory_is_given_in_bytes_or_with_a_unit(run):
+    for size in ("500000", "500K", "500k", "1M", "1G", "1T", "99999999999999999999999"):
+        assert run(*COUNT, "square", "8x8", "--memory", size) == (0, "660647962955\n", "")
+
+
+# Tables and facts.
+
+
+def test_a_table_marks_what_is_wrong_in_the_published_one(run):
+    status, out, err = run("table", "4-8-8", "--max", "9", "--compare", "thesis")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "4-8-8, free"
+    assert lines[-1] == "18 of 57 published entries are wrong"
+    assert "  4   5  21891571255589181059  (published: 21891571255589181023, wrong)" in lines
+    assert len(lines) == 83
+
+
+@pytest.mark.parametrize(("boundary", "wrong"), [("free", 2), ("cylinder", 4), ("torus", 1)])
+def test_a_table_in_json(run, boundary, wrong):
+    arguments = ["table", "4-8-8", "--max", "5", "--boundary", boundary, "--compare", "thesis", "--json"]
+    table = json.loads(run(*arguments)[1])
+    assert (table["lattice"], table["boundary"], table["size"]) == ("4-8-8", boundary, 5)
+    assert len(table["values"]) == 25
+    assert len(table["wrong"]) == wrong
+
+
+def test_info_says_what_it_runs_on(run):
+    status, out, err = run("info")
+    assert (status, err) == (0, "")
+    assert f"quincunx          {quincunx.__version__}" in out
+    facts = json.loads(run("info", "--json")[1])
+    assert facts["threads"] == _core.available_threads()
+    assert facts["build"] in ("release", "debug")
+
+
+def test_help_and_version_are_no_errors(run):
+    assert run("--version") == (0, f"quincunx {quincunx.__version__}\n", "")
+    for arguments in (["--help"], ["count", "--help"], ["table", "--help"], ["info", "--help"]):
+        status, out, err = run(*arguments)
+        assert (status, err) == (0, "")
+        assert out.startswith("usage: quincunx")
+
+
+def test_a_checkpoint_is_gone_at_the_end(run, tmp_path):
+    state = tmp_path / "state"
+    assert run(*COUNT, "square", "8x8", "--checkpoint", state) == (0, "660647962955\n", "")
+    assert list(tmp_path.iterdir()) == []
+    state.write_bytes(b"this is no checkpoint of anything")
+    status, out, err = run(*COUNT, "square", "8x8", "--checkpoint", state)
+    assert (status, out) == (2, "")
+    assert str(state) in err
+    assert state.exists()
+
+
+# As programs of their own.
+
+
+def test_the_installed_command_and_the_module_are_the_same(python):
+    command = Path(sysconfig.get_path("scripts")) / "quincunx"
+    assert python(None, "-m", "quincunx", *COUNT, "square", "8x8").communicate(timeout=60)[0] == "660647962955\n"
+    if not command.exists():
+        pytest.skip(f"the command is not installed at {command}")
+    done = subprocess.run([command, *COUNT, "cubic", "8x8"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux tells when the pool has begun its work")
+def test_an_interrupt_is_status_130_and_nothing_on_standard_output(python):
+    process = python(None, "-m", "quincunx", *COUNT, "square", "16x9000")
+    threads = Path(f"/proc/{process.pid}/task")
+    while not any("quincunx-" in file.read_text() for file in threads.glob("*/comm")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert (out, err) == ("", "quincunx: interrupted\n")
+
+
+def test_a_closed_pipe_is_no_error(python):
+    process = python(None, "-m", "quincunx", "table", "4-8-8", "--max", "6")
+    process.stdout.close()
+    process.stdout = None
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == ""
+
+
+def test_progress_is_not_written_where_there_is_no_terminal(python):
+    process = python(None, "-m", "quincunx", *COUNT, "square", "24x24")
+    out, err = process.communicate(timeout=60)
+    assert (len(out), err) == (105, "")
