@@ -9,6 +9,7 @@ mod counting;
 mod distributions;
 mod graphs;
 mod lattices;
+mod leakage;
 mod privacy;
 
 #[pymodule]
@@ -37,6 +38,11 @@ mod _core {
     use crate::lattices::{
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
         generalized_aztec, lattice_section, named_cell, triangulated_grid,
+    };
+    #[pymodule_export]
+    use crate::leakage::{
+        average, average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima,
+        metric_epsilon, mutual_information, renyi_entropy, shannon_capacity,
     };
 
     #[pymodule_export]

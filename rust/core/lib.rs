@@ -8,6 +8,7 @@ pub mod distributions;
 pub mod error;
 pub mod graphs;
 pub mod lattices;
+pub mod leakage;
 pub mod monitor;
 pub mod numeric;
 pub mod parallel;

@@ -1,0 +1,209 @@
+"""Leakage beside its peers, as ratios: averaging and a memory copy, measures and `qif`, programs and NumPy.
+
+Run ``python benches/bench_leakage.py``; ``--small`` leaves out the matrices of 512 MiB. Peers run in the same process.
+Each figure is the least processor time of a few runs, all threads together, which a busy machine disturbs less than
+wall time; on an idle one two threads take about half of it.
+"""
+
+import math
+import sys
+import time
+
+import numpy as np
+
+from quincunx import _core
+from quincunx.graphs import AutomorphismGroup, hamming, torus
+from quincunx.leakage import Channel, geometric_channel, optimal_mechanism
+
+try:
+    import qif
+except ImportError:
+    qif = None
+
+
+def best(work, repeats=3):
+    """The least processor time of a few runs."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def say(name, seconds, target="", **others):
+    beside = "   ".join(f"{peer} {other:.4g} s ({other / seconds:.3g} x ours)" for peer, other in others.items())
+    print(f"{name:<52} {seconds:10.4f} s   {target:<22} {beside}", flush=True)
+
+
+def random_rows(n, seed=0):
+    rows = np.random.default_rng(seed).random((n, n))
+    rows /= rows.sum(axis=1, keepdims=True)
+    return rows
+
+
+def averaging(length, threads):
+    """Averaging over H(length, 2) with and without a table of labels, beside a copy and the plain NumPy average."""
+    n = 2**length
+    channel, out = Channel(random_rows(n)), np.zeros((n, n))
+    copied = best(lambda: np.copyto(out, channel.matrix), 5)
+    group = AutomorphismGroup.hamming(length, 2)
+    for count in threads:
+        ours = best(lambda count=count: _core.average_hamming(channel.matrix, length, 2, out, count), 5)
+        say(
+            f"average over H({length},2), closed labels, {count} thr",
+            ours,
+            f"{ours / copied:.2f} x memcpy (3)",
+            memcpy=copied,
+        )
+    labels, rows = group.orbitals().labels().view(np.uint32), group.orbits.astype(np.uint32)
+    for count in threads:
+        ours = best(lambda count=count: _core.average(channel.matrix, labels, rows, out, count), 5)
+        say(
+            f"average over H({length},2), table of labels, {count} thr",
+            ours,
+            f"{ours / copied:.2f} x memcpy (6)",
+            memcpy=copied,
+        )
+
+    def plain():
+        flat = labels.ravel()
+        means = np.bincount(flat, weights=channel.matrix.ravel()) / np.bincount(flat)
+        return means[labels]
+
+    if length <= 12:
+        say("   the same by NumPy's bincount, labels given", best(plain, 1), memcpy=copied)
+
+
+def averaging_torus(side, threads):
+    """A group with many orbitals."""
+    graph = torus(side, side)
+    n = graph.num_vertices
+    turn = np.arange(n).reshape(side, side)
+    steps = [np.roll(turn, 1, 0), np.roll(turn, 1, 1), turn.T, turn[::-1]]
+    group = AutomorphismGroup.from_generators(n, [step.ravel() for step in steps], graph=graph)
+    channel, out = Channel(random_rows(n)), np.zeros((n, n))
+    copied = best(lambda: np.copyto(out, channel.matrix), 5)
+    labels, rows = group.orbitals().labels().view(np.uint32), group.orbits.astype(np.uint32)
+    for count in threads:
+        ours = best(lambda count=count: _core.average(channel.matrix, labels, rows, out, count))
+        say(
+            f"average over the torus {side}x{side}, labels, {count} thr",
+            ours,
+            f"{ours / copied:.2f} x memcpy (6)",
+            memcpy=copied,
+        )
+
+
+def programs():
+    """The reduced program of the 12-cube."""
+    graph = hamming(12, 2)
+    optimal_mechanism(graph, 1.0, method="linear program")
+    ours = best(lambda: optimal_mechanism(graph, math.log(2), method="linear program"), 20)
+    found = optimal_mechanism(graph, math.log(2), method="linear program")
+    say(f"reduced program of Q12, {found.variables} variables", ours, f"{ours / 0.010:.2f} x 10 ms")
+    full = best(lambda: optimal_mechanism(hamming(4, 2), math.log(2), method="linear program", use_symmetry=False), 2)
+    reduced = best(lambda: optimal_mechanism(hamming(4, 2), math.log(2), method="linear program"), 5)
+    others = {"unreduced": full}
+    if qif is not None:
+        n = 16
+        distance = hamming_table(4)
+        prior = qif.probab.uniform(n)
+        loss = 1 - np.eye(n)
+
+        def peer():
+            def metric(a, b):
+                return distance[a, b] * math.log(2)
+
+            return qif.mechanism.d_privacy.min_loss_given_d(prior, n, metric, lambda w, x: loss[int(w), int(x)])
+
+        try:
+            others["qif"] = best(peer, 1)
+        except Exception as reason:
+            print(f"   (qif's program: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+    say("reduced program of Q4", reduced, **others)
+
+
+def hamming_table(length):
+    n = 2**length
+    return np.array([[(a ^ b).bit_count() for b in range(n)] for a in range(n)], dtype=float)
+
+
+def plain_level(matrix, edges):
+    """The privacy level, edge by edge."""
+    logs = np.log(matrix)
+    return max(np.abs(logs[u] - logs[v]).max() for u, v in edges)
+
+
+def levels(threads):
+    """The privacy level on H(12,2) and on a path."""
+    for length in (10, 12):
+        graph = hamming(length, 2)
+        channel = Channel(random_rows(2**length))
+        for count in threads:
+            ours = best(lambda c=channel, g=graph, t=count: c.dp_epsilon(g, threads=t))
+            others = {}
+            if length == 10:
+                others["numpy"] = best(lambda c=channel, g=graph: plain_level(c.matrix, g.edges), 1)
+            say(
+                f"dp_epsilon on H({length},2), {count} thr",
+                ours,
+                f"{ours / 0.1:.2f} x 0.1 s" if length == 12 else "",
+                **others,
+            )
+    n = 200
+    channel = geometric_channel(n, 0.5)
+    path = (n, [(i, i + 1) for i in range(n - 1)])
+    ours, others = best(lambda: channel.dp_epsilon(path)), {}
+    if qif is not None:
+        try:
+            others["qif"] = best(
+                lambda: qif.measure.d_privacy.smallest_epsilon(channel.matrix, lambda a, b: abs(a - b)), 1
+            )
+        except Exception as reason:
+            print(f"   (qif's level: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+    say("dp_epsilon on a path of 200", ours, **others)
+
+
+def capacities():
+    """Certified Shannon capacity of the truncated geometric channel."""
+    for n in (100, 400):
+        channel = geometric_channel(n, math.log(2))
+        ours = best(lambda channel=channel: channel.shannon_capacity(1e-7), 5)
+        others = {}
+        if qif is not None:
+            try:
+                others["qif"] = best(lambda channel=channel: qif.measure.shannon.add_capacity(channel.matrix, 1e-7), 1)
+            except Exception as reason:
+                print(f"   (qif's capacity: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+        target = f"{ours / 0.020:.2f} x 20 ms" if n == 400 else ""
+        say(f"certified capacity within 1e-7, n = {n}", ours, target, **others)
+        found = channel.shannon_capacity()
+        finer = best(lambda channel=channel: channel.shannon_capacity(), 5)
+        say(f"   within 1e-9, {found.iterations} steps", finer, f"{finer / 0.020:.2f} x 20 ms" if n == 400 else "")
+    n = 2000
+    channel, prior = Channel(random_rows(n)), np.full(n, 1 / n)
+    others = {"numpy": best(lambda: (prior[:, None] * channel.matrix).max(axis=0).sum())}
+    if qif is not None:
+        try:
+            others["qif"] = best(lambda: qif.measure.bayes_vuln.posterior(prior, channel.matrix))
+        except Exception as reason:
+            print(f"   (qif's vulnerability: {type(reason).__name__}: {str(reason).splitlines()[0][:90]})")
+    say(f"Bayes vulnerability, n = {n}", best(channel.bayes_vulnerability), **others)
+
+
+def main():
+    threads = sorted({1, _core.available_threads()})
+    print(f"threads {threads}, qif {'not installed' if qif is None else 'installed'}")
+    capacities()
+    programs()
+    levels(threads)
+    averaging(11, threads)
+    averaging_torus(32, threads)
+    if "--small" not in sys.argv:
+        averaging(13, threads)
+        averaging_torus(90, threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Channels and what leaks through them: min-entropy leakage, averaging over symmetries, best private mechanisms."""
+
+from quincunx.leakage._bounds import utility_bound
+from quincunx.leakage._channel import CapacityResult, Channel
+from quincunx.leakage._counterexamples import counterexamples
+from quincunx.leakage._entropy import renyi_entropy
+from quincunx.leakage._files import leakage_command, read_channel
+from quincunx.leakage._mechanisms import (
+    OptimalMechanism,
+    distance_channel,
+    geometric_channel,
+    optimal_mechanism,
+    randomized_response,
+)
+from quincunx.leakage._plot import plot_symmetrization, plot_utility
+from quincunx.leakage._symmetrization import Symmetrization
+
+__all__ = [
+    "CapacityResult",
+    "Channel",
+    "OptimalMechanism",
+    "Symmetrization",
+    "counterexamples",
+    "distance_channel",
+    "geometric_channel",
+    "leakage_command",
+    "optimal_mechanism",
+    "plot_symmetrization",
+    "plot_utility",
+    "randomized_response",
+    "read_channel",
+    "renyi_entropy",
+    "utility_bound",
+]

@@ -1,0 +1,127 @@
+"""Bounds of what a private channel can be worth, from the distances of the graph alone."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.graphs import Graph, automorphism_group, distances, sphere_sizes
+from quincunx.graphs._graph import GraphLike, IntArray
+from quincunx.leakage import _checks
+from quincunx.leakage._checks import FloatArray
+
+_KINDS = ("weakest-vertex", "sphere", "relaxation", "vertex", "vertex-sphere")
+
+
+def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex") -> float | FloatArray:
+    """Return a bound of the chance that a private answer is guessed right.
+
+    An epsilon-private channel on the graph, with a uniform prior on its vertices, has a Bayes vulnerability of at most
+    ``max_a 1 / r_a`` where ``r_a = sum_k q**d(a, k)`` and ``q = exp(-epsilon)``.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph on the answers, not that on the databases (see `quincunx.graphs.induced_graph`).
+    epsilon : float
+        In nats, >= 0; may be infinite.
+    kind : {"weakest-vertex", "sphere", "relaxation", "vertex", "vertex-sphere"}
+        The first three are bounds for every graph. "weakest-vertex" is the one above. "sphere" replaces all spheres
+        around a vertex by the smallest. "relaxation" is the linear program ``max mean(x), sum_k q**d(h, k) x_k <= 1``,
+        the sharpest of them. "vertex" and "vertex-sphere" give ``1 / r_a`` and its coarser form for each vertex ``a``:
+        these are bounds only at the vertex where they are largest, or if all vertices have spheres of the same sizes.
+
+    Returns
+    -------
+    float, or ndarray of float64, shape (n,) for the kinds that begin with "vertex"
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `graph` is no graph or has no vertex, `epsilon` is negative, or `kind` is unknown.
+
+    References
+    ----------
+    .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
+       privacy        and quantitative information flow, ICALP. Stated there for one vertex of a symmetric graph.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.graphs import path
+    >>> from quincunx.leakage import utility_bound
+    >>> utility_bound(path(3), math.log(2))
+    0.5714285714285714
+    >>> utility_bound(path(3), math.log(2), "vertex").round(4).tolist()
+    [0.5714, 0.5, 0.5714]
+    """
+    graph = _checks.graph_on(graph)
+    level = _checks.level(epsilon)
+    kind = _check.one_of(kind, "kind", _KINDS)
+    if kind == "relaxation":
+        return _relaxation(graph, level)
+    plain = kind in ("weakest-vertex", "vertex")
+    values = 1 / (sphere_sums(graph, level) if plain else _smallest_sphere_sums(graph, level))
+    return values if kind.startswith("vertex") else float(values.max())
+
+
+def powers(level: float, distance: FloatArray) -> FloatArray:
+    """Return exp(-level d), 1 at distance 0 and 0 at infinite distance whatever the level."""
+    if level == math.inf:
+        here: FloatArray = (distance == 0).astype(np.float64)
+        return here
+    # A negative distance stands for none.
+    found: FloatArray = np.where(distance >= 0, np.exp(-level * np.maximum(distance, 0)), 0.0)
+    return found
+
+
+def sphere_sums(graph: Graph, level: float) -> FloatArray:
+    """Return r_a for all vertices."""
+    sizes = sphere_sizes(graph)
+    sums: FloatArray = sizes @ powers(level, np.arange(sizes.shape[1], dtype=np.float64))
+    return sums
+
+
+def _smallest_sphere_sums(graph: Graph, level: float) -> FloatArray:
+    """Return 1 + c_a sum_d q^d over the radii d of spheres around a, c_a the size of the smallest."""
+    sizes = sphere_sizes(graph)[:, 1:]
+    q = powers(level, np.arange(1, sizes.shape[1] + 1, dtype=np.float64))
+    smallest = np.where(sizes > 0, sizes, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+    smallest = np.where((sizes > 0).any(axis=1), smallest, 0)
+    sums: FloatArray = 1 + smallest * ((sizes > 0) @ q)
+    return sums
+
+
+def kernel_quotient(graph: Graph, orbits: IntArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Return K summed over orbits of columns, a row for each orbit, and the sizes of the orbits."""
+    representatives = np.unique(orbits, return_index=True)[1]
+    sizes = np.bincount(orbits).astype(np.float64)
+    kernel = powers(level, _distances_from(graph, representatives).astype(np.float64))
+    quotient = np.zeros((len(sizes), len(sizes)))
+    for number, row in enumerate(kernel):
+        quotient[number] = np.bincount(orbits, weights=row, minlength=len(sizes))
+    return quotient, sizes
+
+
+def _distances_from(graph: Graph, sources: IntArray) -> npt.NDArray[np.int32]:
+    """Return the rows of the table of distances for some vertices; -1 stands for no path."""
+    n, edges = graph.num_vertices, graph.edges
+    if 8 * len(sources) > n:
+        return distances(graph)[sources]
+    return np.stack([_core.distances_from(n, edges, source) for source in sources.tolist()])
+
+
+def _relaxation(graph: Graph, level: float) -> float:
+    from scipy.optimize import linprog
+
+    quotient, sizes = kernel_quotient(graph, automorphism_group(graph).orbits, level)
+    found = linprog(-sizes / graph.num_vertices, A_ub=quotient, b_ub=np.ones(len(sizes)), method="highs")
+    if found.x is None:
+        raise ArithmeticError(f"the linear program was not solved: {found.message}")
+    # Any multipliers y >= 0 with K^T y >= sizes / n bound it by sum(y); scale the solver's up until they are such.
+    multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0)
+    cover = (quotient.T @ multipliers) / (sizes / graph.num_vertices)
+    if cover.min() > 0:
+        return float(multipliers.sum() / min(cover.min(), 1.0))
+    return float(1 / quotient.sum(axis=1).min())

@@ -1,0 +1,172 @@
+"""Checks of what this room takes: matrices, priors, gains, graphs, in floats or in exact fractions."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.graphs import Graph
+from quincunx.graphs._graph import GraphLike, as_graph
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Exact: TypeAlias = tuple[tuple[Fraction, ...], ...]
+
+#: How far a prior may be from summing to 1.
+_PRIOR_ATOL = 1e-9
+
+
+def table(value: object, name: str) -> FloatArray:
+    """Return a matrix of real numbers as a C-contiguous array, not copied where it is one."""
+    try:
+        array: npt.NDArray[Any] = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"`{name}` must have rows of one length") from None
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"`{name}` must hold real numbers (for fractions say `exact=True`), got dtype {array.dtype}")
+    if array.ndim != 2:
+        raise ValueError(f"`{name}` must have two dimensions, got {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"`{name}` must not be empty, got shape {array.shape}")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def stochastic(value: object, atol: float, normalize: bool) -> FloatArray:
+    """Return a channel's matrix as a read-only copy, or raise naming the first wrong entry or row."""
+    matrix = table(value, "matrix")
+    if normalize:
+        matrix = np.array(matrix)
+        tiny = (matrix < 0) & (matrix >= -atol)
+        matrix[tiny] = 0.0
+        sums = matrix.sum(axis=1, keepdims=True)
+        positive = (sums > 0) & np.isfinite(sums)
+        np.divide(matrix, sums, out=matrix, where=positive)
+    else:
+        matrix = np.array(matrix, order="C")
+    _core.check_channel(matrix, atol)
+    matrix.setflags(write=False)
+    return matrix
+
+
+def fraction(value: object, name: str, place: str) -> Fraction:
+    """Return an exact number: an int, a Fraction or a string such as ``"1/3"``; a float is not one."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, Fraction, str, np.integer)):
+        raise TypeError(f"`{name}` must hold ints, Fractions or strings, got {type(value).__name__} {place}")
+    try:
+        return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(
+            f"`{name}` must hold ints, Fractions or strings such as '1/3', got {value!r} {place}"
+        ) from None
+
+
+def stochastic_exact(value: object) -> Exact:
+    """Return a channel's matrix as rows of fractions that sum to 1 exactly."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or not all(isinstance(row, Sequence) for row in value):
+        raise TypeError("`matrix` must be a sequence of rows")
+    rows = tuple(
+        tuple(fraction(entry, "matrix", f"at row {x}, column {y}") for y, entry in enumerate(row))
+        for x, row in enumerate(value)
+    )
+    if not rows or not rows[0]:
+        raise ValueError("`matrix` must not be empty")
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("`matrix` must have rows of one length")
+    for x, row in enumerate(rows):
+        for y, entry in enumerate(row):
+            if entry < 0:
+                raise ValueError(
+                    f"`matrix` must be made of finite entries of at least 0, got {entry} at row {x}, column {y}"
+                )
+        if sum(row) != 1:
+            raise ValueError(f"`matrix` must be made of rows that sum to 1, got the sum {sum(row)} in row {x}")
+    return rows
+
+
+def distribution(value: object, name: str) -> FloatArray:
+    """Return probabilities that sum to 1."""
+    if isinstance(value, Sequence) and any(isinstance(p, (str, Fraction)) for p in value):
+        value = [
+            float(fraction(p, name, f"at index {x}")) if isinstance(p, str) else float(p) for x, p in enumerate(value)
+        ]
+    values: npt.NDArray[Any] = np.asarray(value)
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}")
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"`{name}` must have shape (n,) with n >= 1, got {values.shape}")
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    bad = ~((values >= 0) & np.isfinite(values))
+    if bad.any():
+        x = int(np.argmax(bad))
+        raise ValueError(f"`{name}` must be made of finite entries of at least 0, got {values[x]} at index {x}")
+    total = math.fsum(values)
+    if not abs(total - 1) <= _PRIOR_ATOL:
+        raise ValueError(f"`{name}` must sum to 1, got the sum {total}")
+    return values
+
+
+def prior(value: object, n: int) -> FloatArray:
+    """Return a prior on n inputs; None is uniform."""
+    if value is None:
+        return np.full(n, 1 / n)
+    values = distribution(value, "prior")
+    if values.shape != (n,):
+        raise ValueError(f"`prior` must have shape ({n},), got {values.shape}")
+    return values
+
+
+def prior_exact(value: object, n: int) -> tuple[Fraction, ...] | None:
+    """Return a prior as fractions; None if it is given in floats."""
+    if value is None:
+        return (Fraction(1, n),) * n
+    entries = value.tolist() if isinstance(value, np.ndarray) else list(value)  # type: ignore[call-overload]
+    if not all(isinstance(p, (int, Fraction, str)) for p in entries):
+        return None
+    fractions = tuple(fraction(p, "prior", f"at index {x}") for x, p in enumerate(entries))
+    if len(fractions) != n:
+        raise ValueError(f"`prior` must have shape ({n},), got ({len(fractions)},)")
+    for x, p in enumerate(fractions):
+        if p < 0:
+            raise ValueError(f"`prior` must be made of finite entries of at least 0, got {p} at index {x}")
+    if sum(fractions) != 1:
+        raise ValueError(f"`prior` must sum to 1, got the sum {sum(fractions)}")
+    return fractions
+
+
+def gain(value: object, n: int) -> FloatArray:
+    """Return a gain function as an array of shape (guesses, n), entries finite and at least 0."""
+    values = table(value, "gain")
+    if values.shape[1] != n:
+        raise ValueError(f"`gain` must have shape (guesses, {n}), got {values.shape}")
+    bad = ~((values >= 0) & np.isfinite(values))
+    if bad.any():
+        w, x = (int(i) for i in np.unravel_index(int(np.argmax(bad)), values.shape))
+        raise ValueError(
+            f"`gain` must be made of finite entries of at least 0, got {values[w, x]} at row {w}, column {x}"
+        )
+    return values
+
+
+def level(value: object, name: str = "epsilon") -> float:
+    """Return a number of at least 0 that may be infinite."""
+    if isinstance(value, (float, np.floating)) and value == math.inf:
+        return math.inf
+    number = float("nan") if isinstance(value, (float, np.floating)) and math.isnan(value) else _check.real(value, name)
+    if not number >= 0:
+        raise ValueError(f"`{name}` must be at least 0, got {number}")
+    return number
+
+
+def graph_on(value: GraphLike, n: int | None = None, name: str = "graph") -> Graph:
+    """Return a graph with n vertices, or with at least one."""
+    graph = as_graph(value, name)
+    if n is not None and graph.num_vertices != n:
+        raise ValueError(f"`{name}` must have {n} vertices, one for each input, got {graph.num_vertices}")
+    if graph.num_vertices == 0:
+        raise ValueError(f"`{name}` must have at least one vertex, got none")
+    return graph

@@ -1,0 +1,195 @@
+"""Channels in files, graphs as words, and what the command line prints."""
+
+import csv
+import json as json_module
+import os
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from quincunx import graphs
+from quincunx.graphs import Graph
+from quincunx.leakage._channel import Channel
+
+
+def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
+    """Read a channel from a table of comma-separated values.
+
+    One row for each input. Entries are decimal numbers or fractions such as ``1/3``; if there is a fraction, all
+    entries are read exactly and the channel is exact. Empty lines and what follows ``#`` are passed over.
+
+    Parameters
+    ----------
+    path : path or iterable of str
+        The file, or its lines.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If a line does not hold numbers, or not as many as the first, or is no distribution; the message names the file
+        and the line.
+
+    Examples
+    --------
+    >>> from quincunx.leakage import read_channel
+    >>> read_channel(["3/4, 1/4", "1/2, 1/2"])
+    <Channel: 2 inputs, 2 outputs, exact>
+    """
+    if isinstance(path, (str, os.PathLike)):
+        with open(path, encoding="utf-8", newline="") as lines:
+            return _channel(lines, os.fspath(path))
+    return _channel(path, "the channel")
+
+
+def _channel(lines: Iterable[str], name: str) -> Channel:
+    rows: list[list[str]] = []
+    numbers: list[int] = []
+    try:
+        for number, line in enumerate(lines, 1):
+            text = line.partition("#")[0].strip().removesuffix(",")
+            if text:
+                rows.append([entry.strip() for entry in next(csv.reader([text]))])
+                numbers.append(number)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{name}, after line {numbers[-1] if numbers else 0}: not text in UTF-8 ({error.reason})"
+        ) from None
+    if not rows:
+        raise ValueError(f"{name}: no rows")
+    exact = any("/" in entry for row in rows for entry in row)
+    table = []
+    for number, row in zip(numbers, rows, strict=True):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"{name}, line {number}: {len(row)} entries, but the first row has {len(rows[0])}")
+        values = [_entry(entry, f"{name}, line {number}", exact) for entry in row]
+        try:
+            Channel([values], exact=exact)
+        except ValueError:
+            wrong = next(
+                (entry for entry, value in zip(row, values, strict=True) if not 0 <= value < float("inf")), None
+            )
+            found = f"the sum {sum(values)}" if wrong is None else wrong
+            raise ValueError(
+                f"{name}, line {number}: must be made of entries of at least 0 that sum to 1, got {found}"
+            ) from None
+        table.append(values)
+    return Channel(table, exact=exact)
+
+
+def _entry(text: str, place: str, exact: bool) -> Any:
+    try:
+        return Fraction(text) if exact else float(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{place}: must hold numbers such as 0.25 or 1/4, got {text!r}") from None
+
+
+#: How to make each family of graphs from its numbers, and how many they are (None: one or more).
+_FAMILIES: dict[str, tuple[Callable[..., Graph], int | None]] = {
+    "complete": (graphs.complete, 1),
+    "cycle": (graphs.cycle, 1),
+    "grid": (graphs.grid, None),
+    "hamming": (graphs.hamming, 2),
+    "path": (graphs.path, 1),
+    "torus": (graphs.torus, None),
+}
+
+
+def graph_from_word(word: str) -> Graph:
+    """Return the graph that a word such as ``hamming:3,2``, ``path:5``, ``grid:4,4`` or ``edges:FILE`` stands for."""
+    family, _, rest = word.partition(":")
+    if family == "edges" and rest:
+        return graphs.read_edges(rest)
+    rule = "`graph` must be a word such as hamming:3,2, path:5, cycle:5, complete:4, grid:4,4, torus:4,4 or edges:FILE"
+    if family not in _FAMILIES:
+        raise ValueError(f"{rule}, got {word!r}")
+    make, count = _FAMILIES[family]
+    parts = rest.replace("x", ",").split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts) or (count is not None and len(parts) != count):
+        raise ValueError(f"{rule}, got {word!r}")
+    return make(*map(int, parts))
+
+
+def leakage_command(
+    path: "str | os.PathLike[str]", graph: str | None = None, symmetrize: bool = False, json: bool = False
+) -> str:
+    """Return what ``quincunx leakage`` prints.
+
+    Parameters
+    ----------
+    path : path
+        The channel, as `read_channel` reads it.
+    graph : str, optional
+        A graph on the inputs: ``hamming:3,2``, ``path:5``, ``cycle:5``, ``complete:4``, ``grid:4,4``, ``torus:4,4`` or
+        ``edges:FILE``.
+    symmetrize : bool
+        Whether to average over the automorphisms of the graph and report on that.
+    json : bool
+        Whether to answer with a JSON object.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError
+        If it does not hold a channel, the word does not name a graph, or the sizes differ.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "channel.csv"
+    >>> _ = file.write_text("1.0, 0.0" + chr(10) + "0.5, 0.5")
+    >>> print(leakage_command(file, "path:2"))
+    channel             2 inputs, 2 outputs
+    min-capacity        0.584963 bits
+    Shannon capacity    0.321928 bits
+    vulnerability       0.75, uniform prior
+    epsilon             inf nats
+    """
+    if symmetrize and graph is None:
+        raise ValueError("`graph` must be given to symmetrize")
+    channel = read_channel(path)
+    on = None if graph is None else graph_from_word(graph)
+    capacity = channel.shannon_capacity()
+    vulnerability = channel.bayes_vulnerability()
+    epsilon = None if on is None else channel.dp_epsilon(on)
+    averaged = channel.symmetrize(on) if symmetrize and on is not None else None
+    if json:
+        facts: dict[str, Any] = {
+            "inputs": channel.n_inputs,
+            "outputs": channel.n_outputs,
+            "graph": graph,
+            "epsilon": epsilon,
+            "min_capacity": channel.min_capacity(),
+            "shannon_capacity": [capacity.lower, capacity.upper],
+            "vulnerability": str(vulnerability) if isinstance(vulnerability, Fraction) else vulnerability,
+        }
+        if averaged is not None:
+            facts["symmetrized"] = averaged.to_dict()
+        return json_module.dumps(_finite(facts))
+    shown = str(vulnerability) if isinstance(vulnerability, Fraction) else f"{vulnerability:.6g}"
+    lines = [
+        f"{'channel':<19} {repr(channel).removeprefix('<Channel: ').removesuffix('>')}",
+        f"{'min-capacity':<19} {channel.min_capacity():.6g} bits",
+        f"{'Shannon capacity':<19} {(capacity.lower + capacity.upper) / 2:.6g} bits",
+        f"{'vulnerability':<19} {shown}, uniform prior",
+    ]
+    if epsilon is not None:
+        lines.append(f"{'epsilon':<19} {epsilon:.6g} nats")
+    return "\n".join(lines) if averaged is None else "\n".join([*lines, "", str(averaged)])
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with infinities as strings, which JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    return str(value) if isinstance(value, float) and value in (float("inf"), float("-inf")) else value

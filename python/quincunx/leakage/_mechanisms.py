@@ -1,0 +1,436 @@
+"""Private channels that are worth most, and named channels."""
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group, distances, sphere_sizes
+from quincunx.graphs._graph import GraphLike
+from quincunx.leakage import _checks
+from quincunx.leakage._bounds import kernel_quotient, powers
+from quincunx.leakage._channel import Channel
+from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._program import graph_program, hamming_program, solve
+from quincunx.leakage._symmetry import as_hamming, hamming_distances
+
+_METHODS = ("auto", "closed form", "weighting", "linear program")
+#: A weighting is taken if its equations hold to the first and no weight is below minus the second.
+_RESIDUAL, _NEGATIVE = 1e-12, 1e-13
+
+
+class OptimalMechanism:
+    """A private channel that is worth most, with the proof that no other is worth more.
+
+    Made by `optimal_mechanism`.
+
+    Attributes
+    ----------
+    channel : Channel
+        The channel; worked out when it is first asked for.
+    utility : float
+        Its expected gain for the best guess: without a gain function the chance that the guess is right.
+    dual_bound : float
+        No channel with this privacy on this graph is worth more.
+    method : {"closed form", "weighting", "linear program"}
+        How it was found.
+    tight : bool
+        Whether `utility` reaches `dual_bound` to a relative 1e-9.
+    variables, inequalities : int
+        The size of the linear program; 0 where none was solved.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.graphs import cycle
+    >>> from quincunx.leakage import optimal_mechanism
+    >>> best = optimal_mechanism(cycle(5), math.log(2))
+    >>> best
+    <OptimalMechanism: utility 0.4, dual bound 0.4, by closed form>
+    >>> round(best.channel.dp_epsilon(cycle(5)), 12) == round(math.log(2), 12)
+    True
+    """
+
+    def __init__(
+        self,
+        matrix: Callable[[], FloatArray],
+        utility: float,
+        dual_bound: float,
+        method: str,
+        variables: int = 0,
+        inequalities: int = 0,
+    ) -> None:
+        self._make = matrix
+        self.utility, self.dual_bound, self.method = utility, max(utility, dual_bound), method
+        self.variables, self.inequalities = variables, inequalities
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The channel."""
+        return Channel._trusted(np.ascontiguousarray(self._make()))
+
+    @property
+    def tight(self) -> bool:
+        """Whether the utility reaches the bound."""
+        return self.dual_bound - self.utility <= 1e-9 * self.dual_bound
+
+    def __repr__(self) -> str:
+        return f"<OptimalMechanism: utility {self.utility:.9g}, dual bound {self.dual_bound:.9g}, by {self.method}>"
+
+
+def optimal_mechanism(
+    graph: GraphLike,
+    epsilon: float,
+    prior: npt.ArrayLike | None = None,
+    gain: npt.ArrayLike | None = None,
+    *,
+    method: str = "auto",
+    use_symmetry: bool = True,
+    time_limit: float | None = None,
+) -> OptimalMechanism:
+    """Return an epsilon-private channel on a graph whose output is worth most.
+
+    Maximizes ``sum_x prior[x] sum_w C[x, w] gain[w, x]``; without `gain` that is the chance ``sum_x prior[x] C[x, x]``
+    that the output is the input. No channel with more outputs is worth more.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+        The graph on which the channel has to be private.
+    epsilon : float
+        In nats, >= 0; may be infinite.
+    prior : array_like of float, shape (n,), optional
+        Uniform if left out.
+    gain : array_like of float, shape (guesses, n), optional
+        What guess ``w`` is worth if the input is ``x``, >= 0.
+    method : {"auto", "closed form", "weighting", "linear program"}
+        How to find it; "auto" takes the first that applies.
+    use_symmetry : bool
+        Whether to reduce the linear program by the automorphisms that keep the prior.
+    time_limit : float, optional
+        Seconds for the search of automorphisms.
+
+    Returns
+    -------
+    OptimalMechanism
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument lies outside its domain, or the method asked for does not apply.
+    TimeoutError
+        If the automorphisms are not found in time.
+
+    Notes
+    -----
+    With ``q = exp(-epsilon)`` and ``K[h, k] = q**d(h, k)``, a channel satisfies ``K x <= 1`` for its diagonal ``x``.
+    *Closed form*: if spheres around all vertices have the same sizes ``b_d`` and the prior is uniform, ``K / r``
+    with ``r = sum(b_d q**d)`` is best.
+    *Weighting*: if ``K w = 1`` and ``K y = prior`` have solutions of at least 0, ``K diag(w)`` is best
+    and `y` proves it. *Linear program*: one variable for each orbit of pairs, solved by HiGHS; the answer is then made
+    to satisfy every inequality, and the multipliers give `dual_bound`.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.graphs import path
+    >>> from quincunx.leakage import optimal_mechanism
+    >>> optimal_mechanism(path(3), math.log(2))
+    <OptimalMechanism: utility 0.555555556, dual bound 0.555555556, by weighting>
+    >>> optimal_mechanism((6, [(0, 1), (1, 2), (1, 4), (1, 5), (2, 3)]), math.log(2))
+    <OptimalMechanism: utility 0.388888889, dual bound 0.388888889, by linear program>
+    """
+    graph = _checks.graph_on(graph)
+    level = _checks.level(epsilon)
+    weights = _checks.prior(prior, graph.num_vertices)
+    worth = None if gain is None else _checks.gain(gain, graph.num_vertices)
+    method = _check.one_of(method, "method", _METHODS)
+    if time_limit is not None:
+        time_limit = _check.real(time_limit, "time_limit", positive=True)
+    if level in (0.0, math.inf) or not (graph.edges[:, 0] != graph.edges[:, 1]).any():
+        return _separate(graph, level, weights, worth)
+    uniform = prior is None or bool((weights == weights[0]).all())
+    words = as_hamming(graph) if uniform and worth is None and use_symmetry else None
+    if worth is None and method in ("auto", "closed form"):
+        found = _closed_form(graph, level, words) if uniform else None
+        if found is not None:
+            return found
+    if worth is None and method in ("auto", "weighting"):
+        found = _weighting(graph, level, weights, uniform, time_limit)
+        if found is not None:
+            return found
+    if method in ("closed form", "weighting"):
+        raise ValueError(f"`method` must be one that applies, got {method!r}: see the notes of optimal_mechanism")
+    if words is not None:
+        solution = solve(program := hamming_program(*words), level)
+        return OptimalMechanism(
+            lambda: solution.values[hamming_distances(*words)],
+            solution.utility,
+            solution.dual_bound,
+            "linear program",
+            len(program.objective),
+            len(program.below),
+        )
+    return _linear_program(graph, level, weights, worth, uniform, use_symmetry, time_limit)
+
+
+def _separate(graph: Graph, level: float, weights: FloatArray, worth: FloatArray | None) -> OptimalMechanism:
+    """One best guess for each class of inputs that must look alike: components at level 0, single inputs else."""
+    n = graph.num_vertices
+    if level == 0:
+        from scipy.sparse.csgraph import connected_components
+
+        count, classes = connected_components(graph.to_scipy(), directed=False)
+    else:
+        count, classes = n, np.arange(n)
+    total = np.zeros((count, n if worth is None else len(worth)))
+    if worth is None:
+        total[classes, np.arange(n)] = weights
+    else:
+        np.add.at(total, classes, (worth * weights).T)
+    guesses = total.argmax(axis=1)
+    utility = math.fsum(total.max(axis=1))
+
+    def matrix() -> FloatArray:
+        table = np.zeros((n, total.shape[1]))
+        table[np.arange(n), guesses[classes]] = 1.0
+        return table
+
+    return OptimalMechanism(matrix, utility, utility, "closed form")
+
+
+def _closed_form(graph: Graph, level: float, words: tuple[int, int] | None) -> OptimalMechanism | None:
+    """K divided by its row sums, where these are equal because the spheres are."""
+    q = math.exp(-level)
+    if words is not None:
+        length, alphabet_size = words
+        best = (1 + (alphabet_size - 1) * q) ** -length
+        return OptimalMechanism(
+            lambda: best * powers(level, hamming_distances(length, alphabet_size).astype(np.float64)),
+            best,
+            best,
+            "closed form",
+        )
+    sizes = sphere_sizes(graph)
+    if (sizes != sizes[0]).any():
+        return None
+    best = 1 / float(sizes[0] @ powers(level, np.arange(sizes.shape[1], dtype=np.float64)))
+    return OptimalMechanism(lambda: best * _kernel(graph, level), best, best, "closed form")
+
+
+def _kernel(graph: Graph, level: float) -> FloatArray:
+    return powers(level, distances(graph).astype(np.float64))
+
+
+def _colors(weights: FloatArray) -> npt.NDArray[np.int64]:
+    return np.unique(weights, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _group(graph: Graph, weights: FloatArray, uniform: bool, time_limit: float | None) -> AutomorphismGroup:
+    return automorphism_group(graph, None if uniform else _colors(weights), time_limit=time_limit)
+
+
+def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Solve equations with one step of refinement; None if they do not hold closely enough or a value is negative."""
+    try:
+        found = np.linalg.solve(matrix, right)
+        found = found + np.linalg.solve(matrix, right - matrix @ found)
+    except np.linalg.LinAlgError:
+        return None
+    residual = np.abs(matrix @ found - right).max()
+    if not residual <= _RESIDUAL * max(1.0, float(np.abs(right).max())) or not found.min() >= -_NEGATIVE:
+        return None
+    values: FloatArray = np.maximum(found, 0.0)
+    return values
+
+
+def _weighting(
+    graph: Graph, level: float, weights: FloatArray, uniform: bool, time_limit: float | None
+) -> OptimalMechanism | None:
+    """K diag(w) with K w = 1, proved best by y with K y = prior."""
+    orbits = _group(graph, weights, uniform, time_limit).orbits
+    quotient, sizes = kernel_quotient(graph, orbits, level)
+    w = _solved(quotient, np.ones(len(sizes)))
+    if w is None:
+        return None
+    on_orbits = weights[np.unique(orbits, return_index=True)[1]]
+    y = w * on_orbits[0] if uniform else _solved(quotient, on_orbits)
+    if y is None:
+        return None
+    utility = float((sizes * on_orbits) @ w)
+    # K y >= (1 - slack) prior, so y / (1 - slack) bounds every channel.
+    cover = float((quotient @ y / np.maximum(on_orbits, 1e-300))[on_orbits > 0].min(initial=1.0))
+    bound = float(sizes @ y) / min(cover, 1.0) if cover > 0 else 1.0
+    return OptimalMechanism(lambda: _rows_to_one(_kernel(graph, level) * w[orbits]), utility, bound, "weighting")
+
+
+def _rows_to_one(matrix: FloatArray) -> FloatArray:
+    scaled: FloatArray = matrix / matrix.sum(axis=1, keepdims=True)
+    return scaled
+
+
+def _linear_program(
+    graph: Graph,
+    level: float,
+    weights: FloatArray,
+    worth: FloatArray | None,
+    uniform: bool,
+    use_symmetry: bool,
+    time_limit: float | None,
+) -> OptimalMechanism:
+    n = graph.num_vertices
+    group = _group(graph, weights, uniform, time_limit) if use_symmetry else None
+    if group is not None and worth is not None and not _keeps(worth, group):
+        group = None
+    guesses = n if worth is None else len(worth)
+    coefficients = np.diag(weights) if worth is None else (worth * weights).T
+    distance = distances(graph).astype(np.float64) if guesses == n else np.zeros((n, guesses))
+    distance = np.maximum(distance, 0.0)
+    if group is None:
+        labels: npt.NDArray[np.integer] = np.arange(n * guesses).reshape(n, guesses)
+        orbits, columns = np.arange(n), np.arange(guesses)
+    else:
+        labels, orbits = group.orbitals().labels(), group.orbits
+        columns = np.unique(orbits, return_index=True)[1]
+    program = graph_program(labels, orbits, columns, graph.edges, coefficients, distance)
+    solution = solve(program, level)
+    return OptimalMechanism(
+        lambda: solution.values[labels],
+        solution.utility,
+        solution.dual_bound,
+        "linear program",
+        len(program.objective),
+        len(program.below),
+    )
+
+
+def _keeps(worth: FloatArray, group: AutomorphismGroup) -> bool:
+    """Whether a gain is the same for permuted guesses and inputs."""
+    n = group.num_points
+    return worth.shape == (n, n) and all(np.array_equal(worth[np.ix_(p, p)], worth) for p in group.generators)
+
+
+def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
+    """Return the channel whose probabilities fall with distance as fast as privacy allows.
+
+    ``C[h, k] = w[k] exp(-epsilon d(h, k))`` with the weights for which rows sum to 1; all equal if spheres around all
+    vertices have the same sizes.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    epsilon : float
+        In nats, >= 0; may be infinite.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    TypeError
+        If `graph` is no graph.
+    ValueError
+        If `epsilon` is negative, or a weight would be: then no such channel exists (`optimal_mechanism` finds the best
+        one).
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.graphs import hamming
+    >>> from quincunx.leakage import distance_channel
+    >>> round(distance_channel(hamming(2, 3), math.log(2)).min_capacity(), 12)
+    1.169925001442
+    """
+    graph = _checks.graph_on(graph)
+    level = _checks.level(epsilon)
+    if level == math.inf:
+        return Channel._trusted(np.eye(graph.num_vertices))
+    found = _closed_form(graph, level, as_hamming(graph))
+    if found is None:
+        found = _weighting(graph, level, np.full(graph.num_vertices, 1 / graph.num_vertices), True, None)
+    if found is None:
+        raise ValueError(f"`epsilon` must be large enough for weights of at least 0 on this graph, got {level}")
+    return found.channel
+
+
+def geometric_channel(n: int, epsilon: float) -> Channel:
+    """Return the truncated geometric channel on ``0, ..., n-1``: the best private answer to a counting query.
+
+    ``C[h, k] = w[k] q**|h - k|`` with ``q = exp(-epsilon)`` and weights ``1 / (1 + q)`` at the ends and
+    ``(1 - q) / (1 + q)`` between.
+
+    Parameters
+    ----------
+    n : int
+        Number of inputs, >= 1.
+    epsilon : float
+        In nats, >= 0; may be infinite.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument lies outside its domain.
+
+    References
+    ----------
+    .. [1] A. Ghosh, T. Roughgarden and M. Sundararajan (2009), Universally utility-maximizing privacy mechanisms, STOC.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.leakage import geometric_channel
+    >>> geometric_channel(3, math.log(2)).matrix.round(4).tolist()
+    [[0.6667, 0.1667, 0.1667], [0.3333, 0.3333, 0.3333], [0.1667, 0.1667, 0.6667]]
+    """
+    n = _check.whole(n, "n", minimum=1)
+    level = _checks.level(epsilon)
+    if n == 1:
+        return Channel._trusted(np.ones((1, 1)))
+    places = np.arange(n, dtype=np.float64)
+    q = math.exp(-level)
+    weights = np.full(n, -math.expm1(-level) / (1 + q))
+    weights[[0, -1]] = 1 / (1 + q)
+    return Channel._trusted(powers(level, np.abs(places[:, None] - places)) * weights)
+
+
+def randomized_response(n: int, epsilon: float) -> Channel:
+    """Return the channel that is truthful with the largest chance privacy allows, and else says anything else.
+
+    ``exp(epsilon) / (exp(epsilon) + n - 1)`` on the diagonal, the rest spread evenly.
+
+    Parameters
+    ----------
+    n : int
+        Number of inputs, >= 1.
+    epsilon : float
+        In nats, >= 0; may be infinite.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument lies outside its domain.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.leakage import randomized_response
+    >>> randomized_response(3, math.log(2)).matrix[0].round(12).tolist()
+    [0.5, 0.25, 0.25]
+    """
+    n = _check.whole(n, "n", minimum=1)
+    q = math.exp(-_checks.level(epsilon))
+    matrix = np.full((n, n), q / (1 + (n - 1) * q))
+    np.fill_diagonal(matrix, 1 / (1 + (n - 1) * q))
+    return Channel._trusted(matrix)

@@ -1,0 +1,159 @@
+//! Channels and their leakage: from Python to the core and back.
+
+use crate::arrays;
+use crate::boundary::{compute, raise};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use quincunx::leakage::{self, Labels, Matrix, divergence};
+
+type Entries<'py> = PyReadonlyArray2<'py, f64>;
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+type Places<'py> = Bound<'py, PyArray1<i64>>;
+/// Lower bound, upper bound, the distribution that reaches the lower one, and the number of steps.
+type Capacity<'py> = (f64, f64, Floats<'py>, u64);
+
+fn view<'a>(py: Python<'_>, matrix: &'a Entries<'_>) -> PyResult<Matrix<'a>> {
+    let (rows, cols) = matrix.as_array().dim();
+    let entries = matrix.as_slice().map_err(|_| not_contiguous("matrix"))?;
+    Matrix::new(entries, rows, cols).map_err(|error| raise(py, error))
+}
+
+fn not_contiguous(name: &str) -> PyErr {
+    PyValueError::new_err(format!("`{name}` must be C-contiguous"))
+}
+
+/// Checks a matrix; see `quincunx.leakage.Channel`.
+#[pyfunction]
+pub fn check_channel(py: Python<'_>, matrix: Entries<'_>, atol: f64) -> PyResult<()> {
+    let matrix = view(py, &matrix)?;
+    compute(py, None, |_| leakage::check_channel(matrix, atol))
+}
+
+/// The largest weighted entry of each column and its row; see `quincunx.leakage.Channel.bayes_vulnerability`.
+#[pyfunction]
+#[pyo3(signature = (matrix, weights))]
+pub fn column_maxima<'py>(
+    py: Python<'py>,
+    matrix: Entries<'py>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<(Floats<'py>, Places<'py>)> {
+    let matrix = view(py, &matrix)?;
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let (maxima, places) = compute(py, None, |_| leakage::column_maxima(matrix, weights))?;
+    Ok((PyArray1::from_vec(py, maxima), PyArray1::from_vec(py, places)))
+}
+
+/// See `quincunx.leakage.Channel.mutual_information`.
+#[pyfunction]
+pub fn mutual_information(py: Python<'_>, matrix: Entries<'_>, prior: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+    let (matrix, prior) = (view(py, &matrix)?, prior.as_slice()?);
+    compute(py, None, |_| leakage::mutual_information(matrix, prior))
+}
+
+/// See `quincunx.leakage.Channel.shannon_capacity`.
+#[pyfunction]
+pub fn shannon_capacity<'py>(
+    py: Python<'py>,
+    matrix: Entries<'py>,
+    tolerance: f64,
+    most: u64,
+) -> PyResult<Capacity<'py>> {
+    let matrix = view(py, &matrix)?;
+    let found = compute(py, None, |monitor| leakage::shannon_capacity(matrix, tolerance, most, monitor))?;
+    Ok((found.lower, found.upper, PyArray1::from_vec(py, found.prior), found.iterations))
+}
+
+/// See `quincunx.leakage.Channel.dp_epsilon`.
+#[pyfunction]
+pub fn channel_epsilon(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    edges: PyReadonlyArray2<'_, i64>,
+    threads: usize,
+) -> PyResult<f64> {
+    let matrix = view(py, &matrix)?;
+    let graph = arrays::graph(py, matrix.rows(), &edges)?;
+    compute(py, None, |monitor| divergence::epsilon(matrix, &graph, threads, monitor))
+}
+
+/// See `quincunx.leakage.Channel.dp_delta`.
+#[pyfunction]
+pub fn channel_delta(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    edges: PyReadonlyArray2<'_, i64>,
+    epsilon: f64,
+    threads: usize,
+) -> PyResult<f64> {
+    let matrix = view(py, &matrix)?;
+    let graph = arrays::graph(py, matrix.rows(), &edges)?;
+    compute(py, None, |monitor| divergence::delta(matrix, &graph, epsilon, threads, monitor))
+}
+
+/// See `quincunx.leakage.Channel.renyi_dp`.
+#[pyfunction]
+pub fn channel_renyi(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    edges: PyReadonlyArray2<'_, i64>,
+    alpha: f64,
+    threads: usize,
+) -> PyResult<f64> {
+    let matrix = view(py, &matrix)?;
+    let graph = arrays::graph(py, matrix.rows(), &edges)?;
+    compute(py, None, |monitor| divergence::renyi(matrix, &graph, alpha, threads, monitor))
+}
+
+/// See `quincunx.leakage.Channel.metric_epsilon`.
+#[pyfunction]
+pub fn metric_epsilon(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    distances: PyReadonlyArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<f64> {
+    let matrix = view(py, &matrix)?;
+    let distances = distances.as_slice().map_err(|_| not_contiguous("metric"))?;
+    compute(py, None, |monitor| divergence::metric_epsilon(matrix, distances, threads, monitor))
+}
+
+/// Averages over labelled pairs; see `quincunx.leakage.Channel.symmetrize`.
+#[pyfunction]
+pub fn average(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    labels: PyReadonlyArray2<'_, u32>,
+    rows: PyReadonlyArray1<'_, u32>,
+    mut output: PyReadwriteArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let matrix = view(py, &matrix)?;
+    let cols = labels.as_array().ncols();
+    let labels = labels.as_slice().map_err(|_| not_contiguous("labels"))?;
+    let labels = Labels::new(labels, rows.as_slice()?, cols).map_err(|error| raise(py, error))?;
+    let output = output.as_slice_mut().map_err(|_| not_contiguous("out"))?;
+    compute(py, None, |monitor| leakage::average(matrix, &labels, output, threads, monitor))
+}
+
+/// Averages over the automorphisms of a Hamming graph; see `quincunx.leakage.Channel.symmetrize`.
+#[pyfunction]
+pub fn average_hamming(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    length: usize,
+    alphabet_size: usize,
+    mut output: PyReadwriteArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let matrix = view(py, &matrix)?;
+    let output = output.as_slice_mut().map_err(|_| not_contiguous("out"))?;
+    compute(py, None, |monitor| leakage::average_hamming(matrix, length, alphabet_size, output, threads, monitor))
+}
+
+/// See `quincunx.leakage.renyi_entropy`.
+#[pyfunction]
+pub fn renyi_entropy(py: Python<'_>, probabilities: PyReadonlyArray1<'_, f64>, alpha: f64) -> PyResult<f64> {
+    let probabilities = probabilities.as_slice()?;
+    compute(py, None, |_| leakage::renyi_entropy(probabilities, alpha))
+}

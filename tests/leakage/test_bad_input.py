@@ -1,0 +1,237 @@
+"""Bad input: every line names the argument and the first thing that is wrong with it."""
+
+import math
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from quincunx.graphs import AutomorphismGroup, Graph, cycle, hamming, path
+from quincunx.leakage import (
+    Channel,
+    distance_channel,
+    geometric_channel,
+    optimal_mechanism,
+    plot_symmetrization,
+    randomized_response,
+    renyi_entropy,
+    utility_bound,
+)
+
+HALVES = Channel([[0.5, 0.5], [0.25, 0.75]])
+
+
+def refused(message, call, kind=ValueError):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([[0.5, 0.5], [math.nan, 1.0]], "NaN at row 1, column 0"),
+        ([[0.5, 0.5], [0.0, math.inf]], "inf at row 1, column 1"),
+        ([[0.5, 0.5], [1.1, -0.1]], "-0.1 at row 1, column 1"),
+    ],
+)
+def test_entries_that_are_no_probabilities(rows, found):
+    refused(f"`matrix` must be made of finite entries of at least 0, got {found}", lambda: Channel(rows))
+    refused("`matrix` must be", lambda: Channel(rows, normalize=True))
+
+
+def test_a_tiny_negative_entry_is_refused_unless_rows_are_normalized():
+    refused("got -1e-12 at row 0, column 1", lambda: Channel([[1.0, -1e-12]]))
+    assert Channel([[1.0, -1e-12]], normalize=True).matrix.tolist() == [[1.0, 0.0]]
+
+
+def test_a_row_that_does_not_sum_to_one():
+    refused(
+        "`matrix` must be made of rows that sum to 1, got the sum 0.75 in row 1", lambda: Channel([[1, 0], [0.25, 0.5]])
+    )
+    assert Channel([[1, 0], [0.25, 0.5]], atol=0.3).n_inputs == 2
+    refused("got the sum 5/6 in row 0", lambda: Channel([["1/2", "1/3"]], exact=True))
+    refused("`matrix` must be", lambda: Channel([[0.0, 0.0]], normalize=True))
+
+
+@pytest.mark.parametrize("matrix", [[], [[]], np.empty((0, 3)), np.empty((3, 0))])
+def test_an_empty_matrix(matrix):
+    refused("`matrix` must", lambda: Channel(matrix))
+    refused("`matrix` must not be empty", lambda: Channel([[]], exact=True))
+
+
+def test_a_matrix_that_is_none():
+    refused("`matrix` must have two dimensions, got 1", lambda: Channel([1.0]))
+    refused("`matrix` must have rows of one length", lambda: Channel([[1.0], [0.5, 0.5]]))
+    refused("`matrix` must have rows of one length", lambda: Channel([[1], ["1/2", "1/2"]], exact=True))
+    refused("exact=True", lambda: Channel([[F(1, 2), F(1, 2)]]), TypeError)
+    refused("`matrix` must hold real numbers", lambda: Channel([[1j]]), TypeError)
+    refused(
+        "`matrix` must hold ints, Fractions or strings, got float at row 0, column 1",
+        lambda: Channel([[1, 0.5]], exact=True),
+        TypeError,
+    )
+    refused("got 'x' at row 0, column 0", lambda: Channel([["x"]], exact=True))
+    refused("got -1/2 at row 0, column 0", lambda: Channel([["-1/2", "3/2"]], exact=True))
+    refused("`inputs` must hold 2 names, got 1", lambda: Channel([[1], [1]], inputs=["a"]))
+    refused("`atol` must be at least 0", lambda: Channel([[1]], atol=-1))
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([1.0], r"`prior` must have shape \(2,\), got \(1,\)"),
+        ([1.5, -0.5], "got -0.5 at index 1"),
+        ([0.5, math.nan], "got nan at index 1"),
+        ([0.5, 0.25], "`prior` must sum to 1, got the sum 0.75"),
+        ([[0.5, 0.5]], r"`prior` must have shape \(n,\)"),
+    ],
+)
+def test_a_prior_that_is_none(prior, message):
+    for call in (
+        lambda: HALVES.bayes_vulnerability(prior),
+        lambda: HALVES.mutual_information(prior),
+        lambda: HALVES.map_remap(prior),
+        lambda: HALVES.symmetrize(path(2), prior=prior),
+        lambda: optimal_mechanism(path(2), 0.5, prior),
+    ):
+        refused(message, call)
+
+
+def test_an_exact_prior_that_is_none():
+    exact = Channel([["1/2", "1/2"], ["1/4", "3/4"]], exact=True)
+    refused("`prior` must sum to 1, got the sum 3/4", lambda: exact.bayes_vulnerability(["1/2", "1/4"]))
+    refused("got -1/2 at index 1", lambda: exact.bayes_vulnerability(["3/2", "-1/2"]))
+    refused(r"`prior` must have shape \(2,\), got \(1,\)", lambda: exact.bayes_vulnerability([1]))
+    refused("`prior` must hold real numbers", lambda: HALVES.bayes_vulnerability(np.array(["a", "b"])), TypeError)
+
+
+def test_a_relation_that_is_not_symmetric():
+    refused(
+        "`metric` must be symmetric and at least 0, got 1.0 and 2.0", lambda: HALVES.metric_epsilon([[0, 1], [2, 0]])
+    )
+    refused("`metric` must be symmetric", lambda: HALVES.metric_epsilon([[0, -1], [-1, 0]]))
+    refused("`metric` must be symmetric", lambda: HALVES.metric_epsilon([[0, math.nan], [math.nan, 0]]))
+    refused(r"`metric` must have shape \(2, 2\)", lambda: HALVES.metric_epsilon(np.zeros((3, 3))))
+
+
+def test_an_edge_that_ends_nowhere():
+    refused(r"`edges` must be pairs of vertices in 0..1, got \(0, 2\)", lambda: HALVES.dp_epsilon((2, [(0, 2)])))
+
+
+def test_a_generator_that_is_no_permutation_or_of_another_length():
+    refused("permutation", lambda: AutomorphismGroup.from_generators(2, [[0, 0]]))
+    refused(r"`generators` must have shape \(k, 2\)", lambda: AutomorphismGroup.from_generators(2, [[0, 1, 2]]))
+
+
+def test_a_generator_that_is_no_automorphism_of_the_graph():
+    group = AutomorphismGroup.from_generators(3, [[1, 0, 2]])
+    channel = geometric_channel(3, 0.5)
+    refused(r"automorphisms of the graph.*edge", lambda: channel.symmetrize(group, graph=path(3)))
+
+
+def test_a_channel_that_is_not_square_needs_an_action_on_outputs():
+    channel = Channel([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])
+    refused("`output_action` must be given", lambda: channel.symmetrize(path(2)))
+    swap = AutomorphismGroup.from_generators(2, [[1, 0]])
+    refused(
+        r"`output_action` must have shape \(1, 3\), got \(1, 2\)",
+        lambda: channel.symmetrize(swap, output_action=[[1, 0]]),
+    )
+    refused("permutations of 0..2, got row 0", lambda: channel.symmetrize(swap, output_action=[[1, 1, 0]]))
+    refused("`output_action` must come with a group", lambda: channel.symmetrize(path(2), output_action=[[2, 1, 0]]))
+
+
+def test_a_graph_or_group_of_another_size():
+    for call in (
+        lambda: HALVES.dp_epsilon(path(3)),
+        lambda: HALVES.dp_delta(path(3), 0.1),
+        lambda: HALVES.renyi_dp(path(3), 2),
+        lambda: HALVES.likelihood_ratio(path(3)),
+        lambda: HALVES.symmetrize(path(3)),
+    ):
+        refused("must have 2 vertices, one for each input, got 3", call)
+    refused("must act on 2 inputs, got 3 points", lambda: HALVES.symmetrize(AutomorphismGroup.hamming(1, 3)))
+    refused("`other` must have 2 inputs, got 3", lambda: HALVES.compose(geometric_channel(3, 1)))
+    refused("`group_or_graph` must be a Graph", lambda: HALVES.symmetrize(7), TypeError)
+    refused("`graph` must be left out", lambda: HALVES.symmetrize(path(2), graph=path(2)))
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, -math.inf])
+def test_an_epsilon_below_zero(epsilon):
+    for call in (
+        lambda: HALVES.dp_delta(path(2), epsilon),
+        lambda: optimal_mechanism(path(2), epsilon),
+        lambda: utility_bound(path(2), epsilon),
+        lambda: geometric_channel(2, epsilon),
+        lambda: randomized_response(2, epsilon),
+        lambda: distance_channel(path(2), epsilon),
+    ):
+        refused("`epsilon` must be", call)
+
+
+@pytest.mark.parametrize("alpha", [-1, math.nan])
+def test_an_order_below_zero(alpha):
+    refused("`alpha` must be", lambda: renyi_entropy([0.5, 0.5], alpha))
+    refused("`alpha` must be", lambda: HALVES.renyi_dp(path(2), alpha))
+
+
+def test_an_entropy_of_something_else():
+    refused("`p` must sum to 1", lambda: renyi_entropy([0.5], 1))
+    refused(r"`p` must have shape \(n,\)", lambda: renyi_entropy([], 1))
+
+
+def test_no_inputs_at_all():
+    nothing = Graph(0, [])
+    for call in (
+        lambda: optimal_mechanism(nothing, 0.5),
+        lambda: utility_bound(nothing, 0.5),
+        lambda: distance_channel(nothing, 0.5),
+    ):
+        refused("`graph` must have at least one vertex, got none", call)
+    refused("`n` must be at least 1", lambda: geometric_channel(0, 0.5))
+    refused("`n` must be at least 1", lambda: randomized_response(0, 0.5))
+
+
+def test_a_gain_that_is_none():
+    refused(r"`gain` must have shape \(guesses, 2\), got \(1, 3\)", lambda: HALVES.g_vulnerability([[1, 0, 0]]))
+    refused("got -1.0 at row 0, column 1", lambda: HALVES.g_leakage([[1, -1]]))
+    refused("`gain` must be made of", lambda: optimal_mechanism(path(2), 0.5, gain=[[math.nan, 1]]))
+
+
+def test_words_and_arrays_that_do_not_fit():
+    refused("`kind` must be one of", lambda: HALVES.capacity("max"))
+    refused("`kind` must be one of", lambda: utility_bound(path(2), 0.5, "best"))
+    refused("`method` must be one of", lambda: optimal_mechanism(path(2), 0.5, method="guess"))
+    refused("`tol` must be positive", lambda: HALVES.shannon_capacity(0))
+    refused("`out` must be C-contiguous", lambda: HALVES.symmetrize(path(2), out=np.empty((3, 3))))
+    refused(
+        "`out` must be an array of float64", lambda: HALVES.symmetrize(path(2), out=np.empty((2, 2), int)), TypeError
+    )
+    exact = Channel([[1, 0], [0, 1]], exact=True)
+    refused("`out` must be left out", lambda: exact.symmetrize(path(2), out=np.empty((2, 2))))
+    refused("`threads` must be between 1 and 256", lambda: HALVES.dp_epsilon(path(2), threads=0))
+    refused("`other` must be a Channel", lambda: HALVES.compose([[1]]), TypeError)
+    refused("`symmetrization` must be a Symmetrization", lambda: plot_symmetrization(HALVES), TypeError)
+
+
+def test_a_search_that_takes_too_long():
+    graph = hamming(4, 8)
+    prior = np.full(4096, 1 / 4096)
+    prior[0] += 1e-10
+    with pytest.raises(TimeoutError):
+        optimal_mechanism(graph, 0.5, prior, time_limit=1e-6)
+
+
+def test_edge_cases_that_are_no_errors():
+    loops = Graph(3, [(0, 0), (0, 1), (1, 0), (1, 2)])
+    channel = geometric_channel(3, 0.5)
+    assert channel.dp_epsilon(loops) == channel.dp_epsilon(path(3))
+    assert channel.symmetrize(loops).channel == channel.symmetrize(path(3)).channel
+    apart = (4, [(0, 1), (2, 3)])
+    assert Channel([[1, 0], [1, 0], [0, 1], [0, 1]]).dp_epsilon(apart) == 0.0
+    assert Channel([[1, 0, 0], [0, 1, 0]]).min_capacity() == 1.0
+    result = Channel(np.eye(4)).symmetrize((4, []))
+    assert result.group_order == 24
+    assert result.epsilon_after == 0.0
+    assert Channel([[1.0]]).symmetrize(path(1)).channel.matrix.tolist() == [[1.0]]
+    assert cycle(3).num_vertices == 3

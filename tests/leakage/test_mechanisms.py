@@ -1,0 +1,220 @@
+"""Best private mechanisms: known answers, agreement of methods, bounds on all small graphs."""
+
+import math
+from fractions import Fraction as F
+
+import networkx as nx
+import numpy as np
+import pytest
+from leakage_graphs import FORK, GRAPHS, small_connected_graphs
+from scipy.optimize import linprog
+
+from quincunx.graphs import automorphism_group, complete, cycle, hamming, path
+from quincunx.leakage import (
+    distance_channel,
+    geometric_channel,
+    optimal_mechanism,
+    randomized_response,
+    utility_bound,
+)
+from quincunx.leakage._checks import graph_on
+
+LN2 = math.log(2)
+
+
+def brute_force(graph, epsilon, prior):
+    """The program with one variable for each pair."""
+    n = graph.num_vertices
+    ends = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    rows = np.zeros((len(ends) * n, n * n))
+    for i, (h, other) in enumerate(ends):
+        for k in range(n):
+            rows[i * n + k, h * n + k], rows[i * n + k, other * n + k] = 1, -math.exp(epsilon)
+    equal = np.kron(np.eye(n), np.ones(n))
+    found = linprog(-np.diag(prior).ravel(), A_ub=rows, b_ub=np.zeros(len(rows)), A_eq=equal, b_eq=np.ones(n))
+    return -found.fun
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("method", ["auto", "linear program"])
+def test_utilities_are_the_known_ones(name, method):
+    graph, utility = GRAPHS[name][0], GRAPHS[name][4]
+    found = optimal_mechanism(graph, LN2, method=method)
+    assert math.isclose(found.utility, utility, rel_tol=1e-12)
+    assert math.isclose(found.dual_bound, utility, rel_tol=1e-12)
+    assert found.tight
+    assert found.channel.dp_epsilon(graph) <= LN2 + 1e-12
+    assert math.isclose(found.channel.bayes_vulnerability(), utility, rel_tol=1e-12)
+    assert math.isclose(found.channel.min_capacity(), math.log2(graph_on(graph).num_vertices * utility), rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_bounds_by_vertices_are_the_known_ones(name):
+    graph, bounds = GRAPHS[name][0], GRAPHS[name][5]
+    each = utility_bound(graph, LN2, "vertex")
+    low, high = bounds or (GRAPHS[name][4],) * 2
+    if name != "5x5 grid":
+        assert math.isclose(each.min(), low, rel_tol=1e-14)
+        assert math.isclose(each.max(), high, rel_tol=1e-14)
+    assert utility_bound(graph, LN2) == each.max()
+
+
+def test_three_quarters_as_known():
+    level = -math.log(0.75)
+    assert math.isclose(optimal_mechanism(path(3), level).utility, 3 / 7, rel_tol=1e-13)
+    assert math.isclose(optimal_mechanism(nx.star_graph(3), level).utility, 1 / 3, rel_tol=1e-12)
+
+
+def test_the_fork_needs_the_program():
+    found = optimal_mechanism(FORK, LN2)
+    assert found.method == "linear program"
+    assert found.variables == 17
+    assert math.isclose(utility_bound(FORK, LN2, "relaxation"), 2 / 5, rel_tol=1e-12)
+    with pytest.raises(ValueError, match="`epsilon` must be large enough"):
+        distance_channel(FORK, LN2)
+    with pytest.raises(ValueError, match="`method` must be one that applies, got 'weighting'"):
+        optimal_mechanism(FORK, LN2, method="weighting")
+
+
+@pytest.mark.parametrize(
+    ("graph", "bound"),
+    [
+        (cycle(7), F(4, 11)),
+        (nx.paley_graph(13).to_undirected(), F(2, 11)),
+        (complete(5), F(1, 3)),
+        (cycle(6), F(8, 15)),
+        (hamming(3, 2), F(8, 15)),
+        (nx.petersen_graph(), F(4, 13)),
+    ],
+)
+def test_bounds_by_smallest_spheres_are_the_known_ones(graph, bound):
+    np.testing.assert_allclose(utility_bound(graph, LN2, "vertex-sphere"), float(bound), rtol=1e-14)
+    assert math.isclose(utility_bound(graph, LN2, "sphere"), bound, rel_tol=1e-14)
+
+
+def test_a_binomial_prior_on_the_path_of_six():
+    prior = [math.comb(5, k) / 32 for k in range(6)]
+    for method in ("auto", "linear program"):
+        assert math.isclose(optimal_mechanism(path(6), LN2, prior, method=method).utility, 5 / 12, rel_tol=1e-12)
+    assert math.isclose(optimal_mechanism(path(6), LN2).utility, 4 / 9, rel_tol=1e-12)
+    assert math.isclose(geometric_channel(6, LN2).bayes_vulnerability(prior), 5 / 12, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, LN2, 2.0])
+def test_every_small_graph_has_its_optimum_below_its_bounds(epsilon):
+    for graph in small_connected_graphs()[2:]:
+        found = optimal_mechanism(graph, epsilon)
+        assert found.tight
+        relaxation = utility_bound(graph, epsilon, "relaxation")
+        weakest = utility_bound(graph, epsilon)
+        assert found.utility <= relaxation + 1e-12
+        assert relaxation <= weakest + 1e-12
+        assert weakest <= utility_bound(graph, epsilon, "sphere") + 1e-12
+        if found.method != "linear program":
+            assert math.isclose(found.utility, relaxation, rel_tol=1e-9)
+
+
+def test_methods_agree_with_brute_force_on_small_graphs():
+    for seed, graph in enumerate(small_connected_graphs()[3:40]):
+        prior = np.random.default_rng(seed).dirichlet(np.ones(graph.num_vertices))
+        for p, given in ((np.full(graph.num_vertices, 1 / graph.num_vertices), None), (prior, prior)):
+            expected = brute_force(graph, 0.4, p)
+            for found in (
+                optimal_mechanism(graph, 0.4, given),
+                optimal_mechanism(graph, 0.4, given, method="linear program"),
+                optimal_mechanism(graph, 0.4, given, method="linear program", use_symmetry=False),
+            ):
+                assert math.isclose(found.utility, expected, rel_tol=1e-8)
+                assert found.utility <= found.dual_bound * (1 + 1e-12)
+                assert found.tight
+                assert found.channel.dp_epsilon(graph) <= 0.4 + 1e-12
+                np.testing.assert_allclose(found.channel.matrix.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_programs_of_hamming_graphs_are_small_and_right():
+    found = optimal_mechanism(hamming(9, 2), LN2, method="linear program")
+    assert (found.variables, found.inequalities) == (10, 18)
+    assert math.isclose(found.utility, (2 / 3) ** 9, rel_tol=1e-12)
+    assert found.tight
+    searched = optimal_mechanism(
+        nx.convert_node_labels_to_integers(nx.hypercube_graph(5)), LN2, method="linear program"
+    )
+    assert (searched.variables, searched.inequalities) == (6, 10)
+    for length, letters, epsilon in [(3, 4, 0.2), (2, 5, 3.0), (6, 3, 1.0)]:
+        found = optimal_mechanism(hamming(length, letters), epsilon)
+        assert found.method == "closed form"
+        assert math.isclose(found.utility, (1 + (letters - 1) * math.exp(-epsilon)) ** -length, rel_tol=1e-13)
+
+
+@pytest.mark.parametrize("q", [0.2, 0.5, 0.9])
+def test_closed_forms(q):
+    level = -math.log(q)
+    assert math.isclose(optimal_mechanism(complete(6), level).utility, 1 / (1 + 5 * q), rel_tol=1e-13)
+    assert math.isclose(optimal_mechanism(cycle(9), level).utility, (1 - q) / (1 + q - 2 * q**5), rel_tol=1e-13)
+    assert math.isclose(optimal_mechanism(cycle(8), level).utility, (1 - q) / ((1 + q) * (1 - q**4)), rel_tol=1e-13)
+    n = 11
+    best = optimal_mechanism(path(n), level)
+    assert math.isclose(best.utility, (n - (n - 2) * q) / (n * (1 + q)), rel_tol=1e-11)
+    np.testing.assert_allclose(best.channel.matrix, geometric_channel(n, level).matrix, rtol=1e-9)
+    np.testing.assert_allclose(distance_channel(path(n), level).matrix, geometric_channel(n, level).matrix, rtol=1e-9)
+    np.testing.assert_allclose(distance_channel(complete(4), level).matrix, randomized_response(4, level).matrix)
+
+
+def test_a_singular_kernel_with_equal_spheres_has_its_closed_form():
+    # K of K(3,3) is singular at q = 1/2.
+    found = optimal_mechanism(nx.complete_bipartite_graph(3, 3), LN2)
+    assert found.method == "closed form"
+    assert math.isclose(found.utility, 1 / 3, rel_tol=1e-13)
+
+
+def test_the_geometric_channel_and_a_remap_are_best_for_every_prior_on_a_path():
+    for seed in range(25):
+        prior = np.random.default_rng(seed).dirichlet(np.full(5, 0.7))
+        remapped = geometric_channel(5, 0.6).map_remap(prior)
+        best = optimal_mechanism(path(5), 0.6, prior)
+        assert math.isclose(remapped.bayes_vulnerability(prior), best.utility, rel_tol=1e-9)
+
+
+def test_a_gain_is_maximized():
+    rng = np.random.default_rng(8)
+    for guesses in (3, 5):
+        gain, prior = rng.random((guesses, 5)), rng.dirichlet(np.ones(5))
+        found = optimal_mechanism(cycle(5), 0.5, prior, gain)
+        assert found.tight
+        assert found.channel.n_outputs == guesses
+        assert found.channel.dp_epsilon(cycle(5)) <= 0.5 + 1e-12
+        assert math.isclose(found.channel.g_vulnerability(gain, prior), found.utility, rel_tol=1e-9)
+        assert found.utility >= optimal_mechanism(cycle(5), 0.0, prior, gain).utility
+    same = optimal_mechanism(cycle(5), 0.5, gain=np.eye(5))
+    assert math.isclose(same.utility, optimal_mechanism(cycle(5), 0.5).utility, rel_tol=1e-9)
+    assert same.variables == automorphism_group(cycle(5)).rank
+
+
+def test_the_ends_of_the_range_of_levels():
+    prior = [0.1, 0.2, 0.3, 0.4]
+    nothing = optimal_mechanism(cycle(4), 0.0, prior)
+    assert nothing.utility == 0.4
+    assert (nothing.channel.matrix == nothing.channel.matrix[0]).all()
+    everything = optimal_mechanism(cycle(4), math.inf, prior)
+    assert everything.utility == 1.0
+    assert np.array_equal(everything.channel.matrix, np.eye(4))
+    assert optimal_mechanism((4, []), 0.5, prior).utility == 1.0
+    assert optimal_mechanism((4, [(0, 1), (2, 3)]), 0.0, prior).utility == pytest.approx(0.6)
+    assert optimal_mechanism(path(1), 0.3).utility == 1.0
+    assert utility_bound(path(3), math.inf) == 1.0
+    assert utility_bound(cycle(4), 0.0) == 0.25
+    assert geometric_channel(1, 0.5).matrix.tolist() == [[1.0]]
+    assert np.array_equal(geometric_channel(3, math.inf).matrix, np.eye(3))
+    assert np.array_equal(distance_channel(path(3), math.inf).matrix, np.eye(3))
+    assert np.array_equal(randomized_response(3, math.inf).matrix, np.eye(3))
+    for level in (1e-6, 50.0):
+        for graph in (path(6), cycle(5), FORK):
+            found = optimal_mechanism(graph, level)
+            assert found.tight
+            assert found.channel.dp_epsilon(graph) <= level * (1 + 1e-12) + 1e-12
+
+
+def test_products_multiply():
+    product = nx.convert_node_labels_to_integers(nx.cartesian_product(nx.path_graph(3), nx.path_graph(4)))
+    expected = optimal_mechanism(path(3), 0.8).utility * optimal_mechanism(path(4), 0.8).utility
+    assert math.isclose(optimal_mechanism(product, 0.8).utility, expected, rel_tol=1e-12)
