@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_count(verbs)
     _add_table(verbs)
     _add_privatize(verbs)
+    _add_leakage(verbs)
     _add_info(verbs)
     return parser
 
@@ -100,6 +101,19 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
     verb.add_argument("--header", action="store_true", help="the first line holds names")
     verb.set_defaults(run=_privatize)
+
+
+def _add_leakage(verbs: Any) -> None:
+    verb = verbs.add_parser("leakage", help="what a channel leaks, and its average over symmetries")
+    verb.add_argument("channel", help="a CSV file: a row per input, chances of the outputs")
+    verb.add_argument(
+        "--graph", metavar="WORD", help="which inputs are adjacent: hamming:3,2, path:5, cycle:5, edges:FILE, ..."
+    )
+    verb.add_argument(
+        "--symmetrize", action="store_true", help="average over the automorphisms of the graph and report"
+    )
+    verb.add_argument("--json", action="store_true", help="print a JSON object")
+    verb.set_defaults(run=_leakage)
 
 
 def _add_info(verbs: Any) -> None:
@@ -206,6 +220,12 @@ def _privatize(options: argparse.Namespace) -> None:
     print(release.guarantee, file=sys.stderr)
 
 
+def _leakage(options: argparse.Namespace) -> None:
+    from quincunx.leakage._files import leakage_command
+
+    print(leakage_command(options.channel, options.graph, options.symmetrize, options.json))
+
+
 def _info(options: argparse.Namespace) -> None:
     import numpy
     import scipy
@@ -215,6 +235,7 @@ def _info(options: argparse.Namespace) -> None:
         {
             "quincunx": quincunx.__version__,
             "build": _core.__build_profile__,
+            "vector unit": _core.simd_level(),
             "threads": _core.available_threads(),
             "memory available": _check.available_memory(),
             "python": platform.python_version(),

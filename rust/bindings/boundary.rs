@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use quincunx::Error;
 use quincunx::monitor::Monitor;
+use quincunx::numeric::simd::{Level, level};
 use quincunx::parallel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -84,4 +85,14 @@ pub fn available_threads() -> usize {
 #[pyfunction]
 pub fn forget_pools() {
     parallel::forget_pools();
+}
+
+/// The vector instructions in use: "baseline", "avx2" or "avx512".
+#[pyfunction]
+pub fn simd_level() -> &'static str {
+    match level() {
+        Level::Baseline => "baseline",
+        Level::Avx2 => "avx2",
+        Level::Avx512 => "avx512",
+    }
 }

@@ -21,7 +21,7 @@ mod _core {
         PairOrbits, PermutationGroup, distances, distances_from, is_distance_degree_regular, sphere_sizes,
     };
     #[pymodule_export]
-    use crate::boundary::{available_threads, forget_pools};
+    use crate::boundary::{available_threads, forget_pools, simd_level};
     #[pymodule_export]
     use crate::counting::{
         combine_residues, count_independent_sets, estimate_cost, hard_core_float, hard_core_rational,
