@@ -154,7 +154,7 @@ fn turn(middle: Middle, columns: u64, number: u64) -> (Half, Turn) {
         Middle::Links => (Half::Low, left == 1),
         Middle::Column => (Half::High, left == 0),
     };
-    let half = if left % 2 == 0 { end } else { end.other() };
+    let half = if left.is_multiple_of(2) { end } else { end.other() };
     (half, Turn { down: number > 0, up: left > 0 || middle == Middle::Column, cross: !uncrossed })
 }
 
