@@ -5,8 +5,10 @@ use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::transfer::{Point, Transfer};
 use crate::monitor::{Monitor, Watch};
 use crate::numeric::residue::{self, Modulus};
+use crate::numeric::simd::{Level, level};
 use crate::{Error, Result, parallel};
 use num_bigint::BigUint;
+use std::time::Instant;
 
 /// The number of independent sets, the empty one included.
 ///
@@ -99,9 +101,12 @@ pub struct Cost {
 /// # Errors
 /// As [`count_independent_sets`]; a memory limit that is too small is an error here too.
 pub fn estimate_cost(problem: &Problem, options: &Options) -> Result<Cost> {
+    let start = Instant::now();
     let engine = Engine::new(problem, most_states(options))?;
     let bits = bound(problem, 1.0, &engine, options, &mut crate::monitor::Silent)?;
     let primes = primes_beyond(bits)?.len();
+    // The count will plan once more, and for a small graph that is most of what it does.
+    let planning = start.elapsed().as_secs_f64();
     let layout = evaluation::layout(&engine, primes, options)?;
     let (full, rest) = (primes / layout.lanes, (primes % layout.lanes).next_power_of_two());
     let rest = if primes.is_multiple_of(layout.lanes) { 0 } else { rest };
@@ -114,15 +119,30 @@ pub fn estimate_cost(problem: &Problem, options: &Options) -> Result<Cost> {
         bytes: layout.bytes,
         primes: primes as u64,
         additions,
-        seconds: additions * nanoseconds_per_addition(layout.bytes) * 1e-9 / threads as f64,
+        seconds: planning + additions * nanoseconds_per_addition(&engine, layout.lanes) * 1e-9 / threads as f64,
     })
 }
 
-/// The measured cost of one addition of one residue, by the size of what is worked on (`benches/counting.rs`).
-fn nanoseconds_per_addition(bytes: u64) -> f64 {
-    match bytes {
-        0..0x20_0000 => 0.08,
-        0x20_0000..0x400_0000 => 0.12,
-        _ => 0.25,
-    }
+/// The measured nanoseconds of one addition of one residue (`benches/counting.rs`, one thread, all in one run).
+///
+/// Hardly any of it depends on the size: the engines work in blocks that fit the caches.
+fn nanoseconds_per_addition(engine: &Engine, lanes: usize) -> f64 {
+    let full = match engine {
+        Engine::Square(_) => 0.18,
+        Engine::FourEightEight(_) => 0.21,
+        Engine::Diagonal(_) => 0.55,
+        Engine::Frontier(_) => 0.6,
+    };
+    let narrow = match lanes {
+        8 => 1.0,
+        4 => 1.5,
+        2 => 3.0,
+        _ => 5.0,
+    };
+    let vectors = match level() {
+        Level::Avx512 => 1.0,
+        Level::Avx2 => 1.5,
+        Level::Baseline => 2.5,
+    };
+    full * narrow * vectors
 }
