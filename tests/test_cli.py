@@ -12,6 +12,7 @@ import pytest
 import quincunx
 from quincunx import _core, cli, lattices
 from quincunx.counting import count_independent_sets, independence_polynomial
+from quincunx.privacy import Release
 
 COUNT = ["count", "independent-sets"]
 
@@ -294,3 +295,36 @@ def test_progress_is_not_written_where_there_is_no_terminal(python):
     process = python(None, "-m", "quincunx", *COUNT, "square", "24x24")
     out, err = process.communicate(timeout=60)
     assert (len(out), err) == (105, "")
+
+
+# Releases and channels.
+
+
+def test_privatize_writes_a_release_with_its_guarantee_inside(run, tmp_path):
+    source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
+    source.write_text("3,0,7\n1,5,2\n")
+    status, out, err = run("privatize", source, "--out", target, "--epsilon", "0.5", "--n", "2")
+    assert (status, out) == (0, "")
+    assert "epsilon=0.5" in err
+    release = Release.load(target)
+    assert release.values.shape == (2, 3)
+    assert release.guarantee.epsilon <= 0.5
+
+
+def test_a_bad_line_of_counts_is_named_and_nothing_is_written(run, tmp_path):
+    source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
+    source.write_text("3,0,7\n1,x,2\n")
+    status, out, err = run("privatize", source, "--out", target, "--epsilon", "0.5")
+    assert (status, out) == (2, "")
+    assert "line 2" in err
+    assert not target.exists()
+
+
+def test_a_channel_is_averaged_over_the_symmetries_of_a_graph(run, tmp_path):
+    channel = tmp_path / "channel.csv"
+    channel.write_text("0.8,0.2\n0.4,0.6\n")
+    status, out, err = run("leakage", channel, "--graph", "hamming:1,2", "--symmetrize")
+    assert (status, err) == (0, "")
+    assert "row_stochastic" in out
+    assert run("leakage", channel, "--graph", "heptagon:7")[0] == 2
+    assert run("leakage", tmp_path / "missing.csv")[0] == 2
