@@ -30,7 +30,7 @@ class Skellam(Distribution):
 
     Notes
     -----
-    About 60 ns per log-probability (``benches/bench_distributions.py``), in every regime.
+    From 45 to 100 ns per log-probability; longest at rates of about 20 (``benches/bench_distributions.py``).
 
     References
     ----------
