@@ -26,6 +26,77 @@ _GroupState: TypeAlias = tuple[
     int | None,
 ]
 
+__all__ = [
+    "DiscreteGaussianNoise",
+    "GeometricNoise",
+    "NormalNoise",
+    "PairOrbits",
+    "PermutationGroup",
+    "__build_profile__",
+    "__version__",
+    "available_threads",
+    "average",
+    "average_hamming",
+    "aztec_diamond",
+    "channel_delta",
+    "channel_epsilon",
+    "channel_renyi",
+    "check_cell",
+    "check_channel",
+    "check_simple",
+    "clique_insert",
+    "clique_insert_cell",
+    "clique_insertion_size",
+    "column_maxima",
+    "combine_residues",
+    "complete",
+    "composed_delta",
+    "composed_epsilon",
+    "count_independent_sets",
+    "discrete_gaussian_delta",
+    "distances",
+    "distances_from",
+    "distribution_answers",
+    "distribution_draws",
+    "distribution_quantiles",
+    "distribution_summaries",
+    "encode_unary",
+    "estimate_cost",
+    "flip_bits",
+    "flip_chance",
+    "forget_pools",
+    "four_eight_eight",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gaussian_sigma",
+    "gaussian_sigma_alongside",
+    "generalized_aztec",
+    "grid",
+    "hamming",
+    "hard_core_float",
+    "hard_core_rational",
+    "independence_polynomial",
+    "is_distance_degree_regular",
+    "lattice_section",
+    "linear_regression_sensitivity",
+    "logistic_regression_sensitivity",
+    "metric_epsilon",
+    "mutual_information",
+    "named_cell",
+    "primes",
+    "redraw_categories",
+    "redraw_chance",
+    "renyi_entropy",
+    "residues",
+    "shannon_capacity",
+    "simd_level",
+    "sphere_sizes",
+    "to_decimal",
+    "torus",
+    "triangulated_grid",
+    "two_piece_poisson_log_marginals",
+]
+
 __version__: Final[str]
 __build_profile__: Final[str]
 
@@ -91,6 +162,7 @@ def combine_residues(residues: list[tuple[int, int]]) -> int: ...
 def primes(count: int) -> list[int]: ...
 def estimate_cost(problem: _Problem, *, threads: int, memory_limit: int) -> dict[str, Any]: ...
 
+@final
 class PermutationGroup:
     points: int
     generator_count: int
@@ -125,6 +197,7 @@ class PermutationGroup:
     def rank(self, memory_limit: int) -> int: ...
     def orbitals(self, memory_limit: int) -> PairOrbits: ...
 
+@final
 class PairOrbits:
     points: int
     rank: int
