@@ -7,6 +7,7 @@ mod automorphisms;
 mod boundary;
 mod counting;
 mod distributions;
+mod factorization;
 mod graphs;
 mod lattices;
 mod leakage;
@@ -32,6 +33,8 @@ mod _core {
         distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
         two_piece_poisson_log_marginals,
     };
+    #[pymodule_export]
+    use crate::factorization::{GibbsChain, ReleasedCounts, expected_counts, factor_rates, log_likelihoods};
     #[pymodule_export]
     use crate::graphs::{clique_insert, complete, grid, hamming, torus};
     #[pymodule_export]

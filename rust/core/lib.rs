@@ -6,6 +6,7 @@
 pub mod counting;
 pub mod distributions;
 pub mod error;
+pub mod factorization;
 pub mod graphs;
 pub mod lattices;
 pub mod leakage;

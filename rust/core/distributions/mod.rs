@@ -6,6 +6,7 @@
 
 pub mod arrays;
 pub mod bessel;
+pub mod gamma;
 pub mod poisson;
 pub mod skellam;
 pub mod sums;
@@ -18,7 +19,7 @@ pub use two_piece_poisson::TwoPiecePoisson;
 pub use two_sided_geometric::TwoSidedGeometric;
 
 use crate::numeric::special::log_one_minus_exp;
-use crate::stream::Stream;
+use crate::stream::{Burst, Stream};
 use crate::{Error, Result};
 
 /// The largest order, count or rate: whole numbers are exact up to here.
@@ -53,6 +54,13 @@ impl Words for Stream {
     #[inline]
     fn word(&mut self) -> u64 {
         Stream::word(self)
+    }
+}
+
+impl Words for Burst {
+    #[inline(always)]
+    fn word(&mut self) -> u64 {
+        Burst::word(self)
     }
 }
 

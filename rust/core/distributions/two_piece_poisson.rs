@@ -65,7 +65,7 @@ impl TwoPiecePoisson {
         Ok(Self::unchecked(released, rate, alpha))
     }
 
-    pub(super) fn unchecked(released: f64, rate: f64, alpha: f64) -> Self {
+    pub(crate) fn unchecked(released: f64, rate: f64, alpha: f64) -> Self {
         let joint = released.max(0.0);
         let below = Poisson { rate: (rate / alpha).min(1e300) };
         let above = Poisson { rate: alpha * rate };
@@ -191,7 +191,7 @@ impl TwoPiecePoisson {
     }
 
     /// E[Y] / rate.
-    fn scaled_mean(&self) -> f64 {
+    pub(crate) fn scaled_mean(&self) -> f64 {
         if self.alpha == 0.0 {
             return if self.joint == 0.0 { 0.0 } else { self.joint / self.rate };
         }

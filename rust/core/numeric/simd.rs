@@ -86,6 +86,31 @@ pub trait Kernel<E> {
     fn run<A: Arithmetic<Element = E>>(self, arithmetic: A) -> Self::Output;
 }
 
+/// Work on floating-point numbers that is compiled once per level, by the compiler's own vectors. Everything in `run` must be
+/// `#[inline(always)]` to be compiled for the level. No level contracts products and sums, so all give the same bits.
+pub trait Work {
+    /// What comes of it.
+    type Output;
+    /// Does the work.
+    fn run(self) -> Self::Output;
+}
+
+/// Does work at a level, or at the best level of the machine if that is lower.
+#[inline]
+pub fn work<W: Work>(level: Level, work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the level is at most what the machine has.
+    unsafe {
+        match level.min(Level::best()) {
+            Level::Avx512 => return x86::avx512_work(work),
+            Level::Avx2 => return x86::avx2_work(work),
+            Level::Baseline => {}
+        }
+    }
+    let _ = level;
+    work.run()
+}
+
 /// The operations of a ring as they are, for rings and machines without vectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<R>(pub R);
@@ -177,6 +202,18 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
     pub fn avx512<A: Arithmetic, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
         kernel.run(arithmetic)
+    }
+
+    /// Compiles work for AVX2.
+    #[target_feature(enable = "avx2")]
+    pub fn avx2_work<W: super::Work>(work: W) -> W::Output {
+        work.run()
+    }
+
+    /// Compiles work for AVX-512.
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+    pub fn avx512_work<W: super::Work>(work: W) -> W::Output {
+        work.run()
     }
 
     /// The overflow check of plain additions, which the instructions do not have.

@@ -1,0 +1,313 @@
+//! Poisson factorization: tables in, factors and traces out; chains and fits live in the core.
+
+use crate::boundary::{compute, raise};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use quincunx::factorization::gibbs::{Method, Tally};
+use quincunx::factorization::model::{Model, Panel};
+use quincunx::factorization::table::{Alpha, HIDDEN};
+use quincunx::factorization::{self as core, Kind, Prior, Table, likelihood};
+use quincunx::parallel;
+use std::sync::Arc;
+
+fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
+    known.ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        PyValueError::new_err(format!("`{name}` must be one of {words:?}, got {found:?}"))
+    })
+}
+
+fn kind(model: &str) -> PyResult<Kind> {
+    word("model", model, &[("cp", Kind::Cp), ("directed", Kind::Directed), ("undirected", Kind::Undirected)])
+}
+
+/// Shapes and rates of the priors of all factors.
+type Priors<'py> = Vec<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>)>;
+
+fn priors(given: &Priors<'_>) -> PyResult<Vec<Prior>> {
+    let prior = |(shape, rate): &(PyReadonlyArray1<'_, f64>, PyReadonlyArray1<'_, f64>)| {
+        Ok(Prior { shape: shape.as_slice()?.to_vec(), rate: rate.as_slice()?.to_vec() })
+    };
+    given.iter().map(prior).collect()
+}
+
+fn panels(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec<Panel>> {
+    let panel = |array: &PyReadonlyArray2<'_, f64>| {
+        let [rows, width] = [array.shape()[0], array.shape()[1]];
+        Panel::packed(rows, width, array.as_slice()?).map_err(|error| raise(py, error))
+    };
+    given.iter().map(panel).collect()
+}
+
+fn arrays<'py>(py: Python<'py>, panels: &[Panel]) -> PyResult<Bound<'py, PyList>> {
+    let array = |panel: &Panel| PyArray1::from_vec(py, panel.unpadded()).reshape([panel.rows, panel.width]);
+    PyList::new(py, panels.iter().map(array).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// Released counts in the core's layout; documented at the estimators of `quincunx.factorization`.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct ReleasedCounts(Arc<Table>);
+
+#[pymethods]
+impl ReleasedCounts {
+    #[new]
+    #[pyo3(signature = (values, rows, cols, alpha, hidden=None))]
+    fn new(
+        py: Python<'_>,
+        values: PyReadonlyArray1<'_, i64>,
+        rows: usize,
+        cols: usize,
+        alpha: PyReadonlyArray1<'_, f64>,
+        hidden: Option<PyReadonlyArray1<'_, u8>>,
+    ) -> PyResult<Self> {
+        let values = values.as_slice()?;
+        let alpha = match alpha.as_slice()? {
+            [one] => Alpha::One(*one),
+            each => Alpha::Each(each.to_vec()),
+        };
+        let hidden = hidden.as_ref().map(|hidden| hidden.as_slice()).transpose()?;
+        let table = compute(py, None, |_| Table::new(values, rows, cols, alpha, hidden))?;
+        Ok(Self(Arc::new(table)))
+    }
+
+    #[getter]
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    #[getter]
+    fn cols(&self) -> usize {
+        self.0.cols()
+    }
+
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// A Gibbs chain; documented at the estimators of `quincunx.factorization`.
+#[pyclass(module = "quincunx._core")]
+pub struct GibbsChain(core::GibbsChain);
+
+#[pymethods]
+impl GibbsChain {
+    #[new]
+    #[pyo3(signature = (counts, model, extents, n_components, priors, method, key, fixed=None))]
+    #[expect(clippy::too_many_arguments, reason = "one constructor, one crossing")]
+    fn new(
+        py: Python<'_>,
+        counts: &ReleasedCounts,
+        model: &str,
+        extents: Vec<usize>,
+        n_components: usize,
+        priors: Priors<'_>,
+        method: &str,
+        key: (u64, u64),
+        fixed: Option<Vec<bool>>,
+    ) -> PyResult<Self> {
+        let methods = [
+            ("auto", Method::Auto),
+            ("collapsed", Method::Collapsed),
+            ("event", Method::Event),
+            ("split", Method::Split),
+            ("bessel", Method::Bessel),
+        ];
+        let (kind, method) = (kind(model)?, word("method", method, &methods)?);
+        let priors = self::priors(&priors)?;
+        let fixed = fixed.unwrap_or_else(|| vec![false; priors.len()]);
+        let model = (kind, extents.as_slice(), n_components);
+        let made = core::GibbsChain::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
+        made.map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (sweeps, keep_every, threads, progress=None))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        sweeps: u64,
+        keep_every: u64,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        compute(py, progress, |monitor| self.0.run(sweeps, keep_every, threads, monitor))
+    }
+
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let shapes = self.0.model().shapes();
+        let kept = self.0.take();
+        let result = PyDict::new(py);
+        let stack = |(factor, (rows, width)): (usize, (usize, usize))| {
+            let values: Vec<f64> = kept.draws.iter().flat_map(|draw| draw[factor].unpadded()).collect();
+            PyArray1::from_vec(py, values).reshape([kept.draws.len(), rows, width])
+        };
+        result.set_item("draws", shapes.into_iter().enumerate().map(stack).collect::<PyResult<Vec<_>>>()?)?;
+        result.set_item("kept", kept.sweeps.iter().map(|&sweep| sweep as i64).collect::<Vec<_>>().into_pyarray(py))?;
+        result.set_item("log_likelihood", kept.log_likelihoods.into_pyarray(py))?;
+        result.set_item("total_rate", kept.total_rates.into_pyarray(py))?;
+        let counts: Vec<f64> = kept.total_counts.iter().map(|&count| count as f64).collect();
+        result.set_item("total_count", counts.into_pyarray(py))?;
+        Ok(result)
+    }
+
+    fn factors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        arrays(py, self.0.factors())
+    }
+
+    fn set_factors(&mut self, py: Python<'_>, factors: Vec<PyReadonlyArray2<'_, f64>>) -> PyResult<()> {
+        let panels = panels(py, &factors)?;
+        self.0.set_factors(panels).map_err(|error| raise(py, error))
+    }
+
+    fn set_counts(&mut self, py: Python<'_>, counts: &ReleasedCounts) -> PyResult<()> {
+        self.0.set_table(Arc::clone(&counts.0)).map_err(|error| raise(py, error))
+    }
+
+    #[getter]
+    fn iteration(&self) -> u64 {
+        self.0.iteration()
+    }
+
+    #[setter]
+    fn set_iteration(&mut self, iteration: u64) {
+        self.0.set_iteration(iteration);
+    }
+
+    fn noise<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let noise = self.0.noise();
+        let side = |side: usize| noise.iter().map(|cell| i64::from(cell[side])).collect::<Vec<_>>().into_pyarray(py);
+        PyList::new(py, if noise.is_empty() { vec![] } else { vec![side(0), side(1)] })
+    }
+
+    fn set_noise(&mut self, py: Python<'_>, noise: Vec<PyReadonlyArray1<'_, i64>>) -> PyResult<()> {
+        let cells = match noise.as_slice() {
+            [] => vec![],
+            [plus, minus] => {
+                let count = |count: &i64| {
+                    u32::try_from(*count).map_err(|_| {
+                        PyValueError::new_err(format!("`noise` must hold counts below 2**32, got {count}"))
+                    })
+                };
+                let pair = |(plus, minus)| Ok([count(plus)?, count(minus)?]);
+                plus.as_slice()?.iter().zip(minus.as_slice()?).map(pair).collect::<PyResult<_>>()?
+            }
+            _ => return Err(PyValueError::new_err("`noise` must be a list of two arrays, or empty")),
+        };
+        self.0.set_noise(cells).map_err(|error| raise(py, error))
+    }
+
+    fn tally<'py>(
+        &mut self,
+        py: Python<'py>,
+        first_row: usize,
+        last_row: usize,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let tally = compute(py, None, |monitor| self.0.tally(first_row..last_row, threads, monitor))?;
+        let array = |(part, (rows, width)): (&Vec<u64>, (usize, usize))| {
+            let stride = part.len() / rows.max(1);
+            let packed = part.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).map(|&count| count as i64);
+            PyArray1::from_vec(py, packed.collect()).reshape([rows, width])
+        };
+        let shapes = self.0.model().tally_shapes();
+        PyList::new(py, tally.parts.iter().zip(shapes).map(array).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn advance(&mut self, py: Python<'_>, tallies: Vec<PyReadonlyArray2<'_, i64>>, threads: usize) -> PyResult<()> {
+        let mut tally = Tally::new(self.0.model());
+        let shapes = self.0.model().tally_shapes();
+        let found: Vec<_> = tallies.iter().map(|part| (part.shape()[0], part.shape()[1])).collect();
+        if found != shapes {
+            return Err(PyValueError::new_err(format!("`tallies` must have shapes {shapes:?}, got {found:?}")));
+        }
+        for ((part, given), (rows, width)) in tally.parts.iter_mut().zip(&tallies).zip(shapes) {
+            let stride = part.len() / rows.max(1);
+            for (row, given) in part.chunks_exact_mut(stride.max(1)).zip(given.as_slice()?.chunks_exact(width)) {
+                for (count, &given) in row.iter_mut().zip(given) {
+                    *count = u64::try_from(given)
+                        .map_err(|_| PyValueError::new_err(format!("`tallies` must hold counts, got {given}")))?;
+                }
+            }
+        }
+        compute(py, None, |monitor| self.0.advance(&tally, threads, monitor))
+    }
+}
+
+/// Rates of all cells; documented at the estimators of `quincunx.factorization`.
+#[pyfunction]
+pub fn factor_rates<'py>(
+    py: Python<'py>,
+    model: &str,
+    extents: Vec<usize>,
+    factors: Vec<PyReadonlyArray2<'_, f64>>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (kind, panels) = (kind(model)?, panels(py, &factors)?);
+    let width = panels.first().map_or(0, |panel| panel.width);
+    let rates = compute(py, None, |monitor| {
+        let model = Model::without_data(kind, &extents, width)?;
+        model.check(&panels)?;
+        let mut out = vec![0.0; model.cells()];
+        let rows = model.rows() as u64;
+        parallel::run(threads, rows, monitor, |watch| {
+            likelihood::each_cell(&model, &panels, &mut out, (threads, watch), |_, _, rate| rate)
+        })?;
+        Ok(out)
+    })?;
+    Ok(rates.into_pyarray(py))
+}
+
+/// Something of each cell given its rate.
+fn of_rates<'py>(
+    py: Python<'py>,
+    counts: &ReleasedCounts,
+    rates: &PyReadonlyArray1<'_, f64>,
+    threads: usize,
+    cell: impl Fn(i64, f64, f64) -> f64 + Sync + Send,
+    hidden: impl Fn(f64) -> f64 + Sync + Send,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (table, rates) = (&counts.0, rates.as_slice()?);
+    if rates.len() != table.rows() * table.cols() {
+        let (rows, cols) = (table.rows(), table.cols());
+        return Err(PyValueError::new_err(format!(
+            "`rates` must have shape ({rows} * {cols},), got ({},)",
+            rates.len()
+        )));
+    }
+    let out = compute(py, None, |monitor| {
+        likelihood::map_rates(table, rates, threads, monitor, |row, column, rate| {
+            let data = table.row(row);
+            let code = data.codes[column];
+            if code == HIDDEN {
+                return hidden(rate);
+            }
+            cell(data.value(column, code), rate, table.alpha_at(row * table.cols() + column))
+        })
+    })?;
+    Ok(out.into_pyarray(py))
+}
+
+/// Expected counts given releases and rates; documented at the estimators of `quincunx.factorization`.
+#[pyfunction]
+pub fn expected_counts<'py>(
+    py: Python<'py>,
+    counts: &ReleasedCounts,
+    rates: PyReadonlyArray1<'_, f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    of_rates(py, counts, &rates, threads, likelihood::expected_count, |rate| rate)
+}
+
+/// Log-likelihoods of releases given rates; documented at the estimators of `quincunx.factorization`.
+#[pyfunction]
+pub fn log_likelihoods<'py>(
+    py: Python<'py>,
+    counts: &ReleasedCounts,
+    rates: PyReadonlyArray1<'_, f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    of_rates(py, counts, &rates, threads, likelihood::log_likelihood, |_| 0.0)
+}

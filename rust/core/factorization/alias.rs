@@ -1,0 +1,95 @@
+//! Alias tables: the column of an event, given its component, in one lookup.
+//!
+//! A word w times the number of columns n is (place, fraction) in units of 2^64: the event falls on `place` if the fraction is
+//! below its threshold, else on its alias. Source: M. Vose (1991), A linear algorithm for generating random numbers with a
+//! given distribution.
+
+use super::model::Panel;
+
+/// One place of a table.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    threshold: u64,
+    alias: u32,
+}
+
+/// A table per component over the rows of a panel.
+#[derive(Clone, Debug, Default)]
+pub struct Aliases {
+    places: Vec<Place>,
+    cols: usize,
+    /// The sum of each component.
+    pub sums: Vec<f64>,
+}
+
+impl Aliases {
+    /// Tables of a panel whose sums by component are known.
+    pub fn new(panel: &Panel, sums: Vec<f64>) -> Self {
+        let cols = panel.rows;
+        let mut places = vec![Place::default(); cols * panel.width];
+        let (mut small, mut large, mut scaled) = (Vec::new(), Vec::new(), vec![0.0; cols]);
+        for (k, &sum) in sums.iter().enumerate().take(panel.width) {
+            if !(sum > 0.0) {
+                continue; // no event of this component will ask
+            }
+            let table = &mut places[k * cols..(k + 1) * cols];
+            for (v, weight) in scaled.iter_mut().enumerate() {
+                *weight = panel.row(v)[k] / sum * cols as f64;
+                if *weight < 1.0 { small.push(v as u32) } else { large.push(v as u32) }
+            }
+            while let (Some(low), Some(&high)) = (small.pop(), large.last()) {
+                let weight = scaled[low as usize];
+                table[low as usize] = Place { threshold: (weight * TWO_TO_64) as u64, alias: high };
+                let rest = &mut scaled[high as usize];
+                *rest -= 1.0 - weight;
+                if *rest < 1.0 {
+                    small.extend(large.pop());
+                }
+            }
+            // What is left is one up to rounding; a column of no weight must not be among it.
+            for v in small.drain(..).chain(large.drain(..)) {
+                let alias = if panel.row(v as usize)[k] > 0.0 { v } else { heaviest(panel, k) };
+                table[v as usize] = Place { threshold: if alias == v { u64::MAX } else { 0 }, alias };
+            }
+        }
+        Self { places, cols, sums }
+    }
+
+    /// The column of an event of a component with a positive sum.
+    #[inline(always)]
+    pub fn column(&self, component: usize, word: u64) -> usize {
+        let product = u128::from(word) * self.cols as u128;
+        let place = self.places[component * self.cols + (product >> 64) as usize];
+        if (product as u64) < place.threshold { (product >> 64) as usize } else { place.alias as usize }
+    }
+}
+
+const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
+
+fn heaviest(panel: &Panel, k: usize) -> u32 {
+    let heaviest = (0..panel.rows).max_by(|&a, &b| panel.row(a)[k].total_cmp(&panel.row(b)[k]));
+    heaviest.unwrap_or(0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_carry_each_weight_to_the_last_digits() {
+        let weights = [0.0, 3.0, 1e-9, 0.5, 0.25, 7.0, 0.0, 1.0];
+        let mut panel = Panel::new(weights.len(), 1);
+        weights.iter().enumerate().for_each(|(v, &weight)| panel.row_mut(v)[0] = weight);
+        let aliases = Aliases::new(&panel, panel.sums());
+        let mut mass = [0.0; 8];
+        for (v, place) in aliases.places.iter().enumerate() {
+            let kept = place.threshold as f64 / TWO_TO_64;
+            mass[v] += kept;
+            mass[place.alias as usize] += 1.0 - kept;
+        }
+        for (mass, weight) in mass.iter().zip(weights) {
+            assert!((mass / 8.0 - weight / 11.75 * (1.0 - 1e-9 / 11.75)).abs() < 1e-15, "{mass} {weight}");
+        }
+        assert_eq!((mass[0], mass[6]), (0.0, 0.0));
+    }
+}

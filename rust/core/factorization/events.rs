@@ -1,0 +1,158 @@
+//! The event-driven allocation of a row: work follows the number of events instead of the number of cells.
+//!
+//! Poisson events of rate u_k S_k s over a row, S_k the sum of R over columns, each on a column drawn by R_vk / S_k, have the
+//! law of independent Poisson counts of rate s u_k R_vk, already split. They become exact draws of the cells:
+//!   all cells, s = 1/alpha: where o <= 0, each event stays with probability alpha^2. Where o > 0 and n events fell, all stay
+//!   with probability alpha^(2 max(0, n - o)); otherwise they are thrown away and the cell is drawn directly;
+//!   cells with o <= 0 only, s = alpha: every event there stays.
+//! For Poisson(mu/alpha) masses times that acceptance are proportional to mu^n / n! alpha^|o-n|; and a proposal from q kept
+//! with probability a, else replaced by a draw of p proportional to q a, has exactly the law p.
+//! Cells with their own alpha: events come at the greatest rate of the row and are thinned to the cell's first.
+//!
+//! Source: derived here; the law of a cell is that of `distributions::two_piece_poisson`.
+
+use super::alias::Aliases;
+use super::table::{HIDDEN, Row};
+use crate::distributions::{Words, poisson};
+use crate::stream::Burst;
+
+/// A cell whose events were thrown away.
+const REJECTED: u32 = u32::MAX;
+
+/// The events of a row.
+#[derive(Clone, Debug)]
+pub struct Events {
+    list: Vec<(u32, u32)>,
+    /// Events on each column with a positive value.
+    seen: Vec<u32>,
+    /// Columns to be drawn directly.
+    pub rejected: Vec<u32>,
+}
+
+impl Events {
+    /// For rows of so many columns.
+    pub fn new(cols: usize) -> Self {
+        Self { list: vec![], seen: vec![0; cols], rejected: vec![] }
+    }
+
+    /// Draws the counts of the cells whose code is not positive, telling `add(column, component)` for each.
+    #[inline(always)]
+    pub fn where_not_positive(
+        aliases: &Aliases,
+        left: &[f64],
+        row: &Row<'_>,
+        ratios: Ratios<'_>,
+        words: &mut Burst,
+        mut add: impl FnMut(usize, usize),
+    ) {
+        for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
+            for _ in 0..poisson::draw(weight * sum * ratios.greatest, words) {
+                let column = aliases.column(k, words.word());
+                let code = row.codes[column];
+                if code <= 0 && code != HIDDEN && ratios.keep(column, |own| own / ratios.greatest, words) {
+                    add(column, k);
+                }
+            }
+        }
+    }
+
+    /// Draws the counts of all cells but those in `rejected` afterwards, telling `add(column, component)` for each.
+    #[inline(always)]
+    pub fn everywhere(
+        &mut self,
+        aliases: &Aliases,
+        left: &[f64],
+        row: &Row<'_>,
+        ratios: Ratios<'_>,
+        words: &mut Burst,
+        mut add: impl FnMut(usize, usize),
+    ) {
+        self.list.clear();
+        self.rejected.clear();
+        let rate = 1.0 / ratios.least;
+        let thin = ratios.least * ratios.least;
+        for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
+            for _ in 0..poisson::draw(weight * sum * rate, words) {
+                let column = aliases.column(k, words.word());
+                let code = row.codes[column];
+                if code > 0 {
+                    if ratios.keep(column, |own| ratios.least / own, words) {
+                        self.seen[column] += 1;
+                        self.list.push((column as u32, k as u32));
+                    }
+                } else if code != HIDDEN {
+                    let chance = ratios.own.map_or(thin, |own| own[column] * ratios.least);
+                    if words.uniform() < chance {
+                        add(column, k);
+                    }
+                }
+            }
+        }
+        for i in 0..self.list.len() {
+            let (column, k) = self.list[i];
+            let column = column as usize;
+            let seen = self.seen[column];
+            if seen == REJECTED {
+                continue;
+            }
+            let excess = i64::from(seen) - row.value(column, row.codes[column]).max(0);
+            if excess > 0 && seen & KEPT == 0 {
+                let alpha = ratios.at(column);
+                if words.uniform() >= (alpha * alpha).powi(excess.min(1 << 30) as i32) {
+                    self.seen[column] = REJECTED;
+                    self.rejected.push(column as u32);
+                    continue;
+                }
+                self.seen[column] |= KEPT;
+            }
+            add(column, k as usize);
+        }
+        for &(column, _) in &self.list {
+            self.seen[column as usize] = 0;
+        }
+    }
+}
+
+/// Marks a cell whose events were kept although there are more of them than its value.
+const KEPT: u32 = 1 << 31;
+
+/// The ratios of the noise in a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Ratios<'a> {
+    /// One per column, where they differ.
+    pub own: Option<&'a [f64]>,
+    /// The least one above zero.
+    pub least: f64,
+    /// The greatest one.
+    pub greatest: f64,
+}
+
+impl<'a> Ratios<'a> {
+    /// The ratios of a row with one for all, or with its own.
+    pub fn new(one: f64, own: Option<&'a [f64]>) -> Self {
+        match own {
+            None => Self { own, least: one, greatest: one },
+            Some(all) => {
+                let positive = all.iter().copied().filter(|&alpha| alpha > 0.0);
+                let least = positive.clone().fold(1.0, f64::min);
+                Self { own, least, greatest: positive.fold(0.0, f64::max) }
+            }
+        }
+    }
+
+    /// The ratio at a column.
+    #[inline(always)]
+    pub fn at(&self, column: usize) -> f64 {
+        self.own.map_or(self.greatest, |own| own[column])
+    }
+
+    /// Keeps an event with a probability that depends on the column's own ratio; always where there is one for all.
+    #[inline(always)]
+    fn keep(&self, column: usize, chance: impl Fn(f64) -> f64, words: &mut Burst) -> bool {
+        match self.own {
+            None => true,
+            // Where a cell has no noise its count is known, and no event serves it.
+            Some(own) => own[column] > 0.0 && words.uniform() < chance(own[column]),
+        }
+    }
+}

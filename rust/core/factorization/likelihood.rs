@@ -1,0 +1,262 @@
+//! Rates of whole rows, and what a release says given its rate: its likelihood and the expected count behind it.
+//!
+//! For a release o > 0 the masses of the count below o, and at and above it, relative to the mass at o, are
+//!   B = sum_{j=1..o} prod_{i<j} (o-i) alpha/mu,   A = 1 + sum_{j>=1} prod_{i=1..j} alpha mu / (o+i),
+//! and then E[y] = mu (B/alpha + alpha A) / (A + B) and p(o) = (1-alpha)/(1+alpha) pois(o; mu) (A + B). For o <= 0 it is
+//! E[y] = alpha mu and p(o) = (1-alpha)/(1+alpha) alpha^|o| exp(-(1-alpha) mu). Beyond the range where these sums are short
+//! and safe, `distributions::TwoPiecePoisson` answers. Source: derived in that file.
+
+use super::model::{Model, Panel};
+use super::split::LANES;
+use super::table::{HIDDEN, Table};
+use crate::distributions::{LARGEST, TwoPiecePoisson};
+use crate::monitor::{Monitor, Watch};
+use crate::numeric::simd::{Work, level, work};
+use crate::numeric::special::log_factorial;
+use crate::{Error, Result, parallel};
+use rayon::prelude::*;
+
+/// Columns whose rates are summed together.
+const COLUMNS: usize = 16;
+
+/// Rates of `R` rows from their weights, `stride` apart, and the transposed factor of the columns, from a column on.
+///
+/// Each rate is summed over components in order, so it does not depend on the rows it is formed with.
+#[inline(always)]
+pub fn rates<const R: usize>(
+    left: &[f64],
+    stride: usize,
+    (transposed, length): (&[f64], usize),
+    first: usize,
+    out: &mut [f64],
+) {
+    for start in (first / COLUMNS * COLUMNS..length).step_by(COLUMNS) {
+        let mut sums = [[0.0; COLUMNS]; R];
+        for (k, component) in transposed.chunks_exact(length).enumerate() {
+            let component = &component[start..start + COLUMNS];
+            for (r, sums) in sums.iter_mut().enumerate() {
+                let weight = left[r * stride + k];
+                for (sum, x) in sums.iter_mut().zip(component) {
+                    *sum += weight * x;
+                }
+            }
+        }
+        for (r, sums) in sums.iter().enumerate() {
+            out[r * length + start..][..COLUMNS].copy_from_slice(sums);
+        }
+    }
+}
+
+/// Relative masses below the joint `o > 0`, and at and above it, where the sums are short and cannot overflow.
+#[inline(always)]
+fn pieces(o: i64, rate: f64, alpha: f64) -> Option<(f64, f64)> {
+    let (up, inverse) = (alpha * rate, alpha / rate);
+    if !(o <= 64 && up <= 32.0 && inverse <= 1000.0) {
+        return None;
+    }
+    let (mut below, mut term) = (0.0, 1.0);
+    for j in (1..=o).rev() {
+        term *= j as f64 * inverse;
+        below += term;
+    }
+    let (mut above, mut term, mut next) = (1.0, 1.0, o as f64);
+    while term > 1e-17 * above {
+        next += 1.0;
+        term *= up / next;
+        above += term;
+    }
+    Some((below, above))
+}
+
+/// E[y] / rate for a release, where alpha > 0.
+#[inline(always)]
+pub fn scaled_mean(o: i64, rate: f64, alpha: f64) -> f64 {
+    if o <= 0 {
+        return alpha;
+    }
+    match pieces(o, rate, alpha) {
+        Some((below, above)) => (below / alpha + alpha * above) / (below + above),
+        None => TwoPiecePoisson::unchecked(o as f64, rate, alpha).scaled_mean(),
+    }
+}
+
+/// ln sum_y mu^y / y! alpha^|o-y|: the log-likelihood without its constant and the rate.
+#[inline]
+pub fn log_sum(o: i64, rate: f64, alpha: f64) -> f64 {
+    if o <= 0 {
+        let noise = if o == 0 { 0.0 } else { -(o as f64) * alpha.ln() };
+        return noise + alpha * rate;
+    }
+    let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
+    match pieces(o, rate, alpha) {
+        Some((below, above)) => o as f64 * rate.ln() - log_factorial(o as f64) + (below + above).ln(),
+        None => TwoPiecePoisson::unchecked(o as f64, rate, alpha).log_marginal().0 - noise + rate,
+    }
+}
+
+/// `ln p(o | rate)`.
+#[inline]
+pub fn log_likelihood(o: i64, rate: f64, alpha: f64) -> f64 {
+    if alpha == 0.0 {
+        return if o == 0 { -rate } else { o as f64 * rate.ln() - rate - log_factorial(o as f64) };
+    }
+    ((1.0 - alpha) / (1.0 + alpha)).ln() + log_sum(o, rate, alpha) - rate
+}
+
+/// E[y | o, rate].
+#[inline]
+pub fn expected_count(o: i64, rate: f64, alpha: f64) -> f64 {
+    match () {
+        () if alpha == 0.0 => o as f64,
+        () if rate == 0.0 => 0.0,
+        () => rate * scaled_mean(o, rate, alpha),
+    }
+}
+
+/// `cell(row, column, rate)` for rates that are given, row by row.
+///
+/// # Errors
+/// [`Error::Interrupted`]; [`Error::Domain`] for a rate that is negative or not finite.
+pub fn map_rates(
+    table: &Table,
+    rates: &[f64],
+    threads: usize,
+    monitor: &mut dyn Monitor,
+    cell: impl Fn(usize, usize, f64) -> f64 + Sync + Send,
+) -> Result<Vec<f64>> {
+    if let Some(bad) = rates.iter().find(|rate| !(**rate >= 0.0 && **rate <= LARGEST)) {
+        return Err(Error::Domain { name: "rates", value: bad.to_string(), requirement: "in [0, 2^53]" });
+    }
+    let mut out = vec![0.0; rates.len()];
+    let cols = table.cols().max(1);
+    parallel::run(threads, table.rows() as u64, monitor, |watch| {
+        let fill = |(row, (out, rates)): (usize, (&mut [f64], &[f64]))| {
+            for (column, (out, &rate)) in out.iter_mut().zip(rates).enumerate() {
+                *out = cell(row, column, rate);
+            }
+            watch.advance(1)
+        };
+        out.par_chunks_mut(cols).zip(rates.par_chunks(cols)).enumerate().try_for_each(fill)
+    })?;
+    Ok(out)
+}
+
+/// Something of each cell with its rate, row by row; `cell(row, column, rate)` fills `out`.
+///
+/// # Errors
+/// [`Error::Interrupted`]
+pub fn each_cell(
+    model: &Model,
+    factors: &[Panel],
+    out: &mut [f64],
+    (threads, watch): (usize, &Watch),
+    cell: impl Fn(usize, usize, f64) -> f64 + Sync,
+) -> Result<()> {
+    let right = model.right(factors);
+    let (transposed, length) = right.transposed();
+    let level = level();
+    let fill = |(row, out): (usize, &mut [f64])| {
+        let mut left = vec![0.0; right.stride];
+        let mut buffer = vec![0.0; length];
+        model.left(factors, row, &mut left);
+        work(level, OneRow { left: &left, transposed: (&transposed, length), out: &mut buffer });
+        for (column, (out, rate)) in out.iter_mut().zip(buffer).enumerate() {
+            *out = cell(row, column, rate);
+        }
+        watch.advance(1)
+    };
+    let cols = right.rows.max(1);
+    if threads == 1 {
+        out.chunks_mut(cols).enumerate().try_for_each(fill)
+    } else {
+        out.par_chunks_mut(cols).enumerate().try_for_each(fill)
+    }
+}
+
+/// The rates of one row, as work for vectors.
+struct OneRow<'a> {
+    left: &'a [f64],
+    transposed: (&'a [f64], usize),
+    out: &'a mut [f64],
+}
+
+impl Work for OneRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        rates::<1>(self.left, self.left.len(), self.transposed, 0, self.out);
+    }
+}
+
+/// The log-likelihood of the observed cells: sums of rows, added up in order.
+///
+/// # Errors
+/// [`Error::Interrupted`]
+pub fn total(model: &Model, factors: &[Panel], table: &Table, threads: usize, watch: &Watch) -> Result<f64> {
+    let right = model.right(factors);
+    let (transposed, length) = right.transposed();
+    let level = level();
+    let row_total = |row: usize| {
+        watch.check()?;
+        let mut left = vec![0.0; right.stride];
+        let mut buffer = vec![0.0; length];
+        model.left(factors, row, &mut left);
+        work(level, OneRow { left: &left, transposed: (&transposed, length), out: &mut buffer });
+        let data = table.row(row);
+        let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HIDDEN);
+        let cell = |(column, code): (usize, &i8)| {
+            let alpha = table.alpha_at(row * table.cols() + column);
+            log_likelihood(data.value(column, *code), buffer[column], alpha)
+        };
+        Ok(observed.map(cell).sum())
+    };
+    let rows: Result<Vec<f64>, Error> = if threads == 1 {
+        (0..table.rows()).map(row_total).collect()
+    } else {
+        (0..table.rows()).into_par_iter().map(row_total).collect()
+    };
+    Ok(rows?.iter().sum())
+}
+
+/// The dot product of two padded rows, summed in eight lanes.
+#[inline(always)]
+pub fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for (a, b) in left.as_chunks::<LANES>().0.iter().zip(right.as_chunks::<LANES>().0) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_sums_agree_with_the_law() {
+        for (o, rate, alpha) in
+            [(3, 0.5, 0.37), (1, 0.01, 0.37), (10, 4.0, 0.9), (60, 20.0, 0.2), (-2, 1.25, 0.37), (5, 1e-4, 0.3)]
+        {
+            let law = TwoPiecePoisson::new(o as f64, rate, alpha).unwrap();
+            assert!((scaled_mean(o, rate, alpha) / law.scaled_mean() - 1.0).abs() < 1e-13, "{o} {rate} {alpha}");
+            assert!((log_likelihood(o, rate, alpha) / law.log_marginal().0 - 1.0).abs() < 1e-13, "{o} {rate} {alpha}");
+        }
+    }
+
+    #[test]
+    fn rates_do_not_depend_on_their_neighbors() {
+        let left: Vec<f64> = (0..32).map(|i| f64::from(i) * 0.37).collect();
+        let panel = Panel::packed(21, 5, &(0..105).map(|i| f64::from(i % 13) * 0.11).collect::<Vec<_>>()).unwrap();
+        let (transposed, length) = panel.transposed();
+        let (mut four, mut one) = (vec![0.0; 4 * length], vec![0.0; length]);
+        rates::<4>(&left, 8, (&transposed, length), 0, &mut four);
+        for r in 0..4 {
+            rates::<1>(&left[8 * r..], 8, (&transposed, length), 0, &mut one);
+            assert_eq!(one, four[r * length..(r + 1) * length]);
+            assert!((one[20] - dot(&left[8 * r..8 * r + 5], &panel.row(20)[..5])).abs() < 1e-9 || one[20].is_finite());
+        }
+    }
+}

@@ -1,0 +1,621 @@
+//! The models: how factors make rates, how counts of a sweep are added up, and what each gamma factor is exposed to.
+//!
+//! Canonical polyadic ("cp"), modes m = 1..M:  mu_i = sum_k prod_m F^m[i_m, k]; the rows of the table are the first M - 1 modes.
+//!   u_r = product over m < M of F^m[i_m], R = F^M. Two modes make the matrix model; weights of components are a mode of extent 1.
+//! Directed blockmodel:  mu_ij = sum_cd T_ic P_cd T_jd, i != j;  u_i = P' T_i, R = T.
+//! Undirected: the same for i < j only, with P symmetric.
+//!
+//! A factor's exposure is the derivative of the sum of the observed rates by that entry; with the counts n that fell to it,
+//! its conditional is Gamma(shape + n, rate + exposure). Held-out cells are taken off the exposure and never counted.
+//! Source: A. Schein et al. (2019), section 4 of the appendix; the sums over pairs i < j are derived here.
+
+use super::split::LANES;
+use super::table::{HIDDEN, Table};
+use crate::{Error, Result};
+
+/// Rows of components, each padded with zeros to a multiple of eight.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of components.
+    pub width: usize,
+    /// Entries per row in memory.
+    pub stride: usize,
+    values: Vec<f64>,
+}
+
+impl Panel {
+    /// All zeros.
+    pub fn new(rows: usize, width: usize) -> Self {
+        let stride = width.next_multiple_of(LANES);
+        Self { rows, width, stride, values: vec![0.0; rows * stride] }
+    }
+
+    /// From entries without padding.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where there are not `rows * width` of them.
+    pub fn packed(rows: usize, width: usize, values: &[f64]) -> Result<Self> {
+        if values.len() != rows * width {
+            let (expected, found) = (format!("({rows}, {width})"), format!("({},)", values.len()));
+            return Err(Error::Shape { name: "factors", expected, found });
+        }
+        let mut panel = Self::new(rows, width);
+        for (row, values) in values.chunks_exact(width).enumerate() {
+            panel.row_mut(row)[..width].copy_from_slice(values);
+        }
+        Ok(panel)
+    }
+
+    /// The entries without padding.
+    pub fn unpadded(&self) -> Vec<f64> {
+        (0..self.rows).flat_map(|row| &self.row(row)[..self.width]).copied().collect()
+    }
+
+    /// A padded row.
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.stride..(row + 1) * self.stride]
+    }
+
+    /// A padded row; what lies beyond the width must stay zero.
+    #[inline(always)]
+    pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
+        &mut self.values[row * self.stride..(row + 1) * self.stride]
+    }
+
+    /// All entries with their padding.
+    pub fn padded(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// All entries with their padding, to be written row by row.
+    pub fn padded_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    /// Sums over rows, padded.
+    pub fn sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.stride];
+        for row in self.values.chunks_exact(self.stride.max(1)) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+        sums
+    }
+
+    /// Components by rows, each component padded to a multiple of 32.
+    pub fn transposed(&self) -> (Vec<f64>, usize) {
+        let length = self.rows.next_multiple_of(32);
+        let mut out = vec![0.0; self.width * length];
+        for row in 0..self.rows {
+            for (k, &x) in self.row(row)[..self.width].iter().enumerate() {
+                out[k * length + row] = x;
+            }
+        }
+        (out, length)
+    }
+}
+
+/// Which model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Matrices and tensors.
+    Cp,
+    /// Blockmodel of ordered pairs.
+    Directed,
+    /// Blockmodel of unordered pairs.
+    Undirected,
+}
+
+/// The gamma prior of a factor: shapes and rates, one for all or one per entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prior {
+    /// Shapes.
+    pub shape: Vec<f64>,
+    /// Rates.
+    pub rate: Vec<f64>,
+}
+
+impl Prior {
+    /// Shape and rate of an entry.
+    #[inline]
+    pub fn at(&self, entry: usize) -> (f64, f64) {
+        let pick = |values: &[f64]| if values.len() == 1 { values[0] } else { values[entry] };
+        (pick(&self.shape), pick(&self.rate))
+    }
+
+    fn check(&self, entries: usize) -> Result<()> {
+        for (name, values) in [("prior_shape", &self.shape), ("prior_rate", &self.rate)] {
+            if values.len() != 1 && values.len() != entries {
+                let (expected, found) = (format!("() or ({entries},)"), format!("({},)", values.len()));
+                return Err(Error::Shape { name, expected, found });
+            }
+            if let Some(bad) = values.iter().find(|x| !(**x > 0.0 && x.is_finite())) {
+                return Err(Error::Domain { name, value: bad.to_string(), requirement: "positive and finite" });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cells held out of the model's own choosing left aside: for each index of each factor, which.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Held {
+    starts: Vec<usize>,
+    cells: Vec<u64>,
+}
+
+impl Held {
+    fn new(extent: usize, mut pairs: Vec<(usize, u64)>) -> Self {
+        pairs.sort_unstable();
+        let mut starts = vec![0; extent + 1];
+        pairs.iter().for_each(|(index, _)| starts[index + 1] += 1);
+        (0..extent).for_each(|i| starts[i + 1] += starts[i]);
+        Self { starts, cells: pairs.into_iter().map(|(_, cell)| cell).collect() }
+    }
+
+    fn at(&self, index: usize) -> &[u64] {
+        &self.cells[self.starts[index]..self.starts[index + 1]]
+    }
+}
+
+/// A model of a table: sizes, priors, and which cells it must do without.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    kind: Kind,
+    extents: Vec<usize>,
+    width: usize,
+    priors: Vec<Prior>,
+    held: Vec<Held>,
+}
+
+/// What of a pair (i, j) is the actor's own place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Sender,
+    Receiver,
+}
+
+impl Model {
+    /// A model of these extents and number of components for a table.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where table, extents and priors do not fit; [`Error::Domain`] for a prior that is not positive.
+    pub fn new(kind: Kind, extents: &[usize], width: usize, priors: Vec<Prior>, table: &Table) -> Result<Self> {
+        Self::sized(kind, extents, width, priors, (table.rows(), table.cols()), table)
+    }
+
+    fn sized(
+        kind: Kind,
+        extents: &[usize],
+        width: usize,
+        priors: Vec<Prior>,
+        size: (usize, usize),
+        table: &Table,
+    ) -> Result<Self> {
+        if width == 0 {
+            let (value, requirement) = ("0".to_owned(), "at least 1");
+            return Err(Error::Domain { name: "n_components", value, requirement });
+        }
+        let (rows, cols) = match (kind, extents) {
+            (Kind::Cp, [first @ .., last]) if !first.is_empty() => (first.iter().product(), *last),
+            (Kind::Directed | Kind::Undirected, [actors]) => (*actors, *actors),
+            _ => {
+                let requirement = "at least two modes, or the number of actors";
+                return Err(Error::Domain { name: "extents", value: format!("{extents:?}"), requirement });
+            }
+        };
+        if (rows, cols) != size {
+            let (expected, found) = (format!("({rows}, {cols})"), format!("{size:?}"));
+            return Err(Error::Shape { name: "released", expected, found });
+        }
+        let mut model = Self { kind, extents: extents.to_vec(), width, priors, held: vec![] };
+        let shapes = model.shapes();
+        if model.priors.len() != shapes.len() {
+            let (expected, found) = (format!("({},)", shapes.len()), format!("({},)", model.priors.len()));
+            return Err(Error::Shape { name: "priors", expected, found });
+        }
+        shapes.iter().zip(&model.priors).try_for_each(|((rows, width), prior)| prior.check(rows * width))?;
+        model.held = model.held_cells(table);
+        Ok(model)
+    }
+
+    /// Hides the cells of a table that the model has no rate for.
+    pub fn hide(&self, table: &mut Table) {
+        match self.kind {
+            Kind::Cp => {}
+            Kind::Directed => table.hide(|i, j| i == j),
+            Kind::Undirected => table.hide(|i, j| i >= j),
+        }
+    }
+
+    /// A model for rates alone: no table, and priors that are not looked at.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub fn without_data(kind: Kind, extents: &[usize], width: usize) -> Result<Self> {
+        let (rows, cols) = match extents {
+            [actors] => (*actors, *actors),
+            [first @ .., last] => (first.iter().product(), *last),
+            [] => (0, 0),
+        };
+        let table = Table::new(&[], 0, 0, super::table::Alpha::One(0.0), None)?;
+        let prior = Prior { shape: vec![1.0], rate: vec![1.0] };
+        let factors = if kind == Kind::Cp { extents.len() } else { 2 };
+        Self::sized(kind, extents, width, vec![prior; factors], (rows, cols), &table)
+    }
+
+    /// Rows of the table.
+    pub fn rows(&self) -> usize {
+        match self.extents.as_slice() {
+            [actors] => *actors,
+            modes => modes[..modes.len() - 1].iter().product(),
+        }
+    }
+
+    /// Cells of the table.
+    pub fn cells(&self) -> usize {
+        self.rows() * self.extents[self.extents.len() - 1]
+    }
+
+    /// Whether panels are factors of this model.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] for an entry that is negative or not finite.
+    pub fn check(&self, panels: &[Panel]) -> Result<()> {
+        let shapes: Vec<_> = panels.iter().map(|panel| (panel.rows, panel.width)).collect();
+        if shapes != self.shapes() {
+            let (expected, found) = (format!("{:?}", self.shapes()), format!("{shapes:?}"));
+            return Err(Error::Shape { name: "factors", expected, found });
+        }
+        let bad = panels.iter().flat_map(Panel::padded).find(|x| !(**x >= 0.0 && x.is_finite()));
+        bad.map_or(Ok(()), |bad| {
+            Err(Error::Domain { name: "factors", value: bad.to_string(), requirement: "at least 0 and finite" })
+        })
+    }
+
+    fn held_cells(&self, table: &Table) -> Vec<Held> {
+        let mut pairs = vec![vec![]; self.extents.len().max(2)];
+        if table.hidden() > 0 {
+            for row in 0..table.rows() {
+                let codes = table.row(row).codes;
+                for (column, _) in codes.iter().enumerate().filter(|(_, code)| **code == HIDDEN) {
+                    let cell = (row * table.cols() + column) as u64;
+                    match self.kind {
+                        Kind::Cp => {
+                            for (mode, pairs) in pairs.iter_mut().enumerate() {
+                                pairs.push((self.index(mode, row, column), cell));
+                            }
+                        }
+                        Kind::Directed if row == column => {}
+                        Kind::Undirected if row >= column => {}
+                        _ => {
+                            pairs[0].push((row, cell));
+                            pairs[1].push((column, cell));
+                        }
+                    }
+                }
+            }
+        }
+        let extent = |mode: usize| self.extents[mode.min(self.extents.len() - 1)];
+        pairs.into_iter().enumerate().map(|(mode, pairs)| Held::new(extent(mode), pairs)).collect()
+    }
+
+    /// Which model.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The extents of the modes, or the number of actors.
+    pub fn extents(&self) -> &[usize] {
+        &self.extents
+    }
+
+    /// Number of components of a row and a column.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The prior of a factor.
+    pub fn prior(&self, factor: usize) -> &Prior {
+        &self.priors[factor]
+    }
+
+    /// Rows and components of each factor.
+    pub fn shapes(&self) -> Vec<(usize, usize)> {
+        match self.kind {
+            Kind::Cp => self.extents.iter().map(|&extent| (extent, self.width)).collect(),
+            _ => vec![(self.extents[0], self.width), (self.width, self.width)],
+        }
+    }
+
+    /// Shapes of the tallies of a sweep: counts by component that fell to the left of the product, and to its right.
+    pub fn tally_shapes(&self) -> Vec<(usize, usize)> {
+        match self.kind {
+            Kind::Cp => self.shapes(),
+            _ => vec![(self.extents[0], self.width); 2],
+        }
+    }
+
+    /// The factor of the columns.
+    pub fn right<'a>(&self, factors: &'a [Panel]) -> &'a Panel {
+        match self.kind {
+            Kind::Cp => &factors[factors.len() - 1],
+            _ => &factors[0],
+        }
+    }
+
+    /// The first column of a row that the model explains.
+    pub fn first_column(&self, row: usize) -> usize {
+        if self.kind == Kind::Undirected { row + 1 } else { 0 }
+    }
+
+    /// The index of a mode in a cell.
+    #[inline]
+    fn index(&self, mode: usize, row: usize, column: usize) -> usize {
+        let last = self.extents.len() - 1;
+        if mode == last {
+            return column;
+        }
+        let inner: usize = self.extents[mode + 1..last].iter().product();
+        row / inner % self.extents[mode]
+    }
+
+    /// The weights of a row, u_r.
+    #[inline]
+    pub fn left(&self, factors: &[Panel], row: usize, out: &mut [f64]) {
+        match self.kind {
+            Kind::Cp => {
+                let (last, mut row) = (factors.len() - 1, row);
+                let mut first = true;
+                for factor in factors[..last].iter().rev() {
+                    let entries = factor.row(row % factor.rows);
+                    row /= factor.rows;
+                    if first {
+                        out.copy_from_slice(entries);
+                        first = false;
+                    } else {
+                        out.iter_mut().zip(entries).for_each(|(out, x)| *out *= x);
+                    }
+                }
+            }
+            _ => {
+                out.fill(0.0);
+                for (c, &weight) in factors[0].row(row)[..self.width].iter().enumerate() {
+                    out.iter_mut().zip(factors[1].row(c)).for_each(|(out, x)| *out += weight * x);
+                }
+            }
+        }
+    }
+
+    /// Where the parts of a row are added: `(tally, index)` for each tally left of the product.
+    #[inline]
+    pub fn places(&self, row: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let modes = if self.kind == Kind::Cp { self.extents.len() - 1 } else { 1 };
+        let column = 0; // not looked at: only modes of the row are asked for
+        (0..modes).map(move |mode| (mode, if self.kind == Kind::Cp { self.index(mode, row, column) } else { row }))
+    }
+
+    /// The sum of the observed rates.
+    pub fn total_rate(&self, factors: &[Panel]) -> f64 {
+        let (mut total, cols) = (0.0, self.extents[self.extents.len() - 1]);
+        match self.kind {
+            Kind::Cp => {
+                let sums: Vec<_> = factors.iter().map(Panel::sums).collect();
+                total += (0..self.width).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
+                let mut left = vec![0.0; self.width.next_multiple_of(LANES)];
+                for &cell in &self.held[0].cells {
+                    let (row, column) = self.cell(cell, cols);
+                    self.left(factors, row, &mut left);
+                    total -= left.iter().zip(self.right(factors).row(column)).map(|(a, b)| a * b).sum::<f64>();
+                }
+            }
+            _ => {
+                let mut exposure = vec![0.0; factors[1].stride];
+                let sums = factors[0].sums();
+                let gram = gram(&factors[0]);
+                for c in 0..self.width {
+                    self.exposure_of_block(c, &factors[0], &sums, &gram, &mut exposure);
+                    let from = if self.kind == Kind::Undirected { c } else { 0 };
+                    total += (from..self.width).map(|d| factors[1].row(c)[d] * exposure[d]).sum::<f64>();
+                }
+            }
+        }
+        total.max(0.0)
+    }
+
+    fn cell(&self, cell: u64, cols: usize) -> (usize, usize) {
+        ((cell / cols as u64) as usize, (cell % cols as u64) as usize)
+    }
+
+    /// What the entries of one index of a mode are exposed to (cp), given the sums of all factors.
+    pub fn exposure_of_mode(&self, mode: usize, index: usize, factors: &[Panel], sums: &[Vec<f64>], out: &mut [f64]) {
+        out.fill(1.0);
+        for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
+            out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
+        }
+        let cells = self.held[mode].at(index);
+        let (last, slice) = (self.extents.len() - 1, self.extents.iter().product::<usize>() / self.extents[mode]);
+        if cells.len() == slice {
+            out.fill(0.0);
+            return;
+        }
+        for &cell in cells {
+            let (row, column) = self.cell(cell, self.extents[last]);
+            for (k, out) in out[..self.width].iter_mut().enumerate() {
+                let others = (0..=last).filter(|&other| other != mode);
+                *out -= others.map(|other| factors[other].row(self.index(other, row, column))[k]).product::<f64>();
+            }
+        }
+        out.iter_mut().for_each(|x| *x = x.max(0.0));
+    }
+
+    /// What the memberships of one actor are exposed to (blockmodels), given the sums of all memberships.
+    pub fn exposure_of_actor(&self, actor: usize, factors: &[Panel], sums: &[f64], out: &mut [f64]) {
+        let (members, blocks) = (&factors[0], &factors[1]);
+        let others = |side: Side| {
+            let mut others: Vec<f64> = sums.iter().zip(members.row(actor)).map(|(sum, own)| sum - own).collect();
+            let mut take = |side: Side| {
+                let cells = self.held[usize::from(side == Side::Receiver)].at(actor);
+                for &cell in cells {
+                    let (i, j) = self.cell(cell, self.extents[0]);
+                    let other = if side == Side::Sender { j } else { i };
+                    others.iter_mut().zip(members.row(other)).for_each(|(sum, x)| *sum -= x);
+                }
+                cells.len()
+            };
+            let mut taken = take(side);
+            if self.kind == Kind::Undirected {
+                taken += take(Side::Receiver);
+            }
+            let nobody = taken + 1 == self.extents[0];
+            others.iter_mut().for_each(|x| *x = if nobody { 0.0 } else { x.max(0.0) });
+            others
+        };
+        let sent = others(Side::Sender);
+        out.fill(0.0);
+        for (c, out) in out[..self.width].iter_mut().enumerate() {
+            *out = blocks.row(c).iter().zip(&sent).map(|(p, t)| p * t).sum();
+        }
+        if self.kind == Kind::Directed {
+            let received = others(Side::Receiver);
+            for (d, &weight) in received[..self.width].iter().enumerate() {
+                for (c, out) in out[..self.width].iter_mut().enumerate() {
+                    *out += blocks.row(d)[c] * weight;
+                }
+            }
+        }
+    }
+
+    /// What a row of the block matrix is exposed to, given sums and second moments of the memberships. Below the diagonal
+    /// of an undirected model nothing is written.
+    pub fn exposure_of_block(&self, c: usize, members: &Panel, sums: &[f64], gram: &[f64], out: &mut [f64]) {
+        let (width, undirected) = (self.width, self.kind == Kind::Undirected);
+        let from = if undirected { c } else { 0 };
+        for d in from..width {
+            out[d] = sums[c] * sums[d] - gram[c * width + d];
+            if undirected && d == c {
+                out[d] *= 0.5;
+            }
+        }
+        for i in 0..self.extents[0] {
+            for &cell in self.held[0].at(i) {
+                let (sender, receiver) = self.cell(cell, self.extents[0]);
+                let (a, b) = (members.row(sender), members.row(receiver));
+                for (d, out) in out.iter_mut().enumerate().take(width).skip(from) {
+                    *out -= a[c] * b[d] + if undirected && d != c { a[d] * b[c] } else { 0.0 };
+                }
+            }
+        }
+        let actors = self.extents[0];
+        let pairs = actors * actors.saturating_sub(1) / if undirected { 2 } else { 1 };
+        let nothing = self.held[0].cells.len() == pairs;
+        out[from..width].iter_mut().for_each(|x| *x = if nothing { 0.0 } else { x.max(0.0) });
+    }
+}
+
+/// Second moments of the rows of a panel: entry (c, d) sums the products of components c and d.
+pub fn gram(panel: &Panel) -> Vec<f64> {
+    let width = panel.width;
+    let mut gram = vec![0.0; width * width];
+    for row in 0..panel.rows {
+        let row = &panel.row(row)[..width];
+        for (c, gram) in gram.chunks_exact_mut(width).enumerate() {
+            gram.iter_mut().zip(row).for_each(|(sum, x)| *sum += row[c] * x);
+        }
+    }
+    gram
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factorization::table::Alpha;
+
+    fn panel(rows: usize, width: usize, seed: usize) -> Panel {
+        let values: Vec<f64> = (0..rows * width).map(|i| 0.1 + ((i * 7 + seed * 5) % 11) as f64 / 7.0).collect();
+        Panel::packed(rows, width, &values).unwrap()
+    }
+
+    fn prior() -> Prior {
+        Prior { shape: vec![1.0], rate: vec![1.0] }
+    }
+
+    /// The sum of the observed rates, cell by cell.
+    fn total(model: &Model, factors: &[Panel], table: &Table) -> f64 {
+        let mut left = vec![0.0; model.width().next_multiple_of(LANES)];
+        let mut total = 0.0;
+        for row in 0..table.rows() {
+            model.left(factors, row, &mut left);
+            for (column, _) in table.row(row).codes.iter().enumerate().filter(|(_, code)| **code != HIDDEN) {
+                total += left.iter().zip(model.right(factors).row(column)).map(|(a, b)| a * b).sum::<f64>();
+            }
+        }
+        total
+    }
+
+    /// Exposures are derivatives of the total, and the total is linear in each entry (quadratic in an actor's own pair, which
+    /// is hidden), so a difference of totals is exact.
+    fn slope(model: &Model, factors: &[Panel], table: &Table, factor: usize, row: usize, k: usize) -> f64 {
+        let mut raised = factors.to_vec();
+        raised[factor].row_mut(row)[k] += 1.0;
+        if model.kind() == Kind::Undirected && factor == 1 && row != k {
+            raised[factor].row_mut(k)[row] += 1.0;
+        }
+        total(model, &raised, table) - total(model, factors, table)
+    }
+
+    #[test]
+    fn exposures_are_the_derivatives_of_the_observed_total() {
+        let hidden: Vec<u8> = (0..24).map(|i| u8::from(i % 5 == 0 || i >= 20)).collect();
+        let table = Table::new(&[1; 24], 6, 4, Alpha::One(0.5), Some(&hidden)).unwrap();
+        let model = Model::new(Kind::Cp, &[2, 3, 4], 3, vec![prior(); 3], &table).unwrap();
+        let factors: Vec<_> = [2, 3, 4].into_iter().enumerate().map(|(m, extent)| panel(extent, 3, m)).collect();
+        assert!((model.total_rate(&factors) - total(&model, &factors, &table)).abs() < 1e-12);
+        let sums: Vec<_> = factors.iter().map(Panel::sums).collect();
+        let mut out = vec![0.0; 8];
+        for (mode, extent) in [2, 3, 4].into_iter().enumerate() {
+            for index in 0..extent {
+                model.exposure_of_mode(mode, index, &factors, &sums, &mut out);
+                for k in 0..3 {
+                    assert!((out[k] - slope(&model, &factors, &table, mode, index, k)).abs() < 1e-11);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn exposures_of_blockmodels_are_derivatives_too() {
+        for kind in [Kind::Directed, Kind::Undirected] {
+            let hidden: Vec<u8> = (0..25).map(|i| u8::from(i % 7 == 2)).collect();
+            let mut table = Table::new(&[1; 25], 5, 5, Alpha::One(0.5), Some(&hidden)).unwrap();
+            let model = Model::new(kind, &[5], 3, vec![prior(); 2], &table).unwrap();
+            model.hide(&mut table);
+            let mut factors = vec![panel(5, 3, 1), panel(3, 3, 2)];
+            for c in 0..3 {
+                for d in 0..c {
+                    let mirrored = factors[1].row(d)[c];
+                    if kind == Kind::Undirected {
+                        factors[1].row_mut(c)[d] = mirrored;
+                    }
+                }
+            }
+            assert!((model.total_rate(&factors) - total(&model, &factors, &table)).abs() < 1e-11);
+            let (sums, gram) = (factors[0].sums(), gram(&factors[0]));
+            let mut out = vec![0.0; 8];
+            for actor in 0..5 {
+                model.exposure_of_actor(actor, &factors, &sums, &mut out);
+                for k in 0..3 {
+                    assert!((out[k] - slope(&model, &factors, &table, 0, actor, k)).abs() < 1e-11, "{kind:?}");
+                }
+            }
+            for c in 0..3 {
+                model.exposure_of_block(c, &factors[0], &sums, &gram, &mut out);
+                for d in (if kind == Kind::Undirected { c } else { 0 })..3 {
+                    assert!((out[d] - slope(&model, &factors, &table, 1, c, d)).abs() < 1e-11, "{kind:?} {c} {d}");
+                }
+            }
+        }
+    }
+}

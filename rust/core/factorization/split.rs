@@ -1,0 +1,191 @@
+//! Splits a count over components with probabilities proportional to u_k R_k: what the allocation step of a sweep is made of.
+//!
+//! Products are summed in eight lanes, component k in lane k mod 8, keeping every partial sum. A count then finds its lane
+//! among eight sums and its place among the partial sums of that lane: two short scans without a branch instead of a search
+//! through all components. Large counts are split by conditional binomials.
+
+use crate::distributions::Words;
+use crate::stream::Burst;
+use rand_distr::{Binomial, Distribution};
+
+/// Components that are summed side by side.
+pub const LANES: usize = 8;
+/// Above so many counts per component, binomials cost less than one search per count.
+const MANY: u64 = 4;
+
+/// Partial sums of the products of one cell.
+#[derive(Clone, Debug)]
+pub struct Splitter {
+    partial: Vec<[f64; LANES]>,
+}
+
+impl Splitter {
+    /// For vectors of `stride` entries, a multiple of [`LANES`].
+    pub fn new(stride: usize) -> Self {
+        Self { partial: vec![[0.0; LANES]; stride / LANES] }
+    }
+
+    /// Splits a count > 0, telling `add(component, counts)`; returns the sum of the products.
+    #[inline(always)]
+    pub fn split(
+        &mut self,
+        count: u64,
+        left: &[f64],
+        right: &[f64],
+        words: &mut Burst,
+        mut add: impl FnMut(usize, u64),
+    ) {
+        let mut sums = [0.0; LANES];
+        let (left, right) = (left.as_chunks::<LANES>().0, right.as_chunks::<LANES>().0);
+        for ((partial, a), b) in self.partial.iter_mut().zip(left).zip(right) {
+            for lane in 0..LANES {
+                sums[lane] += a[lane] * b[lane];
+            }
+            *partial = sums;
+        }
+        let mut ends = sums;
+        for lane in 1..LANES {
+            ends[lane] += ends[lane - 1];
+        }
+        let total = ends[LANES - 1];
+        if !(total >= f64::MIN_POSITIVE) {
+            return in_logarithms(count, left, right, words, add);
+        }
+        if count > MANY * (LANES * left.len()) as u64 {
+            return self.by_binomials(count, words, add);
+        }
+        for _ in 0..count {
+            let target = words.uniform() * total;
+            let mut lane = 0;
+            for end in &ends[..LANES - 1] {
+                lane += usize::from(*end <= target);
+            }
+            let target = if lane == 0 { target } else { target - ends[lane - 1] };
+            let mut block = 0;
+            for partial in &self.partial {
+                block += usize::from(partial[lane] <= target);
+            }
+            add(self.place(lane, block), 1);
+        }
+    }
+
+    /// The component of a lane and a block; beyond the last block by rounding, it is the last one of positive weight.
+    #[inline(always)]
+    fn place(&self, lane: usize, block: usize) -> usize {
+        if block < self.partial.len() { block * LANES + lane } else { self.last_positive(lane) }
+    }
+
+    #[cold]
+    fn last_positive(&self, lane: usize) -> usize {
+        let positive = |lane: usize| {
+            let last = self.partial[self.partial.len() - 1][lane];
+            (last > 0.0).then(|| self.partial.iter().filter(|partial| partial[lane] < last).count() * LANES + lane)
+        };
+        positive(lane).or_else(|| (0..LANES).rev().find_map(positive)).unwrap_or(0)
+    }
+
+    fn by_binomials(&self, count: u64, words: &mut Burst, add: impl FnMut(usize, u64)) {
+        let mut weights = vec![0.0; LANES * self.partial.len()];
+        let mut before = [0.0; LANES];
+        for (block, partial) in self.partial.iter().enumerate() {
+            for lane in 0..LANES {
+                weights[block * LANES + lane] = (partial[lane] - before[lane]).max(0.0);
+            }
+            before = *partial;
+        }
+        binomials(count, &weights, words, add);
+    }
+}
+
+/// Conditional binomials, by weights of which one at least is positive.
+pub fn binomials(count: u64, weights: &[f64], words: &mut Burst, mut add: impl FnMut(usize, u64)) {
+    let mut rest = weights.to_vec();
+    for k in (0..weights.len().saturating_sub(1)).rev() {
+        rest[k] += rest[k + 1];
+    }
+    let mut left = count;
+    for (k, &weight) in weights.iter().enumerate() {
+        if left == 0 {
+            break;
+        }
+        let last = rest.get(k + 1).is_none_or(|&rest| rest <= 0.0);
+        let part = if last { left } else { binomial(left, weight / rest[k], words) };
+        if part > 0 {
+            add(k, part);
+            left -= part;
+        }
+    }
+}
+
+/// A binomial draw.
+#[inline]
+pub fn binomial(count: u64, chance: f64, words: &mut Burst) -> u64 {
+    Binomial::new(count, chance.clamp(0.0, 1.0)).map_or(0, |law| law.sample(words))
+}
+
+/// The split where every product is below the least normal double: by sums of logarithms, or evenly where no weight is left.
+#[cold]
+fn in_logarithms(
+    count: u64,
+    left: &[[f64; LANES]],
+    right: &[[f64; LANES]],
+    words: &mut Burst,
+    add: impl FnMut(usize, u64),
+) {
+    let logs = left.as_flattened().iter().zip(right.as_flattened()).map(|(a, b)| a.ln() + b.ln());
+    let logs: Vec<f64> = logs.collect();
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most > f64::NEG_INFINITY {
+        let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
+        binomials(count, &weights, words, add);
+    } else {
+        // A count that no component can have given: the factors have underflowed, and the next draw of them mends it.
+        let live = left.as_flattened().iter().zip(right.as_flattened()).map(|(a, b)| f64::from(*a > 0.0 || *b > 0.0));
+        let mut weights: Vec<f64> = live.collect();
+        if weights.iter().all(|&weight| weight == 0.0) {
+            weights[0] = 1.0;
+        }
+        binomials(count, &weights, words, add);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chi-square of the parts against their expectations, as a normal deviate.
+    fn deviate(weights: &[f64], counts: &[u64]) -> f64 {
+        let (total, all): (f64, f64) = (weights.iter().sum(), counts.iter().sum::<u64>() as f64);
+        let live = weights.iter().zip(counts).filter(|(w, _)| **w > 0.0);
+        let statistic: f64 = live.clone().map(|(w, &n)| (n as f64 - all * w / total).powi(2) / (all * w / total)).sum();
+        let freedom = live.count() as f64 - 1.0;
+        let spread = 2.0 / (9.0 * freedom);
+        ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
+    }
+
+    #[test]
+    fn parts_follow_the_products_for_few_and_for_many_counts() {
+        // False alarm 1e-6 per size.
+        let left: Vec<f64> = (0..16).map(|k| if k < 11 { 1.0 + f64::from(k % 4) } else { 0.0 }).collect();
+        let right: Vec<f64> = (0..16).map(|k| if k == 3 { 0.0 } else { 0.5 + f64::from(k % 3) }).collect();
+        let weights: Vec<f64> = left.iter().zip(&right).map(|(a, b)| a * b).collect();
+        for (row, (size, times)) in [(1, 60_000), (5, 20_000), (1000, 100)].into_iter().enumerate() {
+            let (mut splitter, mut words) = (Splitter::new(16), Burst::new([7, 7], 0, 0, row as u64));
+            let mut counts = [0; 16];
+            (0..times).for_each(|_| splitter.split(size, &left, &right, &mut words, |k, n| counts[k] += n));
+            assert_eq!(counts.iter().sum::<u64>(), size * times);
+            assert!((11..16).all(|k| counts[k] == 0) && counts[3] == 0);
+            assert!(deviate(&weights, &counts) < 4.7534, "size {size}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn products_below_every_double_are_split_by_their_logarithms() {
+        let mut left = [0.0; 8];
+        (left[1], left[2]) = (1e-200, 3e-200);
+        let (mut splitter, mut words) = (Splitter::new(8), Burst::new([7, 7], 1, 0, 0));
+        let mut counts = [0; 8];
+        splitter.split(100_000, &left, &[1e-200; 8], &mut words, |k, n| counts[k] += n);
+        assert!(counts[1] + counts[2] == 100_000 && counts[1].abs_diff(25_000) < 700, "{counts:?}");
+    }
+}

@@ -1,0 +1,413 @@
+//! The allocation step of a Gibbs sweep: draws every count given release and rate, and adds its parts up by component.
+//!
+//! Rows are independent given the factors, and each has its own burst of random words, addressed by (iteration, row). So the
+//! tallies, which are whole numbers, do not depend on threads, on how rows are split, or on the order of rows.
+//! A row goes one of four [`Way`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
+
+use super::alias::Aliases;
+use super::events::{Events, Ratios};
+use super::likelihood::dot;
+use super::model::{Model, Panel};
+use super::split::{LANES, Splitter};
+use super::table::{Alpha, HIDDEN, Row, Table};
+use super::{auxiliary, likelihood};
+use crate::distributions::{LARGEST, poisson, two_piece_poisson};
+use crate::monitor::Watch;
+use crate::numeric::simd::{Level, Work, level, work};
+use crate::stream::Burst;
+use crate::{Error, Result};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The purpose of the words of the allocation.
+const ALLOCATION: u64 = 0x616c_6c6f_6361_7465;
+/// Cells a thread works on at a time.
+const BLOCK: usize = 1 << 16;
+/// Rows whose rates are formed together.
+const TILE: usize = 4;
+
+/// How counts are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The cheapest of the next three, row by row.
+    Auto,
+    /// Every cell from its two-piece Poisson law.
+    Collapsed,
+    /// Events where the release is not positive, single cells where it is.
+    Split,
+    /// Events everywhere.
+    Event,
+    /// The papers' auxiliary variables.
+    Bessel,
+}
+
+/// How the counts of one row are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Counts are known: there is no noise.
+    Known,
+    Dense,
+    Split,
+    Event,
+    Auxiliary,
+}
+
+/// What fell to each component: `rows x stride` whole numbers per tally of the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// One array per [`Model::tally_shapes`], padded as panels are.
+    pub parts: Vec<Vec<u64>>,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub fn new(model: &Model) -> Self {
+        let size = |(rows, width): (usize, usize)| rows * width.next_multiple_of(LANES);
+        Self { parts: model.tally_shapes().into_iter().map(|shape| vec![0; size(shape)]).collect() }
+    }
+
+    /// Adds another part of the same sweep.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.parts.iter_mut().zip(&other.parts) {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        }
+    }
+
+    /// All counts.
+    pub fn total(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.iter().sum())
+    }
+}
+
+/// One allocation: what it reads.
+pub struct Sweep<'a> {
+    model: &'a Model,
+    table: &'a Table,
+    factors: &'a [Panel],
+    method: Method,
+    key: [u64; 2],
+    iteration: u64,
+    sums: Vec<f64>,
+    transposed: Vec<f64>,
+    length: usize,
+    aliases: Aliases,
+    positive: f64,
+    level: Level,
+}
+
+/// What a thread works with.
+struct Worker {
+    tally: Tally,
+    left: Vec<f64>,
+    rates: Vec<f64>,
+    parts: Vec<u64>,
+    splitter: Splitter,
+    events: Events,
+}
+
+impl<'a> Sweep<'a> {
+    /// Prepares the allocation of an iteration. `positive` is the share of positive releases among all cells.
+    pub fn new(
+        model: &'a Model,
+        table: &'a Table,
+        factors: &'a [Panel],
+        method: Method,
+        address: ([u64; 2], u64),
+        positive: f64,
+    ) -> Self {
+        let right = model.right(factors);
+        let sums = right.sums();
+        let mut sweep = Self {
+            model,
+            table,
+            factors,
+            method,
+            key: address.0,
+            iteration: address.1,
+            transposed: vec![],
+            length: 0,
+            aliases: Aliases::default(),
+            positive,
+            level: level(),
+            sums,
+        };
+        let mut left = vec![0.0; right.stride];
+        let ways = |wanted: &dyn Fn(Way) -> bool, left: &mut [f64]| {
+            (0..table.rows()).any(|row| {
+                model.left(factors, row, left);
+                wanted(sweep.way(sweep.expected(left)))
+            })
+        };
+        let (events, dense) = (
+            ways(&|way| matches!(way, Way::Event | Way::Split), &mut left),
+            ways(&|way| matches!(way, Way::Dense | Way::Auxiliary), &mut left),
+        );
+        if dense {
+            (sweep.transposed, sweep.length) = right.transposed();
+        }
+        if events {
+            sweep.aliases = Aliases::new(right, sweep.sums.clone());
+        }
+        sweep
+    }
+
+    /// The expected count of a row with these weights, were all its cells observed.
+    fn expected(&self, left: &[f64]) -> f64 {
+        left.iter().zip(&self.sums).map(|(weight, sum)| weight * sum).sum()
+    }
+
+    /// How a row is drawn whose rates have this sum.
+    fn way(&self, expected: f64) -> Way {
+        let (cols, width) = (self.table.cols() as f64, self.model.width() as f64);
+        let (least, greatest) = match self.table.alpha() {
+            Alpha::One(0.0) => return Way::Known,
+            Alpha::One(alpha) => (*alpha, *alpha),
+            Alpha::Each(_) => self.table.alpha_range(),
+        };
+        let (up, down) = (expected * greatest, expected / least);
+        match self.method {
+            Method::Bessel => Way::Auxiliary,
+            Method::Collapsed => Way::Dense,
+            // Beyond this, a row of events would take more memory than its cells: draw them one by one.
+            Method::Event if down <= 16.0 * cols + 4096.0 => Way::Event,
+            Method::Split if up <= 16.0 * cols + 4096.0 => Way::Split,
+            Method::Event | Method::Split => Way::Dense,
+            Method::Auto => {
+                // Nanoseconds, from benches/bench_factorization.py.
+                let start = 12.0 * width;
+                let single = 12.0 + 0.2 * width;
+                let ways = [
+                    (start + 20.0 * down, Way::Event),
+                    (start + 14.0 * up + self.positive * cols * single, Way::Split),
+                    (cols * (4.0 + 0.06 * width) + 12.0 * self.positive * cols, Way::Dense),
+                ];
+                ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(Way::Dense, |(_, way)| way)
+            }
+        }
+    }
+
+    /// Allocates some rows; `noise` is that of these rows, two counts per cell, where the method keeps any.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; [`Error::Domain`] where rates have grown beyond 2^53.
+    pub fn rows(&self, rows: Range<usize>, noise: &mut [[u32; 2]], threads: usize, watch: &Watch) -> Result<Tally> {
+        let cols = self.table.cols();
+        let block = (BLOCK / cols.max(1)).clamp(TILE, 256).next_multiple_of(TILE);
+        let starts: Vec<usize> = rows.clone().step_by(block).collect();
+        let noises: Vec<&mut [[u32; 2]]> = if noise.is_empty() {
+            starts.iter().map(|_| Default::default()).collect()
+        } else {
+            noise.chunks_mut((block * cols).max(1)).collect()
+        };
+        let workers = Mutex::new(Vec::new());
+        let locked = || workers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let one = |(start, noise): (usize, &mut [[u32; 2]])| {
+            let found = locked().pop();
+            let mut worker = found.unwrap_or_else(|| self.worker());
+            let stop = rows.end.min(start + block);
+            work(self.level, Block { sweep: self, rows: start..stop, noise, worker: &mut worker })?;
+            locked().push(worker);
+            watch.advance((stop - start) as u64)
+        };
+        let mut jobs: Vec<_> = starts.into_iter().zip(noises).collect();
+        if threads == 1 {
+            jobs.drain(..).try_for_each(one)?;
+        } else {
+            jobs.into_par_iter().try_for_each(one)?;
+        }
+        let mut workers = workers.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter();
+        let mut tally = workers.next().map_or_else(|| Tally::new(self.model), |worker| worker.tally);
+        workers.for_each(|worker| tally.add(&worker.tally));
+        Ok(tally)
+    }
+
+    fn worker(&self) -> Worker {
+        let stride = self.model.right(self.factors).stride;
+        Worker {
+            tally: Tally::new(self.model),
+            left: vec![0.0; TILE * stride],
+            rates: vec![0.0; TILE * self.length],
+            parts: vec![0; stride],
+            splitter: Splitter::new(stride),
+            events: Events::new(self.table.cols()),
+        }
+    }
+}
+
+/// Some rows of a sweep, as work for vectors.
+struct Block<'s, 'a> {
+    sweep: &'s Sweep<'a>,
+    rows: Range<usize>,
+    noise: &'s mut [[u32; 2]],
+    worker: &'s mut Worker,
+}
+
+impl Work for Block<'_, '_> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run(self) -> Result<()> {
+        let Self { sweep, rows, noise, worker } = self;
+        let stride = sweep.sums.len();
+        let cols = sweep.table.cols();
+        for start in rows.clone().step_by(TILE) {
+            let tile = TILE.min(rows.end - start);
+            let mut ways = [Way::Known; TILE];
+            for (i, left) in worker.left.chunks_exact_mut(stride).enumerate().take(tile) {
+                sweep.model.left(sweep.factors, start + i, left);
+                let expected = sweep.expected(left);
+                let limit = if sweep.method == Method::Bessel { 2_147_483_648.0 } else { LARGEST };
+                if !(expected < limit) {
+                    let value = format!("{expected} in row {}", start + i);
+                    return Err(Error::Domain {
+                        name: "rates",
+                        value,
+                        requirement: "of a sum that stays below 2^53 in a row (2^31 with auxiliary variables)",
+                    });
+                }
+                ways[i] = sweep.way(expected);
+            }
+            let dense = |way: &Way| matches!(way, Way::Dense | Way::Auxiliary);
+            let first = sweep.model.first_column(start);
+            if tile == TILE && ways.iter().all(dense) {
+                likelihood::rates::<TILE>(
+                    &worker.left,
+                    stride,
+                    (&sweep.transposed, sweep.length),
+                    first,
+                    &mut worker.rates,
+                );
+            } else {
+                for i in (0..tile).filter(|&i| dense(&ways[i])) {
+                    let rates = &mut worker.rates[i * sweep.length..(i + 1) * sweep.length];
+                    let left = &worker.left[i * stride..(i + 1) * stride];
+                    likelihood::rates::<1>(left, stride, (&sweep.transposed, sweep.length), first, rates);
+                }
+            }
+            for (i, way) in ways.into_iter().enumerate().take(tile) {
+                let noise = if noise.is_empty() {
+                    &mut []
+                } else {
+                    let at = (start - rows.start + i) * cols;
+                    &mut noise[at..at + cols]
+                };
+                sweep.row(start + i, i, way, noise, worker);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sweep<'_> {
+    /// Draws one row, place `i` of its tile.
+    #[inline(always)]
+    fn row(&self, row: usize, i: usize, way: Way, noise: &mut [[u32; 2]], worker: &mut Worker) {
+        let stride = self.sums.len();
+        let right = self.model.right(self.factors);
+        let Worker { tally, left, rates, parts, splitter, events } = worker;
+        let left = &left[i * stride..(i + 1) * stride];
+        let (last, others) = match tally.parts.split_last_mut() {
+            Some(found) => found,
+            None => return,
+        };
+        parts.fill(0);
+        let mut words = Burst::new(self.key, ALLOCATION, self.iteration, row as u64);
+        let data = self.table.row(row);
+        let one = if let Alpha::One(alpha) = self.table.alpha() { *alpha } else { 0.0 };
+        let ratios = Ratios::new(one, self.table.alphas(row));
+        let first = self.model.first_column(row);
+        let mut single = |column: usize, count: u64, words: &mut Burst| {
+            if count > 0 {
+                let cell = &mut last[column * stride..(column + 1) * stride];
+                splitter.split(count, left, right.row(column), words, |k, n| {
+                    cell[k] += n;
+                    parts[k] += n;
+                });
+            }
+        };
+        match way {
+            Way::Known => {
+                for (column, &code) in data.codes.iter().enumerate().filter(|(_, code)| **code > 0) {
+                    single(column, data.value(column, code) as u64, &mut words);
+                }
+            }
+            Way::Dense => {
+                let rates = &rates[i * self.length..(i + 1) * self.length];
+                for column in first..self.table.cols() {
+                    let count = direct(&data, column, rates[column], &ratios, &mut words);
+                    single(column, count, &mut words);
+                }
+            }
+            Way::Auxiliary => {
+                let rates = &rates[i * self.length..(i + 1) * self.length];
+                for column in first..self.table.cols() {
+                    let (code, alpha) = (data.codes[column], ratios.at(column));
+                    if code != HIDDEN {
+                        let value = data.value(column, code);
+                        let count = if alpha > 0.0 {
+                            auxiliary::draw(value, rates[column], alpha, &mut noise[column], &mut words)
+                        } else {
+                            value as u64
+                        };
+                        single(column, count, &mut words);
+                    }
+                }
+            }
+            Way::Split => {
+                for (column, _) in data.codes.iter().enumerate().filter(|(_, code)| **code > 0) {
+                    let rate = dot(left, right.row(column));
+                    let count = direct(&data, column, rate, &ratios, &mut words);
+                    single(column, count, &mut words);
+                }
+                Events::where_not_positive(&self.aliases, left, &data, ratios, &mut words, |column, k| {
+                    last[column * stride + k] += 1;
+                    parts[k] += 1;
+                });
+            }
+            Way::Event => {
+                if ratios.own.is_some() {
+                    for (column, &code) in data.codes.iter().enumerate().filter(|(_, code)| **code > 0) {
+                        if ratios.at(column) == 0.0 {
+                            single(column, data.value(column, code) as u64, &mut words);
+                        }
+                    }
+                }
+                events.everywhere(&self.aliases, left, &data, ratios, &mut words, |column, k| {
+                    last[column * stride + k] += 1;
+                    parts[k] += 1;
+                });
+                for at in 0..events.rejected.len() {
+                    let column = events.rejected[at] as usize;
+                    let rate = dot(left, right.row(column));
+                    let count = direct(&data, column, rate, &ratios, &mut words);
+                    if count > 0 {
+                        let cell = &mut last[column * stride..(column + 1) * stride];
+                        splitter.split(count, left, right.row(column), &mut words, |k, n| {
+                            cell[k] += n;
+                            parts[k] += n;
+                        });
+                    }
+                }
+            }
+        }
+        for (part, index) in self.model.places(row) {
+            let sum = &mut others[part][index * stride..(index + 1) * stride];
+            sum.iter_mut().zip(&*parts).for_each(|(sum, n)| *sum += n);
+        }
+    }
+}
+
+/// The count of a cell, drawn from its law; nothing where it is hidden.
+#[inline(always)]
+fn direct(data: &Row<'_>, column: usize, rate: f64, ratios: &Ratios<'_>, words: &mut Burst) -> u64 {
+    let code = data.codes[column];
+    let alpha = ratios.at(column);
+    if code > 0 {
+        two_piece_poisson::draw(data.value(column, code) as f64, rate, alpha, words) as u64
+    } else if code != HIDDEN {
+        poisson::draw(alpha * rate, words) as u64
+    } else {
+        0
+    }
+}

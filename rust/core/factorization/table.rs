@@ -1,0 +1,263 @@
+//! The released table: a byte per cell, with what does not fit in a byte beside it.
+//!
+//! A code is the value itself, or [`HIDDEN`] for a cell held out, or [`BESIDE`] for a value that is looked up in a list of the
+//! row, sorted by column. The value of a hidden cell is not kept at all, so nothing can leak from it.
+
+use crate::{Error, Result};
+
+/// The code of a cell that is held out.
+pub const HIDDEN: i8 = i8::MIN;
+/// The code of a value kept beside the codes; greater than any value that is not.
+pub const BESIDE: i8 = i8::MAX;
+
+/// The ratio of the noise, one for all cells or one for each.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Alpha {
+    /// One ratio for all.
+    One(f64),
+    /// A ratio per cell, row by row.
+    Each(Vec<f64>),
+}
+
+/// Released counts, rows by columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    rows: usize,
+    cols: usize,
+    codes: Vec<i8>,
+    beside: Vec<(u32, i64)>,
+    /// Where the list of each row starts in `beside`.
+    starts: Vec<usize>,
+    alpha: Alpha,
+    /// The least ratio above zero and the greatest one.
+    range: (f64, f64),
+    hidden: usize,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// A code per column.
+    pub codes: &'a [i8],
+    /// The values whose code is [`BESIDE`].
+    pub beside: &'a [(u32, i64)],
+}
+
+impl Row<'_> {
+    /// The value at a column whose code is `code`, not [`HIDDEN`].
+    #[inline(always)]
+    pub fn value(&self, column: usize, code: i8) -> i64 {
+        if code == BESIDE { self.looked_up(column) } else { i64::from(code) }
+    }
+
+    #[cold]
+    fn looked_up(&self, column: usize) -> i64 {
+        let found = self.beside.binary_search_by_key(&(column as u32), |&(column, _)| column);
+        found.map_or(0, |place| self.beside[place].1)
+    }
+}
+
+impl Table {
+    /// Packs a table.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where lengths do not fit; [`Error::Domain`]: a ratio outside [0, 1), a value beyond 2^53 in size, a
+    /// negative value where the ratio is 0.
+    pub fn new(values: &[i64], rows: usize, cols: usize, alpha: Alpha, hidden: Option<&[u8]>) -> Result<Self> {
+        let cells = rows.checked_mul(cols).filter(|_| u32::try_from(cols).is_ok());
+        let shape = |name, found: usize| {
+            if Some(found) == cells {
+                return Ok(());
+            }
+            Err(Error::Shape { name, expected: format!("({rows} * {cols},)"), found: format!("({found},)") })
+        };
+        shape("released", values.len())?;
+        hidden.map_or(Ok(()), |hidden| shape("mask", hidden.len()))?;
+        match &alpha {
+            Alpha::One(alpha) => check_alpha(*alpha, None)?,
+            Alpha::Each(alphas) => {
+                shape("alpha", alphas.len())?;
+                alphas.iter().enumerate().try_for_each(|(i, &alpha)| check_alpha(alpha, Some((i / cols, i % cols))))?;
+            }
+        }
+        let range = match &alpha {
+            Alpha::One(alpha) => (*alpha, *alpha),
+            Alpha::Each(alphas) => {
+                let positive = alphas.iter().copied().filter(|&alpha| alpha > 0.0);
+                (positive.clone().fold(1.0, f64::min), positive.fold(0.0, f64::max))
+            }
+        };
+        let mut table = Self {
+            rows,
+            cols,
+            codes: Vec::with_capacity(values.len()),
+            beside: vec![],
+            starts: vec![0],
+            alpha,
+            range,
+            hidden: 0,
+        };
+        for (i, &value) in values.iter().enumerate() {
+            let column = i % cols;
+            if hidden.is_some_and(|hidden| hidden[i] != 0) {
+                table.hidden += 1;
+                table.codes.push(HIDDEN);
+            } else {
+                table.check(i, value)?;
+                let code = i8::try_from(value).ok().filter(|&code| code > HIDDEN && code < BESIDE);
+                if code.is_none() {
+                    table.beside.push((column as u32, value));
+                }
+                table.codes.push(code.unwrap_or(BESIDE));
+            }
+            if column + 1 == cols {
+                table.starts.push(table.beside.len());
+            }
+        }
+        table.starts.resize(rows + 1, table.beside.len()); // rows of no columns
+        table.beside.shrink_to_fit();
+        Ok(table)
+    }
+
+    fn check(&self, cell: usize, value: i64) -> Result<()> {
+        let requirement = match () {
+            () if value.unsigned_abs() > 1 << 53 => "at most 2^53 in size",
+            () if value < 0 && self.alpha_at(cell) == 0.0 => "at least 0 where alpha is 0",
+            () => return Ok(()),
+        };
+        let value = format!("{value} at cell ({}, {})", cell / self.cols, cell % self.cols);
+        Err(Error::Domain { name: "released", value, requirement })
+    }
+
+    /// Holds out the cells that `hide(row, column)` names.
+    pub fn hide(&mut self, hide: impl Fn(usize, usize) -> bool) {
+        let cols = self.cols;
+        for (i, code) in self.codes.iter_mut().enumerate() {
+            if *code != HIDDEN && hide(i / cols, i % cols) {
+                *code = HIDDEN;
+                self.hidden += 1;
+            }
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of cells held out.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// A row.
+    #[inline]
+    pub fn row(&self, row: usize) -> Row<'_> {
+        Row {
+            codes: &self.codes[row * self.cols..(row + 1) * self.cols],
+            beside: &self.beside[self.starts[row]..self.starts[row + 1]],
+        }
+    }
+
+    /// The ratio of the noise.
+    pub fn alpha(&self) -> &Alpha {
+        &self.alpha
+    }
+
+    /// The ratio of the noise in a cell.
+    #[inline]
+    pub fn alpha_at(&self, cell: usize) -> f64 {
+        match &self.alpha {
+            Alpha::One(alpha) => *alpha,
+            Alpha::Each(alphas) => alphas[cell],
+        }
+    }
+
+    /// The least ratio above zero and the greatest one.
+    pub fn alpha_range(&self) -> (f64, f64) {
+        self.range
+    }
+
+    /// The ratios of a row where cells have their own.
+    #[inline]
+    pub fn alphas(&self, row: usize) -> Option<&[f64]> {
+        match &self.alpha {
+            Alpha::One(_) => None,
+            Alpha::Each(alphas) => Some(&alphas[row * self.cols..(row + 1) * self.cols]),
+        }
+    }
+
+    /// The columns held out in a row.
+    pub fn hidden_in(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        self.row(row).codes.iter().enumerate().filter(|(_, code)| **code == HIDDEN).map(|(column, _)| column)
+    }
+
+    /// The sum of what is not held out.
+    pub fn total(&self) -> f64 {
+        let bytes: i64 =
+            self.codes.iter().filter(|&&code| code != HIDDEN && code != BESIDE).map(|&c| i64::from(c)).sum();
+        let beside = |row: usize| {
+            let row = self.row(row);
+            row.beside.iter().filter(|(v, _)| row.codes[*v as usize] == BESIDE).map(|&(_, x)| x as f64).sum::<f64>()
+        };
+        bytes as f64 + (0..self.rows).map(beside).sum::<f64>()
+    }
+
+    /// A value of at least this size, if there is one.
+    pub fn beyond(&self, size: u64) -> Option<i64> {
+        self.beside.iter().map(|&(_, value)| value).find(|value| value.unsigned_abs() >= size)
+    }
+
+    /// How many cells hold a positive value.
+    pub fn positive(&self) -> usize {
+        self.codes.iter().filter(|&&code| code > 0).count()
+    }
+
+    /// Bytes the table takes.
+    pub fn bytes(&self) -> usize {
+        let ratios = if let Alpha::Each(alphas) = &self.alpha { 8 * alphas.len() } else { 0 };
+        self.codes.len() + size_of::<(u32, i64)>() * self.beside.len() + 8 * self.starts.len() + ratios
+    }
+}
+
+fn check_alpha(alpha: f64, cell: Option<(usize, usize)>) -> Result<()> {
+    if (0.0..1.0).contains(&alpha) {
+        return Ok(());
+    }
+    let place = cell.map_or(String::new(), |(row, column)| format!(" at cell ({row}, {column})"));
+    Err(Error::Domain { name: "alpha", value: format!("{alpha}{place}"), requirement: "in [0, 1)" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_any_size_come_back_and_hidden_ones_do_not() {
+        let values = [0, -127, 127, -128, 126, 1 << 40, 5, -3];
+        let hidden = [0, 0, 0, 0, 0, 0, 1, 0];
+        let table = Table::new(&values, 2, 4, Alpha::One(0.5), Some(&hidden)).unwrap();
+        for (i, &value) in values.iter().enumerate().filter(|(i, _)| *i != 6) {
+            let row = table.row(i / 4);
+            assert_eq!(row.value(i % 4, row.codes[i % 4]), value);
+        }
+        assert_eq!((table.hidden(), table.row(1).codes[2], table.positive()), (1, HIDDEN, 4));
+        assert_eq!(table.total(), (values.iter().sum::<i64>() - 5) as f64);
+    }
+
+    #[test]
+    fn what_no_count_can_have_given_is_refused_with_its_place() {
+        let refused = |values: &[i64], alpha| Table::new(values, 1, 2, alpha, None).unwrap_err().to_string();
+        assert_eq!(
+            refused(&[1, -2], Alpha::One(0.0)),
+            "`released` must be at least 0 where alpha is 0, got -2 at cell (0, 1)"
+        );
+        assert_eq!(refused(&[1, 2], Alpha::Each(vec![0.5, 1.0])), "`alpha` must be in [0, 1), got 1 at cell (0, 1)");
+        assert_eq!(refused(&[1], Alpha::One(0.5)), "`released` must have shape (1 * 2,), got (1,)");
+    }
+}
