@@ -27,11 +27,14 @@ _GroupState: TypeAlias = tuple[
 ]
 
 __all__ = [
+    "CoordinateAscent",
     "DiscreteGaussianNoise",
     "GeometricNoise",
+    "GibbsChain",
     "NormalNoise",
     "PairOrbits",
     "PermutationGroup",
+    "ReleasedCounts",
     "__build_profile__",
     "__version__",
     "available_threads",
@@ -62,6 +65,8 @@ __all__ = [
     "distribution_summaries",
     "encode_unary",
     "estimate_cost",
+    "expected_counts",
+    "factor_rates",
     "flip_bits",
     "flip_chance",
     "forget_pools",
@@ -79,6 +84,7 @@ __all__ = [
     "is_distance_degree_regular",
     "lattice_section",
     "linear_regression_sensitivity",
+    "log_likelihoods",
     "logistic_regression_sensitivity",
     "metric_epsilon",
     "mutual_information",
@@ -365,6 +371,30 @@ class GibbsChain:
     def set_noise(self, noise: list[npt.NDArray[np.int64]]) -> None: ...
     def tally(self, first_row: int, last_row: int, threads: int) -> list[npt.NDArray[np.int64]]: ...
     def advance(self, tallies: list[npt.NDArray[np.int64]], threads: int) -> None: ...
+
+@final
+class CoordinateAscent:
+    def __new__(
+        cls,
+        counts: ReleasedCounts,
+        model: str,
+        extents: list[int],
+        n_components: int,
+        priors: _Priors,
+        method: str,
+        key: tuple[int, int],
+        fixed: list[bool] | None = None,
+    ) -> CoordinateAscent: ...
+    def run(
+        self,
+        iterations: int,
+        tolerance: float,
+        threads: int,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> bool: ...
+    def elbo(self) -> npt.NDArray[np.float64]: ...
+    def factors(self) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]: ...
+    def set_factors(self, factors: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]) -> None: ...
 
 def factor_rates(model: str, extents: list[int], factors: _Factors, threads: int) -> npt.NDArray[np.float64]: ...
 def expected_counts(

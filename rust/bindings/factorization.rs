@@ -5,6 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyA
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::model::{Model, Panel};
 use quincunx::factorization::table::{Alpha, HIDDEN};
@@ -310,4 +311,74 @@ pub fn log_likelihoods<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     of_rates(py, counts, &rates, threads, likelihood::log_likelihood, |_| 0.0)
+}
+
+/// A variational fit; documented at the estimators of `quincunx.factorization`.
+#[pyclass(module = "quincunx._core")]
+pub struct CoordinateAscent(core::CoordinateAscent);
+
+#[pymethods]
+impl CoordinateAscent {
+    #[new]
+    #[pyo3(signature = (counts, model, extents, n_components, priors, method, key, fixed=None))]
+    #[expect(clippy::too_many_arguments, reason = "one constructor, one crossing")]
+    fn new(
+        py: Python<'_>,
+        counts: &ReleasedCounts,
+        model: &str,
+        extents: Vec<usize>,
+        n_components: usize,
+        priors: Priors<'_>,
+        method: &str,
+        key: (u64, u64),
+        fixed: Option<Vec<bool>>,
+    ) -> PyResult<Self> {
+        let methods = [
+            ("collapsed", Augmentation::Collapsed),
+            ("bessel-mean", Augmentation::BesselMean),
+            ("bessel-mode", Augmentation::BesselMode),
+            ("published", Augmentation::Published),
+        ];
+        let (kind, method) = (kind(model)?, word("method", method, &methods)?);
+        let priors = self::priors(&priors)?;
+        let fixed = fixed.unwrap_or_else(|| vec![false; priors.len()]);
+        let model = (kind, extents.as_slice(), n_components);
+        let made = core::CoordinateAscent::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
+        made.map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (iterations, tolerance, threads, progress=None))]
+    fn run(
+        &mut self,
+        py: Python<'_>,
+        iterations: usize,
+        tolerance: f64,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<bool> {
+        compute(py, progress, |monitor| self.0.run(iterations, tolerance, threads, monitor))
+    }
+
+    fn elbo<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.0.bounds())
+    }
+
+    fn factors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let pairs = self.0.factors().iter().map(|gammas| {
+            let pair = arrays(py, &[gammas.shape.clone(), gammas.rate.clone()])?;
+            Ok((pair.get_item(0)?, pair.get_item(1)?))
+        });
+        PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn set_factors(
+        &mut self,
+        py: Python<'_>,
+        factors: Vec<(PyReadonlyArray2<'_, f64>, PyReadonlyArray2<'_, f64>)>,
+    ) -> PyResult<()> {
+        let (shapes, rates): (Vec<_>, Vec<_>) = factors.into_iter().unzip();
+        let both = panels(py, &shapes)?.into_iter().zip(panels(py, &rates)?);
+        let gammas = both.map(|(shape, rate)| Gammas { shape, rate }).collect();
+        self.0.set_factors(gammas).map_err(|error| raise(py, error))
+    }
 }

@@ -34,7 +34,9 @@ mod _core {
         two_piece_poisson_log_marginals,
     };
     #[pymodule_export]
-    use crate::factorization::{GibbsChain, ReleasedCounts, expected_counts, factor_rates, log_likelihoods};
+    use crate::factorization::{
+        CoordinateAscent, GibbsChain, ReleasedCounts, expected_counts, factor_rates, log_likelihoods,
+    };
     #[pymodule_export]
     use crate::graphs::{clique_insert, complete, grid, hamming, torus};
     #[pymodule_export]

@@ -50,7 +50,7 @@ impl Bessel {
         Ok(Self::unchecked(order, argument))
     }
 
-    pub(super) fn unchecked(order: f64, argument: f64) -> Self {
+    pub(crate) fn unchecked(order: f64, argument: f64) -> Self {
         let raised = argument.max(TINY);
         let radius = order.hypot(raised);
         let lower = raised / (order + radius) * raised * 0.5;

@@ -11,7 +11,7 @@
 
 mod alias;
 mod auxiliary;
-//CA pub mod coordinate_ascent;
+pub mod coordinate_ascent;
 mod events;
 pub mod gibbs;
 pub mod likelihood;
@@ -20,7 +20,7 @@ mod split;
 mod sweep;
 pub mod table;
 
-//CA pub use coordinate_ascent::CoordinateAscent;
+pub use coordinate_ascent::CoordinateAscent;
 pub use gibbs::GibbsChain;
 pub use model::{Kind, Model, Prior};
 pub use table::Table;

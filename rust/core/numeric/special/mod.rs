@@ -6,6 +6,7 @@
 //! Source: C. Loader (2000), Fast and accurate computation of binomial probabilities.
 
 pub mod bessel;
+pub mod gamma;
 
 use std::f64::consts::PI;
 use std::sync::LazyLock;

@@ -1,0 +1,688 @@
+//! Variational inference by coordinate ascent: gamma factors with expectations in place of draws.
+//!
+//! With q(entry) = Gamma(A, B) and g = exp(E ln entry) = exp(psi(A)) / B, the optimal q of the counts of a cell has the law
+//! the Gibbs sampler draws from, at the rate G = sum_k prod g: a sum of geometric means. So
+//!   E[y_k] = W prod g,  W = E[y | o, G] / G,      A = shape + sum E[y_k],  B = rate + exposure at the means.
+//! Every step maximizes the evidence lower bound over one block, which therefore never falls:
+//!   sum_cells ln sum_y G^y / y! alpha^|o-y| + n ln((1-alpha)/(1+alpha)) - sum_cells E[mu] - sum_entries KL.
+//!
+//! [`Augmentation`] holds the alternatives of the literature, with q of the rates of the noise besides. `Published` is the
+//! printed algorithm: its Bessel argument uses G[l+ + mu] by the delta method and is too large (the normalizers of binomial
+//! and multinomial depend on m), so it is no coordinate ascent and its bound can fall.
+//! Source: variational paper of A. Schein et al.; corrections derived in `docs/mathematics/factorization.md`.
+
+use super::gibbs::{hidden_as, start};
+use super::likelihood::{log_sum, rates, scaled_mean};
+use super::model::{Kind, Model, Panel, Prior, gram};
+use super::split::LANES;
+use super::table::{HIDDEN, Table};
+use crate::distributions::{Bessel, Distribution};
+use crate::monitor::{Monitor, Watch};
+use crate::numeric::simd::{Level, Work, level, work};
+use crate::numeric::special::gamma::digamma;
+use crate::numeric::special::log_factorial;
+use crate::{Error, Result, parallel};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows whose sums are formed one after the other; partial sums of such blocks are added in order.
+const BLOCK: usize = 128;
+/// Rows whose rates are formed together.
+const TILE: usize = 4;
+/// Shape of the factors a fit starts from: their logarithms vary little.
+const START_SHAPE: f64 = 5.0;
+
+/// What is known of the counts of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Augmentation {
+    /// Nothing besides: the noise is summed out.
+    Collapsed,
+    /// Rates of the noise, and the mean of the Bessel law.
+    BesselMean,
+    /// The mode of the Bessel law instead.
+    BesselMode,
+    /// The mode, at the printed argument.
+    Published,
+}
+
+/// Gamma laws of the entries of a factor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gammas {
+    /// Shapes.
+    pub shape: Panel,
+    /// Rates.
+    pub rate: Panel,
+}
+
+impl Gammas {
+    fn map(&self, of: impl Fn(f64, f64) -> f64) -> Panel {
+        let mut panel = Panel::new(self.shape.rows, self.shape.width);
+        for row in 0..panel.rows {
+            for k in 0..panel.width {
+                panel.row_mut(row)[k] = of(self.shape.row(row)[k], self.rate.row(row)[k]);
+            }
+        }
+        panel
+    }
+
+    /// Expectations.
+    pub fn means(&self) -> Panel {
+        self.map(|shape, rate| shape / rate)
+    }
+
+    /// exp(E ln entry)
+    fn geometric_means(&self) -> Panel {
+        self.map(|shape, rate| digamma(shape).exp() / rate)
+    }
+}
+
+/// Expected counts of noise of a cell, `[g+, g-]`.
+type Noise = [f64; 2];
+
+/// A fit: data, laws of the factors and how far it is.
+#[derive(Clone, Debug)]
+pub struct CoordinateAscent {
+    table: Arc<Table>,
+    model: Model,
+    factors: Vec<Gammas>,
+    fixed: Vec<bool>,
+    augmentation: Augmentation,
+    noise: Vec<Noise>,
+    bounds: Vec<f64>,
+    iteration: usize,
+}
+
+/// What a pass over all cells adds up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Weighted sums over columns, for tally `t` left of the product.
+    Left(usize),
+    /// Weighted sums over rows.
+    Right,
+    /// The bound alone.
+    Bound,
+}
+
+impl CoordinateAscent {
+    /// A fit that starts from nearly even factors.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub fn new(
+        table: Arc<Table>,
+        (kind, extents, width): (Kind, &[usize], usize),
+        priors: Vec<Prior>,
+        augmentation: Augmentation,
+        key: [u64; 2],
+        fixed: Vec<bool>,
+    ) -> Result<Self> {
+        let model = Model::new(kind, extents, width, priors, &table)?;
+        let gammas = |means: Panel| {
+            let mut found = Gammas { shape: means.clone(), rate: means };
+            for row in 0..found.shape.rows {
+                for k in 0..found.shape.width {
+                    let mean = found.shape.row(row)[k];
+                    (found.shape.row_mut(row)[k], found.rate.row_mut(row)[k]) = (START_SHAPE, START_SHAPE / mean);
+                }
+            }
+            found
+        };
+        let factors: Vec<_> = start(&model, &table, key).into_iter().map(gammas).collect();
+        if fixed.len() != factors.len() {
+            let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
+            return Err(Error::Shape { name: "fixed", expected, found });
+        }
+        let table = hidden_as(&model, table);
+        let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
+        Ok(Self {
+            table,
+            model,
+            factors,
+            fixed,
+            augmentation,
+            noise: vec![[0.0; 2]; cells],
+            bounds: vec![],
+            iteration: 0,
+        })
+    }
+
+    /// The laws of the factors.
+    pub fn factors(&self) -> &[Gammas] {
+        &self.factors
+    }
+
+    /// Sets the laws of the factors; bounds found so far are forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] for a shape or rate that is not positive and finite.
+    pub fn set_factors(&mut self, factors: Vec<Gammas>) -> Result<()> {
+        for panels in [
+            factors.iter().map(|gammas| gammas.shape.clone()).collect::<Vec<_>>(),
+            factors.iter().map(|gammas| gammas.rate.clone()).collect(),
+        ] {
+            self.model.check(&panels)?;
+            let mut entries =
+                panels.iter().flat_map(|panel| (0..panel.rows).flat_map(|row| &panel.row(row)[..panel.width]));
+            if entries.any(|entry| *entry <= 0.0) {
+                return Err(Error::Domain { name: "factors", value: "0".to_owned(), requirement: "positive" });
+            }
+        }
+        (self.factors, self.iteration) = (factors, 0);
+        self.bounds.clear();
+        Ok(())
+    }
+
+    /// The evidence lower bound after each iteration.
+    pub fn bounds(&self) -> &[f64] {
+        &self.bounds
+    }
+
+    /// Iterates until the bound's relative change falls below the tolerance; tells whether it did.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] leaves the fit as the last whole iteration left it.
+    pub fn run(
+        &mut self,
+        iterations: usize,
+        tolerance: f64,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<bool> {
+        let total = iterations as u64;
+        parallel::run(threads, total, monitor, |watch| {
+            for _ in 0..iterations {
+                let before = (self.factors.clone(), self.noise.clone());
+                if let Err(error) = self.iterate(threads, watch) {
+                    (self.factors, self.noise) = before;
+                    return Err(error);
+                }
+                self.iteration += 1;
+                watch.advance(1)?;
+                if self.settled(tolerance) {
+                    // The bound that settled is that before this iteration; the fit is one iteration better.
+                    self.close(threads, watch)?;
+                    return Ok(true);
+                }
+            }
+            self.close(threads, watch)?;
+            Ok(self.settled(tolerance))
+        })
+    }
+
+    /// Whether the last two bounds agree.
+    fn settled(&self, tolerance: f64) -> bool {
+        matches!(self.bounds.as_slice(), [.., before, last] if (last - before).abs() < tolerance * last.abs())
+    }
+
+    /// Adds the bound after the last iteration.
+    fn close(&mut self, threads: usize, watch: &Watch) -> Result<()> {
+        if self.bounds.len() < self.iteration {
+            let (_, cells, _) = self.pass(Wanted::Bound, threads, watch)?;
+            self.bounds.push(self.bound(cells));
+        }
+        Ok(())
+    }
+
+    fn iterate(&mut self, threads: usize, watch: &Watch) -> Result<()> {
+        let mut first = true;
+        let mut pass = |fit: &mut Self, wanted: Wanted| {
+            let (sums, cells, noise) = fit.pass(wanted, threads, watch)?;
+            if first && fit.bounds.len() < fit.iteration {
+                let bound = fit.bound(cells);
+                fit.bounds.push(bound);
+            }
+            first = false;
+            fit.noise = noise;
+            Ok::<_, Error>(sums)
+        };
+        match self.model.kind() {
+            Kind::Cp => {
+                let last = self.factors.len() - 1;
+                for mode in (0..=last).filter(|&mode| !self.fixed[mode]).collect::<Vec<_>>() {
+                    let wanted = if mode == last { Wanted::Right } else { Wanted::Left(mode) };
+                    let sums = pass(self, wanted)?;
+                    self.update_mode(mode, &sums);
+                }
+            }
+            _ => {
+                if !self.fixed[0] {
+                    let (sent, received) = (pass(self, Wanted::Left(0))?, pass(self, Wanted::Right)?);
+                    self.update_members(&sent, &received);
+                }
+                if !self.fixed[1] {
+                    let sent = pass(self, Wanted::Left(0))?;
+                    self.update_blocks(&sent);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn update_mode(&mut self, mode: usize, sums: &[f64]) {
+        let means: Vec<_> = self.factors.iter().map(Gammas::means).collect();
+        let totals: Vec<_> = means.iter().map(Panel::sums).collect();
+        let geometric = self.factors[mode].geometric_means();
+        let (stride, width) = (geometric.stride, geometric.width);
+        let mut exposure = vec![0.0; stride];
+        let last = mode + 1 == self.factors.len();
+        for index in 0..geometric.rows {
+            self.model.exposure_of_mode(mode, index, &means, &totals, &mut exposure);
+            for k in 0..width {
+                let (shape, rate) = self.model.prior(mode).at(index * width + k);
+                let weight = if last { geometric.row(index)[k] } else { 1.0 };
+                self.factors[mode].shape.row_mut(index)[k] = shape + weight * sums[index * stride + k];
+                self.factors[mode].rate.row_mut(index)[k] = rate + exposure[k];
+            }
+        }
+    }
+
+    fn update_members(&mut self, sent: &[f64], received: &[f64]) {
+        let mut means: Vec<_> = self.factors.iter().map(Gammas::means).collect();
+        let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
+        let (stride, width) = (means[0].stride, means[0].width);
+        let mut totals = means[0].sums();
+        let mut exposure = vec![0.0; stride];
+        for actor in 0..means[0].rows {
+            self.model.exposure_of_actor(actor, &means, &totals, &mut exposure);
+            let sent = &sent[actor * stride..(actor + 1) * stride];
+            for c in 0..width {
+                let (shape, rate) = self.model.prior(0).at(actor * width + c);
+                let as_sender: f64 = geometric[1].row(c).iter().zip(sent).map(|(p, sum)| p * sum).sum();
+                let counts = geometric[0].row(actor)[c] * (as_sender + received[actor * stride + c]);
+                let (shape, rate) = (shape + counts, rate + exposure[c]);
+                self.factors[0].shape.row_mut(actor)[c] = shape;
+                self.factors[0].rate.row_mut(actor)[c] = rate;
+                let old = std::mem::replace(&mut means[0].row_mut(actor)[c], shape / rate);
+                totals[c] += shape / rate - old;
+            }
+        }
+    }
+
+    fn update_blocks(&mut self, sent: &[f64]) {
+        let members = self.factors[0].means();
+        let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
+        let (stride, width) = (members.stride, members.width);
+        let undirected = self.model.kind() == Kind::Undirected;
+        let (sums, gram) = (members.sums(), gram(&members));
+        let mut counts = vec![0.0; width * width];
+        for actor in 0..members.rows {
+            for c in 0..width {
+                let weight = geometric[0].row(actor)[c];
+                for d in 0..width {
+                    counts[c * width + d] += weight * geometric[1].row(c)[d] * sent[actor * stride + d];
+                }
+            }
+        }
+        let mut exposure = vec![0.0; stride];
+        for c in 0..width {
+            self.model.exposure_of_block(c, &members, &sums, &gram, &mut exposure);
+            for d in (if undirected { c } else { 0 })..width {
+                let (shape, rate) = self.model.prior(1).at(c * width + d);
+                let both = undirected && d != c;
+                let counts = counts[c * width + d] + if both { counts[d * width + c] } else { 0.0 };
+                let mut set = |c: usize, d: usize| {
+                    self.factors[1].shape.row_mut(c)[d] = shape + counts;
+                    self.factors[1].rate.row_mut(c)[d] = rate + exposure[d.max(c)];
+                };
+                set(c, d);
+                if undirected {
+                    set(d, c);
+                }
+            }
+        }
+    }
+
+    /// The bound, given the part of the cells at the optimal law of their counts.
+    fn bound(&self, cells: f64) -> f64 {
+        let means: Vec<_> = self.factors.iter().map(Gammas::means).collect();
+        let mut divergence = 0.0;
+        for (factor, gammas) in self.factors.iter().enumerate() {
+            // A fixed factor is a point: it has no law of its own.
+            if self.fixed[factor] {
+                continue;
+            }
+            let symmetric = factor == 1 && self.model.kind() == Kind::Undirected;
+            for row in 0..gammas.shape.rows {
+                let from = if symmetric { row } else { 0 };
+                divergence += (from..gammas.shape.width)
+                    .map(|k| {
+                        let prior = self.model.prior(factor).at(row * gammas.shape.width + k);
+                        gamma_divergence((gammas.shape.row(row)[k], gammas.rate.row(row)[k]), prior)
+                    })
+                    .sum::<f64>();
+            }
+        }
+        cells - self.model.total_rate(&means) - divergence
+    }
+
+    /// Passes over all cells at the optimal law of their counts: sums wanted, the cells' part of the bound, the new noise.
+    fn pass(&self, wanted: Wanted, threads: usize, watch: &Watch) -> Result<(Vec<f64>, f64, Vec<Noise>)> {
+        let (rows, cols) = (self.table.rows(), self.table.cols());
+        let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
+        let right = self.model.right(&geometric);
+        let transposed = right.transposed();
+        let published = (self.augmentation == Augmentation::Published).then(|| self.moments());
+        let reads = Reads { fit: self, geometric: &geometric, right, transposed: &transposed, published, wanted };
+        let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
+        let mut noise = self.noise.clone();
+        let level = level();
+        let mut sums = vec![0.0; reads.size()];
+        let mut cells = 0.0;
+        let mut chunks = noise.chunks_mut((BLOCK * cols).max(1));
+        // Partial sums are as large as what they add up to, so only as many are held as there are threads.
+        for wave in blocks.chunks(threads) {
+            watch.check()?;
+            let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
+            let one = |(rows, noise): (Range<usize>, &mut [Noise])| reads.block(level, rows, noise);
+            let parts: Vec<(Vec<f64>, f64)> = if threads == 1 {
+                jobs.into_iter().map(one).collect()
+            } else {
+                jobs.into_par_iter().map(one).collect()
+            };
+            for (part, bound) in parts {
+                sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+                cells += bound;
+            }
+        }
+        Ok((sums, cells, noise))
+    }
+
+    /// Means, squared means and second moments of the factors, for the delta method.
+    fn moments(&self) -> [Vec<Panel>; 3] {
+        let second = |shape: f64, rate: f64| shape * (shape + 1.0) / (rate * rate);
+        [
+            self.factors.iter().map(Gammas::means).collect(),
+            self.factors.iter().map(|gammas| gammas.map(|shape, rate| (shape / rate) * (shape / rate))).collect(),
+            self.factors.iter().map(|gammas| gammas.map(second)).collect(),
+        ]
+    }
+}
+
+/// KL(Gamma(A, B) || Gamma(a, b)).
+fn gamma_divergence((shape, rate): (f64, f64), (prior_shape, prior_rate): (f64, f64)) -> f64 {
+    (shape - prior_shape) * digamma(shape) - libm::lgamma(shape)
+        + libm::lgamma(prior_shape)
+        + prior_shape * (rate / prior_rate).ln()
+        + shape * (prior_rate - rate) / rate
+}
+
+/// What a pass reads.
+struct Reads<'a> {
+    fit: &'a CoordinateAscent,
+    geometric: &'a [Panel],
+    right: &'a Panel,
+    transposed: &'a (Vec<f64>, usize),
+    published: Option<[Vec<Panel>; 3]>,
+    wanted: Wanted,
+}
+
+impl Reads<'_> {
+    fn size(&self) -> usize {
+        match self.wanted {
+            Wanted::Left(tally) => {
+                let (rows, width) = self.fit.model.tally_shapes()[tally];
+                rows * width.next_multiple_of(LANES)
+            }
+            Wanted::Right => self.right.rows * self.right.stride,
+            Wanted::Bound => 0,
+        }
+    }
+
+    fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> (Vec<f64>, f64) {
+        let (mut sums, mut bound) = (vec![0.0; self.size()], 0.0);
+        let (stride, length, cols) = (self.right.stride, self.transposed.1, self.fit.table.cols());
+        let (mut left, mut weights) = (vec![0.0; TILE * stride], vec![0.0; TILE * length]);
+        let mut products = vec![0.0; TILE * stride];
+        for start in rows.clone().step_by(TILE) {
+            let tile = start..rows.end.min(start + TILE);
+            left.fill(0.0);
+            for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
+                self.fit.model.left(self.geometric, row, left);
+            }
+            work(level, TileRates { left: &left, stride, transposed: self.transposed, out: &mut weights });
+            for (i, row) in tile.clone().enumerate() {
+                let weights = &mut weights[i * length..(i + 1) * length];
+                let at = (row - rows.start) * cols;
+                let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
+                bound += self.row(row, &mut weights[..cols], noise);
+                weights[cols..].fill(0.0);
+            }
+            match self.wanted {
+                Wanted::Left(tally) => {
+                    let right = self.right;
+                    work(level, OverColumns { weights: &weights, length, tile: tile.len(), right, out: &mut products });
+                    for (i, row) in tile.enumerate() {
+                        let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
+                        let cp = self.fit.model.kind() == Kind::Cp;
+                        for (_, index) in self.fit.model.places(row).filter(|(part, _)| *part == tally) {
+                            let sums = &mut sums[index * stride..(index + 1) * stride];
+                            for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
+                                *sum += if cp { u * p } else { *p };
+                            }
+                        }
+                    }
+                }
+                Wanted::Right => {
+                    work(
+                        level,
+                        OverRows { weights: &weights, length, tile: tile.len(), left: &left, stride, sums: &mut sums },
+                    );
+                }
+                Wanted::Bound => {}
+            }
+        }
+        (sums, bound)
+    }
+
+    /// Turns the rates of a row into weights W; returns the row's part of the bound.
+    fn row(&self, row: usize, rates: &mut [f64], noise: &mut [Noise]) -> f64 {
+        let fit = self.fit;
+        let data = fit.table.row(row);
+        let alphas = fit.table.alphas(row);
+        let one = fit.table.alpha_at(row * fit.table.cols());
+        let constant = |alpha: f64| ((1.0 - alpha) / (1.0 + alpha)).ln();
+        let published = self.published.as_ref().map(|moments| self.rates_of_moments(moments, row));
+        let mut bound = 0.0;
+        let (mut observed, mut distance, mut plain) = (0usize, 0i64, 0.0);
+        for (column, rate) in rates.iter_mut().enumerate() {
+            let code = data.codes[column];
+            if code == HIDDEN {
+                *rate = 0.0;
+                continue;
+            }
+            let alpha = alphas.map_or(one, |alphas| alphas[column]);
+            let released = data.value(column, code);
+            if alpha == 0.0 {
+                bound += if released == 0 { 0.0 } else { released as f64 * rate.ln() - log_factorial(released as f64) };
+                *rate = if released == 0 { 0.0 } else { released as f64 / rate.max(f64::MIN_POSITIVE) };
+            } else if fit.augmentation == Augmentation::Collapsed {
+                if released <= 0 && alphas.is_none() {
+                    (observed, distance, plain) = (observed + 1, distance - released, plain + *rate);
+                    *rate = alpha;
+                } else {
+                    bound += constant(alpha) + log_sum(released, *rate, alpha);
+                    *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
+                }
+            } else {
+                let moments = published.as_ref().map(|rows| [rows[0][column], rows[2][column] - rows[1][column]]);
+                let (mean, part) = augmented(fit.augmentation, released, *rate, alpha, &mut noise[column], moments);
+                bound += part;
+                *rate = if mean > 0.0 { mean / rate.max(f64::MIN_POSITIVE) } else { 0.0 };
+            }
+        }
+        let logs = if distance == 0 { 0.0 } else { distance as f64 * one.ln() };
+        bound + observed as f64 * constant(one) + logs + one * plain
+    }
+
+    /// Rates of a row with means, squared means and second moments in place of the factors.
+    fn rates_of_moments(&self, moments: &[Vec<Panel>; 3], row: usize) -> [Vec<f64>; 3] {
+        let mut left = vec![0.0; self.right.stride];
+        std::array::from_fn(|moment| {
+            let factors = &moments[moment];
+            self.fit.model.left(factors, row, &mut left);
+            let right = self.fit.model.right(factors);
+            (0..right.rows).map(|column| left.iter().zip(right.row(column)).map(|(a, b)| a * b).sum()).collect()
+        })
+    }
+}
+
+/// The cell's expected count, with its part of the bound before the update of `noise`.
+fn augmented(
+    augmentation: Augmentation,
+    released: i64,
+    rate: f64,
+    alpha: f64,
+    noise: &mut Noise,
+    moments: Option<[f64; 2]>,
+) -> (f64, f64) {
+    let order = released.unsigned_abs() as f64;
+    let shapes = noise.map(|count| 1.0 + count);
+    let [plus, minus] = shapes.map(|shape| alpha * digamma(shape).exp());
+    let argument = 2.0 * (minus * (plus + rate)).sqrt();
+    let law = Bessel::unchecked(order, argument);
+    let (smaller, normalizer) = match augmentation {
+        Augmentation::BesselMean | Augmentation::Collapsed => {
+            // ln I = order ln(a/2) - ln order! - ln p(0)
+            (law.mean(), order * (0.5 * argument).ln() - log_factorial(order) - law.log_mass(0.0))
+        }
+        Augmentation::BesselMode | Augmentation::Published => {
+            let mode = match moments {
+                Some([mean, variance]) => {
+                    let (mean, variance) = (mean + alpha * shapes[0], variance + alpha * alpha * shapes[0]);
+                    let printed = (mean.ln() - 0.5 * variance / (mean * mean)).exp();
+                    Bessel::unchecked(order, 2.0 * (minus * printed).sqrt()).mode()
+                }
+                None => law.mode(),
+            };
+            let logs = (2.0 * mode + order) * (0.5 * argument).ln();
+            (mode, logs - log_factorial(mode) - log_factorial(mode + order))
+        }
+    };
+    let prior = (1.0, (1.0 - alpha) / alpha);
+    let shared: f64 = shapes.iter().map(|&shape| alpha * shape + gamma_divergence((shape, 1.0 / alpha), prior)).sum();
+    let bound = normalizer + 0.5 * released as f64 * ((plus + rate) / minus).ln() - shared;
+    let sum = smaller + released.max(0) as f64;
+    let mean = sum * (rate / (rate + plus));
+    *noise = [sum - mean, smaller + released.min(0).unsigned_abs() as f64];
+    (mean, bound)
+}
+
+struct TileRates<'a> {
+    left: &'a [f64],
+    stride: usize,
+    transposed: &'a (Vec<f64>, usize),
+    out: &'a mut [f64],
+}
+
+impl Work for TileRates<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        rates::<TILE>(self.left, self.stride, (&self.transposed.0, self.transposed.1), 0, self.out);
+    }
+}
+
+/// `out_r = sum_v W_rv R_v` for the rows of a tile.
+struct OverColumns<'a> {
+    weights: &'a [f64],
+    length: usize,
+    tile: usize,
+    right: &'a Panel,
+    out: &'a mut [f64],
+}
+
+impl Work for OverColumns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let stride = self.right.stride;
+        for start in (0..stride).step_by(LANES) {
+            let mut sums = [[0.0; LANES]; TILE];
+            for (v, right) in self.right.padded().chunks_exact(stride).enumerate() {
+                let right = &right[start..start + LANES];
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let weight = self.weights[r * self.length + v];
+                    for (sum, x) in sums.iter_mut().zip(right) {
+                        *sum += weight * x;
+                    }
+                }
+            }
+            for (r, sums) in sums.iter().enumerate().take(self.tile) {
+                self.out[r * stride + start..][..LANES].copy_from_slice(sums);
+            }
+        }
+    }
+}
+
+/// `sums_v += W_rv u_r` for the rows of a tile, one after the other.
+struct OverRows<'a> {
+    weights: &'a [f64],
+    length: usize,
+    tile: usize,
+    left: &'a [f64],
+    stride: usize,
+    sums: &'a mut [f64],
+}
+
+impl Work for OverRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (v, sums) in self.sums.chunks_exact_mut(self.stride).enumerate() {
+            for start in (0..self.stride).step_by(LANES) {
+                let sums = &mut sums[start..start + LANES];
+                let mut held = [0.0; LANES];
+                held.copy_from_slice(sums);
+                for r in 0..self.tile {
+                    let weight = self.weights[r * self.length + v];
+                    let left = &self.left[r * self.stride + start..][..LANES];
+                    for (sum, x) in held.iter_mut().zip(left) {
+                        *sum += weight * x;
+                    }
+                }
+                sums.copy_from_slice(&held);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factorization::table::Alpha;
+    use crate::monitor::Silent;
+
+    /// One cell, o = 3, the other factor fixed at 1, prior Gamma(1/2, 1/2), alpha = 1/e.
+    fn single_cell(augmentation: Augmentation) -> (f64, f64) {
+        let table = Arc::new(Table::new(&[3], 1, 1, Alpha::One((-1f64).exp()), None).unwrap());
+        let prior = Prior { shape: vec![0.5], rate: vec![0.5] };
+        let sizes = (Kind::Cp, [1, 1].as_slice(), 1);
+        let mut fit =
+            CoordinateAscent::new(table, sizes, vec![prior; 2], augmentation, [1, 2], vec![false, true]).unwrap();
+        let one = |shape: f64, rate: f64| Gammas {
+            shape: Panel::packed(1, 1, &[shape]).unwrap(),
+            rate: Panel::packed(1, 1, &[rate]).unwrap(),
+        };
+        // A shape so large is a point at 1.
+        fit.set_factors(vec![one(1.0, 1.0), one(1e16, 1e16)]).unwrap();
+        fit.run(2000, 0.0, 1, &mut Silent).unwrap();
+        (fit.factors()[0].means().row(0)[0], *fit.bounds().last().unwrap())
+    }
+
+    #[test]
+    fn single_cells_have_the_known_means_and_bounds() {
+        let known = [
+            (Augmentation::Collapsed, 1.936_432_816_91, -2.964_359_979_26),
+            (Augmentation::BesselMean, 1.987_526_539_4, -3.296_442_398_52),
+            (Augmentation::BesselMode, 1.902_732_366_43, -3.411_616_926_94),
+        ];
+        for (augmentation, mean, bound) in known {
+            let found = single_cell(augmentation);
+            assert!((found.0 - mean).abs() < 2e-10 && (found.1 - bound).abs() < 1e-10, "{augmentation:?}: {found:?}");
+        }
+    }
+}
