@@ -366,6 +366,60 @@ fn around_joint(joint: f64, down: f64, up: f64, words: &mut impl Words) -> i64 {
     }
 }
 
+/// The largest joint of [`draw_near`].
+const NEAR: usize = 15;
+
+/// A draw for a release of at most 15 with alpha rate at most one: most cells of a sparse table.
+///
+/// Masses relative to the joint are summed downwards; beyond it the first is bounded by z/(o+1) (1 + z), z = alpha rate, which
+/// is at least the whole tail where z <= o + 1. A target beyond the true tail is drawn anew: rejection from that bound.
+#[inline(always)]
+pub fn draw_near(released: i64, rate: f64, alpha: f64, words: &mut impl Words) -> i64 {
+    let (inverse, up) = (alpha / rate, alpha * rate);
+    if released <= 0 || released > NEAR as i64 || !(up <= 1.0 && inverse <= 1e15) {
+        return draw(released as f64, rate, alpha, words);
+    }
+    let joint = released as usize;
+    let mut ends = [f64::INFINITY; NEAR + 1];
+    let (mut term, mut sum) = (1.0, 1.0);
+    for (steps, end) in ends[..joint].iter_mut().enumerate() {
+        *end = sum;
+        term *= (joint - steps) as f64 * inverse;
+        sum += term;
+    }
+    let first = up * RECIPROCALS[joint + 1];
+    let total = sum + first * (1.0 + up);
+    loop {
+        let target = words.uniform() * total;
+        if target < sum {
+            return (joint - ends.iter().map(|end| usize::from(*end <= target)).sum::<usize>()) as i64;
+        }
+        let (mut term, mut end, mut y) = (first, sum + first, joint + 1);
+        while target >= end {
+            y += 1;
+            term *= up / y as f64;
+            end += term;
+            if term < 1e-17 * end {
+                break;
+            }
+        }
+        if target < end {
+            return y as i64;
+        }
+    }
+}
+
+/// Reciprocals of 1..=NEAR+1.
+const RECIPROCALS: [f64; NEAR + 2] = {
+    let mut table = [0.0; NEAR + 2];
+    let mut n = 1;
+    while n < NEAR + 2 {
+        table[n] = 1.0 / n as f64;
+        n += 1;
+    }
+    table
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -396,6 +450,17 @@ mod tests {
             let law = TwoPiecePoisson::new(released, rate, alpha).unwrap();
             let total: f64 = (0..300).map(|y| law.log_mass(f64::from(y)).exp()).sum();
             assert!((total - 1.0).abs() < 1e-14, "{released} {rate} {alpha}: {total}");
+        }
+    }
+
+    #[test]
+    fn draws_near_zero_fit_their_law() {
+        let cells = [(1, 0.02, 0.37), (1, 2.7, 0.37), (4, 1.0, 0.9), (15, 8.0, 0.12), (2, 1e-3, 0.2)];
+        for (row, (released, rate, alpha)) in cells.into_iter().enumerate() {
+            let law = TwoPiecePoisson::new(released as f64, rate, alpha).unwrap();
+            let mut words = Stream::new([17, 8], 0, 0, row as u64);
+            let draws: Vec<i64> = (0..100_000).map(|_| draw_near(released, rate, alpha, &mut words)).collect();
+            assert_draws_fit(&law, &draws);
         }
     }
 

@@ -26,6 +26,7 @@ impl Aliases {
     /// Tables of a panel whose sums by component are known.
     pub fn new(panel: &Panel, sums: Vec<f64>) -> Self {
         let cols = panel.rows;
+        let (transposed, length) = panel.transposed();
         let mut places = vec![Place::default(); cols * panel.width];
         let (mut small, mut large, mut scaled) = (Vec::new(), Vec::new(), vec![0.0; cols]);
         for (k, &sum) in sums.iter().enumerate().take(panel.width) {
@@ -33,11 +34,13 @@ impl Aliases {
                 continue; // no event of this component will ask
             }
             let table = &mut places[k * cols..(k + 1) * cols];
-            for (v, weight) in scaled.iter_mut().enumerate() {
-                *weight = panel.row(v)[k] / sum * cols as f64;
+            let scale = cols as f64 / sum;
+            for (v, (weight, entry)) in scaled.iter_mut().zip(&transposed[k * length..]).enumerate() {
+                *weight = entry * scale;
                 if *weight < 1.0 { small.push(v as u32) } else { large.push(v as u32) }
             }
-            while let (Some(low), Some(&high)) = (small.pop(), large.last()) {
+            while let Some(&high) = large.last() {
+                let Some(low) = small.pop() else { break };
                 let weight = scaled[low as usize];
                 table[low as usize] = Place { threshold: (weight * TWO_TO_64) as u64, alias: high };
                 let rest = &mut scaled[high as usize];
@@ -74,6 +77,8 @@ fn heaviest(panel: &Panel, k: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::distributions::Words;
+    use crate::stream::Burst;
 
     #[test]
     fn tables_carry_each_weight_to_the_last_digits() {
@@ -91,5 +96,25 @@ mod tests {
             assert!((mass / 8.0 - weight / 11.75 * (1.0 - 1e-9 / 11.75)).abs() < 1e-15, "{mass} {weight}");
         }
         assert_eq!((mass[0], mass[6]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn every_place_of_a_table_is_filled() {
+        let mut words = Burst::new([1, 1], 0, 0, 0);
+        for cols in 1..200 {
+            let weights: Vec<f64> = (0..cols).map(|_| words.uniform()).collect();
+            let panel = Panel::packed(cols, 1, &weights).unwrap();
+            let aliases = Aliases::new(&panel, panel.sums());
+            let mut mass = vec![0.0; cols];
+            for (v, place) in aliases.places.iter().enumerate() {
+                let kept = place.threshold as f64 / TWO_TO_64;
+                mass[v] += kept;
+                mass[place.alias as usize] += 1.0 - kept;
+            }
+            let total: f64 = weights.iter().sum();
+            for (mass, weight) in mass.iter().zip(weights) {
+                assert!((mass / cols as f64 - weight / total).abs() < 1e-14);
+            }
+        }
     }
 }

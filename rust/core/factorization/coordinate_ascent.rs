@@ -93,15 +93,22 @@ pub struct CoordinateAscent {
     iteration: usize,
 }
 
-/// What a pass over all cells adds up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    /// Weighted sums over columns, for tally `t` left of the product.
-    Left(usize),
+/// What a pass over all cells adds up, besides the bound.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// Weighted sums over columns, for this tally left of the product.
+    left: Option<usize>,
     /// Weighted sums over rows.
-    Right,
-    /// The bound alone.
-    Bound,
+    right: bool,
+}
+
+/// What a pass has added up.
+#[derive(Default)]
+struct Sums {
+    left: Vec<f64>,
+    right: Vec<f64>,
+    /// The cells' part of the bound.
+    bound: f64,
 }
 
 impl CoordinateAscent {
@@ -128,12 +135,12 @@ impl CoordinateAscent {
             }
             found
         };
+        let table = hidden_as(&model, table);
         let factors: Vec<_> = start(&model, &table, key).into_iter().map(gammas).collect();
         if fixed.len() != factors.len() {
             let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
             return Err(Error::Shape { name: "fixed", expected, found });
         }
-        let table = hidden_as(&model, table);
         let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
         Ok(Self {
             table,
@@ -218,19 +225,18 @@ impl CoordinateAscent {
     /// Adds the bound after the last iteration.
     fn close(&mut self, threads: usize, watch: &Watch) -> Result<()> {
         if self.bounds.len() < self.iteration {
-            let (_, cells, _) = self.pass(Wanted::Bound, threads, watch)?;
-            self.bounds.push(self.bound(cells));
+            let (sums, _) = self.pass(Wanted { left: None, right: false }, threads, watch)?;
+            self.bounds.push(self.bound(sums.bound));
         }
         Ok(())
     }
 
     fn iterate(&mut self, threads: usize, watch: &Watch) -> Result<()> {
         let mut first = true;
-        let mut pass = |fit: &mut Self, wanted: Wanted| {
-            let (sums, cells, noise) = fit.pass(wanted, threads, watch)?;
+        let mut pass = |fit: &mut Self, left: Option<usize>, right: bool| {
+            let (sums, noise) = fit.pass(Wanted { left, right }, threads, watch)?;
             if first && fit.bounds.len() < fit.iteration {
-                let bound = fit.bound(cells);
-                fit.bounds.push(bound);
+                fit.bounds.push(fit.bound(sums.bound));
             }
             first = false;
             fit.noise = noise;
@@ -240,19 +246,19 @@ impl CoordinateAscent {
             Kind::Cp => {
                 let last = self.factors.len() - 1;
                 for mode in (0..=last).filter(|&mode| !self.fixed[mode]).collect::<Vec<_>>() {
-                    let wanted = if mode == last { Wanted::Right } else { Wanted::Left(mode) };
-                    let sums = pass(self, wanted)?;
-                    self.update_mode(mode, &sums);
+                    let sums = pass(self, (mode < last).then_some(mode), mode == last)?;
+                    self.update_mode(mode, if mode == last { &sums.right } else { &sums.left });
                 }
             }
             _ => {
                 if !self.fixed[0] {
-                    let (sent, received) = (pass(self, Wanted::Left(0))?, pass(self, Wanted::Right)?);
-                    self.update_members(&sent, &received);
+                    // Both in one pass: the law of the noise moves on with each.
+                    let sums = pass(self, Some(0), true)?;
+                    self.update_members(&sums.left, &sums.right);
                 }
                 if !self.fixed[1] {
-                    let sent = pass(self, Wanted::Left(0))?;
-                    self.update_blocks(&sent);
+                    let sums = pass(self, Some(0), false)?;
+                    self.update_blocks(&sums.left);
                 }
             }
         }
@@ -321,9 +327,10 @@ impl CoordinateAscent {
                 let (shape, rate) = self.model.prior(1).at(c * width + d);
                 let both = undirected && d != c;
                 let counts = counts[c * width + d] + if both { counts[d * width + c] } else { 0.0 };
+                let exposed = exposure[d];
                 let mut set = |c: usize, d: usize| {
                     self.factors[1].shape.row_mut(c)[d] = shape + counts;
-                    self.factors[1].rate.row_mut(c)[d] = rate + exposure[d.max(c)];
+                    self.factors[1].rate.row_mut(c)[d] = rate + exposed;
                 };
                 set(c, d);
                 if undirected {
@@ -356,8 +363,8 @@ impl CoordinateAscent {
         cells - self.model.total_rate(&means) - divergence
     }
 
-    /// Passes over all cells at the optimal law of their counts: sums wanted, the cells' part of the bound, the new noise.
-    fn pass(&self, wanted: Wanted, threads: usize, watch: &Watch) -> Result<(Vec<f64>, f64, Vec<Noise>)> {
+    /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
+    fn pass(&self, wanted: Wanted, threads: usize, watch: &Watch) -> Result<(Sums, Vec<Noise>)> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
         let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
         let right = self.model.right(&geometric);
@@ -367,25 +374,25 @@ impl CoordinateAscent {
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
         let mut noise = self.noise.clone();
         let level = level();
-        let mut sums = vec![0.0; reads.size()];
-        let mut cells = 0.0;
+        let mut sums = reads.nothing();
         let mut chunks = noise.chunks_mut((BLOCK * cols).max(1));
         // Partial sums are as large as what they add up to, so only as many are held as there are threads.
         for wave in blocks.chunks(threads) {
             watch.check()?;
             let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
             let one = |(rows, noise): (Range<usize>, &mut [Noise])| reads.block(level, rows, noise);
-            let parts: Vec<(Vec<f64>, f64)> = if threads == 1 {
+            let parts: Vec<Sums> = if threads == 1 {
                 jobs.into_iter().map(one).collect()
             } else {
                 jobs.into_par_iter().map(one).collect()
             };
-            for (part, bound) in parts {
-                sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
-                cells += bound;
+            for part in parts {
+                sums.left.iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
+                sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
+                sums.bound += part.bound;
             }
         }
-        Ok((sums, cells, noise))
+        Ok((sums, noise))
     }
 
     /// Means, squared means and second moments of the factors, for the delta method.
@@ -418,19 +425,17 @@ struct Reads<'a> {
 }
 
 impl Reads<'_> {
-    fn size(&self) -> usize {
-        match self.wanted {
-            Wanted::Left(tally) => {
-                let (rows, width) = self.fit.model.tally_shapes()[tally];
-                rows * width.next_multiple_of(LANES)
-            }
-            Wanted::Right => self.right.rows * self.right.stride,
-            Wanted::Bound => 0,
-        }
+    fn nothing(&self) -> Sums {
+        let left = self.wanted.left.map_or(0, |tally| {
+            let (rows, width) = self.fit.model.tally_shapes()[tally];
+            rows * width.next_multiple_of(LANES)
+        });
+        let right = if self.wanted.right { self.right.rows * self.right.stride } else { 0 };
+        Sums { left: vec![0.0; left], right: vec![0.0; right], bound: 0.0 }
     }
 
-    fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> (Vec<f64>, f64) {
-        let (mut sums, mut bound) = (vec![0.0; self.size()], 0.0);
+    fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
+        let mut sums = self.nothing();
         let (stride, length, cols) = (self.right.stride, self.transposed.1, self.fit.table.cols());
         let (mut left, mut weights) = (vec![0.0; TILE * stride], vec![0.0; TILE * length]);
         let mut products = vec![0.0; TILE * stride];
@@ -445,34 +450,29 @@ impl Reads<'_> {
                 let weights = &mut weights[i * length..(i + 1) * length];
                 let at = (row - rows.start) * cols;
                 let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
-                bound += self.row(row, &mut weights[..cols], noise);
+                sums.bound += self.row(row, &mut weights[..cols], noise);
                 weights[cols..].fill(0.0);
             }
-            match self.wanted {
-                Wanted::Left(tally) => {
-                    let right = self.right;
-                    work(level, OverColumns { weights: &weights, length, tile: tile.len(), right, out: &mut products });
-                    for (i, row) in tile.enumerate() {
-                        let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
-                        let cp = self.fit.model.kind() == Kind::Cp;
-                        for (_, index) in self.fit.model.places(row).filter(|(part, _)| *part == tally) {
-                            let sums = &mut sums[index * stride..(index + 1) * stride];
-                            for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
-                                *sum += if cp { u * p } else { *p };
-                            }
+            if let Some(tally) = self.wanted.left {
+                let right = self.right;
+                work(level, OverColumns { weights: &weights, length, tile: tile.len(), right, out: &mut products });
+                for (i, row) in tile.clone().enumerate() {
+                    let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
+                    let cp = self.fit.model.kind() == Kind::Cp;
+                    for (_, index) in self.fit.model.places(row).filter(|(part, _)| *part == tally) {
+                        let sums = &mut sums.left[index * stride..(index + 1) * stride];
+                        for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
+                            *sum += if cp { u * p } else { *p };
                         }
                     }
                 }
-                Wanted::Right => {
-                    work(
-                        level,
-                        OverRows { weights: &weights, length, tile: tile.len(), left: &left, stride, sums: &mut sums },
-                    );
-                }
-                Wanted::Bound => {}
+            }
+            if self.wanted.right {
+                let (tile, sums) = (tile.len(), &mut sums.right);
+                work(level, OverRows { weights: &weights, length, tile, left: &left, stride, sums });
             }
         }
-        (sums, bound)
+        sums
     }
 
     /// Turns the rates of a row into weights W; returns the row's part of the bound.

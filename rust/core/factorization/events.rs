@@ -12,6 +12,7 @@
 //! Source: derived here; the law of a cell is that of `distributions::two_piece_poisson`.
 
 use super::alias::Aliases;
+use super::sweep::Share;
 use super::table::{HIDDEN, Row};
 use crate::distributions::{Words, poisson};
 use crate::stream::Burst;
@@ -35,7 +36,7 @@ impl Events {
         Self { list: vec![], seen: vec![0; cols], rejected: vec![] }
     }
 
-    /// Draws the counts of the cells whose code is not positive, telling `add(column, component)` for each.
+    /// Draws the counts of the cells whose code is not positive.
     #[inline(always)]
     pub fn where_not_positive(
         aliases: &Aliases,
@@ -43,20 +44,20 @@ impl Events {
         row: &Row<'_>,
         ratios: Ratios<'_>,
         words: &mut Burst,
-        mut add: impl FnMut(usize, usize),
+        share: &mut Share<'_>,
     ) {
         for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
             for _ in 0..poisson::draw(weight * sum * ratios.greatest, words) {
                 let column = aliases.column(k, words.word());
                 let code = row.codes[column];
                 if code <= 0 && code != HIDDEN && ratios.keep(column, |own| own / ratios.greatest, words) {
-                    add(column, k);
+                    share.event(column, k);
                 }
             }
         }
     }
 
-    /// Draws the counts of all cells but those in `rejected` afterwards, telling `add(column, component)` for each.
+    /// Draws the counts of all cells but those in `rejected` afterwards.
     #[inline(always)]
     pub fn everywhere(
         &mut self,
@@ -65,7 +66,7 @@ impl Events {
         row: &Row<'_>,
         ratios: Ratios<'_>,
         words: &mut Burst,
-        mut add: impl FnMut(usize, usize),
+        share: &mut Share<'_>,
     ) {
         self.list.clear();
         self.rejected.clear();
@@ -83,7 +84,7 @@ impl Events {
                 } else if code != HIDDEN {
                     let chance = ratios.own.map_or(thin, |own| own[column] * ratios.least);
                     if words.uniform() < chance {
-                        add(column, k);
+                        share.event(column, k);
                     }
                 }
             }
@@ -105,7 +106,7 @@ impl Events {
                 }
                 self.seen[column] |= KEPT;
             }
-            add(column, k as usize);
+            share.event(column, k as usize);
         }
         for &(column, _) in &self.list {
             self.seen[column as usize] = 0;

@@ -70,6 +70,7 @@ impl GibbsChain {
         fixed: Vec<bool>,
     ) -> Result<Self> {
         let model = Model::new(kind, extents, width, priors, &table)?;
+        let table = hidden_as(&model, table);
         let factors = start(&model, &table, key);
         if fixed.len() != factors.len() {
             let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));

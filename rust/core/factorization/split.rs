@@ -25,7 +25,7 @@ impl Splitter {
         Self { partial: vec![[0.0; LANES]; stride / LANES] }
     }
 
-    /// Splits a count > 0, telling `add(component, counts)`; returns the sum of the products.
+    /// Splits a count > 0, adding its parts to both `cell` and `all`.
     #[inline(always)]
     pub fn split(
         &mut self,
@@ -33,7 +33,8 @@ impl Splitter {
         left: &[f64],
         right: &[f64],
         words: &mut Burst,
-        mut add: impl FnMut(usize, u64),
+        cell: &mut [u64],
+        all: &mut [u64],
     ) {
         let mut sums = [0.0; LANES];
         let (left, right) = (left.as_chunks::<LANES>().0, right.as_chunks::<LANES>().0);
@@ -48,11 +49,11 @@ impl Splitter {
             ends[lane] += ends[lane - 1];
         }
         let total = ends[LANES - 1];
-        if !(total >= f64::MIN_POSITIVE) {
-            return in_logarithms(count, left, right, words, add);
-        }
-        if count > MANY * (LANES * left.len()) as u64 {
-            return self.by_binomials(count, words, add);
+        if !(total >= f64::MIN_POSITIVE) || count > MANY * (LANES * left.len()) as u64 {
+            return self.split_otherwise(count, left, right, words, |k, n| {
+                cell[k] += n;
+                all[k] += n;
+            });
         }
         for _ in 0..count {
             let target = words.uniform() * total;
@@ -65,7 +66,28 @@ impl Splitter {
             for partial in &self.partial {
                 block += usize::from(partial[lane] <= target);
             }
-            add(self.place(lane, block), 1);
+            let k = self.place(lane, block);
+            cell[k] += 1;
+            all[k] += 1;
+        }
+    }
+
+    /// The rare cases: products that have underflowed, and large counts.
+    #[cold]
+    #[inline(never)]
+    fn split_otherwise(
+        &self,
+        count: u64,
+        left: &[[f64; LANES]],
+        right: &[[f64; LANES]],
+        words: &mut Burst,
+        add: impl FnMut(usize, u64),
+    ) {
+        let sum: f64 = self.partial.last().map_or(0.0, |last| last.iter().sum());
+        if sum >= f64::MIN_POSITIVE {
+            self.by_binomials(count, words, add);
+        } else {
+            in_logarithms(count, left, right, words, add);
         }
     }
 
@@ -172,7 +194,9 @@ mod tests {
         for (row, (size, times)) in [(1, 60_000), (5, 20_000), (1000, 100)].into_iter().enumerate() {
             let (mut splitter, mut words) = (Splitter::new(16), Burst::new([7, 7], 0, 0, row as u64));
             let mut counts = [0; 16];
-            (0..times).for_each(|_| splitter.split(size, &left, &right, &mut words, |k, n| counts[k] += n));
+            let mut all = [0; 16];
+            (0..times).for_each(|_| splitter.split(size, &left, &right, &mut words, &mut counts, &mut all));
+            assert_eq!(counts, all);
             assert_eq!(counts.iter().sum::<u64>(), size * times);
             assert!((11..16).all(|k| counts[k] == 0) && counts[3] == 0);
             assert!(deviate(&weights, &counts) < 4.7534, "size {size}: {counts:?}");
@@ -185,7 +209,7 @@ mod tests {
         (left[1], left[2]) = (1e-200, 3e-200);
         let (mut splitter, mut words) = (Splitter::new(8), Burst::new([7, 7], 1, 0, 0));
         let mut counts = [0; 8];
-        splitter.split(100_000, &left, &[1e-200; 8], &mut words, |k, n| counts[k] += n);
+        splitter.split(100_000, &left, &[1e-200; 8], &mut words, &mut counts, &mut [0; 8]);
         assert!(counts[1] + counts[2] == 100_000 && counts[1].abs_diff(25_000) < 700, "{counts:?}");
     }
 }

@@ -307,36 +307,25 @@ impl Sweep<'_> {
         let right = self.model.right(self.factors);
         let Worker { tally, left, rates, parts, splitter, events } = worker;
         let left = &left[i * stride..(i + 1) * stride];
-        let (last, others) = match tally.parts.split_last_mut() {
-            Some(found) => found,
-            None => return,
-        };
+        let Some((last, others)) = tally.parts.split_last_mut() else { return };
         parts.fill(0);
         let mut words = Burst::new(self.key, ALLOCATION, self.iteration, row as u64);
         let data = self.table.row(row);
         let one = if let Alpha::One(alpha) = self.table.alpha() { *alpha } else { 0.0 };
         let ratios = Ratios::new(one, self.table.alphas(row));
         let first = self.model.first_column(row);
-        let mut single = |column: usize, count: u64, words: &mut Burst| {
-            if count > 0 {
-                let cell = &mut last[column * stride..(column + 1) * stride];
-                splitter.split(count, left, right.row(column), words, |k, n| {
-                    cell[k] += n;
-                    parts[k] += n;
-                });
-            }
-        };
+        let mut share = Share { left, right, splitter, cells: last, parts };
+        let positive = || data.codes.iter().enumerate().filter(|(_, code)| **code > 0);
         match way {
             Way::Known => {
-                for (column, &code) in data.codes.iter().enumerate().filter(|(_, code)| **code > 0) {
-                    single(column, data.value(column, code) as u64, &mut words);
+                for (column, &code) in positive() {
+                    share.count(column, data.value(column, code) as u64, &mut words);
                 }
             }
             Way::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 for column in first..self.table.cols() {
-                    let count = direct(&data, column, rates[column], &ratios, &mut words);
-                    single(column, count, &mut words);
+                    share.count(column, direct(&data, column, rates[column], &ratios, &mut words), &mut words);
                 }
             }
             Way::Auxiliary => {
@@ -350,44 +339,28 @@ impl Sweep<'_> {
                         } else {
                             value as u64
                         };
-                        single(column, count, &mut words);
+                        share.count(column, count, &mut words);
                     }
                 }
             }
             Way::Split => {
-                for (column, _) in data.codes.iter().enumerate().filter(|(_, code)| **code > 0) {
+                for (column, _) in positive() {
                     let rate = dot(left, right.row(column));
-                    let count = direct(&data, column, rate, &ratios, &mut words);
-                    single(column, count, &mut words);
+                    share.count(column, direct(&data, column, rate, &ratios, &mut words), &mut words);
                 }
-                Events::where_not_positive(&self.aliases, left, &data, ratios, &mut words, |column, k| {
-                    last[column * stride + k] += 1;
-                    parts[k] += 1;
-                });
+                Events::where_not_positive(&self.aliases, left, &data, ratios, &mut words, &mut share);
             }
             Way::Event => {
                 if ratios.own.is_some() {
-                    for (column, &code) in data.codes.iter().enumerate().filter(|(_, code)| **code > 0) {
-                        if ratios.at(column) == 0.0 {
-                            single(column, data.value(column, code) as u64, &mut words);
-                        }
+                    for (column, &code) in positive().filter(|(column, _)| ratios.at(*column) == 0.0) {
+                        share.count(column, data.value(column, code) as u64, &mut words);
                     }
                 }
-                events.everywhere(&self.aliases, left, &data, ratios, &mut words, |column, k| {
-                    last[column * stride + k] += 1;
-                    parts[k] += 1;
-                });
-                for at in 0..events.rejected.len() {
-                    let column = events.rejected[at] as usize;
+                events.everywhere(&self.aliases, left, &data, ratios, &mut words, &mut share);
+                for &column in &events.rejected {
+                    let column = column as usize;
                     let rate = dot(left, right.row(column));
-                    let count = direct(&data, column, rate, &ratios, &mut words);
-                    if count > 0 {
-                        let cell = &mut last[column * stride..(column + 1) * stride];
-                        splitter.split(count, left, right.row(column), &mut words, |k, n| {
-                            cell[k] += n;
-                            parts[k] += n;
-                        });
-                    }
+                    share.count(column, direct(&data, column, rate, &ratios, &mut words), &mut words);
                 }
             }
         }
@@ -398,13 +371,41 @@ impl Sweep<'_> {
     }
 }
 
+/// Where the counts of a row go: to components, by column and in all.
+pub(super) struct Share<'a> {
+    left: &'a [f64],
+    right: &'a Panel,
+    splitter: &'a mut Splitter,
+    cells: &'a mut [u64],
+    parts: &'a mut [u64],
+}
+
+impl Share<'_> {
+    /// Splits a count over components.
+    #[inline(always)]
+    fn count(&mut self, column: usize, count: u64, words: &mut Burst) {
+        if count > 0 {
+            let stride = self.parts.len();
+            let cell = &mut self.cells[column * stride..(column + 1) * stride];
+            self.splitter.split(count, self.left, self.right.row(column), words, cell, self.parts);
+        }
+    }
+
+    /// Adds an event whose component is known.
+    #[inline(always)]
+    pub(super) fn event(&mut self, column: usize, component: usize) {
+        self.cells[column * self.parts.len() + component] += 1;
+        self.parts[component] += 1;
+    }
+}
+
 /// The count of a cell, drawn from its law; nothing where it is hidden.
 #[inline(always)]
 fn direct(data: &Row<'_>, column: usize, rate: f64, ratios: &Ratios<'_>, words: &mut Burst) -> u64 {
     let code = data.codes[column];
     let alpha = ratios.at(column);
     if code > 0 {
-        two_piece_poisson::draw(data.value(column, code) as f64, rate, alpha, words) as u64
+        two_piece_poisson::draw_near(data.value(column, code), rate, alpha, words) as u64
     } else if code != HIDDEN {
         poisson::draw(alpha * rate, words) as u64
     } else {

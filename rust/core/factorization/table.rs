@@ -80,6 +80,13 @@ impl Table {
                 alphas.iter().enumerate().try_for_each(|(i, &alpha)| check_alpha(alpha, Some((i / cols, i % cols))))?;
             }
         }
+        // Equal ratios are one ratio, with which everything is faster.
+        let alpha = match alpha {
+            Alpha::Each(alphas) if alphas.windows(2).all(|pair| pair[0] == pair[1]) => {
+                Alpha::One(alphas.first().copied().unwrap_or(0.0))
+            }
+            other => other,
+        };
         let range = match &alpha {
             Alpha::One(alpha) => (*alpha, *alpha),
             Alpha::Each(alphas) => {
