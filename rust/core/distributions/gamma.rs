@@ -11,36 +11,53 @@ use crate::distributions::Words;
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
+/// A gamma law of rate one, with the constants of its draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gamma {
+    d: f64,
+    c: f64,
+    /// 1/a where a < 1, else zero.
+    inverse: f64,
+}
+
+impl Gamma {
+    /// The law of a shape > 0.
+    #[inline(always)]
+    pub fn new(shape: f64) -> Self {
+        let (raised, inverse) = if shape < 1.0 { (shape + 1.0, 1.0 / shape) } else { (shape, 0.0) };
+        let d = raised - 1.0 / 3.0;
+        Self { d, c: 1.0 / (9.0 * d).sqrt(), inverse }
+    }
+
+    /// A draw.
+    #[inline(always)]
+    pub fn draw(&self, words: &mut (impl Words + Rng)) -> f64 {
+        let power = if self.inverse > 0.0 {
+            let exponential: f64 = Exp1.sample(words);
+            // Nothing that follows could lift a zero, and the callers' next draw does not start from it.
+            (-exponential * self.inverse).exp()
+        } else {
+            1.0
+        };
+        loop {
+            let z: f64 = StandardNormal.sample(words);
+            let root = 1.0 + self.c * z;
+            let u = words.open_uniform();
+            let v = root * root * root;
+            let square = z * z;
+            let kept = u < 1.0 - 0.0331 * square * square
+                || (root > 0.0 && u.ln() < 0.5 * square + self.d * (1.0 - v + v.ln()));
+            if kept && root > 0.0 {
+                return self.d * v * power;
+            }
+        }
+    }
+}
+
 /// A draw with shape > 0 and rate > 0: mean shape / rate.
 #[inline]
 pub fn draw(shape: f64, rate: f64, words: &mut (impl Words + Rng)) -> f64 {
-    if shape >= 1.0 {
-        return standard(shape, words) / rate;
-    }
-    let exponential: f64 = Exp1.sample(words);
-    let power = (-exponential / shape).exp();
-    // Nothing that follows could lift a zero, and the next draw has its own address in the callers' streams.
-    standard(shape + 1.0, words) * power / rate
-}
-
-/// A draw of shape >= 1 and rate one.
-#[inline]
-fn standard(shape: f64, words: &mut (impl Words + Rng)) -> f64 {
-    let d = shape - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
-    loop {
-        let z: f64 = StandardNormal.sample(words);
-        let root = 1.0 + c * z;
-        if root <= 0.0 {
-            continue;
-        }
-        let v = root * root * root;
-        let u = words.open_uniform();
-        let square = z * z;
-        if u < 1.0 - 0.0331 * square * square || u.ln() < 0.5 * square + d * (1.0 - v + v.ln()) {
-            return d * v;
-        }
-    }
+    Gamma::new(shape).draw(words) / rate
 }
 
 #[cfg(test)]

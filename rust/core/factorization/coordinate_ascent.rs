@@ -15,7 +15,7 @@ use super::gibbs::{hidden_as, start};
 use super::likelihood::{log_sum, rates, scaled_mean};
 use super::model::{Kind, Model, Panel, Prior, gram};
 use super::split::LANES;
-use super::table::{HIDDEN, Table};
+use super::table::{HIDDEN, Row, Table};
 use crate::distributions::{Bessel, Distribution};
 use crate::monitor::{Monitor, Watch};
 use crate::numeric::simd::{Level, Work, level, work};
@@ -70,11 +70,6 @@ impl Gammas {
     pub fn means(&self) -> Panel {
         self.map(|shape, rate| shape / rate)
     }
-
-    /// exp(E ln entry)
-    fn geometric_means(&self) -> Panel {
-        self.map(|shape, rate| digamma(shape).exp() / rate)
-    }
 }
 
 /// Expected counts of noise of a cell, `[g+, g-]`.
@@ -86,6 +81,9 @@ pub struct CoordinateAscent {
     table: Arc<Table>,
     model: Model,
     factors: Vec<Gammas>,
+    means: Vec<Panel>,
+    geometric: Vec<Panel>,
+    digammas: Vec<Panel>,
     fixed: Vec<bool>,
     augmentation: Augmentation,
     noise: Vec<Noise>,
@@ -93,13 +91,15 @@ pub struct CoordinateAscent {
     iteration: usize,
 }
 
-/// What a pass over all cells adds up, besides the bound.
+/// What a pass over all cells adds up.
 #[derive(Clone, Copy)]
 struct Wanted {
     /// Weighted sums over columns, for this tally left of the product.
     left: Option<usize>,
     /// Weighted sums over rows.
     right: bool,
+    /// The cells' part of the bound.
+    bound: bool,
 }
 
 /// What a pass has added up.
@@ -142,16 +142,35 @@ impl CoordinateAscent {
             return Err(Error::Shape { name: "fixed", expected, found });
         }
         let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
-        Ok(Self {
+        let mut fit = Self {
             table,
             model,
+            means: factors.iter().map(Gammas::means).collect(),
+            geometric: factors.iter().map(Gammas::means).collect(),
+            digammas: factors.iter().map(Gammas::means).collect(),
             factors,
             fixed,
             augmentation,
             noise: vec![[0.0; 2]; cells],
             bounds: vec![],
             iteration: 0,
-        })
+        };
+        (0..fit.factors.len()).for_each(|factor| fit.refresh(factor));
+        Ok(fit)
+    }
+
+    /// Works out what passes ask of the laws of a factor.
+    fn refresh(&mut self, factor: usize) {
+        let gammas = &self.factors[factor];
+        self.means[factor] = gammas.means();
+        self.digammas[factor] = gammas.map(|shape, _| digamma(shape));
+        let digammas = &self.digammas[factor];
+        let geometric = &mut self.geometric[factor];
+        for row in 0..geometric.rows {
+            for k in 0..geometric.width {
+                geometric.row_mut(row)[k] = digammas.row(row)[k].exp() / gammas.rate.row(row)[k];
+            }
+        }
     }
 
     /// The laws of the factors.
@@ -176,6 +195,7 @@ impl CoordinateAscent {
             }
         }
         (self.factors, self.iteration) = (factors, 0);
+        (0..self.factors.len()).for_each(|factor| self.refresh(factor));
         self.bounds.clear();
         Ok(())
     }
@@ -202,6 +222,7 @@ impl CoordinateAscent {
                 let before = (self.factors.clone(), self.noise.clone());
                 if let Err(error) = self.iterate(threads, watch) {
                     (self.factors, self.noise) = before;
+                    (0..self.factors.len()).for_each(|factor| self.refresh(factor));
                     return Err(error);
                 }
                 self.iteration += 1;
@@ -225,7 +246,7 @@ impl CoordinateAscent {
     /// Adds the bound after the last iteration.
     fn close(&mut self, threads: usize, watch: &Watch) -> Result<()> {
         if self.bounds.len() < self.iteration {
-            let (sums, _) = self.pass(Wanted { left: None, right: false }, threads, watch)?;
+            let (sums, _) = self.pass(Wanted { left: None, right: false, bound: true }, threads, watch)?;
             self.bounds.push(self.bound(sums.bound));
         }
         Ok(())
@@ -234,8 +255,9 @@ impl CoordinateAscent {
     fn iterate(&mut self, threads: usize, watch: &Watch) -> Result<()> {
         let mut first = true;
         let mut pass = |fit: &mut Self, left: Option<usize>, right: bool| {
-            let (sums, noise) = fit.pass(Wanted { left, right }, threads, watch)?;
-            if first && fit.bounds.len() < fit.iteration {
+            let bound = first && fit.bounds.len() < fit.iteration;
+            let (sums, noise) = fit.pass(Wanted { left, right, bound }, threads, watch)?;
+            if bound {
                 fit.bounds.push(fit.bound(sums.bound));
             }
             first = false;
@@ -266,14 +288,13 @@ impl CoordinateAscent {
     }
 
     fn update_mode(&mut self, mode: usize, sums: &[f64]) {
-        let means: Vec<_> = self.factors.iter().map(Gammas::means).collect();
-        let totals: Vec<_> = means.iter().map(Panel::sums).collect();
-        let geometric = self.factors[mode].geometric_means();
+        let totals: Vec<_> = self.means.iter().map(Panel::sums).collect();
+        let geometric = &self.geometric[mode];
         let (stride, width) = (geometric.stride, geometric.width);
         let mut exposure = vec![0.0; stride];
         let last = mode + 1 == self.factors.len();
         for index in 0..geometric.rows {
-            self.model.exposure_of_mode(mode, index, &means, &totals, &mut exposure);
+            self.model.exposure_of_mode(mode, index, &self.means, &totals, &mut exposure);
             for k in 0..width {
                 let (shape, rate) = self.model.prior(mode).at(index * width + k);
                 let weight = if last { geometric.row(index)[k] } else { 1.0 };
@@ -281,11 +302,12 @@ impl CoordinateAscent {
                 self.factors[mode].rate.row_mut(index)[k] = rate + exposure[k];
             }
         }
+        self.refresh(mode);
     }
 
     fn update_members(&mut self, sent: &[f64], received: &[f64]) {
-        let mut means: Vec<_> = self.factors.iter().map(Gammas::means).collect();
-        let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
+        let mut means = self.means.clone();
+        let geometric = &self.geometric;
         let (stride, width) = (means[0].stride, means[0].width);
         let mut totals = means[0].sums();
         let mut exposure = vec![0.0; stride];
@@ -303,14 +325,14 @@ impl CoordinateAscent {
                 totals[c] += shape / rate - old;
             }
         }
+        self.refresh(0);
     }
 
     fn update_blocks(&mut self, sent: &[f64]) {
-        let members = self.factors[0].means();
-        let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
+        let (members, geometric) = (&self.means[0], &self.geometric);
         let (stride, width) = (members.stride, members.width);
         let undirected = self.model.kind() == Kind::Undirected;
-        let (sums, gram) = (members.sums(), gram(&members));
+        let (sums, gram) = (members.sums(), gram(members));
         let mut counts = vec![0.0; width * width];
         for actor in 0..members.rows {
             for c in 0..width {
@@ -322,7 +344,7 @@ impl CoordinateAscent {
         }
         let mut exposure = vec![0.0; stride];
         for c in 0..width {
-            self.model.exposure_of_block(c, &members, &sums, &gram, &mut exposure);
+            self.model.exposure_of_block(c, members, &sums, &gram, &mut exposure);
             for d in (if undirected { c } else { 0 })..width {
                 let (shape, rate) = self.model.prior(1).at(c * width + d);
                 let both = undirected && d != c;
@@ -338,11 +360,11 @@ impl CoordinateAscent {
                 }
             }
         }
+        self.refresh(1);
     }
 
     /// The bound, given the part of the cells at the optimal law of their counts.
     fn bound(&self, cells: f64) -> f64 {
-        let means: Vec<_> = self.factors.iter().map(Gammas::means).collect();
         let mut divergence = 0.0;
         for (factor, gammas) in self.factors.iter().enumerate() {
             // A fixed factor is a point: it has no law of its own.
@@ -355,22 +377,22 @@ impl CoordinateAscent {
                 divergence += (from..gammas.shape.width)
                     .map(|k| {
                         let prior = self.model.prior(factor).at(row * gammas.shape.width + k);
-                        gamma_divergence((gammas.shape.row(row)[k], gammas.rate.row(row)[k]), prior)
+                        let law = (gammas.shape.row(row)[k], gammas.rate.row(row)[k]);
+                        gamma_divergence(law, self.digammas[factor].row(row)[k], prior)
                     })
                     .sum::<f64>();
             }
         }
-        cells - self.model.total_rate(&means) - divergence
+        cells - self.model.total_rate(&self.means) - divergence
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
     fn pass(&self, wanted: Wanted, threads: usize, watch: &Watch) -> Result<(Sums, Vec<Noise>)> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
-        let geometric: Vec<_> = self.factors.iter().map(Gammas::geometric_means).collect();
-        let right = self.model.right(&geometric);
+        let right = self.model.right(&self.geometric);
         let transposed = right.transposed();
         let published = (self.augmentation == Augmentation::Published).then(|| self.moments());
-        let reads = Reads { fit: self, geometric: &geometric, right, transposed: &transposed, published, wanted };
+        let reads = Reads { fit: self, right, transposed: &transposed, published, wanted };
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
         let mut noise = self.noise.clone();
         let level = level();
@@ -407,8 +429,8 @@ impl CoordinateAscent {
 }
 
 /// KL(Gamma(A, B) || Gamma(a, b)).
-fn gamma_divergence((shape, rate): (f64, f64), (prior_shape, prior_rate): (f64, f64)) -> f64 {
-    (shape - prior_shape) * digamma(shape) - libm::lgamma(shape)
+fn gamma_divergence((shape, rate): (f64, f64), digamma: f64, (prior_shape, prior_rate): (f64, f64)) -> f64 {
+    (shape - prior_shape) * digamma - libm::lgamma(shape)
         + libm::lgamma(prior_shape)
         + prior_shape * (rate / prior_rate).ln()
         + shape * (prior_rate - rate) / rate
@@ -417,7 +439,6 @@ fn gamma_divergence((shape, rate): (f64, f64), (prior_shape, prior_rate): (f64, 
 /// What a pass reads.
 struct Reads<'a> {
     fit: &'a CoordinateAscent,
-    geometric: &'a [Panel],
     right: &'a Panel,
     transposed: &'a (Vec<f64>, usize),
     published: Option<[Vec<Panel>; 3]>,
@@ -443,14 +464,14 @@ impl Reads<'_> {
             let tile = start..rows.end.min(start + TILE);
             left.fill(0.0);
             for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
-                self.fit.model.left(self.geometric, row, left);
+                self.fit.model.left(&self.fit.geometric, row, left);
             }
             work(level, TileRates { left: &left, stride, transposed: self.transposed, out: &mut weights });
             for (i, row) in tile.clone().enumerate() {
                 let weights = &mut weights[i * length..(i + 1) * length];
                 let at = (row - rows.start) * cols;
                 let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
-                sums.bound += self.row(row, &mut weights[..cols], noise);
+                sums.bound += self.row(level, row, &mut weights[..cols], noise);
                 weights[cols..].fill(0.0);
             }
             if let Some(tally) = self.wanted.left {
@@ -475,16 +496,17 @@ impl Reads<'_> {
         sums
     }
 
-    /// Turns the rates of a row into weights W; returns the row's part of the bound.
-    fn row(&self, row: usize, rates: &mut [f64], noise: &mut [Noise]) -> f64 {
+    /// Turns the rates of a row into weights W; returns the row's part of the bound, if wanted.
+    fn row(&self, level: Level, row: usize, rates: &mut [f64], noise: &mut [Noise]) -> f64 {
         let fit = self.fit;
         let data = fit.table.row(row);
         let alphas = fit.table.alphas(row);
         let one = fit.table.alpha_at(row * fit.table.cols());
-        let constant = |alpha: f64| ((1.0 - alpha) / (1.0 + alpha)).ln();
+        if fit.augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
+            return work(level, CollapsedRow { data, alpha: one, rates, bound: self.wanted.bound });
+        }
         let published = self.published.as_ref().map(|moments| self.rates_of_moments(moments, row));
         let mut bound = 0.0;
-        let (mut observed, mut distance, mut plain) = (0usize, 0i64, 0.0);
         for (column, rate) in rates.iter_mut().enumerate() {
             let code = data.codes[column];
             if code == HIDDEN {
@@ -497,13 +519,8 @@ impl Reads<'_> {
                 bound += if released == 0 { 0.0 } else { released as f64 * rate.ln() - log_factorial(released as f64) };
                 *rate = if released == 0 { 0.0 } else { released as f64 / rate.max(f64::MIN_POSITIVE) };
             } else if fit.augmentation == Augmentation::Collapsed {
-                if released <= 0 && alphas.is_none() {
-                    (observed, distance, plain) = (observed + 1, distance - released, plain + *rate);
-                    *rate = alpha;
-                } else {
-                    bound += constant(alpha) + log_sum(released, *rate, alpha);
-                    *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
-                }
+                bound += ((1.0 - alpha) / (1.0 + alpha)).ln() + log_sum(released, *rate, alpha);
+                *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
             } else {
                 let moments = published.as_ref().map(|rows| [rows[0][column], rows[2][column] - rows[1][column]]);
                 let (mean, part) = augmented(fit.augmentation, released, *rate, alpha, &mut noise[column], moments);
@@ -511,8 +528,7 @@ impl Reads<'_> {
                 *rate = if mean > 0.0 { mean / rate.max(f64::MIN_POSITIVE) } else { 0.0 };
             }
         }
-        let logs = if distance == 0 { 0.0 } else { distance as f64 * one.ln() };
-        bound + observed as f64 * constant(one) + logs + one * plain
+        bound
     }
 
     /// Rates of a row with means, squared means and second moments in place of the factors.
@@ -560,13 +576,168 @@ fn augmented(
         }
     };
     let prior = (1.0, (1.0 - alpha) / alpha);
-    let shared: f64 = shapes.iter().map(|&shape| alpha * shape + gamma_divergence((shape, 1.0 / alpha), prior)).sum();
+    let shared: f64 =
+        shapes.iter().map(|&shape| alpha * shape + gamma_divergence((shape, 1.0 / alpha), digamma(shape), prior)).sum();
     let bound = normalizer + 0.5 * released as f64 * ((plus + rate) / minus).ln() - shared;
     let sum = smaller + released.max(0) as f64;
     let mean = sum * (rate / (rate + plus));
     *noise = [sum - mean, smaller + released.min(0).unsigned_abs() as f64];
     (mean, bound)
 }
+
+/// Turns the rates of a row into weights where the noise is summed out and has one ratio.
+///
+/// Cells with a positive release are worked on eight at a time. A cell's sums do not depend on its neighbors: terms that are
+/// added for their sake are below half a unit in the last place.
+struct CollapsedRow<'a> {
+    data: Row<'a>,
+    alpha: f64,
+    rates: &'a mut [f64],
+    bound: bool,
+}
+
+impl Work for CollapsedRow<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { data, alpha, rates, bound } = self;
+        let (mut columns, mut released, mut rate) = ([0; LANES], [1.0; LANES], [1.0; LANES]);
+        let mut held = 0;
+        let (mut observed, mut distance, mut plain) = (0usize, 0i64, 0.0);
+        let mut logs = Logarithms::default();
+        for column in 0..=rates.len() {
+            if held == LANES || (column == rates.len() && held > 0) {
+                let (below, above) = near(&released, &rate, alpha);
+                for lane in 0..held {
+                    let sum = below[lane] + above[lane];
+                    rates[columns[lane]] = (below[lane] / alpha + alpha * above[lane]) / sum;
+                    if bound {
+                        logs.times(rate[lane], released[lane] as i32, sum);
+                    }
+                }
+                // A lane that is left over repeats a cell it has served.
+                held = 0;
+            }
+            let Some(&code) = data.codes.get(column) else { continue };
+            if code == HIDDEN {
+                rates[column] = 0.0;
+                continue;
+            }
+            observed += 1;
+            if code <= 0 {
+                distance -= i64::from(code);
+                plain += rates[column];
+                rates[column] = alpha;
+                continue;
+            }
+            let (value, own) = (data.value(column, code), rates[column]);
+            if value > 0 && value <= SHORT && alpha * own <= 32.0 && alpha / own <= 1000.0 {
+                (columns[held], released[held], rate[held]) = (column, value as f64, own);
+                held += 1;
+            } else {
+                if bound {
+                    logs.sum += log_sum(value, own, alpha);
+                }
+                rates[column] = scaled_mean(value, own.max(f64::MIN_POSITIVE), alpha);
+            }
+        }
+        if !bound {
+            return 0.0;
+        }
+        let noise = if distance == 0 { 0.0 } else { distance as f64 * alpha.ln() };
+        logs.total() + observed as f64 * ((1.0 - alpha) / (1.0 + alpha)).ln() + noise + alpha * plain
+    }
+}
+
+/// Releases up to here have short sums.
+const SHORT: i64 = 64;
+
+/// Masses below each joint, and at and above it, relative to the mass at it; see [`super::likelihood`].
+#[inline(always)]
+fn near(released: &[f64; LANES], rate: &[f64; LANES], alpha: f64) -> ([f64; LANES], [f64; LANES]) {
+    let (mut below, mut term) = ([0.0; LANES], [1.0; LANES]);
+    let most = released.iter().copied().fold(0.0, f64::max) as usize;
+    let (mut up, mut inverse) = ([0.0; LANES], [0.0; LANES]);
+    for lane in 0..LANES {
+        (up[lane], inverse[lane]) = (alpha * rate[lane], alpha / rate[lane]);
+    }
+    for j in 0..most {
+        for lane in 0..LANES {
+            // Zero from the mass at zero on.
+            term[lane] *= (released[lane] - j as f64).max(0.0) * inverse[lane];
+            below[lane] += term[lane];
+        }
+    }
+    let (mut above, mut term, mut next) = ([1.0; LANES], [1.0; LANES], *released);
+    loop {
+        let mut more = false;
+        for _ in 0..3 {
+            for lane in 0..LANES {
+                next[lane] += 1.0;
+                term[lane] *= up[lane] / next[lane];
+                above[lane] += term[lane];
+            }
+        }
+        for lane in 0..LANES {
+            more |= term[lane] > 1e-17 * above[lane];
+        }
+        if !more {
+            return (below, above);
+        }
+    }
+}
+
+/// A sum of logarithms, taken of products.
+#[derive(Clone, Copy, Debug)]
+struct Logarithms {
+    sum: f64,
+    product: f64,
+}
+
+impl Default for Logarithms {
+    fn default() -> Self {
+        Self { sum: 0.0, product: 1.0 }
+    }
+}
+
+impl Logarithms {
+    /// Adds `ln(base^power / power! factor)`.
+    #[inline(always)]
+    fn times(&mut self, base: f64, power: i32, factor: f64) {
+        let mut value = factor;
+        for _ in 0..power.min(8) {
+            value *= base;
+        }
+        if power <= 8 && (1e-100..1e100).contains(&value) {
+            self.product *= value;
+            self.sum -= LOG_FACTORIALS[power as usize];
+            if !(1e-150..1e150).contains(&self.product) {
+                self.sum += self.product.ln();
+                self.product = 1.0;
+            }
+        } else {
+            self.sum += f64::from(power) * base.ln() - log_factorial(f64::from(power)) + factor.ln();
+        }
+    }
+
+    fn total(self) -> f64 {
+        self.sum + self.product.ln()
+    }
+}
+
+/// ln n!, n = 0..=8
+const LOG_FACTORIALS: [f64; 9] = [
+    0.0,
+    0.0,
+    std::f64::consts::LN_2,
+    1.791_759_469_228_055,
+    3.178_053_830_347_946,
+    4.787_491_742_782_046,
+    6.579_251_212_010_101,
+    8.525_161_361_065_415,
+    10.604_602_902_745_25,
+];
 
 struct TileRates<'a> {
     left: &'a [f64],

@@ -14,7 +14,7 @@ use super::split::binomials;
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
 use super::table::Table;
-use crate::distributions::gamma;
+use crate::distributions::gamma::{self, Gamma};
 use crate::monitor::{Monitor, Watch};
 use crate::stream::Burst;
 use crate::{Error, Result, parallel};
@@ -272,6 +272,7 @@ impl GibbsChain {
         for mode in (0..self.factors.len()).filter(|&mode| !self.fixed[mode]) {
             let (stride, width) = (self.factors[mode].stride, self.model.width());
             let prior = self.model.prior(mode);
+            let empty = if let [shape] = prior.shape[..] { Some(Gamma::new(shape)) } else { None };
             let redraw = |(index, row): (usize, &mut [f64])| {
                 let mut words = self.words(mode, index);
                 let mut exposure = vec![0.0; stride];
@@ -279,7 +280,12 @@ impl GibbsChain {
                 let counts = &tally.parts[mode][index * stride..(index + 1) * stride];
                 for k in 0..width {
                     let (shape, rate) = prior.at(index * width + k);
-                    row[k] = gamma::draw(shape + counts[k] as f64, rate + exposure[k], &mut words);
+                    // Most entries of a sparse table got no count, and share a law.
+                    let law = match &empty {
+                        Some(law) if counts[k] == 0 => *law,
+                        _ => Gamma::new(shape + counts[k] as f64),
+                    };
+                    row[k] = law.draw(&mut words) / (rate + exposure[k]);
                 }
             };
             let mut fresh = Panel::new(self.factors[mode].rows, width);

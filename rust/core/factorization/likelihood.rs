@@ -87,10 +87,12 @@ pub fn log_sum(o: i64, rate: f64, alpha: f64) -> f64 {
         let noise = if o == 0 { 0.0 } else { -(o as f64) * alpha.ln() };
         return noise + alpha * rate;
     }
-    let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
     match pieces(o, rate, alpha) {
         Some((below, above)) => o as f64 * rate.ln() - log_factorial(o as f64) + (below + above).ln(),
-        None => TwoPiecePoisson::unchecked(o as f64, rate, alpha).log_marginal().0 - noise + rate,
+        None => {
+            let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
+            TwoPiecePoisson::unchecked(o as f64, rate, alpha).log_marginal().0 - noise + rate
+        }
     }
 }
 
