@@ -174,13 +174,14 @@ impl<'a> Sweep<'a> {
             Method::Split if up <= 16.0 * cols + 4096.0 => Way::Split,
             Method::Event | Method::Split => Way::Dense,
             Method::Auto => {
-                // Nanoseconds, from benches/bench_factorization.py.
+                // Nanoseconds per row, from benches/bench_factorization.py; few digits are enough to choose well.
                 let start = 12.0 * width;
-                let single = 12.0 + 0.2 * width;
+                let positive = self.positive * cols;
+                let shares = expected * (20.0 + 0.3 * width);
                 let ways = [
-                    (start + 20.0 * down, Way::Event),
-                    (start + 14.0 * up + self.positive * cols * single, Way::Split),
-                    (cols * (4.0 + 0.06 * width) + 12.0 * self.positive * cols, Way::Dense),
+                    (start + 32.0 * down, Way::Event),
+                    (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, Way::Split),
+                    (cols * (4.0 + 0.1 * width) + 20.0 * positive + shares, Way::Dense),
                 ];
                 ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(Way::Dense, |(_, way)| way)
             }
