@@ -18,15 +18,16 @@ pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>)
     if view.ncols() != 2 {
         return Err(PyValueError::new_err(format!("`edges` must have shape (m, 2), got {:?}", view.shape())));
     }
-    let end = |vertex: i64| {
-        u32::try_from(vertex)
-            .map_err(|_| PyValueError::new_err(format!("`edges` must be pairs of vertices in 0..n, got {vertex}")))
-    };
-    let edge = |ends: &[i64; 2]| Ok((end(ends[0])?, end(ends[1])?));
+    // Bits above the lower 32 are set in a number too large as well as in a negative one.
+    if view.fold(0, |all, &end| all | end) >> 32 != 0 {
+        let end = view.iter().find(|&&end| end >> 32 != 0).copied().unwrap_or_default();
+        return Err(PyValueError::new_err(format!("`edges` must be pairs of vertices in 0..n, got {end}")));
+    }
+    let edge = |ends: &[i64; 2]| (ends[0] as u32, ends[1] as u32);
     let pairs = match view.as_slice() {
-        Some(ends) => ends.as_chunks().0.iter().map(edge).collect::<PyResult<_>>(),
+        Some(ends) => ends.as_chunks().0.iter().map(edge).collect(),
         None => view.rows().into_iter().map(|row| edge(&[row[0], row[1]])).collect(),
-    }?;
+    };
     Graph::new(vertices, pairs).map_err(|error| crate::boundary::raise(py, error))
 }
 

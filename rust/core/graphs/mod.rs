@@ -24,14 +24,14 @@ impl Graph {
         if vertices > u32::MAX as usize {
             return Err(Error::Domain { name: "n", value: vertices.to_string(), requirement: "below 2**32" });
         }
-        match edges.iter().find(|&&(u, v)| u.max(v) as usize >= vertices) {
-            Some(edge) => Err(Error::Domain {
-                name: "edges",
-                value: format!("{edge:?}"),
-                requirement: "pairs of vertices in 0..n",
-            }),
-            None => Ok(Self { vertices, edges }),
+        let largest = edges.iter().fold(0, |largest, &(u, v)| largest.max(u).max(v));
+        if largest as usize >= vertices
+            && let Some(edge) = edges.iter().find(|&&(u, v)| u.max(v) as usize >= vertices)
+        {
+            let (value, requirement) = (format!("{edge:?}"), "pairs of vertices in 0..n");
+            return Err(Error::Domain { name: "edges", value, requirement });
         }
+        Ok(Self { vertices, edges })
     }
 
     /// The graph on `vertices` vertices without edges.

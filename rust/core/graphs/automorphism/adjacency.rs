@@ -19,6 +19,38 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// The rows of `graph`; loops are ignored.
+    fn new(graph: &Graph) -> Self {
+        let n = graph.vertices();
+        let words = n.div_ceil(64);
+        let mut bits = vec![0u64; n * words];
+        for run in graph.edges().chunk_by(|a, b| a.0 == b.0) {
+            let u = run[0].0 as usize;
+            for &(_, v) in run {
+                bits[u * words + v as usize / 64] |= 1 << (v % 64);
+                bits[v as usize * words + u / 64] |= 1 << (u % 64);
+            }
+        }
+        (0..n).for_each(|v| bits[v * words + v / 64] &= !(1 << (v % 64)));
+        Self { words, bits }
+    }
+
+    /// The rows of the complement.
+    fn complement(mut self, n: usize) -> Self {
+        let last = u64::MAX >> (self.words * 64 - n);
+        for (v, row) in self.bits.chunks_exact_mut(self.words).enumerate() {
+            row.iter_mut().for_each(|word| *word = !*word);
+            row[self.words - 1] &= last;
+            row[v / 64] &= !(1 << (v % 64));
+        }
+        self
+    }
+
+    /// Number of bits set: twice the number of edges.
+    fn ones(&self) -> usize {
+        self.bits.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     /// Words of one row.
     pub fn words(&self) -> usize {
         self.words
@@ -90,42 +122,35 @@ impl Adjacency {
         *self = Self { starts, lists, rows: None };
     }
 
-    /// These lists, or those of the complement if they are shorter.
-    pub fn or_complement(self) -> Self {
-        let n = self.vertices();
-        if self.lists.len() <= n.saturating_mul(n.saturating_sub(1)) / 2 {
-            return self;
+    /// The lists of `graph` or of its complement, whichever are shorter, with rows of bits beside them where those take no
+    /// more than four times the memory.
+    pub fn shorter(graph: &Graph) -> Self {
+        let n = graph.vertices();
+        // Where rows would take more than that, the complement is not shorter.
+        if n * n.div_ceil(64) >= 4 * graph.edges().len() {
+            return Self::new(graph);
         }
-        let mut lists = Vec::with_capacity(n * (n - 1) - self.lists.len());
-        let mut starts = vec![0; n + 1];
-        for v in 0..n as u32 {
-            let mut listed = self.neighbors(v).iter().copied().peekable();
-            for w in 0..n as u32 {
-                if listed.next_if_eq(&w).is_none() && w != v {
-                    lists.push(w);
+        let mut rows = Rows::new(graph);
+        let mut ones = rows.ones();
+        if ones > n * (n - 1) / 2 {
+            rows = rows.complement(n);
+            ones = n * (n - 1) - ones;
+        }
+        let mut lists = Vec::with_capacity(ones);
+        let mut starts = Vec::with_capacity(n + 1);
+        starts.push(0);
+        for row in rows.bits.chunks_exact(rows.words) {
+            for (at, &word) in (0..).step_by(64).zip(row) {
+                let mut left = word;
+                while left != 0 {
+                    lists.push(at + left.trailing_zeros());
+                    left &= left - 1;
                 }
             }
-            starts[v as usize + 1] = lists.len();
+            starts.push(lists.len());
         }
-        Self { starts, lists, rows: None }
-    }
-
-    /// With rows of bits beside the lists, if those take no more than four times the memory.
-    pub fn with_rows(mut self) -> Self {
-        let n = self.vertices();
-        let words = n.div_ceil(64);
-        if n * words * 2 > 4 * self.lists.len() {
-            return self;
-        }
-        let mut bits = vec![0; n * words];
-        for v in 0..n {
-            let row = &mut bits[v * words..][..words];
-            for &w in &self.lists[self.starts[v]..self.starts[v + 1]] {
-                row[w as usize / 64] |= 1 << (w % 64);
-            }
-        }
-        self.rows = Some(Rows { words, bits });
-        self
+        let small = rows.bits.len() <= 2 * lists.len();
+        Self { starts, lists, rows: small.then_some(rows) }
     }
 
     /// The rows of bits, if there are any.

@@ -97,7 +97,7 @@ pub fn automorphism_group(
         let (expected, found) = (format!("({n},)"), format!("({},)", colors.len()));
         return Err(Error::Shape { name: "colors", expected, found });
     }
-    let adjacency = Arc::new(Adjacency::new(graph).or_complement().with_rows());
+    let adjacency = Arc::new(Adjacency::shorter(graph));
     let mut clock = Clock::new("the search for automorphisms", time_limit, monitor);
     AutomorphismGroup::search(Arc::new(Origin { adjacency, colors }), &mut clock)
 }

@@ -478,6 +478,7 @@ impl Search<'_, '_, '_> {
         if self.moved.is_empty() {
             return Ok(None);
         }
+        let some_stay = self.moved.len() < self.image.len();
         for index in 0..self.moved.len() {
             let from = self.moved[index];
             let to = self.image[from as usize];
@@ -488,8 +489,13 @@ impl Search<'_, '_, '_> {
             if let Some(rows) = self.graph.rows() {
                 // Each edge once: as many edges with an end here as there, one to one, are the same edges.
                 let row = rows.row(to);
-                let above = neighbors.iter().filter(|&&w| w > from || self.image[w as usize] == w);
-                if !above.map(|&w| self.image[w as usize]).all(|w| row[w as usize / 64] >> (w % 64) & 1 == 1) {
+                let (below, above) = neighbors.split_at(neighbors.partition_point(|&w| w < from));
+                let kept = |&w: &u32| {
+                    let w = self.image[w as usize];
+                    row[w as usize / 64] >> (w % 64) & 1 == 1
+                };
+                let stays = |w: &&u32| self.image[**w as usize] == **w;
+                if !above.iter().all(kept) || (some_stay && !below.iter().filter(stays).all(kept)) {
                     return Ok(None);
                 }
                 self.clock.spend(neighbors.len())?;
