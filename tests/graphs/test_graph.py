@@ -212,6 +212,25 @@ def test_bad_matrices_are_refused():
         Graph.from_networkx(path(3))
 
 
+def test_a_relation_is_taken_as_it_is_if_it_is_symmetric():
+    table = np.array([[True, True, False], [True, False, True], [False, True, False]])
+    assert Graph.from_relation(table) == Graph(3, [(0, 0), (0, 1), (1, 2)])
+    assert Graph.from_relation(table.astype(int).tolist()) == Graph.from_relation(table)
+    assert Graph.from_relation(np.empty((0, 0), bool)) == Graph(0, [])
+
+
+def test_a_relation_that_is_not_symmetric_is_refused_with_the_pair():
+    with pytest.raises(ValueError, match=r"`relation` must be symmetric, got True at \(0, 2\) and False at \(2, 0\)"):
+        Graph.from_relation([[0, 1, 1], [1, 0, 1], [0, 1, 0]])
+    with pytest.raises(ValueError, match=r"`relation` must be square, got shape \(1, 2\)"):
+        Graph.from_relation([[0, 1]])
+    with pytest.raises(ValueError, match="`relation` must be square, got rows of different lengths"):
+        Graph.from_relation([[0, 1], [1]])
+    for wrong in ([[0.0, 1.0], [1.0, 0.0]], [[0, 2], [2, 0]], "01"):
+        with pytest.raises(TypeError, match="`relation` must hold truth values"):
+            Graph.from_relation(wrong)
+
+
 def test_labels_have_their_rules():
     assert Graph(3, [], labels=["a", "b", "c"]).labels == ("a", "b", "c")
     assert Graph(3, [], labels=range(3)).labels == range(3)

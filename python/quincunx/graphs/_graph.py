@@ -47,7 +47,7 @@ class Graph:
 
     See Also
     --------
-    Graph.from_networkx, Graph.from_scipy, quincunx.graphs.read_edges
+    Graph.from_networkx, Graph.from_scipy, Graph.from_relation, quincunx.graphs.read_edges
 
     Examples
     --------
@@ -182,6 +182,51 @@ class Graph:
         [[0, 1], [1, 2]]
         """
         return _from_scipy(matrix, "matrix")
+
+    @classmethod
+    def from_relation(cls, relation: npt.ArrayLike) -> "Graph":
+        """Make a graph from a table that says which vertices are adjacent.
+
+        Parameters
+        ----------
+        relation : array_like of bool, shape (n, n)
+            Symmetric. A true entry on the diagonal is a loop.
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        TypeError
+            If `relation` does not hold truth values (or numbers 0 and 1).
+        ValueError
+            If it is not square or not symmetric; the message names the first pair.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from quincunx.graphs import Graph
+        >>> ages = np.array([30, 31, 33, 34])
+        >>> Graph.from_relation(abs(ages[:, None] - ages) == 1).edges.tolist()
+        [[0, 1], [2, 3]]
+        """
+        try:
+            table: npt.NDArray[Any] = np.asarray(relation)
+        except ValueError:
+            raise ValueError("`relation` must be square, got rows of different lengths") from None
+        if table.dtype.kind not in "biu" or not np.isin(table, (0, 1)).all():
+            raise TypeError(f"`relation` must hold truth values, got dtype {table.dtype}")
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise ValueError(f"`relation` must be square, got shape {table.shape}")
+        table = table.astype(bool)
+        wrong = table != table.T
+        if wrong.any():
+            u, v = (int(end) for end in np.argwhere(wrong)[0])
+            raise ValueError(
+                f"`relation` must be symmetric, got {table[u, v]} at ({u}, {v}) and {table[v, u]} at ({v}, {u})"
+            )
+        return cls._trusted(len(table), np.argwhere(np.triu(table)).astype(np.int64))
 
     @property
     def num_vertices(self) -> int:
