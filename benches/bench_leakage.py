@@ -1,8 +1,8 @@
 """Leakage beside its peers, as ratios: averaging and a memory copy, measures and `qif`, programs and NumPy.
 
-Run ``python benches/bench_leakage.py``; ``--small`` leaves out the matrices of 512 MiB. Peers run in the same process.
-Each figure is the least processor time of a few runs, all threads together, which a busy machine disturbs less than
-wall time; on an idle one two threads take about half of it.
+Run ``python benches/bench_leakage.py``; ``--small`` leaves out the matrices of 512 MiB. Peers run in the same process
+(``pip install quincunx[peers]``; those that are missing are left out). Each figure is the least processor time of a few
+runs, all threads together, which a busy machine disturbs less than wall time; averages say the wall time as well.
 """
 
 import math
@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from quincunx import _core
-from quincunx.graphs import AutomorphismGroup, hamming, torus
+from quincunx.graphs import AutomorphismGroup, automorphism_group, grid, hamming, torus
 from quincunx.leakage import Channel, geometric_channel, optimal_mechanism
 
 try:
@@ -33,7 +33,7 @@ def best(work, repeats=3):
 
 def say(name, seconds, target="", **others):
     beside = "   ".join(f"{peer} {other:.4g} s ({other / seconds:.3g} x ours)" for peer, other in others.items())
-    print(f"{name:<52} {seconds:10.4f} s   {target:<22} {beside}", flush=True)
+    print(f"{name:<58} {seconds:10.4f} s   {target:<28} {beside}", flush=True)
 
 
 def random_rows(n, seed=0):
@@ -42,57 +42,87 @@ def random_rows(n, seed=0):
     return rows
 
 
-def averaging(length, threads):
-    """Averaging over H(length, 2) with and without a table of labels, beside a copy and the plain NumPy average."""
+def beside_a_copy(name, channel, make, limit, threads, repeats=5):
+    """A whole call of `symmetrize`, labels included, in turn with a copy of the matrix by one thread."""
+    out = np.zeros(channel.matrix.shape)
+    for count in threads:
+        figures = []
+        for _ in range(repeats):
+            for work in (
+                lambda: np.copyto(out, channel.matrix),
+                lambda count=count: channel.symmetrize(make(), out=out, threads=count),
+            ):
+                cpu, wall = time.process_time(), time.perf_counter()
+                work()
+                figures.append((time.process_time() - cpu, time.perf_counter() - wall))
+        copied, ours = np.min(figures[::2], axis=0), np.min(figures[1::2], axis=0)
+        ratios = f"{ours[0] / copied[0]:.2f} x memcpy, wall {ours[1] / copied[1]:.2f}{f' ({limit})' if limit else ''}"
+        print(f"{name + f', {count} thr':<58} {ours[0]:10.4f} s   {ratios:<28} memcpy {copied[0]:.4g} s", flush=True)
+
+
+def averaging(length, side, threads):
+    """Averaging over H(length, 2) and a square torus."""
     n = 2**length
-    channel, out = Channel(random_rows(n)), np.zeros((n, n))
-    copied = best(lambda: np.copyto(out, channel.matrix), 5)
+    channel, graph = Channel(random_rows(n)), hamming(length, 2)
     group = AutomorphismGroup.hamming(length, 2)
-    for count in threads:
-        ours = best(lambda count=count: _core.average_hamming(channel.matrix, length, 2, out, count), 5)
-        say(
-            f"average over H({length},2), closed labels, {count} thr",
-            ours,
-            f"{ours / copied:.2f} x memcpy (3)",
-            memcpy=copied,
-        )
-    labels, rows = group.orbitals().labels().view(np.uint32), group.orbits.astype(np.uint32)
-    for count in threads:
-        ours = best(lambda count=count: _core.average(channel.matrix, labels, rows, out, count), 5)
-        say(
-            f"average over H({length},2), table of labels, {count} thr",
-            ours,
-            f"{ours / copied:.2f} x memcpy (6)",
-            memcpy=copied,
-        )
-
-    def plain():
-        flat = labels.ravel()
-        means = np.bincount(flat, weights=channel.matrix.ravel()) / np.bincount(flat)
-        return means[labels]
-
+    images = group.generators
+    beside_a_copy(f"average over the graph H({length},2)", channel, lambda: graph, 3, threads)
+    beside_a_copy("average over its group", channel, lambda: group, 3, threads)
+    beside_a_copy(
+        f"average over {len(images)} generators of it, labels made",
+        channel,
+        lambda: AutomorphismGroup.from_generators(n, images),
+        6,
+        threads,
+    )
     if length <= 12:
-        say("   the same by NumPy's bincount, labels given", best(plain, 1), memcpy=copied)
+        labels = group.orbitals().labels().ravel()
+
+        def plain():
+            return (np.bincount(labels, weights=channel.matrix.ravel()) / np.bincount(labels))[labels]
+
+        say("   the same by NumPy's bincount, labels given", best(plain, 1))
+    n = side * side
+    channel = Channel(channel.matrix[:n, :n], normalize=True)
+    for name, graph in ((f"torus {side}x{side}", torus(side, side)), (f"grid {side}x{side}", grid(side, side))):
+        group = automorphism_group(graph)
+        limit = 6 if "torus" in name else None
+        beside_a_copy(f"average over the group of the {name}, labels made", channel, lambda g=group: g, limit, threads)
 
 
-def averaging_torus(side, threads):
-    """A group with many orbitals."""
-    graph = torus(side, side)
-    n = graph.num_vertices
-    turn = np.arange(n).reshape(side, side)
-    steps = [np.roll(turn, 1, 0), np.roll(turn, 1, 1), turn.T, turn[::-1]]
-    group = AutomorphismGroup.from_generators(n, [step.ravel() for step in steps], graph=graph)
-    channel, out = Channel(random_rows(n)), np.zeros((n, n))
-    copied = best(lambda: np.copyto(out, channel.matrix), 5)
-    labels, rows = group.orbitals().labels().view(np.uint32), group.orbits.astype(np.uint32)
-    for count in threads:
-        ours = best(lambda count=count: _core.average(channel.matrix, labels, rows, out, count))
-        say(
-            f"average over the torus {side}x{side}, labels, {count} thr",
-            ours,
-            f"{ours / copied:.2f} x memcpy (6)",
-            memcpy=copied,
-        )
+def averaging_by_listing():
+    """What is done without orbitals: to list the group, or to find the components of the graph of all pairs."""
+    graph = hamming(4, 2)
+    channel, others = Channel(random_rows(16)), {}
+    try:
+        import networkx as nx
+
+        peer = graph.to_networkx()
+
+        def listed():
+            matcher = nx.isomorphism.GraphMatcher(peer, peer)
+            maps = [[g[v] for v in range(16)] for g in matcher.isomorphisms_iter()]
+            return sum(channel.matrix[np.ix_(p, p)] for p in maps) / len(maps)
+
+        others["networkx"] = best(listed, 1)
+    except ImportError:
+        pass
+    say("average over Q4", best(lambda: channel.symmetrize(graph, threads=1), 20), **others)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = 256
+    images = AutomorphismGroup.hamming(8, 2).generators
+    channel = Channel(random_rows(n))
+
+    def paired():
+        ends = np.concatenate([(p[:, None] * n + p).ravel() for p in images])
+        starts = np.tile(np.arange(n * n), len(images))
+        labels = connected_components(coo_array((np.ones(len(ends)), (starts, ends)), shape=(n * n, n * n)))[1]
+        return (np.bincount(labels, weights=channel.matrix.ravel()) / np.bincount(labels))[labels]
+
+    group = AutomorphismGroup.from_generators(n, images)
+    say("average over generators of Q8", best(lambda: channel.symmetrize(group, threads=1), 10), scipy=best(paired, 2))
 
 
 def programs():
@@ -198,11 +228,10 @@ def main():
     capacities()
     programs()
     levels(threads)
-    averaging(11, threads)
-    averaging_torus(32, threads)
+    averaging_by_listing()
+    averaging(11, 32, threads)
     if "--small" not in sys.argv:
-        averaging(13, threads)
-        averaging_torus(90, threads)
+        averaging(13, 90, threads)
 
 
 if __name__ == "__main__":

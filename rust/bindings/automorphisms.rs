@@ -24,6 +24,13 @@ pub struct PermutationGroup(Arc<core::AutomorphismGroup>);
 #[pyclass(frozen, module = "quincunx._core")]
 pub struct PairOrbits(Arc<core::Orbitals>);
 
+impl PairOrbits {
+    /// The orbits.
+    pub fn orbitals(&self) -> &core::Orbitals {
+        &self.0
+    }
+}
+
 fn row<T: Copy + Into<i64>>(py: Python<'_>, values: impl IntoIterator<Item = T>) -> Row<'_> {
     PyArray1::from_iter(py, values.into_iter().map(Into::into))
 }

@@ -1,11 +1,12 @@
 //! Channels and their leakage: from Python to the core and back.
 
 use crate::arrays;
+use crate::automorphisms::PairOrbits;
 use crate::boundary::{compute, raise};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use quincunx::leakage::{self, Labels, Matrix, divergence};
+use quincunx::leakage::{self, Matrix, divergence};
 
 type Entries<'py> = PyReadonlyArray2<'py, f64>;
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
@@ -118,22 +119,18 @@ pub fn metric_epsilon(
     compute(py, None, |monitor| divergence::metric_epsilon(matrix, distances, threads, monitor))
 }
 
-/// Averages over labelled pairs; see `quincunx.leakage.Channel.symmetrize`.
+/// Averages over orbits on pairs; see `quincunx.leakage.Channel.symmetrize`.
 #[pyfunction]
 pub fn average(
     py: Python<'_>,
     matrix: Entries<'_>,
-    labels: PyReadonlyArray2<'_, u32>,
-    rows: PyReadonlyArray1<'_, u32>,
+    orbitals: &PairOrbits,
     mut output: PyReadwriteArray2<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {
     let matrix = view(py, &matrix)?;
-    let cols = labels.as_array().ncols();
-    let labels = labels.as_slice().map_err(|_| not_contiguous("labels"))?;
-    let labels = Labels::new(labels, rows.as_slice()?, cols).map_err(|error| raise(py, error))?;
     let output = output.as_slice_mut().map_err(|_| not_contiguous("out"))?;
-    compute(py, None, |monitor| leakage::average(matrix, &labels, output, threads, monitor))
+    compute(py, None, |monitor| leakage::average(matrix, orbitals.orbitals(), output, threads, monitor))
 }
 
 /// Averages over the automorphisms of a Hamming graph; see `quincunx.leakage.Channel.symmetrize`.

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _core
-from quincunx.graphs import AutomorphismGroup, Graph, hamming
+from quincunx.graphs import AutomorphismGroup, Graph, Orbitals, hamming
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage._checks import Exact, FloatArray
 
@@ -67,17 +67,13 @@ def hamming_distances(length: int, alphabet_size: int) -> npt.NDArray[np.int64]:
     return table
 
 
-def pair_labels(
-    group: AutomorphismGroup, output_action: IntArray | None, columns: int
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Return the label of each pair (input, output), and the orbit of each input."""
-    n = group.num_points
-    rows = group.orbits.astype(np.uint32)
+def pair_orbits(group: AutomorphismGroup, output_action: IntArray | None) -> Orbitals:
+    """Return the orbits on pairs of inputs, or on pairs of inputs followed by outputs where these have an action."""
     if output_action is None:
-        return group.orbitals().labels().view(np.uint32), rows
+        return group.orbitals()
+    n, columns = group.num_points, output_action.shape[1]
     both = np.concatenate([group.generators, output_action + n], axis=1)
-    labels = AutomorphismGroup.from_generators(n + columns, both).orbitals().labels()
-    return np.ascontiguousarray(labels[:n, n:]).view(np.uint32), rows
+    return AutomorphismGroup.from_generators(n + columns, both).orbitals()
 
 
 def average(
@@ -93,14 +89,14 @@ def average(
     if words is not None and output_action is None:
         _core.average_hamming(matrix, *words, target, threads)
     else:
-        labels, rows = pair_labels(group, output_action, matrix.shape[1])
-        _core.average(matrix, labels, rows, target, threads)
+        _core.average(matrix, pair_orbits(group, output_action)._pairs, target, threads)
     return target
 
 
 def average_exact(matrix: Exact, group: AutomorphismGroup, output_action: IntArray | None) -> Exact:
     """Return the average of a matrix of fractions over a group."""
-    labels = pair_labels(group, output_action, len(matrix[0]))[0].tolist()
+    n = len(matrix)
+    labels = pair_orbits(group, output_action).labels()[:n, -len(matrix[0]) :].tolist()
     sums: dict[int, Fraction] = {}
     counts: dict[int, int] = {}
     for row, names in zip(matrix, labels, strict=True):

@@ -1,214 +1,169 @@
-//! Averaging a channel over a group, given a label for the orbit of each pair, without ever listing the group.
+//! Averaging a channel over a group, given its orbits on pairs, without ever listing the group.
 //!
-//! M'_hk = 1/|G| sum_g M_(g h)(g k) = the mean of M over the pairs with the label of (h, k)   (Reynolds operator).
+//! M'_hk = 1/|G| sum_g M_(g h)(g k) = the mean of M over the pairs in the orbital of (h, k)   (Reynolds operator).
 //!
-//! Row orbits are done one after the other, for their labels are disjoint: a first pass over the rows of an orbit adds
+//! Row orbits are done one after the other, for their orbitals are disjoint: a first pass over the rows of an orbit adds
 //! up, a second writes the means. Rows are taken in blocks of a size that depends on the matrix alone and the sums of the blocks
 //! are joined in order, so the result does not depend on the number of threads. Sums have twice the working precision, so
 //! averaging what was averaged changes no bit.
 //!
-//! Cost: each entry and its label is read twice and written once.
+//! Cost: each entry is read and written once, and its class, of two bytes, read twice.
 
 use super::Matrix;
 use super::sums::Sum;
 use super::vector::{finish, stream};
+use crate::graphs::automorphism::{Block, Orbitals};
 use crate::monitor::{Monitor, Watch};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Entries of a block of rows, and the largest number of blocks of a row orbit.
 const BLOCK: usize = 1 << 18;
 const BLOCKS: usize = 64;
-/// Up to this many labels each has eight sums, so that equal labels side by side do not wait for each other.
-const FEW_LABELS: usize = 512;
+/// Up to this many classes each has eight sums, so that equal classes side by side do not wait for each other.
+const FEW_CLASSES: usize = 512;
 const LANES: usize = 8;
 
-/// The labels of the pairs that begin in one row orbit.
-struct Orbit {
-    rows: Vec<u32>,
-    /// The smallest label, and how many there are from it on.
-    first: u32,
-    labels: usize,
+/// The pairs that begin in one row orbit and end in the columns.
+struct Part<'a> {
+    block: &'a Block,
+    columns: Range<usize>,
 }
 
-/// Labels of all pairs: those of one row orbit are numbered without large gaps, and no label belongs to two.
-#[derive(Debug)]
-pub struct Labels<'a> {
-    labels: &'a [u32],
-    rows: &'a [u32],
-    cols: usize,
-}
-
-impl<'a> Labels<'a> {
-    /// `labels` holds the orbit of each pair in row-major order, `rows` the orbit of each row.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] unless there are as many labels as pairs.
-    pub fn new(labels: &'a [u32], rows: &'a [u32], cols: usize) -> Result<Self> {
-        if labels.len() != rows.len() * cols {
-            let (expected, found) = (format!("({}, {cols})", rows.len()), format!("{} entries", labels.len()));
-            return Err(Error::Shape { name: "labels", expected, found });
-        }
-        Ok(Self { labels, rows, cols })
+impl Part<'_> {
+    /// Number of rows.
+    fn rows(&self) -> usize {
+        self.block.members().len()
     }
 
-    fn row(&self, row: u32) -> &'a [u32] {
-        &self.labels[row as usize * self.cols..][..self.cols]
+    /// The classes of the pairs of the `index`-th row.
+    fn classes(&self, index: usize) -> &[u16] {
+        &self.block.row(index)[self.columns.clone()]
     }
 
-    /// The row orbits, in the order of their numbers.
-    fn orbits(&self) -> Result<Vec<Orbit>> {
-        let mut members: Vec<Vec<u32>> = Vec::new();
-        for (row, &orbit) in (0..).zip(self.rows) {
-            if orbit as usize >= self.rows.len() {
-                return Err(disorder());
-            }
-            if members.len() <= orbit as usize {
-                members.resize(orbit as usize + 1, Vec::new());
-            }
-            members[orbit as usize].push(row);
-        }
-        let orbit = |rows: Vec<u32>| {
-            let labels = self.row(*rows.first()?);
-            let (first, last) = (*labels.iter().min()?, *labels.iter().max()?);
-            Some(Orbit { rows, first, labels: (last - first) as usize + 1 })
-        };
-        let orbits: Vec<Orbit> = members.into_iter().filter_map(orbit).collect();
-        let sparse = |orbit: &Orbit| orbit.labels > 8 * (self.cols + self.rows.len());
-        if orbits.iter().any(sparse) { Err(disorder()) } else { Ok(orbits) }
+    fn entries<'m>(&self, matrix: Matrix<'m>, index: usize) -> &'m [f64] {
+        matrix.row(self.block.members()[index] as usize)
     }
 }
 
-fn disorder() -> Error {
-    let value = "labels that are not".to_string();
-    Error::Domain { name: "labels", value, requirement: "numbered one row orbit after the other" }
-}
-
-/// Writes the average of `matrix` into `output`.
+/// Writes the average of `matrix` into `output`. The points of the group are the rows, which are the columns as well, or the
+/// rows followed by the columns.
 ///
 /// # Errors
-/// [`Error::Shape`] if the sizes differ, [`Error::Domain`] if labels are not numbered row orbit by row orbit; the
-/// monitor's objection.
+/// [`Error::Shape`] if the sizes differ, [`Error::Domain`] if rows and columns share an orbit; the monitor's objection.
 pub fn average(
     matrix: Matrix<'_>,
-    labels: &Labels<'_>,
+    orbitals: &Orbitals,
     output: &mut [f64],
     threads: usize,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
-    if labels.cols != matrix.cols() || labels.rows.len() != matrix.rows() || output.len() != matrix.entries().len() {
-        let (expected, found) =
-            (format!("({}, {})", labels.rows.len(), labels.cols), format!("({}, {})", matrix.rows(), matrix.cols()));
+    let (rows, cols, points) = (matrix.rows(), matrix.cols(), orbitals.points());
+    let apart = points == rows + cols;
+    if !(apart || points == rows && rows == cols) || output.len() != rows * cols {
+        let (expected, found) = (format!("({points}, {points})"), format!("({rows}, {cols})"));
         return Err(Error::Shape { name: "matrix", expected, found });
     }
-    let orbits = labels.orbits()?;
-    let mut targets: Vec<Option<&mut [f64]>> = output.chunks_exact_mut(matrix.cols()).map(Some).collect();
-    let mut targets_of = |orbit: &Orbit| -> Vec<&mut [f64]> {
-        orbit.rows.iter().filter_map(|&row| targets[row as usize].take()).collect()
+    let of_rows = |block: &&Block| (block.members()[0] as usize) < rows;
+    if orbitals.blocks().iter().filter(of_rows).any(|block| block.members().iter().any(|&h| h as usize >= rows)) {
+        let (value, requirement) = ("one that mixes them".to_string(), "a group that maps rows to rows");
+        return Err(Error::Domain { name: "orbitals", value, requirement });
+    }
+    let columns = if apart { rows..points } else { 0..cols };
+    let mut targets: Vec<Option<&mut [f64]>> = output.chunks_exact_mut(cols).map(Some).collect();
+    let mut targets_of = |block: &Block| -> Vec<&mut [f64]> {
+        block.members().iter().filter_map(|&row| targets[row as usize].take()).collect()
     };
-    let (small, large): (Vec<_>, Vec<_>) = orbits
-        .into_iter()
-        .map(|orbit| (targets_of(&orbit), orbit))
-        .partition(|(_, orbit)| orbit.rows.len() * matrix.cols() <= BLOCK);
-    parallel::run(threads, 2 * matrix.rows() as u64, monitor, |watch| {
-        small.into_par_iter().try_for_each(|(targets, orbit)| {
-            let sums = add_up(matrix, labels, &orbit, &orbit.rows, watch)?;
-            write(labels, &orbit, &means(matrix, labels, &orbit, sums), &orbit.rows, targets, watch)
+    let (small, large): (Vec<_>, Vec<_>) = orbitals
+        .blocks()
+        .iter()
+        .filter(of_rows)
+        .map(|block| (targets_of(block), Part { block, columns: columns.clone() }))
+        .partition(|(_, part)| part.rows() * cols <= BLOCK);
+    parallel::run(threads, 2 * rows as u64, monitor, |watch| {
+        small.into_par_iter().try_for_each(|(targets, part)| {
+            let sums = add_up(matrix, &part, 0..part.rows(), watch)?;
+            write(&part, &means(&part, sums), 0, targets, watch)
         })?;
-        for (mut targets, orbit) in large {
-            let rows = (BLOCK / matrix.cols()).max(orbit.rows.len().div_ceil(BLOCKS)).max(1);
-            let blocks = orbit.rows.par_chunks(rows).map(|rows| add_up(matrix, labels, &orbit, rows, watch));
-            let blocks = blocks.collect::<Result<Vec<_>>>()?;
+        for (mut targets, part) in large {
+            let rows = (BLOCK / cols).max(part.rows().div_ceil(BLOCKS)).max(1);
+            let starts: Vec<usize> = (0..part.rows()).step_by(rows).collect();
+            let block = |&start: &usize| add_up(matrix, &part, start..(start + rows).min(part.rows()), watch);
+            let blocks = starts.par_iter().map(block).collect::<Result<Vec<_>>>()?;
             let joined = blocks.into_iter().reduce(|mut total, block| {
                 total.iter_mut().zip(block).for_each(|(total, sum)| total.merge(sum));
                 total
             });
-            let means = means(matrix, labels, &orbit, joined.unwrap_or_default());
-            let written = orbit.rows.par_chunks(rows).zip(targets.par_chunks_mut(rows));
-            written.try_for_each(|(rows, targets)| {
+            let means = means(&part, joined.unwrap_or_default());
+            starts.par_iter().zip(targets.par_chunks_mut(rows)).try_for_each(|(&start, targets)| {
                 let targets = targets.iter_mut().map(|target| &mut **target).collect();
-                write(labels, &orbit, &means, rows, targets, watch)
+                write(&part, &means, start, targets, watch)
             })?;
         }
         Ok(())
     })
 }
 
-/// The sum over some rows of an orbit for each of its labels.
-fn add_up(matrix: Matrix<'_>, labels: &Labels<'_>, orbit: &Orbit, rows: &[u32], watch: &Watch) -> Result<Vec<Sum>> {
-    let lanes = if orbit.labels <= FEW_LABELS { LANES } else { 1 };
-    let mut sums = vec![Sum::default(); orbit.labels * lanes];
-    for &row in rows {
-        let (entries, labels) = (matrix.row(row as usize), labels.row(row));
-        let known = if lanes == 1 {
-            add_row::<1>(&mut sums, entries, labels, orbit.first)
-        } else {
-            add_row::<LANES>(&mut sums, entries, labels, orbit.first)
-        };
-        if !known {
-            return Err(disorder());
+/// The sum over some rows of an orbit for each of its classes.
+fn add_up(matrix: Matrix<'_>, part: &Part<'_>, rows: Range<usize>, watch: &Watch) -> Result<Vec<Sum>> {
+    let count = part.block.count();
+    if count > FEW_CLASSES {
+        let mut sums = vec![Sum::default(); count];
+        for index in rows {
+            let classes = part.classes(index).iter();
+            classes.zip(part.entries(matrix, index)).for_each(|(&class, &entry)| sums[usize::from(class)].add(entry));
+            watch.advance(1)?;
         }
-        watch.advance(1)?;
-    }
-    if lanes == 1 {
         return Ok(sums);
     }
-    let join = |lanes: &[Sum]| {
+    let mut sums = Box::new([[Sum::default(); LANES]; FEW_CLASSES]);
+    for index in rows {
+        add_row(&mut sums, part.entries(matrix, index), part.classes(index));
+        watch.advance(1)?;
+    }
+    let join = |lanes: &[Sum; LANES]| {
         lanes.iter().fold(Sum::default(), |mut total, &lane| {
             total.merge(lane);
             total
         })
     };
-    Ok(sums.chunks_exact(lanes).map(join).collect())
+    Ok(sums[..count].iter().map(join).collect())
 }
 
-/// Adds a row to the sums; whether all its labels are known.
+/// Adds a row to the sums.
 #[inline]
-fn add_row<const LANES: usize>(sums: &mut [Sum], entries: &[f64], labels: &[u32], first: u32) -> bool {
-    let mut known = true;
-    let mut add =
-        |lane: usize, entry: f64, label: u32| match sums.get_mut(label.wrapping_sub(first) as usize * LANES + lane) {
-            Some(sum) => sum.add(entry),
-            None => known = false,
-        };
-    let (entries, labels) = (entries.chunks_exact(LANES), labels.chunks_exact(LANES));
-    let rest = entries.remainder().iter().zip(labels.remainder());
-    rest.enumerate().for_each(|(lane, (&entry, &label))| add(lane, entry, label));
-    for (entries, labels) in entries.zip(labels) {
+fn add_row(sums: &mut [[Sum; LANES]; FEW_CLASSES], entries: &[f64], classes: &[u16]) {
+    // Classes are below the number of sums; saying so again spares the check.
+    let mut add = |lane: usize, entry: f64, class: u16| sums[usize::from(class) % FEW_CLASSES][lane].add(entry);
+    let (entries, classes) = (entries.chunks_exact(LANES), classes.chunks_exact(LANES));
+    let rest = entries.remainder().iter().zip(classes.remainder());
+    rest.enumerate().for_each(|(lane, (&entry, &class))| add(lane, entry, class));
+    for (entries, classes) in entries.zip(classes) {
         for lane in 0..LANES {
-            add(lane, entries[lane], labels[lane]);
+            add(lane, entries[lane], classes[lane]);
         }
     }
-    known
 }
 
-/// The mean for each label of an orbit: in each of its rows a label occurs as often as in the first.
-fn means(matrix: Matrix<'_>, labels: &Labels<'_>, orbit: &Orbit, sums: Vec<Sum>) -> Vec<f64> {
+/// The mean for each class of an orbit: in each of its rows a class occurs as often as in the first.
+fn means(part: &Part<'_>, sums: Vec<Sum>) -> Vec<f64> {
     let mut counts = vec![0u64; sums.len()];
-    debug_assert!(matrix.cols() == labels.cols);
-    for &label in labels.row(orbit.rows[0]) {
-        counts[(label - orbit.first) as usize] += orbit.rows.len() as u64;
+    for &class in part.classes(0) {
+        counts[usize::from(class)] += part.rows() as u64;
     }
     sums.into_iter().zip(counts).map(|(sum, count)| if count == 0 { 0.0 } else { sum.mean(count as f64) }).collect()
 }
 
-/// Writes the means into some rows of an orbit.
-fn write(
-    labels: &Labels<'_>,
-    orbit: &Orbit,
-    means: &[f64],
-    rows: &[u32],
-    targets: Vec<&mut [f64]>,
-    watch: &Watch,
-) -> Result<()> {
+/// Writes the means into some rows of an orbit, from the `start`-th on.
+fn write(part: &Part<'_>, means: &[f64], start: usize, targets: Vec<&mut [f64]>, watch: &Watch) -> Result<()> {
     let mut buffer = [0.0; 512];
-    for (&row, target) in rows.iter().zip(targets) {
-        let labels = labels.row(row);
-        for (target, labels) in target.chunks_mut(buffer.len()).zip(labels.chunks(buffer.len())) {
-            for (value, &label) in buffer.iter_mut().zip(labels) {
-                *value = means[label.wrapping_sub(orbit.first) as usize];
+    for (index, target) in (start..).zip(targets) {
+        for (target, classes) in target.chunks_mut(buffer.len()).zip(part.classes(index).chunks(buffer.len())) {
+            for (value, &class) in buffer.iter_mut().zip(classes) {
+                *value = means[usize::from(class)];
             }
-            stream(target, &buffer[..labels.len()]);
+            stream(target, &buffer[..classes.len()]);
         }
         watch.advance(1)?;
     }
@@ -219,55 +174,66 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graphs::automorphism::{AutomorphismGroup, Clock};
     use crate::monitor::Silent;
     use proptest::prelude::*;
 
-    fn averaged(entries: &[f64], rows: usize, labels: &[u32], orbits: &[u32], threads: usize) -> Result<Vec<f64>> {
+    /// The orbits on pairs of the group that some permutations generate.
+    fn orbitals(points: usize, images: &[Vec<i64>]) -> Orbitals {
+        let mut silent = Silent;
+        let group = AutomorphismGroup::from_rows(points, images).unwrap();
+        group.orbitals(u128::MAX, &mut Clock::new("a test", None, &mut silent)).unwrap()
+    }
+
+    fn averaged(entries: &[f64], rows: usize, orbitals: &Orbitals, threads: usize) -> Result<Vec<f64>> {
         let matrix = Matrix::new(entries, rows, entries.len() / rows)?;
         let mut output = vec![f64::NAN; entries.len()];
-        average(matrix, &Labels::new(labels, orbits, matrix.cols())?, &mut output, threads, &mut Silent)?;
+        average(matrix, orbitals, &mut output, threads, &mut Silent)?;
         Ok(output)
     }
 
     #[test]
     fn the_path_of_three_is_averaged_over_its_reflection() {
-        let labels = [0, 1, 2, 3, 4, 3, 2, 1, 0];
         let entries = [0.5, 0.3, 0.2, 0.4, 0.4, 0.2, 0.4, 0.2, 0.4];
-        // Row orbits {0, 2} and {1}: labels 0 1 2 and 3 4.
-        let found = averaged(&entries, 3, &labels, &[0, 1, 0], 1).unwrap();
+        let found = averaged(&entries, 3, &orbitals(3, &[vec![2, 1, 0]]), 1).unwrap();
         let known = [0.45, 0.25, 0.3, 0.3, 0.4, 0.3, 0.3, 0.25, 0.45];
         assert!(found.iter().zip(known).all(|(a, b)| (a - b).abs() < 1e-16), "{found:?}");
     }
 
     #[test]
-    fn labels_that_do_not_fit_are_refused() {
-        let entries = [0.5; 4];
-        assert!(matches!(averaged(&entries, 2, &[0, 1, 1], &[0, 0], 1), Err(Error::Shape { .. })));
-        assert!(matches!(averaged(&entries, 2, &[0, 1, 5, 0], &[0, 0], 1), Err(Error::Domain { .. })));
-        assert!(matches!(averaged(&entries, 2, &[0, 1, 1, 0], &[0, 7], 1), Err(Error::Domain { .. })));
-        assert!(matches!(averaged(&entries, 2, &[0, u32::MAX, 1, 0], &[0, 0], 1), Err(Error::Domain { .. })));
+    fn columns_may_be_permuted_in_their_own_way() {
+        // The rows are exchanged, of the columns the last two.
+        let entries = [0.5, 0.25, 0.25, 0.0, 1.0, 0.0];
+        let found = averaged(&entries, 2, &orbitals(5, &[vec![1, 0, 2, 4, 3]]), 1).unwrap();
+        assert_eq!(found, [0.25, 0.125, 0.625, 0.25, 0.625, 0.125]);
     }
 
-    /// Labels of the cyclic group on `n` points, or of its square for two row orbits.
-    fn cyclic(n: usize, orbits: usize) -> (Vec<u32>, Vec<u32>) {
-        let label = |h: usize, k: usize| ((h % orbits) * n + (k + n - h) % n) as u32;
-        let labels = (0..n * n).map(|i| label(i / n, i % n)).collect();
-        (labels, (0..n).map(|h| (h % orbits) as u32).collect())
+    #[test]
+    fn groups_that_do_not_fit_are_refused() {
+        let entries = [0.5; 4];
+        assert!(matches!(averaged(&entries, 2, &orbitals(3, &[]), 1), Err(Error::Shape { .. })));
+        assert!(matches!(averaged(&entries, 1, &orbitals(1, &[]), 1), Err(Error::Shape { .. })));
+        assert!(matches!(averaged(&entries, 2, &orbitals(4, &[vec![2, 1, 0, 3]]), 1), Err(Error::Domain { .. })));
+    }
+
+    /// The orbits on pairs of the rotations of `n` points by multiples of `step`.
+    fn cyclic(n: usize, step: usize) -> Orbitals {
+        orbitals(n, &[(0..n).map(|h| ((h + step) % n) as i64).collect()])
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]
         #[test]
-        fn twice_is_once_and_threads_do_not_matter(seed in 0..u64::MAX, half in 2..400usize, orbits in 1..3usize) {
+        fn twice_is_once_and_threads_do_not_matter(seed in 0..u64::MAX, half in 2..400usize, step in 1..3usize) {
             let n = 2 * half;
             let mut stream = crate::stream::Stream::new([seed, 1], 0, 0, 0);
             let entries: Vec<f64> = (0..n * n).map(|_| stream.uniform()).collect();
-            let (labels, rows) = cyclic(n, orbits);
-            let once = averaged(&entries, n, &labels, &rows, 1).unwrap();
-            prop_assert_eq!(&once, &averaged(&entries, n, &labels, &rows, 3).unwrap());
-            prop_assert_eq!(&once, &averaged(&once, n, &labels, &rows, 2).unwrap());
-            for label in [0, n as u32 / 2, n as u32 - 1] {
-                let at = || (0..n * n).filter(|&i| labels[i] == label);
+            let orbitals = cyclic(n, step);
+            let once = averaged(&entries, n, &orbitals, 1).unwrap();
+            prop_assert_eq!(&once, &averaged(&entries, n, &orbitals, 3).unwrap());
+            prop_assert_eq!(&once, &averaged(&once, n, &orbitals, 2).unwrap());
+            for (h, k) in [(0, 0), (0, n / 2), (1, n - 1)] {
+                let at = || (0..n).step_by(step).map(|turn| (h + turn) % n * n + (k + turn) % n);
                 let mean = at().map(|i| entries[i]).sum::<f64>() / at().count() as f64;
                 prop_assert!(at().all(|i| (once[i] - mean).abs() < 1e-13));
             }
@@ -279,13 +245,17 @@ mod tests {
         let n = 1200;
         let mut stream = crate::stream::Stream::new([7, 7], 0, 0, 0);
         let entries: Vec<f64> = (0..n * n).map(|_| stream.uniform()).collect();
-        let (labels, rows) = cyclic(n, 1);
-        let once = averaged(&entries, n, &labels, &rows, 1).unwrap();
-        assert_eq!(once, averaged(&entries, n, &labels, &rows, 2).unwrap());
-        assert_eq!(once, averaged(&once, n, &labels, &rows, 1).unwrap());
-        // Few labels: the distance around the cycle modulo 3.
-        let labels: Vec<u32> = labels.iter().map(|label| label % 3).collect();
-        let once = averaged(&entries, n, &labels, &rows, 2).unwrap();
-        assert_eq!(once, averaged(&once, n, &labels, &rows, 1).unwrap());
+        // Many classes with one generator; few with the symmetric group on triples of thirds: the distance modulo 3.
+        let few = [
+            (0..n as i64).map(|h| (h + 1) % n as i64).collect(),
+            (0..n as i64).map(|h| if h % 3 == 0 { (h + 3) % n as i64 } else { h }).collect(),
+            (0..n as i64).map(|h| if h < 6 && h % 3 == 0 { 3 - h } else { h }).collect(),
+        ];
+        for orbitals in [cyclic(n, 1), orbitals(n, &few)] {
+            let once = averaged(&entries, n, &orbitals, 1).unwrap();
+            assert_eq!(once, averaged(&entries, n, &orbitals, 2).unwrap());
+            assert_eq!(once, averaged(&once, n, &orbitals, 1).unwrap());
+        }
+        assert_eq!((cyclic(n, 1).rank(), orbitals(n, &few).rank()), (n, 4));
     }
 }

@@ -1,5 +1,5 @@
 //! Averaging over the automorphisms of a Hamming graph: the label of a pair of words is the number of places where they
-//! differ, so no table of labels is read or made.
+//! differ, so no table of classes is read or made.
 //!
 //! Words of u letters are split into a head and a tail of t letters, w = v^t tails. Within a row the columns with one head
 //! form a chunk of w entries, all at the same distance from the row's head, so the sums are made per distance of heads and
@@ -168,7 +168,8 @@ fn write(words: &Words, means: &[f64], tail: usize, from: usize, rows: Vec<&mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leakage::averaging::{Labels, average};
+    use crate::graphs::automorphism::{AutomorphismGroup, Clock};
+    use crate::leakage::averaging::average;
     use crate::monitor::Silent;
 
     fn averaged(entries: &[f64], length: usize, alphabet: usize, threads: usize) -> Vec<f64> {
@@ -187,12 +188,10 @@ mod tests {
             let n = usize::pow(alphabet, length as u32);
             let mut stream = crate::stream::Stream::new([length as u64, alphabet as u64], 0, 0, 0);
             let entries: Vec<f64> = (0..n * n).map(|_| stream.uniform()).collect();
-            let words = Words::new(if alphabet == 1 { 0 } else { length }, alphabet);
-            let labels: Vec<u32> = (0..n * n).map(|pair| words.distance(pair / n, pair % n) as u32).collect();
             let mut expected = vec![0.0; n * n];
-            let rows = vec![0; n];
-            let labels = Labels::new(&labels, &rows, n).unwrap();
-            average(Matrix::new(&entries, n, n).unwrap(), &labels, &mut expected, 1, &mut Silent).unwrap();
+            let group = AutomorphismGroup::hamming(length as u32, alphabet as u32).unwrap();
+            let orbitals = group.orbitals(u128::MAX, &mut Clock::new("a test", None, &mut Silent)).unwrap();
+            average(Matrix::new(&entries, n, n).unwrap(), &orbitals, &mut expected, 1, &mut Silent).unwrap();
             let once = averaged(&entries, length, alphabet, 1);
             let close = once.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 2.0 * f64::EPSILON * a);
             assert!(close, "H({length}, {alphabet})");

@@ -12,7 +12,7 @@ mod hamming;
 mod sums;
 mod vector;
 
-pub use averaging::{Labels, average};
+pub use averaging::average;
 pub use capacity::{Capacity, mutual_information, shannon_capacity};
 pub use channel::{Matrix, check_channel, column_maxima};
 pub use entropy::renyi_entropy;

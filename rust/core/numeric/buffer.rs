@@ -32,6 +32,8 @@ pub unsafe trait Zero: Copy {}
 // SAFETY: integers and floats have a zero of zero bytes.
 unsafe impl Zero for u64 {}
 // SAFETY: as above.
+unsafe impl Zero for u16 {}
+// SAFETY: as above.
 unsafe impl Zero for f64 {}
 // SAFETY: its zero bytes are the number zero.
 unsafe impl Zero for super::ring::WideNumber {}

@@ -431,6 +431,9 @@ impl AutomorphismGroup {
 
     /// The orbits of the stabilizer of a point, where there is a cheap way to them.
     fn stabilizer_orbits(&self, point: u32, clock: &mut Clock<'_>) -> Result<Option<Orbits>> {
+        if self.order.get().is_some_and(|order| *order == BigUint::from(self.orbit_length(point))) {
+            return Ok(Some(Orbits::new(self.points)));
+        }
         let fixed = self.generators.iter().all(|generator| generator.image(point) == point);
         if fixed {
             return Ok(Some(Orbits::of(self.points, &self.generators)));

@@ -2,29 +2,37 @@
 //!
 //! Within one orbit of points take a representative v, and for each h in it a group element u_h with u_h(v) = h. Then
 //! (h, k) lies in the orbital of (v, u_h^-1(k)), and (v, k), (v, l) share an orbital exactly if k and l share an orbit of
-//! the stabilizer of v. So the rows T_h = u_h^-1 and one row of stabilizer classes label all pairs:
+//! the stabilizer of v. So one row of stabilizer classes, carried over to all members, tells the class of every pair:
 //!
-//! label(h, k) = class[T_h[k]],   T_{s(h)}[k] = T_h[s^-1(k)]   for a generator s.
+//! C_v[k] = class of k,   C_{s(h)}[k] = C_h[s^-1(k)]   for a generator s.
 //!
-//! Where generators of the stabilizer are not known, its classes come from Schreier's lemma: T_h[k] and T_{s(h)}[s(k)] are
-//! in one class for all h, k and generators s, and these identities generate all. After the first few rows nearly all classes
-//! are there, and the pass over the others only compares.
+//! Where generators of the stabilizer are not known, its classes come from Schreier's lemma: they are the finest ones for
+//! which the second equation holds for all h, k and s, and not only for the pairs h, s(h) by which s(h) was first reached. A
+//! few members near v give nearly all classes; then the rows are made, and all other equations are compared, which proves that
+//! no two classes are one, or joins them.
 //!
 //! Labels count the orbitals in the order in which they are first met row by row.
 
 use super::Clock;
 use super::permutation::{Orbits, Permutation};
 use crate::monitor::Monitor;
+use crate::numeric::buffer::Buffer;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// Members near the representative whose equations are looked at first, and equations in a row that may bring nothing new.
+const NEAR: usize = 64;
+const IDLE: usize = 30;
 
 /// The orbit of one point under the group, with what labels the pairs that begin there.
 #[derive(Debug)]
 pub struct Block {
     members: Vec<u32>,
-    rows: Vec<u16>,
-    labels: Vec<u32>,
+    classes: Buffer<u16>,
     points: usize,
+    /// The label of each class.
+    labels: Vec<u32>,
 }
 
 impl Block {
@@ -33,15 +41,15 @@ impl Block {
         &self.members
     }
 
-    /// The row T_h of the `index`-th member: where k comes to lie when the member is moved to the representative.
+    /// For each k the class of (h, k), for the `index`-th member h: a number below [`Block::count`].
     #[inline]
     pub fn row(&self, index: usize) -> &[u16] {
-        &self.rows[index * self.points..][..self.points]
+        &self.classes[index * self.points..][..self.points]
     }
 
-    /// The label of (representative, k) for each k.
-    pub fn labels(&self) -> &[u32] {
-        &self.labels
+    /// The number of classes.
+    pub fn count(&self) -> usize {
+        self.labels.len()
     }
 }
 
@@ -74,45 +82,41 @@ impl Orbitals {
         if points > 1 << 16 || needed > memory_limit {
             return Err(Error::TooLarge { what: "labelling all pairs of vertices", needed, limit: memory_limit });
         }
-        let images: Vec<Vec<u32>> = generators.iter().map(|generator| generator.images(points)).collect();
-        let inverses: Vec<Vec<u32>> = generators.iter().map(|generator| generator.inverse().images(points)).collect();
+        let maps: Vec<Map> = generators.iter().map(|generator| Map::new(generator, points)).collect();
         let labels = Orbits::of(points, generators).labels();
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); labels.iter().max().map_or(0, |&most| most as usize + 1)];
         for (point, &label) in (0..).zip(&labels) {
             members[label as usize].push(point);
         }
+        let mut places = vec![(0, 0); points];
+        for (block, members) in (0..).zip(&members) {
+            (0..).zip(members).for_each(|(index, &member)| places[member as usize] = (block, index));
+        }
         let mut orbitals =
-            Self { blocks: Vec::new(), places: vec![(0, 0); points], sizes: Vec::new(), representatives: Vec::new() };
+            Self { blocks: Vec::new(), places: places.clone(), sizes: Vec::new(), representatives: Vec::new() };
+        let mut carrier = Carrier { points, maps: &maps, places: &places, row: Box::new([0; 1 << 16]) };
         for members in members {
             let chosen = representative(&members);
-            for (index, &member) in (0..).zip(&members) {
-                orbitals.places[member as usize] = (orbitals.blocks.len() as u32, index);
-            }
-            let rows = coset_rows(points, &members, chosen, &images, &inverses, &orbitals.places, clock)?;
-            let block = Block { members, rows, labels: vec![u32::MAX; points], points };
-            let classes = match classes(chosen, clock)? {
-                Some(classes) => classes,
-                None => stabilizer_classes(&block, &images, &orbitals.places, clock)?,
+            let (classes, proved) = match classes(chosen, clock)? {
+                Some(classes) => (classes, true),
+                None => (likely_classes(points, chosen, &maps, clock)?, false),
             };
-            orbitals.number(block, classes);
+            orbitals.add(carrier.block(members, chosen, classes, proved, clock)?);
         }
         Ok(orbitals)
     }
 
-    /// Numbers the classes of a block in the order in which the row of its first member meets them.
-    fn number(&mut self, mut block: Block, mut classes: Orbits) {
+    /// Takes a block, and labels its classes in the order in which the row of its first member meets them.
+    fn add(&mut self, mut block: Block) {
         let mut labels = std::mem::take(&mut block.labels);
-        let first = block.members[0];
-        for (k, &image) in (0..).zip(block.row(0)) {
-            let class = classes.find(u32::from(image)) as usize;
-            if labels[class] == u32::MAX {
-                labels[class] = self.sizes.len() as u32;
-                self.sizes.push(u64::from(classes.size(class as u32)) * block.members.len() as u64);
-                self.representatives.push((first, k));
+        for (k, &class) in (0..).zip(block.row(0)) {
+            let label = &mut labels[usize::from(class)];
+            if *label == u32::MAX {
+                *label = self.sizes.len() as u32;
+                self.sizes.push(0);
+                self.representatives.push((block.members[0], k));
             }
-        }
-        for point in 0..labels.len() {
-            labels[point] = labels[classes.find(point as u32) as usize];
+            self.sizes[*label as usize] += block.members.len() as u64;
         }
         block.labels = labels;
         self.blocks.push(block);
@@ -147,7 +151,7 @@ impl Orbitals {
     pub fn label(&self, h: u32, k: u32) -> u32 {
         let (block, index) = self.places[h as usize];
         let block = &self.blocks[block as usize];
-        block.labels[block.row(index as usize)[k as usize] as usize]
+        block.labels[usize::from(block.row(index as usize)[k as usize])]
     }
 
     /// Writes the labels of (h, k) for all k.
@@ -159,8 +163,8 @@ impl Orbitals {
             return Err(Error::Domain { name: "v", value: h.to_string(), requirement: "a point in 0..n" });
         };
         let block = &self.blocks[block as usize];
-        for (label, &image) in labels.iter_mut().zip(block.row(index as usize)) {
-            *label = block.labels[image as usize];
+        for (label, &class) in labels.iter_mut().zip(block.row(index as usize)) {
+            *label = block.labels[usize::from(class)];
         }
         Ok(())
     }
@@ -179,8 +183,8 @@ impl Orbitals {
         parallel::run(threads, n as u64, monitor, |watch| {
             labels.par_chunks_exact_mut(n.max(1)).zip(&self.places).try_for_each(|(row, &(block, index))| {
                 let block = &self.blocks[block as usize];
-                for (label, &image) in row.iter_mut().zip(block.row(index as usize)) {
-                    *label = block.labels[image as usize] as i32;
+                for (label, &class) in row.iter_mut().zip(block.row(index as usize)) {
+                    *label = block.labels[usize::from(class)] as i32;
                 }
                 watch.advance(1)
             })
@@ -189,83 +193,159 @@ impl Orbitals {
     }
 }
 
-/// The rows T_h of all members of an orbit, each made from that of the point it was reached from.
-fn coset_rows(
-    points: usize,
-    members: &[u32],
-    representative: u32,
-    images: &[Vec<u32>],
-    inverses: &[Vec<u32>],
-    places: &[(u32, u32)],
-    clock: &mut Clock<'_>,
-) -> Result<Vec<u16>> {
-    let mut rows = vec![0u16; members.len() * points];
-    let row = |point: u32| places[point as usize].1 as usize * points..(places[point as usize].1 as usize + 1) * points;
-    for (k, image) in (0..).zip(&mut rows[row(representative)]) {
-        *image = k as u16;
-    }
-    let mut reached = vec![false; members.len()];
-    reached[places[representative as usize].1 as usize] = true;
-    let mut queue = vec![representative];
-    let mut next = 0;
-    while let Some(&h) = queue.get(next) {
-        next += 1;
-        for (image, inverse) in images.iter().zip(inverses) {
-            let target = image[h as usize];
-            if std::mem::replace(&mut reached[places[target as usize].1 as usize], true) {
-                continue;
-            }
-            queue.push(target);
-            let (from, to) = (row(h), row(target));
-            let (from, to) = if from.start < to.start {
-                let (low, high) = rows.split_at_mut(to.start);
-                (&low[from], &mut high[..points])
-            } else {
-                let (low, high) = rows.split_at_mut(from.start);
-                (&high[..points], &mut low[to])
-            };
-            for (image, &before) in to.iter_mut().zip(inverse) {
-                *image = from[before as usize];
-            }
-            clock.spend(points)?;
-        }
-    }
-    Ok(rows)
+/// A generator as a table, and its inverse.
+struct Map {
+    image: Vec<u16>,
+    inverse: Vec<u16>,
+    is_involution: bool,
 }
 
-/// The orbits of the stabilizer of a block's representative, by Schreier's lemma.
-fn stabilizer_classes(
-    block: &Block,
-    images: &[Vec<u32>],
-    places: &[(u32, u32)],
-    clock: &mut Clock<'_>,
-) -> Result<Orbits> {
-    let mut classes = Orbits::new(block.points);
-    let mut least: Vec<u16> = (0..=u16::MAX).take(block.points).collect();
-    for index in 0..block.members.len() {
-        let h = block.members[index];
-        for image in images {
-            let target = places[image[h as usize] as usize].1 as usize;
-            let (from, to) = (block.row(index), block.row(target));
-            clock.spend(block.points)?;
-            let mut joined = false;
-            for (&from, &k) in from.iter().zip(image) {
-                // Nearly always the two are known to be together by their class's present name.
-                let to = to[k as usize];
-                if least[from as usize] != least[to as usize] {
-                    joined = true;
-                    classes.join(u32::from(from), u32::from(to));
-                    let (a, b) = (least[from as usize], least[to as usize]);
-                    least[from as usize] = a.min(b);
-                    least[to as usize] = a.min(b);
+impl Map {
+    fn new(generator: &Permutation, points: usize) -> Self {
+        let narrow = |images: Vec<u32>| images.into_iter().map(|image| image as u16).collect();
+        let (image, inverse): (Vec<u16>, Vec<u16>) =
+            (narrow(generator.images(points)), narrow(generator.inverse().images(points)));
+        let is_involution = image == inverse;
+        Self { image, inverse, is_involution }
+    }
+
+    fn image(&self, point: u32) -> u32 {
+        self.image[point as usize].into()
+    }
+}
+
+/// Joins points that Schreier's lemma puts in one class of the stabilizer of `point`, as far as members near it tell.
+///
+/// Here T_h = u_h^-1 is known for some members h, and T_h[k] and T_{s(h)}[s(k)] are in one class.
+fn likely_classes(points: usize, point: u32, maps: &[Map], clock: &mut Clock<'_>) -> Result<Orbits> {
+    let mut classes = Orbits::new(points);
+    let mut near: Vec<(u32, Vec<u16>)> = vec![(point, (0..=u16::MAX).take(points).collect())];
+    let mut places = HashMap::from([(point, 0)]);
+    let mut idle = 0;
+    for index in 0..NEAR {
+        for map in maps {
+            let Some((h, row)) = near.get(index) else { return Ok(classes) };
+            let target = map.image(*h);
+            clock.spend(points)?;
+            match places.get(&target) {
+                None if near.len() < NEAR => {
+                    let row = map.inverse.iter().map(|&k| row[usize::from(k)]).collect();
+                    places.insert(target, near.len());
+                    near.push((target, row));
                 }
-            }
-            if joined {
-                for (point, name) in (0..).zip(&mut least) {
-                    *name = classes.find(point) as u16;
+                None => {}
+                Some(&place) => {
+                    idle += 1;
+                    let to: &[u16] = &near[place].1;
+                    for (&from, &k) in row.iter().zip(&map.image) {
+                        let (from, to) = (classes.find(from.into()), classes.find(to[usize::from(k)].into()));
+                        if from != to {
+                            classes.join(from, to);
+                            idle = 0;
+                        }
+                    }
+                    if idle == IDLE {
+                        return Ok(classes);
+                    }
                 }
             }
         }
     }
     Ok(classes)
+}
+
+/// The classes of all pairs that begin in one orbit, made row by row and compared.
+struct Carrier<'a> {
+    points: usize,
+    maps: &'a [Map],
+    places: &'a [(u32, u32)],
+    /// The row carried on, in an array as long as indices of 16 bits go, so that none needs a check.
+    row: Box<[u16; 1 << 16]>,
+}
+
+impl Carrier<'_> {
+    /// The block of an orbit, from the classes of one member's stabilizer; unless these are `proved` to be complete, those
+    /// that turn out to be one are joined.
+    fn block(
+        &mut self,
+        members: Vec<u32>,
+        representative: u32,
+        mut sets: Orbits,
+        proved: bool,
+        clock: &mut Clock<'_>,
+    ) -> Result<Block> {
+        let points = self.points;
+        let rows = |point: u32| self.places[point as usize].1 as usize;
+        let mut classes = Buffer::zeroed(members.len() * points)?;
+        for (class, set) in classes[rows(representative) * points..].iter_mut().zip(sets.labels()) {
+            *class = set as u16;
+        }
+        let mut joins = Joins::new(sets.labels().into_iter().max().map_or(0, |most| most as usize + 1));
+        let (mut reached, mut done) = (vec![false; members.len()], vec![false; members.len()]);
+        reached[rows(representative)] = true;
+        let mut queue = vec![representative];
+        let mut next = 0;
+        while let Some(&h) = queue.get(next) {
+            next += 1;
+            self.row[..points].copy_from_slice(&classes[rows(h) * points..][..points]);
+            let carried = |k: u16| self.row[usize::from(k)];
+            done[rows(h)] = true;
+            for map in self.maps {
+                let target = map.image(h);
+                let to = &mut classes[rows(target) * points..][..points];
+                if !std::mem::replace(&mut reached[rows(target)], true) {
+                    queue.push(target);
+                    to.iter_mut().zip(&map.inverse).for_each(|(class, &k)| *class = carried(k));
+                } else if proved || (map.is_involution && done[rows(target)] && target != h) {
+                    continue; // the equations from h to s(h) are those from s(h) to h if s is an involution
+                } else {
+                    let pairs = to.iter().zip(&map.inverse).map(|(&class, &k)| (class, carried(k)));
+                    if pairs.clone().fold(0, |differ, (a, b)| differ | (a ^ b)) != 0 {
+                        joins.join(pairs);
+                    }
+                }
+                clock.spend(points)?;
+            }
+        }
+        let count = joins.finish(&mut classes);
+        Ok(Block { members, classes, points, labels: vec![u32::MAX; count] })
+    }
+}
+
+/// Classes that turn out to be one.
+struct Joins {
+    sets: Orbits,
+    /// A name for each class: those joined have the same.
+    names: Vec<u16>,
+    any: bool,
+}
+
+impl Joins {
+    fn new(count: usize) -> Self {
+        Self { sets: Orbits::new(count), names: (0..=u16::MAX).take(count).collect(), any: false }
+    }
+
+    fn join(&mut self, pairs: impl Iterator<Item = (u16, u16)>) {
+        let mut renamed = false;
+        for (a, b) in pairs {
+            if self.names[usize::from(a)] != self.names[usize::from(b)] {
+                self.sets.join(a.into(), b.into());
+                renamed = true;
+            }
+        }
+        if renamed {
+            self.any = true;
+            (0..).zip(&mut self.names).for_each(|(class, name)| *name = self.sets.find(class) as u16);
+        }
+    }
+
+    /// Numbers the classes that are left without gaps. Returns how many there are.
+    fn finish(mut self, classes: &mut [u16]) -> usize {
+        if !self.any {
+            return self.names.len();
+        }
+        let labels = self.sets.labels();
+        classes.iter_mut().for_each(|class| *class = labels[usize::from(*class)] as u16);
+        labels.into_iter().max().map_or(0, |most| most as usize + 1)
+    }
 }
