@@ -107,6 +107,13 @@ def test_an_exact_prior_that_is_none():
 
 def test_a_relation_that_is_not_symmetric():
     refused(
+        r"`relation` must be symmetric, got True at \(0, 1\) and False at \(1, 0\)",
+        lambda: HALVES.dp_epsilon(Graph.from_relation([[0, 1], [0, 0]])),
+    )
+
+
+def test_a_metric_that_is_not_symmetric():
+    refused(
         "`metric` must be symmetric and at least 0, got 1.0 and 2.0", lambda: HALVES.metric_epsilon([[0, 1], [2, 0]])
     )
     refused("`metric` must be symmetric", lambda: HALVES.metric_epsilon([[0, -1], [-1, 0]]))
@@ -220,6 +227,31 @@ def test_a_search_that_takes_too_long():
     prior[0] += 1e-10
     with pytest.raises(TimeoutError):
         optimal_mechanism(graph, 0.5, prior, time_limit=1e-6)
+
+
+def test_columns_of_zeros_change_nothing():
+    plain = Channel([[0.75, 0.25], [0.5, 0.5]])
+    wider = Channel([[0.75, 0.0, 0.25, 0.0], [0.5, 0.0, 0.5, 0.0]])
+    for measure in (
+        lambda c: c.bayes_vulnerability([0.25, 0.75]),
+        lambda c: c.min_capacity(),
+        lambda c: c.mutual_information(),
+        lambda c: c.dp_epsilon(path(2)),
+        lambda c: c.dp_delta(path(2), 0.1),
+        lambda c: c.renyi_dp(path(2), 2),
+    ):
+        assert measure(wider) == pytest.approx(measure(plain), rel=1e-15)
+    assert wider.map_remap() == plain.map_remap()
+    bounds = wider.shannon_capacity()
+    assert bounds.lower <= plain.shannon_capacity().upper
+    assert bounds.upper >= plain.shannon_capacity().lower
+
+
+def test_a_graph_in_pieces_counts_only_within_them():
+    apart = (4, [(0, 1), (2, 3)])
+    channel = Channel([[0.5, 0.5, 0, 0], [0.25, 0.75, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]])
+    assert channel.dp_epsilon(apart) == pytest.approx(math.log(2), rel=1e-15)
+    assert optimal_mechanism(apart, math.log(2)).utility == pytest.approx(2 / 3, rel=1e-13)
 
 
 def test_edge_cases_that_are_no_errors():

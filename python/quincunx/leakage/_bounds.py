@@ -44,7 +44,7 @@ def utility_bound(graph: GraphLike, epsilon: float, kind: str = "weakest-vertex"
     References
     ----------
     .. [1] M. Alvim, M. Andres, K. Chatzikokolakis and C. Palamidessi (2011), On the relation between differential
-       privacy        and quantitative information flow, ICALP. Stated there for one vertex of a symmetric graph.
+       privacy and quantitative information flow, ICALP. Stated there for one vertex of a symmetric graph.
 
     Examples
     --------
