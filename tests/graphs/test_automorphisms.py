@@ -294,7 +294,7 @@ def random_graphs():
     yield from (nx.hypercube_graph(5), nx.circular_ladder_graph(9), nx.heawood_graph(), nx.dodecahedral_graph())
 
 
-def test_orders_and_orbits_agree_with_nauty():
+def test_orders_orbits_and_ranks_agree_with_nauty():
     pynauty = pytest.importorskip("pynauty", reason="pynauty is not installed: no comparison with nauty")
     for graph in random_graphs():
         graph = nx.convert_node_labels_to_integers(graph)
@@ -305,6 +305,11 @@ def test_orders_and_orbits_agree_with_nauty():
         assert group.order == round(mantissa * 10**exponent)
         assert group.orbits.max() + 1 == count
         np.testing.assert_array_equal(group.orbits, np.unique(orbits, return_inverse=True)[1])
+        rank = 0
+        for v in set(orbits):
+            peer.set_vertex_coloring([{v}, set(graph) - {v}])
+            rank += pynauty.autgrp(peer)[4]
+        assert group.rank == rank
 
 
 def test_orders_agree_with_bliss():
@@ -404,6 +409,14 @@ def test_orbitals_of_bare_generators_are_those_of_the_group_that_was_found():
         found = automorphism_group(graph)
         bare = AutomorphismGroup.from_generators(found.num_points, found.generators)
         np.testing.assert_array_equal(bare.orbitals().labels(), found.orbitals().labels())
+
+
+def test_orders_of_groups_with_long_bases_come_from_their_generators_alone():
+    squares = Graph(60, [(v, v // 4 * 4 + (v + 1) % 4) for v in range(60)])
+    for graph, order in ((squares, 8**15 * math.factorial(15)), (graphs.hamming(2, 12), 2 * math.factorial(12) ** 2)):
+        found = automorphism_group(graph)
+        assert len(found.base) >= 12
+        assert AutomorphismGroup.from_generators(found.num_points, found.generators).order == found.order == order
 
 
 def test_classes_that_only_far_members_join_are_joined():

@@ -111,6 +111,7 @@ impl StabilizerChain {
         }
         chain.fill(order, clock)?;
         if order.is_none() {
+            chain.thin_out();
             chain.prove(clock)?;
         }
         Ok(chain)
@@ -276,6 +277,37 @@ impl StabilizerChain {
             }
         }
         Ok(())
+    }
+
+    /// Keeps below the first level only as many elements as reach the same orbits. If the chain is complete they generate
+    /// the same stabilizers, and the proof has fewer equations; if it is not, the proof adds what is missing.
+    fn thin_out(&mut self) {
+        let mut kept = Vec::new();
+        for index in (1..self.levels.len()).rev() {
+            let full = self.levels[index].orbit.len();
+            let all = std::mem::replace(&mut self.levels[index].generators, kept);
+            self.grow(index);
+            // The last ones are products of many, which lead far.
+            for &element in all.iter().rev() {
+                let reached = self.levels[index].orbit.len();
+                if reached == full {
+                    break;
+                }
+                if self.elements[element as usize].fixes > index {
+                    continue;
+                }
+                self.levels[index].generators.push(element);
+                self.extend(index, element);
+                if self.levels[index].orbit.len() == reached {
+                    self.levels[index].generators.pop();
+                }
+            }
+            if self.levels[index].orbit.len() < full {
+                self.levels[index].generators = all;
+            }
+            self.grow(index);
+            kept = self.levels[index].generators.clone();
+        }
     }
 
     /// Proves the chain complete from the last level up, adding what is missing.
