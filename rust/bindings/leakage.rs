@@ -1,7 +1,6 @@
 //! Channels and their leakage: from Python to the core and back.
 
 use crate::arrays;
-use crate::automorphisms::PairOrbits;
 use crate::boundary::{compute, raise};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
@@ -117,20 +116,6 @@ pub fn metric_epsilon(
     let matrix = view(py, &matrix)?;
     let distances = distances.as_slice().map_err(|_| not_contiguous("metric"))?;
     compute(py, None, |monitor| divergence::metric_epsilon(matrix, distances, threads, monitor))
-}
-
-/// Averages over orbits on pairs; see `quincunx.leakage.Channel.symmetrize`.
-#[pyfunction]
-pub fn average(
-    py: Python<'_>,
-    matrix: Entries<'_>,
-    orbitals: &PairOrbits,
-    mut output: PyReadwriteArray2<'_, f64>,
-    threads: usize,
-) -> PyResult<()> {
-    let matrix = view(py, &matrix)?;
-    let output = output.as_slice_mut().map_err(|_| not_contiguous("out"))?;
-    compute(py, None, |monitor| leakage::average(matrix, orbitals.orbitals(), output, threads, monitor))
 }
 
 /// Averages over the automorphisms of a Hamming graph; see `quincunx.leakage.Channel.symmetrize`.

@@ -46,8 +46,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::leakage::{
-        average, average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima,
-        metric_epsilon, mutual_information, renyi_entropy, shannon_capacity,
+        average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima, metric_epsilon,
+        mutual_information, renyi_entropy, shannon_capacity,
     };
 
     #[pymodule_export]

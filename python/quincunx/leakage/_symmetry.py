@@ -89,7 +89,7 @@ def average(
     if words is not None and output_action is None:
         _core.average_hamming(matrix, *words, target, threads)
     else:
-        _core.average(matrix, pair_orbits(group, output_action)._pairs, target, threads)
+        pair_orbits(group, output_action)._pairs.average(matrix, target, threads)
     return target
 
 
