@@ -40,4 +40,6 @@ def test_utility_lies_below_its_bound():
     best, bound = (line.get_ydata() for line in ax.lines)
     assert (np.asarray(best) <= np.asarray(bound) + 1e-12).all()
     np.testing.assert_allclose(bound, [utility_bound(path(5), level) for level in levels])
-    assert len(plot_utility(path(3), [1.0], [0.2, 0.3, 0.5]).lines) == 1
+    assert [line.get_label() for line in plot_utility(path(3), [1.0], [0.2, 0.3, 0.5]).lines] == [
+        "best utility for the prior"
+    ]

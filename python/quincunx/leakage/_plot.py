@@ -134,7 +134,8 @@ def plot_utility(
     best = [optimal_mechanism(graph, level, prior).utility for level in levels]
     if ax is None:
         _, ax = require("matplotlib.pyplot", "plot").subplots()
-    ax.plot(levels, best, color="C0", label="best utility")
+    color, name = ("C0", "best utility") if prior is None else ("C2", "best utility for the prior")
+    ax.plot(levels, best, color=color, label=name)
     if prior is None:
         bounds = [float(utility_bound(graph, level)) for level in levels]
         ax.plot(levels, bounds, color="C3", linestyle="--", label="bound of the weakest vertex")
