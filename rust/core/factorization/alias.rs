@@ -30,7 +30,7 @@ impl Aliases {
         let mut places = vec![Place::default(); cols * panel.width];
         let (mut small, mut large, mut scaled) = (Vec::new(), Vec::new(), vec![0.0; cols]);
         for (k, &sum) in sums.iter().enumerate().take(panel.width) {
-            if !(sum > 0.0) {
+            if sum <= 0.0 || sum.is_nan() {
                 continue; // no event of this component will ask
             }
             let table = &mut places[k * cols..(k + 1) * cols];

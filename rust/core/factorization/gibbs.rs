@@ -195,7 +195,7 @@ impl GibbsChain {
         self.finish(&tally, threads)?;
         self.kept.total_rates.push(self.model.total_rate(&self.factors));
         self.kept.total_counts.push(tally.total());
-        if keep_every > 0 && self.iteration % keep_every == 0 {
+        if keep_every > 0 && self.iteration.is_multiple_of(keep_every) {
             let log_likelihood =
                 likelihood::total(&self.model, &self.factors, &self.table, threads, &Watch::default())?;
             self.kept.log_likelihoods.push(log_likelihood);
@@ -316,7 +316,7 @@ impl GibbsChain {
                 for (c, weight) in weights.iter_mut().enumerate() {
                     *weight = self.factors[0].row(actor)[c] * self.factors[1].row(c)[d];
                 }
-                if !(weights.iter().sum::<f64>() > 0.0) {
+                if weights.iter().all(|&weight| weight == 0.0) {
                     weights.fill(1.0); // all underflowed: any share will do until the next sweep
                 }
                 binomials(count, &weights, &mut words, |c, part| {

@@ -578,8 +578,8 @@ mod tests {
         for (mode, extent) in [2, 3, 4].into_iter().enumerate() {
             for index in 0..extent {
                 model.exposure_of_mode(mode, index, &factors, &sums, &mut out);
-                for k in 0..3 {
-                    assert!((out[k] - slope(&model, &factors, &table, mode, index, k)).abs() < 1e-11);
+                for (k, exposure) in out[..3].iter().enumerate() {
+                    assert!((exposure - slope(&model, &factors, &table, mode, index, k)).abs() < 1e-11);
                 }
             }
         }
@@ -606,14 +606,15 @@ mod tests {
             let mut out = vec![0.0; 8];
             for actor in 0..5 {
                 model.exposure_of_actor(actor, &factors, &sums, &mut out);
-                for k in 0..3 {
-                    assert!((out[k] - slope(&model, &factors, &table, 0, actor, k)).abs() < 1e-11, "{kind:?}");
+                for (k, exposure) in out[..3].iter().enumerate() {
+                    assert!((exposure - slope(&model, &factors, &table, 0, actor, k)).abs() < 1e-11, "{kind:?}");
                 }
             }
             for c in 0..3 {
                 model.exposure_of_block(c, &factors[0], &sums, &gram, &mut out);
-                for d in (if kind == Kind::Undirected { c } else { 0 })..3 {
-                    assert!((out[d] - slope(&model, &factors, &table, 1, c, d)).abs() < 1e-11, "{kind:?} {c} {d}");
+                let from = if kind == Kind::Undirected { c } else { 0 };
+                for (d, exposure) in out[..3].iter().enumerate().skip(from) {
+                    assert!((exposure - slope(&model, &factors, &table, 1, c, d)).abs() < 1e-11, "{kind:?} {c} {d}");
                 }
             }
         }

@@ -49,7 +49,7 @@ impl Splitter {
             ends[lane] += ends[lane - 1];
         }
         let total = ends[LANES - 1];
-        if !(total >= f64::MIN_POSITIVE) || count > MANY * (LANES * left.len()) as u64 {
+        if total < f64::MIN_POSITIVE || count > MANY * (LANES * left.len()) as u64 {
             return self.split_otherwise(count, left, right, words, |k, n| {
                 cell[k] += n;
                 all[k] += n;

@@ -259,7 +259,7 @@ impl Work for Block<'_, '_> {
                 sweep.model.left(sweep.factors, start + i, left);
                 let expected = sweep.expected(left);
                 let limit = if sweep.method == Method::Bessel { 2_147_483_648.0 } else { LARGEST };
-                if !(expected < limit) {
+                if expected >= limit || expected.is_nan() {
                     let value = format!("{expected} in row {}", start + i);
                     return Err(Error::Domain {
                         name: "rates",
@@ -325,18 +325,18 @@ impl Sweep<'_> {
             }
             Way::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
-                for column in first..self.table.cols() {
-                    share.count(column, direct(&data, column, rates[column], &ratios, &mut words), &mut words);
+                for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
+                    share.count(column, direct(&data, column, rate, &ratios, &mut words), &mut words);
                 }
             }
             Way::Auxiliary => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
-                for column in first..self.table.cols() {
+                for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
                     let (code, alpha) = (data.codes[column], ratios.at(column));
                     if code != HIDDEN {
                         let value = data.value(column, code);
                         let count = if alpha > 0.0 {
-                            auxiliary::draw(value, rates[column], alpha, &mut noise[column], &mut words)
+                            auxiliary::draw(value, rate, alpha, &mut noise[column], &mut words)
                         } else {
                             value as u64
                         };
