@@ -168,7 +168,7 @@ def child(task: dict[str, Any]) -> dict[str, Any]:
         if len(set(counts)) != 1:
             raise AssertionError(f"the sides disagree: {counts}")
         calls = [lambda side=side: SIDES[side](lattice) for side in task["sides"]]
-        return {"seconds": least_times(calls, task["rounds"])}
+        return {"seconds": least_times(calls, task["rounds"]), "count": str(counts[0])}
     if task["task"] == "memory":
         lattice = lattice_of(*task["lattice"])
         importlib.import_module({"numpy": "numpy", "quincunx": "quincunx.counting"}.get(task["side"], task["side"]))
@@ -285,7 +285,17 @@ def print_ratios(full: bool, only: str) -> None:
             print(f"{name:52} {peer} is not installed: pip install {peer}")
             continue
         where = (kind, rows, cols)
-        times = in_a_fresh_process({"task": "ratio", "lattice": where, "sides": [peer, "quincunx"], "rounds": rounds})
+        task = {"task": "ratio", "lattice": where, "rounds": rounds}
+        if rounds > 1:
+            times = in_a_fresh_process(task | {"sides": [peer, "quincunx"]})
+        else:
+            # A peer that has worked for seconds leaves threads behind, whose time would be counted as ours.
+            alone = [in_a_fresh_process(task | {"sides": [side]}) for side in (peer, "quincunx")]
+            times = next((side for side in alone if "failed" in side), None) or {
+                "seconds": [side["seconds"][0] for side in alone]
+            }
+            if "failed" not in times and alone[0]["count"] != alone[1]["count"]:
+                times = {"failed": f"the sides disagree: {alone[0]['count']} and {alone[1]['count']}"}
         peaks = [in_a_fresh_process({"task": "memory", "lattice": where, "side": side}) for side in (peer, "quincunx")]
         failed = [answer["failed"] for answer in (times, *peaks) if "failed" in answer]
         if failed:
