@@ -5,6 +5,7 @@
 //! given distribution.
 
 use super::model::Panel;
+use rayon::prelude::*;
 
 /// One place of a table.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,36 +25,15 @@ pub struct Aliases {
 
 impl Aliases {
     /// Tables of a panel whose sums by component are known.
-    pub fn new(panel: &Panel, sums: Vec<f64>) -> Self {
+    pub fn new(panel: &Panel, sums: Vec<f64>, threads: usize) -> Self {
         let cols = panel.rows;
         let (transposed, length) = panel.transposed();
         let mut places = vec![Place::default(); cols * panel.width];
-        let (mut small, mut large, mut scaled) = (Vec::new(), Vec::new(), vec![0.0; cols]);
-        for (k, &sum) in sums.iter().enumerate().take(panel.width) {
-            if sum <= 0.0 || sum.is_nan() {
-                continue; // no event of this component will ask
-            }
-            let table = &mut places[k * cols..(k + 1) * cols];
-            let scale = cols as f64 / sum;
-            for (v, (weight, entry)) in scaled.iter_mut().zip(&transposed[k * length..]).enumerate() {
-                *weight = entry * scale;
-                if *weight < 1.0 { small.push(v as u32) } else { large.push(v as u32) }
-            }
-            while let Some(&high) = large.last() {
-                let Some(low) = small.pop() else { break };
-                let weight = scaled[low as usize];
-                table[low as usize] = Place { threshold: (weight * TWO_TO_64) as u64, alias: high };
-                let rest = &mut scaled[high as usize];
-                *rest -= 1.0 - weight;
-                if *rest < 1.0 {
-                    small.extend(large.pop());
-                }
-            }
-            // What is left is one up to rounding; a column of no weight must not be among it.
-            for v in small.drain(..).chain(large.drain(..)) {
-                let alias = if panel.row(v as usize)[k] > 0.0 { v } else { heaviest(panel, k) };
-                table[v as usize] = Place { threshold: if alias == v { u64::MAX } else { 0 }, alias };
-            }
+        let table = |k: usize, table: &mut [Place]| fill(table, &transposed[k * length..][..cols], sums[k]);
+        if threads == 1 {
+            places.chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
+        } else {
+            places.par_chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
         }
         Self { places, cols, sums }
     }
@@ -69,9 +49,35 @@ impl Aliases {
 
 const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
 
-fn heaviest(panel: &Panel, k: usize) -> u32 {
-    let heaviest = (0..panel.rows).max_by(|&a, &b| panel.row(a)[k].total_cmp(&panel.row(b)[k]));
-    heaviest.unwrap_or(0) as u32
+/// Fills the table of weights with this sum; with no positive sum no event will ask.
+fn fill(table: &mut [Place], weights: &[f64], sum: f64) {
+    if sum <= 0.0 || sum.is_nan() {
+        return;
+    }
+    let scale = weights.len() as f64 / sum;
+    let mut scaled: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
+    let (mut small, mut large): (Vec<u32>, Vec<u32>) =
+        (0..weights.len() as u32).partition(|&v| scaled[v as usize] < 1.0);
+    while let Some(&high) = large.last() {
+        let Some(low) = small.pop() else { break };
+        let weight = scaled[low as usize];
+        table[low as usize] = Place { threshold: (weight * TWO_TO_64) as u64, alias: high };
+        let rest = &mut scaled[high as usize];
+        *rest -= 1.0 - weight;
+        if *rest < 1.0 {
+            small.extend(large.pop());
+        }
+    }
+    // What is left is one up to rounding; a column of no weight must not be among it.
+    for v in small.into_iter().chain(large) {
+        let alias = if weights[v as usize] > 0.0 { v } else { heaviest(weights) };
+        table[v as usize] = Place { threshold: if alias == v { u64::MAX } else { 0 }, alias };
+    }
+}
+
+fn heaviest(weights: &[f64]) -> u32 {
+    let heaviest = weights.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    heaviest.map_or(0, |(v, _)| v as u32)
 }
 
 #[cfg(test)]
@@ -85,7 +91,7 @@ mod tests {
         let weights = [0.0, 3.0, 1e-9, 0.5, 0.25, 7.0, 0.0, 1.0];
         let mut panel = Panel::new(weights.len(), 1);
         weights.iter().enumerate().for_each(|(v, &weight)| panel.row_mut(v)[0] = weight);
-        let aliases = Aliases::new(&panel, panel.sums());
+        let aliases = Aliases::new(&panel, panel.sums(), 1);
         let mut mass = [0.0; 8];
         for (v, place) in aliases.places.iter().enumerate() {
             let kept = place.threshold as f64 / TWO_TO_64;
@@ -104,7 +110,7 @@ mod tests {
         for cols in 1..200 {
             let weights: Vec<f64> = (0..cols).map(|_| words.uniform()).collect();
             let panel = Panel::packed(cols, 1, &weights).unwrap();
-            let aliases = Aliases::new(&panel, panel.sums());
+            let aliases = Aliases::new(&panel, panel.sums(), 1);
             let mut mass = vec![0.0; cols];
             for (v, place) in aliases.places.iter().enumerate() {
                 let kept = place.threshold as f64 / TWO_TO_64;

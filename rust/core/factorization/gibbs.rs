@@ -249,7 +249,7 @@ impl GibbsChain {
             _ => vec![],
         };
         let address = (self.key, self.iteration + 1);
-        let sweep = Sweep::new(&self.model, &self.table, &self.factors, self.method, address, self.positive);
+        let sweep = Sweep::new(&self.model, &self.table, &self.factors, self.method, address, self.positive, threads);
         Ok((sweep.rows(rows, &mut noise, threads, watch)?, noise))
     }
 

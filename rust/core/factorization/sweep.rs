@@ -115,6 +115,7 @@ impl<'a> Sweep<'a> {
         method: Method,
         address: ([u64; 2], u64),
         positive: f64,
+        threads: usize,
     ) -> Self {
         let right = model.right(factors);
         let sums = right.sums();
@@ -147,7 +148,7 @@ impl<'a> Sweep<'a> {
             (sweep.transposed, sweep.length) = right.transposed();
         }
         if events {
-            sweep.aliases = Aliases::new(right, sweep.sums.clone());
+            sweep.aliases = Aliases::new(right, sweep.sums.clone(), threads);
         }
         sweep
     }
