@@ -192,9 +192,7 @@ impl GibbsChain {
     fn sweep(&mut self, keep_every: u64, threads: usize, watch: &Watch) -> Result<()> {
         let (tally, noise) = self.allocate(0..self.table.rows(), threads, watch)?;
         self.noise = noise;
-        self.finish(&tally, threads)?;
-        self.kept.total_rates.push(self.model.total_rate(&self.factors));
-        self.kept.total_counts.push(tally.total());
+        self.finish(&tally, threads);
         if keep_every > 0 && self.iteration.is_multiple_of(keep_every) {
             let log_likelihood =
                 likelihood::total(&self.model, &self.factors, &self.table, threads, &Watch::default())?;
@@ -235,10 +233,10 @@ impl GibbsChain {
             let (expected, found) = (format!("{:?}", lengths(&fits)), format!("{:?}", lengths(tally)));
             return Err(Error::Shape { name: "tallies", expected, found });
         }
-        parallel::run(threads, 1, monitor, |_| self.finish(tally, threads))?;
-        self.kept.total_rates.push(self.model.total_rate(&self.factors));
-        self.kept.total_counts.push(tally.total());
-        Ok(())
+        parallel::run(threads, 1, monitor, |_| {
+            self.finish(tally, threads);
+            Ok(())
+        })
     }
 
     /// Draws the counts of some rows for the next sweep, and the noise they leave.
@@ -254,26 +252,32 @@ impl GibbsChain {
     }
 
     /// Draws the factors given the tally of a whole sweep.
-    fn finish(&mut self, tally: &Tally, threads: usize) -> Result<()> {
+    fn finish(&mut self, tally: &Tally, threads: usize) {
         self.iteration += 1;
-        match self.model.kind() {
+        let total_rate = match self.model.kind() {
             Kind::Cp => self.finish_modes(tally, threads),
-            _ => self.finish_blocks(tally),
-        }
-        Ok(())
+            _ => {
+                self.finish_blocks(tally);
+                None
+            }
+        };
+        self.kept.total_rates.push(total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors)));
+        self.kept.total_counts.push(tally.total());
     }
 
     fn words(&self, factor: usize, row: usize) -> Burst {
         Burst::new(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64)
     }
 
-    fn finish_modes(&mut self, tally: &Tally, threads: usize) {
+    /// Redraws the modes; returns the sum of the observed rates if there was one to redraw.
+    fn finish_modes(&mut self, tally: &Tally, threads: usize) -> Option<f64> {
+        let mut total_rate = None;
         let mut sums: Vec<_> = self.factors.iter().map(Panel::sums).collect();
         for mode in (0..self.factors.len()).filter(|&mode| !self.fixed[mode]) {
             let (stride, width) = (self.factors[mode].stride, self.model.width());
             let prior = self.model.prior(mode);
             let empty = if let [shape] = prior.shape[..] { Some(Gamma::new(shape)) } else { None };
-            let redraw = |(index, row): (usize, &mut [f64])| {
+            let redraw = |(index, (row, total)): (usize, (&mut [f64], &mut f64))| {
                 let mut words = self.words(mode, index);
                 let mut exposure = vec![0.0; stride];
                 self.model.exposure_of_mode(mode, index, &self.factors, &sums, &mut exposure);
@@ -286,17 +290,23 @@ impl GibbsChain {
                         _ => Gamma::new(shape + counts[k] as f64),
                     };
                     row[k] = law.draw(&mut words) / (rate + exposure[k]);
+                    *total += row[k] * exposure[k];
                 }
             };
             let mut fresh = Panel::new(self.factors[mode].rows, width);
+            let mut totals = vec![0.0; fresh.rows];
             if threads == 1 {
-                fresh.padded_mut().chunks_exact_mut(stride).enumerate().for_each(redraw);
+                fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate().for_each(redraw);
             } else {
-                fresh.padded_mut().par_chunks_exact_mut(stride).enumerate().with_min_len(16).for_each(redraw);
+                let rows = fresh.padded_mut().par_chunks_exact_mut(stride).zip(&mut totals);
+                rows.enumerate().with_min_len(16).for_each(redraw);
             }
             sums[mode] = fresh.sums();
             self.factors[mode] = fresh;
+            // Exposures know what is held out, so this is the sum of the observed rates.
+            total_rate = Some(totals.iter().sum());
         }
+        total_rate
     }
 
     fn finish_blocks(&mut self, tally: &Tally) {

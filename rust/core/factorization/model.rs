@@ -441,12 +441,15 @@ impl Model {
             out.fill(0.0);
             return;
         }
+        let mut product = vec![0.0; out.len()];
         for &cell in cells {
             let (row, column) = self.cell(cell, self.extents[last]);
-            for (k, out) in out[..self.width].iter_mut().enumerate() {
-                let others = (0..=last).filter(|&other| other != mode);
-                *out -= others.map(|other| factors[other].row(self.index(other, row, column))[k]).product::<f64>();
+            product.fill(1.0);
+            for other in (0..=last).filter(|&other| other != mode) {
+                let entries = factors[other].row(self.index(other, row, column));
+                product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
             }
+            out.iter_mut().zip(&product).for_each(|(out, x)| *out -= x);
         }
         out.iter_mut().for_each(|x| *x = x.max(0.0));
     }
