@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-from scipy.special import digamma, gammaln, ive, logsumexp, xlogy
+from scipy.special import digamma, gammainc, gammaln, ive, logsumexp, xlogy
 
 # The law of one count.
 
@@ -62,6 +62,25 @@ class CellLaw:
     def log_likelihood(self):
         """Return ln p(o | rate)."""
         return self.log_total + log_noise_constant(self.alpha) - self.rate
+
+
+def law_on_grid(released, rate, alpha):
+    """Log-likelihood and mean count of one release at many rates, some of them huge: for the integrals below.
+
+    The terms up to o are added; those beyond are a Poisson tail, a^-o exp(a rate) P(o + 1, a rate).
+    """
+    if alpha == 0:
+        return xlogy(released, rate) - rate - gammaln(released + 1), np.full_like(rate, released)
+    if released <= 0:
+        return log_noise_constant(alpha) - released * np.log(alpha) - (1 - alpha) * rate, alpha * rate
+    total, first = np.zeros_like(rate), np.zeros_like(rate)
+    for y in range(released + 1):
+        term = np.exp(y * np.log(rate) + (released - y) * np.log(alpha) - gammaln(y + 1) - rate)
+        total, first = total + term, first + y * term
+    beyond = np.exp(-released * np.log(alpha) - (1 - alpha) * rate)
+    total = total + beyond * gammainc(released + 1, alpha * rate)
+    first = first + alpha * rate * beyond * gammainc(released, alpha * rate)
+    return np.log(total) + log_noise_constant(alpha), first / total
 
 
 # Models: tables of component rates, their sums, and exposures.
@@ -281,9 +300,9 @@ def exact_by_quadrature(model, released, alpha, factors, free, points=64, deep=1
     means = []
     for row, col in zip(*np.nonzero(model.observed), strict=True):
         rate = cell_rate(model, factors, free, grids, row, col)
-        law = CellLaw(released[row, col], rate, alpha[row, col])
-        log_weight += law.log_likelihood
-        means.append((row, col, law.mean))
+        log_likelihood, mean = law_on_grid(int(released[row, col]), rate, float(alpha[row, col]))
+        log_weight += log_likelihood
+        means.append((row, col, mean))
     log_evidence = logsumexp(log_weight)
     posterior = np.exp(log_weight - log_evidence)
     counts = np.full(model.shape, np.nan)
@@ -480,6 +499,14 @@ class Cavi:
             cells = cells - self.alpha * (1 + noise)
             cells = cells - gamma_divergence(1 + noise, 1 / self.alpha, 1.0, (1 - self.alpha) / self.alpha)
         return cells
+
+    def settle_noise(self):
+        """Bring the noise rates to their fixed point at these factors."""
+        change = 1.0
+        while change > 1e-14:
+            before = self.noise
+            self.mean_counts()
+            change = max(np.max(np.abs(a - b) / (1 + a)) for a, b in zip(before, self.noise, strict=True))
 
     def run(self, iterations, tolerance=0.0):
         for _ in range(iterations):

@@ -27,7 +27,7 @@ from quincunx import _core
 UNIT = math.exp(-1)  # alpha at eps / N = 1
 
 
-# Exact posteriors. Each chain has 60 000 sweeps; an error of its means is seen from about six standard errors on,
+# Exact posteriors. Each chain has 30 000 sweeps; an error of its means is seen from about six standard errors on,
 # which are 0.005 to 0.02 of the values.
 
 
@@ -114,7 +114,7 @@ def test_chain_has_the_means_of_the_exact_posterior(name, method):
     start_from(chain, factors)
     chain.run(1000, 0, 1)
     chain.take()
-    chain.run(60_000, 3, 1)
+    chain.run(30_000, 2, 1)
     kept = chain.take()
     for m, i, j in free:
         draws = kept["draws"][m][:, i, j]
@@ -130,7 +130,7 @@ POSTERIORS = {}
 def exact_posterior(name):
     if name not in POSTERIORS:
         model, released, alpha, factors, free, _ = EXACT[name]
-        points = {1: 400, 2: 120, 3: 56}[len(free)]
+        points = {1: 400, 2: 120, 3: 48}[len(free)]
         POSTERIORS[name] = reference.exact_by_quadrature(model, released, alpha, factors, free, points)
     return POSTERIORS[name]
 
@@ -158,7 +158,7 @@ def test_two_by_two_matrix_with_nothing_fixed_has_its_exact_mean_counts(method):
     chain = core_chain(model, released, UNIT, method, key=(3, 3))
     chain.run(1000, 0, 1)
     chain.take()
-    chain.run(60_000, 3, 1)
+    chain.run(30_000, 2, 1)
     kept = chain.take()
     assert_means(kept["total_count"], exact.sum(), f"{method}, total count")
     rates = model.rates(kept["draws"])
@@ -195,7 +195,10 @@ def test_counts_of_a_sweep_follow_their_law(released, rate, alpha, method):
     mass = law.mass
     observed = np.bincount(counts, minlength=len(mass))
     assert len(observed) == len(mass)
-    assert_discrete_fit(observed, mass)
+    if np.max(mass) > 0.9999:
+        assert len(counts) - observed[np.argmax(mass)] <= stats.poisson.isf(FALSE_ALARM, rows * (1 - np.max(mass)))
+    else:
+        assert_discrete_fit(observed, mass)
 
 
 @pytest.mark.statistical
@@ -300,8 +303,8 @@ def test_components_counts_of_a_large_matrix_have_their_exact_means_and_variance
 
 
 def test_expected_counts_and_log_likelihoods_are_those_of_direct_sums():
-    released, rate, alpha = np.array([(o, mu, a) for o, mu, a in CELLS if a > 0]).T
-    released = released.astype(np.int64)
+    released = np.array([o for o, _, a in CELLS if a > 0])
+    rate, alpha = np.array([(mu, a) for _, mu, a in CELLS if a > 0]).T.copy()
     counts = _core.ReleasedCounts(released, len(released), 1, alpha)
     law = reference.CellLaw(released, rate, alpha)
     np.testing.assert_allclose(_core.expected_counts(counts, rate, 1), law.mean, rtol=1e-11)
@@ -506,7 +509,7 @@ def test_vanishing_noise_gives_the_posterior_without_noise(method, tiny):
 
     The event method proposes 1 / alpha events for each that it keeps, so it has a larger alpha and fewer sweeps.
     """
-    alpha, sweeps = (0.0, 60_000) if not tiny else (1e-3, 3000) if method == "event" else (1e-4, 60_000)
+    alpha, sweeps = (0.0, 20_000) if not tiny else (1e-3, 3000) if method == "event" else (1e-4, 20_000)
     model, released = matrix(1, 3, 2, [(np.array([[1.5, 0.8]]), 1), (1, 1)]), np.array([[5, 0, 1]])
     phi = np.array([[0.4, 1.5], [2.0, 0.3], [1.0, 1.0]])
     exact = reference.exact_by_quadrature(model, released, 0.0, [np.ones((1, 2)), phi], [(0, 0, 0), (0, 0, 1)], 120)
@@ -521,9 +524,9 @@ def test_vanishing_noise_gives_the_posterior_without_noise(method, tiny):
 # Laws that do not depend on method, order of cells, or orientation.
 
 
-def total_rate_series(model, released, alpha, method, sweeps=30_000):
+def total_rate_series(model, released, alpha, method, sweeps=10_000):
     chain = core_chain(model, released, alpha, method, key=(13, 1))
-    chain.run(2000, 0, 1)
+    chain.run(1000, 0, 1)
     chain.take()
     chain.run(sweeps, 0, 1)
     return chain.take()["total_rate"]
@@ -599,9 +602,9 @@ def test_large_values_are_drawn_like_small_ones():
 
 def test_negative_release_without_noise_is_refused_by_name_and_index():
     values = np.array([1, 2, -3, 4])
-    with pytest.raises(ValueError, match=r"`released`.*\b2\b"):
+    with pytest.raises(ValueError, match=r"`released`.*-3.*\(1, 0\)"):
         _core.ReleasedCounts(values, 2, 2, np.array([0.0]))
-    with pytest.raises(ValueError, match=r"`released`.*\b2\b"):
+    with pytest.raises(ValueError, match=r"`released`.*-3.*\(1, 0\)"):
         _core.ReleasedCounts(values, 2, 2, np.array([0.5, 0.5, 0.0, 0.5]))
     _core.ReleasedCounts(values, 2, 2, np.array([0.0]), np.array([0, 0, 1, 0], dtype=np.uint8))
 
