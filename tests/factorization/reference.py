@@ -80,7 +80,10 @@ def law_on_grid(released, rate, alpha):
     beyond = np.exp(-released * np.log(alpha) - (1 - alpha) * rate)
     total = total + beyond * gammainc(released + 1, alpha * rate)
     first = first + alpha * rate * beyond * gammainc(released, alpha * rate)
-    return np.log(total) + log_noise_constant(alpha), first / total
+    # At rates where all underflows the posterior has no mass.
+    possible = total > 0
+    log_total = np.log(total, out=np.full_like(total, -np.inf), where=possible)
+    return log_total + log_noise_constant(alpha), np.divide(first, total, out=np.zeros_like(total), where=possible)
 
 
 # Models: tables of component rates, their sums, and exposures.
