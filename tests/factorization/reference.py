@@ -411,8 +411,7 @@ class Cavi:
         self.released = np.asarray(released).reshape(model.shape)
         self.alpha = np.broadcast_to(alpha, model.shape) if np.ndim(alpha) == 0 else np.reshape(alpha, model.shape)
         self.factors = [(np.array(shape, dtype=float), np.array(rate, dtype=float)) for shape, rate in start]
-        prior_mean = self.alpha / (1 - self.alpha)
-        self.noise = [prior_mean.copy(), prior_mean.copy()]
+        self.noise = [np.zeros(model.shape), np.zeros(model.shape)]
         self.elbos = []
 
     @property
@@ -502,14 +501,6 @@ class Cavi:
             cells = cells - self.alpha * (1 + noise)
             cells = cells - gamma_divergence(1 + noise, 1 / self.alpha, 1.0, (1 - self.alpha) / self.alpha)
         return cells
-
-    def settle_noise(self):
-        """Bring the noise rates to their fixed point at these factors."""
-        change = 1.0
-        while change > 1e-14:
-            before = self.noise
-            self.mean_counts()
-            change = max(np.max(np.abs(a - b) / (1 + a)) for a, b in zip(before, self.noise, strict=True))
 
     def run(self, iterations, tolerance=0.0):
         for _ in range(iterations):

@@ -131,7 +131,9 @@ def exact_posterior(name):
     if name not in POSTERIORS:
         model, released, alpha, factors, free, _ = EXACT[name]
         points = {1: 400, 2: 120, 3: 56}[len(free)]
-        POSTERIORS[name] = reference.exact_by_quadrature(model, released, alpha, factors, free, points, 1e-13 if len(free) < 3 else 1e-9)
+        POSTERIORS[name] = reference.exact_by_quadrature(
+            model, released, alpha, factors, free, points, 1e-13 if len(free) < 3 else 1e-9
+        )
     return POSTERIORS[name]
 
 
