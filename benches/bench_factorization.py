@@ -258,9 +258,8 @@ def peers(size: int, components: int, full: bool) -> None:
     ours = sweep_time(job, "auto")
     rng = np.random.default_rng(0)
     theirs = median_time(lambda: numpy_sweep(job, rng), 3, 0.0, time.process_time)
-    print(
-        f"NumPy, one private sweep      {1e3 * theirs:9.1f} ms, quincunx auto {1e3 * ours:7.1f} ms: {theirs / ours:.0f}x"
-    )
+    each, auto = 1e3 * theirs, 1e3 * ours
+    print(f"NumPy, one private sweep      {each:9.1f} ms, quincunx auto {auto:7.1f} ms: {each / auto:.0f}x")
     try:
         from poismf import PoisMF
         from scipy.sparse import coo_array
