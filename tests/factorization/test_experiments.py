@@ -14,9 +14,9 @@ FOLDER = Path(__file__).parents[2] / "benches" / "experiments"
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("posterior_recovery", "embedding, true components known"),
         ("community_detection", "private"),
-        ("topic_mcmc_vi", "variational, collapsed"),
+        pytest.param("posterior_recovery", "embedding, true components known", marks=pytest.mark.slow),
+        pytest.param("topic_mcmc_vi", "variational, collapsed", marks=pytest.mark.slow),
     ],
 )
 def test_small_version_of_an_experiment_runs(name, said, output, tmp_path):

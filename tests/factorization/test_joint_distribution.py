@@ -146,13 +146,13 @@ def assert_same_law(name, method, draws, length):
     assert not holm(2 * stats.norm.sf(np.abs(values)), FALSE_ALARM), f"{name}, {method}: {worst}"
 
 
-QUICK = [(name, METHODS[i % 4]) for i, name in enumerate(PROBLEMS)]
-QUICK += [("matrix, mixed levels", method) for method in METHODS if method != METHODS[1]]
+#: Each method on two or three of the models.
+QUICK = [(name, METHODS[(i + 1) % 4]) for i, name in enumerate(PROBLEMS)]
 
 
 @pytest.mark.parametrize(("name", "method"), QUICK)
 def test_a_sweep_leaves_the_joint_distribution_invariant(name, method):
-    assert_same_law(name, method, 4000, 4000)
+    assert_same_law(name, method, 2500, 2500)
 
 
 @pytest.mark.slow
@@ -169,5 +169,5 @@ def test_a_sampler_with_a_small_fault_is_seen():
         factors[0][:, 0] *= 0.9
         return factors
 
-    scores, _ = compare(forward("matrix", 4000), successive("matrix", "collapsed", 4000, faulty))
+    scores, _ = compare(forward("matrix", 2500), successive("matrix", "collapsed", 2500, faulty))
     assert holm(2 * stats.norm.sf(np.abs(list(scores.values()))), FALSE_ALARM)

@@ -242,13 +242,12 @@ def test_number_of_threads_and_parts_of_a_run_change_no_bit(name, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("threads", [2, 3])
-def test_number_of_threads_changes_no_bit_of_a_table_of_many_blocks(method, threads):
-    model = matrix(600, 50, 4, [(0.3, 1.0), (0.3, 1.0)])
+def test_number_of_threads_changes_no_bit_of_a_table_of_many_blocks(method):
+    model = matrix(300, 30, 4, [(0.3, 1.0), (0.3, 1.0)])
     released = some_release(model, 0.5)
     one, many = (core_ascent(model, released, 0.5, method) for _ in range(2))
     one.run(3, 0.0, 1)
-    many.run(3, 0.0, threads)
+    many.run(3, 0.0, 3)
     assert np.array_equal(one.elbo(), many.elbo())
     assert all(
         np.array_equal(a, b)
@@ -308,10 +307,9 @@ def total_rate_found(size, components, shape, mean, method, iterations, seed=0, 
     return float(left @ right / (theta.sum(axis=0) @ phi.sum(axis=0)))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_collapsed_scheme_finds_the_total_rate_where_the_published_one_loses_half(seed):
+def test_collapsed_scheme_finds_the_total_rate_where_the_published_one_loses_half():
     """200 x 200, five components, eps / N = 1."""
-    collapsed, published = (total_rate_found(200, 5, 0.3, 0.45, m, 150, seed) for m in ("collapsed", "published"))
+    collapsed, published = (total_rate_found(200, 5, 0.3, 0.45, m, 60) for m in ("collapsed", "published"))
     print(f"200 x 200, K = 5: collapsed {collapsed:.3f}, published {published:.3f} of the truth")
     assert 0.8 < collapsed < 1.2
     assert published < 0.7
