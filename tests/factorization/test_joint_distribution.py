@@ -226,5 +226,5 @@ def test_a_sampler_with_a_small_fault_is_seen():
         factors[0][:, 0] *= 0.9
         return factors
 
-    scores, _ = compare(forward("matrix", 2500), successive("matrix", "collapsed", 2500, faulty))
+    scores, _ = compare(forward("matrix", 2000), successive("matrix", "collapsed", 2000, faulty))
     assert holm(2 * stats.norm.sf(np.abs(list(scores.values()))), FALSE_ALARM)
