@@ -1,0 +1,322 @@
+"""Private Poisson factorization: sweeps, iterations, effective samples, memory, beside the papers' sampler and NumPy.
+
+Run with `python benches/bench_factorization.py --quick` (200 x 200, seconds) or `--full` (1000 x 1000 with 50
+components, about ten minutes). `--only TEXT` picks the parts whose name contains it: sweeps, threads, variational,
+samples, memory, peers. Peers are optional: `pip install poismf`; effective samples want `pip install arviz-stats`.
+
+Matrices are drawn from the model with gamma factors, eps / N = 1 where nothing else is said. Times are processor time
+of the process, the median of several runs from the true factors on, on one thread; two threads are compared by wall
+time. Published figures are constants, not measured here: the ICML authors' code on comparable hardware, and the
+variational paper's own.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import quincunx
+from quincunx import _core
+
+METHODS = ("collapsed", "event", "split", "bessel", "auto")
+
+#: Mean count; gamma shape of the factors; target of "auto" in ms; moonshot; ms of the ICML authors' code (published).
+SETTINGS = [
+    (0.02, 0.025, 5.0, 2.5, 215.0),
+    (0.5, 0.1, 45.0, 30.0, 396.0),
+    (3.0, 0.3, 150.0, 80.0, 877.0),
+]
+PUBLISHED_ITERATION = 2800.0  # ms per iteration of the variational paper's program, 1000 x 1000, K = 50
+
+
+# Data and jobs.
+
+
+class Job:
+    """A release of a matrix, its true factors, and chains and fits of it that begin there."""
+
+    def __init__(self, size: int, components: int, mean: float, shape: float, epsilon: float = 1.0, seed: int = 1):
+        rng = np.random.default_rng(seed)
+        self.size, self.components = size, components
+        self.alpha = math.exp(-epsilon)
+        rate = shape * math.sqrt(components / mean)
+        theta, phi = (rng.gamma(shape, 1 / rate, (size, components)) for _ in range(2))
+        # The drawn matrix has the mean it is named by.
+        theta *= mean * size * size / (theta.sum(axis=0) @ phi.sum(axis=0))
+        self.factors = [theta, phi]
+        self.counts = rng.poisson(theta @ phi.T)
+        noise = rng.geometric(1 - self.alpha, (2, size, size))
+        self.released = self.counts + noise[0] - noise[1]
+        self.prior = (np.array([shape]), np.array([rate]))
+
+    def data(self) -> Any:
+        return _core.ReleasedCounts(self.released.ravel(), self.size, self.size, np.array([self.alpha]))
+
+    def chain(self, method: str, data: Any = None) -> Any:
+        where = ("cp", [self.size, self.size], self.components, [self.prior, self.prior])
+        chain = _core.GibbsChain(data or self.data(), *where, method, (3, 4))
+        chain.set_factors(self.factors)
+        return chain
+
+    def ascent(self, method: str) -> Any:
+        where = ("cp", [self.size, self.size], self.components, [self.prior, self.prior])
+        return _core.CoordinateAscent(self.data(), *where, method, (3, 4))
+
+
+def median_time(call: Callable[[], object], least: int, seconds: float, clock: Callable[[], float]) -> float:
+    """Return the median time of a call in seconds: at least `least` calls, and so many that they take `seconds`."""
+    call()
+    times: list[float] = []
+    while len(times) < least or (sum(times) < seconds and len(times) < 200):
+        start = clock()
+        call()
+        times.append(clock() - start)
+    return statistics.median(times)
+
+
+def sweep_time(job: Job, method: str, threads: int = 1, clock: Callable[[], float] = time.process_time) -> float:
+    chain = job.chain(method)
+    chain.run(3, 0, threads)
+    return median_time(lambda: chain.run(1, 0, threads), 5, 0.5, clock)
+
+
+def verdict(value: float, target: float, at_most: bool = True) -> str:
+    holds = value <= target if at_most else value >= target
+    return f"target {'<=' if at_most else '>='} {target:g}: {'holds' if holds else 'MISSED'}"
+
+
+# Parts.
+
+
+def sweeps(size: int, components: int, full: bool) -> None:
+    print(f"ms per sweep, {size} x {size}, K = {components}, one thread")
+    heads = "".join(f"{method:>10}" for method in METHODS)
+    print(f"{'mean':>6} {'y > 0':>6} {heads}  {'bessel/auto':>11}  {'published':>9}")
+    for mean, shape, target, moonshot, published in SETTINGS:
+        job = Job(size, components, mean, shape)
+        times = {method: 1e3 * sweep_time(job, method) for method in METHODS}
+        line = f"{mean:6g} {(job.counts > 0).mean():6.1%} " + "".join(f"{times[m]:10.2f}" for m in METHODS)
+        line += f"  {times['bessel'] / times['auto']:10.1f}x"
+        if full:
+            line += f"  {published:6.0f} ms  {verdict(times['auto'], target)}, moonshot {moonshot:g}"
+        print(line, flush=True)
+    print()
+
+
+def threads(size: int, components: int, full: bool) -> None:
+    print(f"wall ms per sweep of auto on one and two threads, {size} x {size} (load {os.getloadavg()[0]:.1f})")
+    for mean, shape, *_ in SETTINGS:
+        job = Job(size, components, mean, shape)
+        one, two = (1e3 * sweep_time(job, "auto", n, time.perf_counter) for n in (1, 2))
+        print(f"mean {mean:<5g} {one:8.2f} {two:8.2f}  {one / two:.2f}x", flush=True)
+    print()
+
+
+def variational(size: int, components: int, full: bool) -> None:
+    print(f"ms per iteration of coordinate ascent, {size} x {size}, K = {components}, one thread")
+    for method in ("collapsed", "bessel-mean", "bessel-mode", "published"):
+        for mean, shape, *_ in SETTINGS[1:2] if method != "collapsed" else SETTINGS:
+            job = Job(size, components, mean, shape)
+            ascent = job.ascent(method)
+            ascent.run(2, 0.0, 1)
+            taken = 1e3 * median_time(lambda ascent=ascent: ascent.run(1, 0.0, 1), 5, 0.5, time.process_time)
+            line = f"{method:12} mean {mean:<5g} {taken:8.1f}"
+            if full and method == "collapsed":
+                line += f"  {verdict(taken, 60.0)}  (published: {PUBLISHED_ITERATION:.0f} ms)"
+            print(line, flush=True)
+    print()
+
+
+def samples(size: int, components: int, full: bool) -> None:
+    """Effective samples of the total rate per second of processor time, of chains from the true factors on."""
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError:
+        print("effective samples: arviz_stats is not installed: pip install arviz-stats\n")
+        return
+    print(f"effective samples of the total rate per second, {size} x {size}, K = {components}, one thread")
+    for epsilon in (0.3, 1.0):
+        for mean, shape, wanted in ((0.5, 0.1, 3.0), (0.02, 0.025, 15.0)):
+            job = Job(size, components, mean, shape, epsilon)
+            found = {}
+            for method in ("auto", "bessel"):
+                chain = job.chain(method)
+                chain.run(20, 0, 1)
+                chain.take()
+                # The rarer the counts, the slower a chain forgets, and the cheaper are its sweeps.
+                long = {(0.5, "auto"): 1500, (0.5, "bessel"): 1000, (0.02, "auto"): 10_000, (0.02, "bessel"): 1500}
+                length = long[mean, method] if full else 1000
+                start = time.process_time()
+                chain.run(length, 0, 1)
+                taken = time.process_time() - start
+                rates = np.asarray(chain.take()["total_rate"])
+                effective = float(array_stats.ess(rates[None, :]))
+                found[method] = effective / taken
+                print(
+                    f"  eps/N {epsilon:<4g} mean {mean:<5g} {method:7} {length} sweeps in {taken:6.1f} s, "
+                    f"{length / effective:6.1f} sweeps per sample, {found[method]:8.3g} per second; "
+                    f"rate {rates.mean() / (mean * size * size):.3f} of the truth",
+                    flush=True,
+                )
+            ratio = found["auto"] / found["bessel"]
+            print(f"  auto over bessel: {ratio:.1f}x  {verdict(ratio, wanted, False) if full else ''}", flush=True)
+    print()
+
+
+def memory(size: int, components: int, full: bool) -> None:
+    print(f"bytes of state per cell, and peak above the released array in a fresh process, {size} x {size}")
+    cells = size * size
+    for method in ("collapsed", "event", "split", "bessel", "auto", "vi collapsed"):
+        found = in_a_fresh_process({"method": method, "size": size, "components": components})
+        print(f"{method:14} table {found['state'] / cells:5.2f} B, peak {found['peak'] / cells:7.2f} B per cell")
+    print()
+
+
+def in_a_fresh_process(task: dict[str, Any]) -> dict[str, Any]:
+    command = [sys.executable, os.path.abspath(__file__), "--child", json.dumps(task)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def status(word: str) -> int:
+    """Return a figure of this process in bytes, as Linux tells it."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(word))
+
+
+def child(task: dict[str, Any]) -> dict[str, Any]:
+    job = Job(task["size"], task["components"], 0.5, 0.1)
+    values = job.released.ravel()
+    del job.counts
+    small = Job(8, task["components"], 0.5, 0.1)
+    # The pool and the code are there before the count begins.
+    (small.ascent("collapsed") if "vi" in task["method"] else small.chain(task["method"])).run(1, 0, 1)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before = status("VmRSS")
+    data = _core.ReleasedCounts(values, job.size, job.size, np.array([job.alpha]))
+    if "vi" in task["method"]:
+        ascent = job.ascent("collapsed")
+        ascent.run(3, 0.0, 1)
+    else:
+        chain = job.chain(task["method"], data)
+        chain.run(5, 0, 1)
+    return {"state": data.nbytes, "peak": status("VmHWM") - before}
+
+
+# Peers.
+
+
+def numpy_sweep(job: Job, rng: np.random.Generator) -> list[Any]:
+    """One collapsed sweep in NumPy: counts by Poisson draws or inversion, events split by sorted uniforms, gammas."""
+    theta, phi = job.factors
+    size, components = job.size, job.components
+    rate = theta @ phi.T
+    counts = rng.poisson(job.alpha * rate)
+    row, column = np.nonzero(job.released > 0)
+    released, at = job.released[row, column], rate[row, column]
+    # Weights rate^y / y! alpha^|o - y| by their ratios, all cells at once, until nothing is left to add.
+    top = int(max(released.max(initial=0), at.max(initial=0)) + 12 * math.sqrt(at.max(initial=1)) + 20)
+    weight = np.ones(len(released))
+    total, steps = weight.copy(), [weight.copy()]
+    for y in range(1, top + 1):
+        weight = weight * at / y * np.where(y <= released, 1 / job.alpha, job.alpha)
+        total += weight
+        steps.append(weight)
+        if y > released.max() and weight.max() < 1e-16 * total.min():
+            break
+    height = rng.random(len(released)) * total
+    drawn = np.zeros(len(released), dtype=np.int64)
+    for y, weight in enumerate(steps[:-1]):
+        height -= weight
+        drawn[height > 0] = y + 1
+    counts[row, column] = drawn
+    by_row, by_column = np.zeros((size, components)), np.zeros((size, components))
+    for first in range(0, size, 100):  # all parts of some rows at a time
+        d, v = np.nonzero(counts[first : first + 100])
+        parts = theta[first + d] * phi[v]
+        often = counts[first + d, v]
+        shares = np.repeat(np.cumsum(parts, axis=1), often, axis=0)
+        k = (shares < rng.random(len(shares))[:, None] * shares[:, -1:]).sum(axis=1)
+        np.add.at(by_row, (np.repeat(first + d, often), k), 1)
+        np.add.at(by_column, (np.repeat(v, often), k), 1)
+    shape, inverse = job.prior
+    theta = rng.gamma(shape + by_row, 1 / (inverse + phi.sum(axis=0)))
+    return [theta, rng.gamma(shape + by_column, 1 / (inverse + theta.sum(axis=0)))]
+
+
+def peers(size: int, components: int, full: bool) -> None:
+    print(f"peers, {size} x {size}, K = {components}, one thread, mean 0.5")
+    job = Job(size, components, 0.5, 0.1)
+    ours = sweep_time(job, "auto")
+    rng = np.random.default_rng(0)
+    theirs = median_time(lambda: numpy_sweep(job, rng), 3, 0.0, time.process_time)
+    each, auto = 1e3 * theirs, 1e3 * ours
+    print(f"NumPy, one private sweep      {each:9.1f} ms, quincunx auto {auto:7.1f} ms: {each / auto:.0f}x")
+    try:
+        from poismf import PoisMF
+        from scipy.sparse import coo_array
+    except ImportError:
+        print("poismf is not installed: pip install poismf\n")
+        return
+    ascent = job.ascent("collapsed")
+    ascent.run(1, 0.0, 1)
+    ours = median_time(lambda: ascent.run(1, 0.0, 1), 5, 0.3, time.process_time)
+    sparse = coo_array(job.counts.astype(float))
+    for method in ("pg", "cg", "tncg"):
+        taken = []
+        for iterations in (2, 12):
+            model = PoisMF(k=components, method=method, maxupd=1, niter=iterations, nthreads=1, early_stop=False)
+            start = time.process_time()
+            model.fit(sparse)
+            taken.append(time.process_time() - start)
+        each = (taken[1] - taken[0]) / 10
+        print(
+            f"poismf {method:5} (not private)   {1e3 * each:9.1f} ms per iteration, "
+            f"quincunx private collapsed {1e3 * ours:7.1f} ms: {each / ours:.1f}x"
+        )
+    print()
+
+
+PARTS: dict[str, Callable[[int, int, bool], None]] = {
+    "sweeps": sweeps,
+    "threads": threads,
+    "variational": variational,
+    "samples": samples,
+    "memory": memory,
+    "peers": peers,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--quick", action="store_true", help="200 x 200 with 10 components (the default)")
+    which.add_argument("--full", action="store_true", help="every target: 1000 x 1000 with 50 components")
+    parser.add_argument("--only", default="", metavar="TEXT", help="parts whose name contains this")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if _core.__build_profile__ == "debug":
+        sys.exit("this is a debug build, whose times mean nothing: maturin develop --release")
+    if options.child:
+        print(json.dumps(child(json.loads(options.child))))
+        return
+    load = os.getloadavg()[0]
+    print(f"quincunx {quincunx.__version__}, {_core.available_threads()} threads, load {load:.1f} before the start\n")
+    size, components = (1000, 50) if options.full else (200, 10)
+    for name, part in PARTS.items():
+        if options.only in name:
+            part(size, components, options.full)
+
+
+if __name__ == "__main__":
+    main()

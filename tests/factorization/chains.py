@@ -1,0 +1,117 @@
+"""What the tests of the samplers share: chains of the core, errors of correlated means, and many tests at one level."""
+
+import numpy as np
+from scipy import stats
+from tests.factorization import reference
+from tests.statistics import FALSE_ALARM
+
+from quincunx import _core
+
+METHODS = ("collapsed", "event", "split", "bessel")
+
+
+def released_counts(model, released, alpha):
+    """Return the core's form of a release; `alpha` is a number or has the shape of the table."""
+    hidden = None if model.hidden is None else np.ascontiguousarray(model.hidden, dtype=np.uint8).ravel()
+    return _core.ReleasedCounts(
+        np.ascontiguousarray(released, dtype=np.int64).ravel(),
+        *model.shape,
+        np.ascontiguousarray(np.ravel(alpha), dtype=np.float64),
+        hidden,
+    )
+
+
+def flat_priors(model):
+    return [tuple(np.ascontiguousarray(p).ravel() for p in prior) for prior in model.priors]
+
+
+def core_chain(model, released, alpha, method="auto", key=(1, 2), fixed=None):
+    counts = released_counts(model, released, alpha)
+    extents = list(model.extents)
+    return _core.GibbsChain(counts, model.kind, extents, model.n_components, flat_priors(model), method, key, fixed)
+
+
+def start_from(chain, factors):
+    chain.set_factors([np.ascontiguousarray(f, dtype=np.float64) for f in factors])
+
+
+def batch_means(series, batches=100):
+    """Mean and standard error of a stationary series along its first axis, from the spread of means of batches."""
+    series = np.asarray(series, dtype=float)
+    length = len(series) // batches
+    means = series[: length * batches].reshape(batches, length, -1).mean(axis=1)
+    shape = series.shape[1:]
+    return means.mean(axis=0).reshape(shape), (means.std(axis=0, ddof=1) / np.sqrt(batches)).reshape(shape)
+
+
+def assert_means(series, exact, what, batches=100):
+    """Assert a chain's means, each at the false-alarm rate divided by their number; Student's t with the batches."""
+    mean, error = batch_means(series, batches)
+    distance = np.abs(mean - exact) / error
+    limit = stats.t.isf(FALSE_ALARM / (2 * np.size(exact)), batches - 1)
+    assert np.all(distance < limit), f"{what}: {mean} +- {error} should be {exact}; {distance.max():.1f} > {limit:.1f}"
+
+
+def effective_size(series):
+    """Effective number of independent draws in each column: Geyer's initial positive sequence."""
+    series = np.asarray(series, dtype=float)
+    n = len(series)
+    centered = series - series.mean(axis=0)
+    spectrum = np.fft.rfft(centered, 2 * n, axis=0)
+    covariance = np.fft.irfft(spectrum * spectrum.conj(), axis=0)[:n] / n
+    sizes = []
+    for column in np.atleast_2d(covariance.T):
+        if not column[0] > 0:
+            sizes.append(float(n))
+            continue
+        pairs = column[0 : n - 1 : 2] + column[1:n:2]
+        stop = np.argmax(pairs <= 0) if np.any(pairs <= 0) else len(pairs)
+        pairs = np.minimum.accumulate(pairs[: max(stop, 1)])
+        sizes.append(min(float(n), n * column[0] / (2 * pairs.sum() - column[0])))
+    return np.array(sizes)
+
+
+def holm(probabilities, level=FALSE_ALARM):
+    """Return the indices which Holm's procedure rejects at this level over all of them."""
+    order = np.argsort(probabilities)
+    rejected = []
+    for rank, i in enumerate(order):
+        if probabilities[i] > level / (len(order) - rank):
+            break
+        rejected.append(int(i))
+    return rejected
+
+
+def network(kind, actors, communities, priors, hidden=None):
+    return reference.Model(kind, (actors,), communities, priors, hidden)
+
+
+def matrix(rows, cols, components, priors, hidden=None):
+    return reference.Model("cp", (rows, cols), components, priors, hidden)
+
+
+def some_hidden(rows, cols, share=0.3, seed=5):
+    return np.random.default_rng(seed).random((rows, cols)) < share
+
+
+LEVELS = np.array([0.0, 0.2, 0.5, 0.75])
+"""Mixed levels of noise, among them none at all."""
+
+
+def small_problems():
+    """Return models small enough for millions of sweeps, each with its levels of noise."""
+    lengths = [(2.0, 1.0), (np.array([[1.5], [2.0], [3.0], [1.0]]), 2.0)]
+    three = [(2.0, 1.5), (np.array([[1.0, 2.0]]), 1.5), (1.5, np.array([[1.0], [2.0]]))]
+    circle = [(1.5, 2.0), (np.array([[2.0, 1.0], [0.7, 1.5]]), 0.8)]
+    both = np.array([[2.0, 0.8], [0.8, 1.5]])
+    return {
+        "matrix": (matrix(3, 4, 2, lengths), 0.5),
+        "matrix, mixed levels": (matrix(3, 4, 2, lengths), np.resize(LEVELS, (3, 4)).T.reshape(3, 4)),
+        "matrix, hidden cells": (matrix(3, 4, 2, lengths, some_hidden(3, 4)), 0.6),
+        "three modes": (reference.Model("cp", (2, 2, 2), 2, three), 0.5),
+        "three modes, hidden cells": (reference.Model("cp", (2, 2, 2), 2, three, some_hidden(4, 2)), 0.4),
+        "directed": (network("directed", 4, 2, circle), 0.5),
+        "directed, hidden cells": (network("directed", 4, 2, circle, some_hidden(4, 4)), 0.5),
+        "undirected": (network("undirected", 5, 2, [(1.5, 2.0), (both, 0.8)]), 0.5),
+        "undirected, hidden cells": (network("undirected", 5, 2, [(1.5, 2.0), (both, 0.8)], some_hidden(5, 5)), 0.3),
+    }
