@@ -1,0 +1,318 @@
+"""Runs of the two kinds of inference, here or on an executor: what goes in, what comes out, and how they go on.
+
+A run is known by its key and how far it is; every random number is addressed by these, so that a run split in two, on
+another machine or with another number of threads gives the same draws, bit for bit.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.factorization._data import Data
+from quincunx.factorization._layout import Floats, Layout
+
+Report = Callable[[int, int], object]
+
+#: Rounds in which several chains take turns, so that all have come equally far when they are stopped.
+_ROUNDS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a run works on."""
+
+    data: Data
+    layout: Layout
+    priors: list[tuple[Floats, Floats]]
+    inference: str
+    method: str
+
+    @property
+    def arguments(
+        self,
+    ) -> tuple[_core.ReleasedCounts, str, list[int], int, list[tuple[Floats, Floats]], str]:
+        """The arguments that both engines of the core begin with."""
+        layout = self.layout
+        return self.data.counts, layout.model, list(layout.extents), layout.n_components, self.priors, self.method
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How far all runs go, and what is kept on the way."""
+
+    until: int
+    burn_in: int
+    thin: int
+    tolerance: float
+    threads: int | None
+
+
+@dataclass(eq=False)
+class Run:
+    """A run: its key, where it is, and what it kept.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Addresses its random streams.
+    iteration : int
+        Sweeps or iterations done.
+    factors : list
+        Per factor a table, or for variational inference a pair of tables (shape, rate); None for a fresh run.
+    noise : list of ndarray
+        State of the cells, for the methods that have one.
+    draws : list of ndarray
+        Per factor the kept tables, (n_kept, length, n_components).
+    kept : ndarray of int64
+        The sweeps that were kept.
+    log_likelihood : ndarray
+        Of the data at the kept sweeps.
+    total_rate, total_count : ndarray
+        At each sweep.
+    elbo : ndarray
+        At each iteration of variational inference.
+    converged : bool
+        Whether variational inference met its tolerance.
+    """
+
+    key: tuple[int, int]
+    iteration: int = 0
+    factors: Any = None
+    noise: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    draws: list[Floats] = field(default_factory=list)
+    kept: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
+    total_rate: Floats = field(default_factory=lambda: np.empty(0))
+    total_count: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    elbo: Floats = field(default_factory=lambda: np.empty(0))
+    converged: bool = False
+
+    @property
+    def fruitful(self) -> bool:
+        """Whether there is anything to show for it."""
+        return bool(len(self.kept) or len(self.elbo))
+
+
+def keys(words: npt.NDArray[np.uint64], number: int) -> list[tuple[int, int]]:
+    """Return the keys of a number of runs; the first ones do not depend on the number."""
+    children = np.random.SeedSequence([int(word) for word in words]).spawn(number)
+    return [(int(a), int(b)) for a, b in (child.generate_state(2, np.uint64) for child in children)]
+
+
+class _Chain:
+    """A Gibbs chain that is being run."""
+
+    unit = "sweeps"
+
+    def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
+        self._run, self._schedule = run, schedule
+        self._chain = _core.GibbsChain(*problem.arguments, run.key)
+        if run.factors is not None:
+            self._chain.set_factors(run.factors)
+            self._chain.iteration = run.iteration
+            if run.noise:
+                self._chain.set_noise(run.noise)
+        room = _kept_between(run.iteration, schedule)
+        self._draws = [
+            np.empty((len(run.kept) + room, factor.length, problem.layout.n_components))
+            for factor in problem.layout.factors
+        ]
+        for all_of_them, earlier in zip(self._draws, run.draws, strict=bool(run.draws)):
+            all_of_them[: len(earlier)] = earlier
+        self._pieces: dict[str, list[npt.NDArray[Any]]] = {
+            name: [getattr(run, name)] for name in ("kept", "log_likelihood", "total_rate", "total_count")
+        }
+        self._filled = len(run.kept)
+
+    @property
+    def iteration(self) -> int:
+        return self._chain.iteration
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Do a number of sweeps; what is done and kept before an exception stays."""
+        threads = _check.threads(self._schedule.threads)
+        end = self.iteration + steps
+        for stage, keep_every in ((min(end, self._schedule.burn_in), 0), (end, self._schedule.thin)):
+            while self.iteration < stage:
+                try:
+                    self._chain.run(stage - self.iteration, keep_every, threads, report)
+                finally:
+                    self._collect()
+        return False
+
+    def _collect(self) -> None:
+        taken = self._chain.take()
+        number = len(taken["kept"])
+        for all_of_them, piece in zip(self._draws, taken["draws"], strict=True):
+            all_of_them[self._filled : self._filled + number] = piece
+        self._filled += number
+        for name, pieces in self._pieces.items():
+            if len(taken[name]):
+                pieces.append(taken[name])
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what a callback is told of the last sweep."""
+        last = self._pieces["kept"][-1]
+        kept = len(last) and last[-1] == self.iteration
+        return {
+            "total_rate": float(self._pieces["total_rate"][-1][-1]),
+            "total_count": int(self._pieces["total_count"][-1][-1]),
+            "log_likelihood": float(self._pieces["log_likelihood"][-1][-1]) if kept else None,
+        }
+
+    def result(self) -> Run:
+        pieces: dict[str, Any] = {name: np.concatenate(parts) for name, parts in self._pieces.items()}
+        return replace(
+            self._run,
+            iteration=self.iteration,
+            factors=self._chain.factors(),
+            noise=self._chain.noise(),
+            draws=[all_of_them[: self._filled] for all_of_them in self._draws],
+            **pieces,
+        )
+
+
+def _kept_between(iteration: int, schedule: Schedule) -> int:
+    """Return how many sweeps after the given one are kept."""
+    return max(0, schedule.until // schedule.thin - max(iteration, schedule.burn_in) // schedule.thin)
+
+
+class _Ascent:
+    """A coordinate ascent that is being run."""
+
+    unit = "iterations"
+
+    def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
+        self._run, self._schedule = run, schedule
+        self._ascent = _core.CoordinateAscent(*problem.arguments, run.key)
+        if run.factors is not None:
+            self._ascent.set_factors(run.factors)
+        self._converged = False
+
+    @property
+    def iteration(self) -> int:
+        return self._run.iteration + len(self._ascent.elbo())
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Do a number of iterations; say whether the tolerance was met."""
+        threads = _check.threads(self._schedule.threads)
+        self._converged = self._ascent.run(steps, self._schedule.tolerance, threads, report)
+        return self._converged
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what a callback is told of the last iteration."""
+        return {"elbo": float(self._ascent.elbo()[-1])}
+
+    def result(self) -> Run:
+        return replace(
+            self._run,
+            iteration=self.iteration,
+            factors=self._ascent.factors(),
+            elbo=np.concatenate([self._run.elbo, self._ascent.elbo()]),
+            converged=self._converged,
+        )
+
+
+def _engine(problem: Problem, run: Run, schedule: Schedule) -> "_Chain | _Ascent":
+    return (_Chain if problem.inference == "mcmc" else _Ascent)(problem, run, schedule)
+
+
+class Stopped(Exception):
+    """The callback asked to stop."""
+
+
+def run_here(
+    problem: Problem,
+    runs: list[Run],
+    schedule: Schedule,
+    report: Report | None,
+    callback: Callable[[int, dict[str, Any]], object] | None,
+) -> tuple[list[Run], BaseException | None]:
+    """Let all runs go on in this thread, in turns; return them, and what stopped them before their end.
+
+    What stops them without doing harm is a request of the user: an interrupt, or whatever `report` or `callback` raise
+    or ask for. Any other exception is an error and is raised.
+    """
+    asked: list[BaseException] = []
+    engines = [_engine(problem, run, schedule) for run in runs]
+    left = [max(0, schedule.until - engine.iteration) for engine in engines]
+    total, done = sum(left), 0
+    turn = 1 if callback is not None else max(1, -(-max(left, default=0) // _ROUNDS))
+
+    def heard(steps: int) -> Report | None:
+        if report is None:
+            return None
+
+        def hear(part: int, whole: int) -> None:
+            _asking(asked, report, done + steps * part // max(whole, 1), total)
+
+        return hear
+
+    try:
+        while any(left):
+            for chain, engine in enumerate(engines):
+                steps = min(turn, left[chain])
+                if not steps:
+                    continue
+                before = engine.iteration
+                converged = engine.advance(steps, heard(steps))
+                left[chain] = 0 if converged else left[chain] - steps
+                done += steps
+                if callback is not None and engine.iteration > before:
+                    told = {"chain": chain, **engine.statistics()}
+                    if _asking(asked, callback, engine.iteration, told) is False:
+                        asked.append(Stopped())
+                        raise asked[0]
+        if report is not None and total:
+            _asking(asked, report, total, total)
+    except BaseException as error:
+        if isinstance(error, Exception) and not any(error is request for request in asked):
+            raise
+        return [engine.result() for engine in engines], error
+    return [engine.result() for engine in engines], None
+
+
+def _asking(asked: list[BaseException], function: Callable[..., object], *arguments: Any) -> object:
+    """Call a function of the user's and remember what it raises."""
+    try:
+        return function(*arguments)
+    except BaseException as error:
+        asked.append(error)
+        raise
+
+
+def run_task(problem: Problem, run: Run, schedule: Schedule) -> Run:
+    """Let one run go on to its end; what an executor is given."""
+    engine = _engine(problem, run, schedule)
+    if schedule.until > engine.iteration:
+        engine.advance(schedule.until - engine.iteration, None)
+    return engine.result()
+
+
+def run_on(
+    executor: Executor, problem: Problem, runs: list[Run], schedule: Schedule, report: Report | None
+) -> tuple[list[Run], BaseException | None]:
+    """Let each run go on as one task of an executor; after an interrupt, the runs that had ended have gone on."""
+    futures: list[Future[Run]] = [executor.submit(run_task, problem, run, schedule) for run in runs]
+    asked: list[BaseException] = []
+    stopped = None
+    try:
+        for done, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            if report is not None:
+                _asking(asked, report, done, len(futures))
+    except BaseException as error:
+        for future in futures:
+            future.cancel()
+        if isinstance(error, Exception) and not any(error is request for request in asked):
+            raise
+        stopped = error
+    return [
+        future.result() if future.done() and not future.cancelled() and future.exception() is None else run
+        for run, future in zip(runs, futures, strict=True)
+    ], stopped
