@@ -104,7 +104,13 @@ class Posterior:
             number += 1
         if expected and data.hidden is not None:  # where nothing was released a count is expected at its rate
             counts = np.where(data.hidden.reshape(-1), rates, counts)
-        return (rates / number).reshape(data.shape), (counts / number).reshape(data.shape if expected else (0,))
+        means, counts = (rates / number).reshape(data.shape), counts / number
+        if not expected:
+            return means, counts
+        counts = counts.reshape(data.shape)
+        if self.problem.layout.model == "undirected":  # one count for each pair, told above the diagonal
+            counts = np.triu(counts) + np.triu(counts, 1).T
+        return means, counts
 
     def _tables(self) -> Iterator[tuple[list[Floats], list[Floats] | None]]:
         """Yield factors to average over; for variational inference their means, and exp E log, which govern counts."""
