@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -124,6 +125,18 @@ def test_pipelines_and_cross_validation_take_the_estimator():
     pipeline = make_pipeline(FunctionTransformer(np.abs), model)
     assert pipeline.fit_transform(COUNTS).shape == (12, 2)
     assert np.isfinite(cross_val_score(model, COUNTS, cv=3)).all()
+
+
+def test_the_noise_is_routed_through_cross_validation():
+    released = privatize(COUNTS, epsilon=1.0, insecure_seed=3).values
+    each = np.full(len(released), 0.5)[:, None]
+    model = PoissonFactorization(2, inference="vi", n_iter=20, random_state=0)
+    assert np.isfinite(cross_val_score(model, released, cv=3, params={"alpha": 0.5})).all()
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(alpha=True).set_score_request(alpha=True)
+        scores = cross_val_score(model, released, cv=3, params={"alpha": each})
+    assert np.isfinite(scores).all()
+    assert not hasattr(model, "set_inverse_transform_request")
 
 
 def test_new_rows_have_the_same_embedding_in_any_company():

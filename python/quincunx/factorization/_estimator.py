@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from quincunx.factorization._chains import Problem, Run, Schedule, Stopped, keys
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
 from quincunx.factorization._layout import Floats, Layout
 from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._rows import infer_rows, row_prior
 from quincunx.privacy._release import Release
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ else:
     BaseEstimator, TransformerMixin = _base.BaseEstimator, _base.TransformerMixin
     ClassNamePrefixFeaturesOutMixin = _base.ClassNamePrefixFeaturesOutMixin
 
+UNUSED: Any = require("sklearn.utils.metadata_routing", "sklearn").UNUSED
 validation: Any = require("sklearn.utils.validation", "sklearn")
 
 Callback: TypeAlias = "Callable[[int, dict[str, Any]], object] | None"
@@ -39,14 +41,15 @@ METHODS = {
 #: Parameters that cannot change between a fit and its continuation.
 _LASTING = ("n_components", "inference", "n_chains")
 
-# The inference of new rows: rounds of iterations until a row moves by less than this, relative to its largest entry.
-_ROW_ROUNDS, _ROW_ITERATIONS, _ROW_TOLERANCE = 60, 10, 1e-6
-# The shape of a gamma law so narrow that it stands for a known number.
-_KNOWN = 1e15
-
 
 class PoissonModel(BaseEstimator):  # type: ignore[misc]
     """Parameters, fit, results and files of all models of this room."""
+
+    # The data go by position, and are no metadata to route.
+    __metadata_request__fit: ClassVar = {"released": UNUSED}
+    __metadata_request__transform: ClassVar = {"released": UNUSED}
+    __metadata_request__score: ClassVar = {"released": UNUSED}
+    __metadata_request__inverse_transform: ClassVar = {"embedding": UNUSED}
 
     def __init__(
         self,
@@ -420,41 +423,14 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         return float(_core.log_likelihoods(data.counts, flat, _check.threads(self.threads)).sum() / number)
 
     def _infer_rows(self, data: Data, components: Floats) -> Floats:
-        """Return the expected embedding of rows, the components being known; no row depends on another."""
-        layout, i = self._posterior.problem.layout, self._row_factor()
-        rows, (width, cols) = len(data.values), components.shape
-        # What is shared by all rows is the same for new ones; a prior for each row is not, and its mean stands in.
-        prior = [_row_prior(part, layout.factors[i].length, width) for part in self._posterior.problem.priors[i]]
-        shapes, rates = (np.tile(part, rows) for part in prior)
-        known = np.maximum(components.T, 1e-200)
-        table = Data(
-            data.values.reshape(rows, cols),
-            data.alpha.reshape(rows, cols) if data.alpha.ndim else data.alpha,
-            None if data.hidden is None else data.hidden.reshape(rows, cols),
-        )
-        priors = [(shapes, rates), (np.ones(1), np.ones(1))]
-        fixed = [False, True]
-        ascent = _core.CoordinateAscent(table.counts, "cp", [rows, cols], width, priors, "collapsed", (0, 0), fixed)
-        totals = np.maximum(np.where(table.observed, table.values, 0).sum(axis=1, dtype=np.float64), 1.0)
-        start = prior[0] + totals[:, None] / width
-        rate = np.ascontiguousarray(np.broadcast_to(prior[1] + known.sum(axis=0), (rows, width)))
-        ascent.set_factors([(start, rate), (np.full(known.shape, _KNOWN), _KNOWN / known)])
-        found: Floats = start / rate
-        before = found.copy()
-        ended = np.zeros(rows, dtype=bool)
-        threads = _check.threads(self.threads)
-        for _ in range(_ROW_ROUNDS):
-            ascent.run(_ROW_ITERATIONS, 0.0, threads)
-            shape, rate = ascent.factors()[0]
-            now = shape / rate
-            found[~ended] = now[~ended]
-            ended |= np.abs(now - before).max(axis=1) <= _ROW_TOLERANCE * now.max(axis=1)
-            if ended.all():
-                break
-            before = now
-        return found
+        """Return the expected embedding of rows, the components being known."""
+        problem, i = self._posterior.problem, self._row_factor()
+        rows, width = problem.layout.factors[i].length, problem.layout.n_components
+        shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
+        return infer_rows(data, components, (shape, rate), _check.threads(self.threads))
 
     def _row_factor(self) -> int:
+        """Return which factor of the core is the embedding."""
         return 0
 
     # Files.
@@ -502,15 +478,6 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         """
         model: Self = _files.load(cls, source)
         return model
-
-
-def _row_prior(part: Floats, rows: int, width: int) -> Floats:
-    """Return a prior as one row: the number itself, what all rows share, or the mean of the rows."""
-    if part.size == 1:
-        return np.full(width, part[0])
-    table = part.reshape(rows, width)
-    row: Floats = table[0] if (table == table[0]).all() else table.mean(axis=0)
-    return row
 
 
 def _words(random_state: Any) -> npt.NDArray[np.uint64]:
