@@ -38,9 +38,6 @@ METHODS = {
     "vi": ("auto", "collapsed", "bessel-mean", "bessel-mode", "published"),
 }
 
-#: Parameters that cannot change between a fit and its continuation.
-_LASTING = ("n_components", "inference", "n_chains")
-
 
 class PoissonModel(BaseEstimator):  # type: ignore[misc]
     """Parameters, fit, results and files of all models of this room."""
@@ -211,7 +208,11 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         if not posterior.fruitful:
             return False, stopped
         self._posterior = posterior
-        self._settings = {name: getattr(self, name) for name in _LASTING}
+        self._settings = {
+            "n_components": layout.n_components,
+            "inference": self.inference,
+            "n_chains": len(runs),
+        }
         self._publish()
         return True, stopped
 

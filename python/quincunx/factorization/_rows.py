@@ -3,8 +3,8 @@
     q(embedding[k]) = Gamma(shape, rate),  shape = prior shape + sum_v E[y_v] g_vk / G_v,
     rate = prior rate + sum_v components[k, v],  g_vk = exp(E log embedding[k]) components[k, v],  G_v = sum_k g_vk,
 
-the sums over observed cells and E[y_v] that of the two-piece Poisson law at the rate G_v. A row starts from its own total, and
-is done when it stands still, whatever the others do.
+the sums over observed cells and E[y_v] that of the two-piece Poisson law at the rate G_v. A row starts from its own
+total, and is done when it stands still, whatever the others do.
 """
 
 import numpy as np
