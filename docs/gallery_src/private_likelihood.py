@@ -91,9 +91,6 @@ def in_pymc():
         def perform(self, node, inputs, outputs):
             outputs[0][0], outputs[1][0] = likelihood(inputs[0])
 
-        def pullback(self, inputs, outputs, cotangents):
-            return [cotangents[0] * outputs[1]]
-
         def grad(self, inputs, cotangents):
             return [cotangents[0] * self(*inputs)[1]]
 
