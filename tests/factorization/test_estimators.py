@@ -37,7 +37,7 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
 
 @parametrize_with_checks(
     [
-        PoissonFactorization(non_integer="round", n_iter=30, burn_in=10),
+        PoissonFactorization(non_integer="round"),
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_iter=30),
     ]
 )

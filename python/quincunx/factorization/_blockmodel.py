@@ -46,7 +46,8 @@ class PoissonBlockmodel(PoissonModel):
     burn_in : int, default=1000
         Sweeps before the first that may be kept.
     thin : int, default=4
-        Of the later sweeps those are kept whose number it divides.
+        Of the later sweeps those are kept whose number it divides. Each costs another pass over all cells, for its
+        likelihood.
     n_chains : int, default=1
         Independent chains, or starts of variational inference, of which the one of highest ELBO wins.
     tol : float, default=1e-6

@@ -292,7 +292,7 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         if problem.inference == "mcmc":
             kept = max(0, schedule.until // schedule.thin - schedule.burn_in // schedule.thin)
         draws = 8 * entries * (kept + 4) * len(runs)
-        state = cells * (17 if problem.method == "bessel" else 1) * len(runs)
+        state = cells * (25 if problem.method == "bessel" else 1) * len(runs)
         means = cells * 24  # the data as they are read, the rates and the expected counts
         limit = _check.available_memory()
         if (needed := draws + state + means) > limit:

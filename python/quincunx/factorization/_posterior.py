@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma
 
 from quincunx import _check, _core
 from quincunx._optional import require
@@ -119,6 +118,8 @@ class Posterior:
                 for draw in range(self.n_draws):
                     yield [draws[draw] for draws in run.draws], None
         else:
+            from scipy.special import digamma
+
             yield self.means(), [np.exp(digamma(shape)) / rate for shape, rate in self.best.factors]
 
     def _at(self, factors: list[Floats], threads: int) -> Floats:
