@@ -5,9 +5,9 @@ installed: ``pip install 'quincunx[sklearn]'``.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import typing
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from quincunx.factorization._blockmodel import PoissonBlockmodel
     from quincunx.factorization._matrix import PoissonFactorization
     from quincunx.factorization._tensor import PoissonTensorFactorization
@@ -21,7 +21,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"quincunx.factorization.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'quincunx.factorization' has no attribute {name!r}")
