@@ -107,8 +107,6 @@ def keys(words: npt.NDArray[np.uint64], number: int) -> list[tuple[int, int]]:
 class _Chain:
     """A Gibbs chain that is being run."""
 
-    unit = "sweeps"
-
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._run, self._schedule = run, schedule
         self._chain = _core.GibbsChain(*problem.arguments, run.key)
@@ -185,8 +183,6 @@ def _kept_between(iteration: int, schedule: Schedule) -> int:
 class _Ascent:
     """A coordinate ascent that is being run."""
 
-    unit = "iterations"
-
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._run, self._schedule = run, schedule
         self._ascent = _core.CoordinateAscent(*problem.arguments, run.key)
@@ -200,9 +196,22 @@ class _Ascent:
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""
-        threads = _check.threads(self._schedule.threads)
-        self._converged = self._ascent.run(steps, self._schedule.tolerance, threads, report)
+        threads, tolerance = _check.threads(self._schedule.threads), self._schedule.tolerance
+        end = self.iteration + steps
+        while self.iteration < end and not self._converged:
+            # The core stops by the last two bounds but one, and knows those of its own iterations only.
+            if steps == 1 or (self._run.elbo.size and len(self._ascent.elbo()) < 2):
+                self._ascent.run(1, 0.0, threads, None)
+                self._converged = _settled(self.elbo()[:-1], tolerance)
+            else:
+                self._converged = self._ascent.run(end - self.iteration, tolerance, threads, report)
+        if self.iteration == self._schedule.until:
+            self._converged = self._converged or _settled(self.elbo(), tolerance)
         return self._converged
+
+    def elbo(self) -> Floats:
+        """Return the bounds of all iterations of the run."""
+        return np.concatenate([self._run.elbo, self._ascent.elbo()])
 
     def statistics(self) -> dict[str, Any]:
         """Return what a callback is told of the last iteration."""
@@ -213,9 +222,14 @@ class _Ascent:
             self._run,
             iteration=self.iteration,
             factors=self._ascent.factors(),
-            elbo=np.concatenate([self._run.elbo, self._ascent.elbo()]),
+            elbo=self.elbo(),
             converged=self._converged,
         )
+
+
+def _settled(bounds: Floats, tolerance: float) -> bool:
+    """Say whether the last two bounds agree."""
+    return len(bounds) > 1 and bool(abs(bounds[-1] - bounds[-2]) < tolerance * abs(bounds[-1]))
 
 
 def _engine(problem: Problem, run: Run, schedule: Schedule) -> "_Chain | _Ascent":
@@ -242,7 +256,9 @@ def run_here(
     engines = [_engine(problem, run, schedule) for run in runs]
     left = [max(0, schedule.until - engine.iteration) for engine in engines]
     total, done = sum(left), 0
-    turn = 1 if callback is not None else max(1, -(-max(left, default=0) // _ROUNDS))
+    # An ascent that is told to go on a little at a time forms more bounds than it needs.
+    rounds = _ROUNDS if problem.inference == "mcmc" else 1
+    turn = 1 if callback is not None else max(1, -(-max(left, default=0) // rounds))
 
     def heard(steps: int) -> Report | None:
         if report is None:
