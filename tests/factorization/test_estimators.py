@@ -37,11 +37,17 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
 
 @parametrize_with_checks(
     [
-        PoissonFactorization(non_integer="round"),
+        PoissonFactorization(non_integer="round", n_iter=60, burn_in=20),
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_iter=30),
     ]
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([PoissonFactorization(non_integer="round")])
+def test_scikit_learns_own_checks_pass_with_all_defaults(estimator, check):
     check(estimator)
 
 
