@@ -155,6 +155,17 @@ def test_new_rows_have_the_same_embedding_in_any_company():
     np.testing.assert_allclose(rates, together @ model.components_)
 
 
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_the_embedding_of_the_rows_of_the_fit_is_found_again(inference):
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(rng.gamma(0.5, 50.0, (30, 3)) @ rng.gamma(0.5, 1.0, (3, 40)))
+    released = privatize(counts, epsilon=1.0, insecure_seed=3)
+    model = PoissonFactorization(3, inference=inference, n_iter=600, burn_in=400, random_state=2).fit(released)
+    size = model.embedding_.max(axis=1)
+    assert (np.abs(model.transform(released) - model.embedding_).max(axis=1) < 0.1 * size + 0.5).all()
+    assert np.abs(model.transform(released) - model.embedding_).mean() < 0.02 * model.embedding_.mean()
+
+
 def test_slices_of_a_tensor_are_transformed_along_the_first_mode():
     model = PoissonTensorFactorization(2, weights=True, inference="vi", n_iter=100).fit(TENSOR)
     np.testing.assert_allclose(model.transform(TENSOR[1:3]), model.transform(TENSOR)[1:3], rtol=1e-6)

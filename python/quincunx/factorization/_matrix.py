@@ -154,7 +154,8 @@ class PoissonFactorization(RowTransformer, PoissonModel):
 
         Notes
         -----
-        Ten iterations at a time, until no entry of a row moves by more than 1e-6 of the row's largest.
+        Ten iterations at a time, until no entry of a row moves by more than 1e-4 of the row's largest; rows that stand
+        still are left out of the next ten.
         """
         self._fitted()
         return self._infer_rows(self._new_data(released, alpha, mask), self.components_)
