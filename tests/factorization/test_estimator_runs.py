@@ -327,32 +327,49 @@ def test_a_stop_before_anything_was_kept_leaves_the_fit_there_was():
     assert vars(model) == before | {"callback": stop}
 
 
-def test_an_exception_of_a_progress_function_comes_back_and_what_was_kept_stays():
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_an_exception_of_a_progress_function_comes_back_and_what_was_kept_stays(inference):
     def stop(done, total):
         if done > 30:
             raise Enough
 
-    model = PoissonFactorization(2, progress=stop, **HOW)
+    model = PoissonFactorization(2, progress=stop, inference=inference, **(HOW | {"tol": 0.0}))
     with pytest.raises(Enough):
         model.fit(RELEASE)
     assert 30 <= model.n_iter_ <= 40
     assert np.isfinite(model.score(RELEASE))
 
 
-def test_an_interrupt_keeps_what_was_kept():
-    model = PoissonFactorization(2, n_chains=2, n_iter=10_000_000, burn_in=5, thin=20_000, random_state=1)
-    timer = threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT))
-    heard = []
-
-    def hear(done, total):
-        if not heard:
-            timer.start()
-        heard.append(done)
-
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_an_interrupt_keeps_what_was_kept(inference):
+    how = {"n_iter": 1_000_000, "burn_in": 5, "thin": 100, "random_state": 1, "tol": 0.0, "n_chains": 2}
+    model = PoissonFactorization(2, inference=inference, **how)
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT))
+    model.set_params(progress=lambda *_: None if timer.ident else timer.start())
     with pytest.raises(KeyboardInterrupt):
-        model.set_params(progress=hear).fit(RELEASE)
+        model.fit(RELEASE)
     timer.join()
-    sweeps = [run.iteration for run in model._posterior.runs] if hasattr(model, "_posterior") else []
-    if sweeps:
-        assert all(len(run.total_rate) == run.iteration for run in model._posterior.runs)
-        assert model.components_.shape == (2, 9)
+    assert 1 <= model.n_iter_ < 1_000_000
+    assert model.components_.shape == (2, 9)
+    assert np.isfinite(model.rates_).all()
+    for run in model._posterior.runs:
+        if inference == "mcmc":
+            assert len(run.total_rate) == len(run.total_count) == run.iteration
+            assert len(run.kept) == len(run.log_likelihood) == len(run.draws[0]) == run.iteration // 100
+        else:
+            assert len(run.elbo) == run.iteration
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_does_not_show():
+    distributed = pytest.importorskip("distributed")
+    model = PoissonFactorization(2, n_chains=3, **HOW)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        client.get_executor(pure=False) as executor,
+    ):
+        assert_same(clone(model).fit(RELEASE, executor=executor), clone(model).fit(RELEASE))
