@@ -117,13 +117,14 @@ def test_a_network_may_hold_booleans():
 
 
 def test_the_data_of_the_user_are_neither_changed_nor_kept():
-    counts = COUNTS.copy()
-    model = PoissonFactorization(2, **SHORT).fit(counts, mask=np.arange(counts.size).reshape(counts.shape) % 5 == 0)
+    counts, alpha, mask = COUNTS.copy(), np.full(COUNTS.shape, 0.5), COUNTS % 5 == 0
+    model = PoissonFactorization(2, **SHORT).fit(counts, alpha=alpha, mask=mask)
     np.testing.assert_array_equal(counts, COUNTS)
-    before = model.expected_counts_.copy()
-    counts[:] = 0
-    model._posterior._expected = None
-    np.testing.assert_array_equal(model.expected_counts_, before)
+    before = pickle.dumps(model)
+    counts[:], alpha[:], mask[:] = 0, 0.1, False
+    assert pickle.dumps(model) == before
+    model.fit(np.asfortranarray(COUNTS))
+    np.testing.assert_array_equal(model.embedding_, clone(model).fit(COUNTS).embedding_)
 
 
 def test_pipelines_and_cross_validation_take_the_estimator():

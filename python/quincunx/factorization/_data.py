@@ -65,7 +65,7 @@ class Data:
     def digest(self) -> str:
         """A fingerprint by which the same data are known again."""
         found = hashlib.blake2b(digest_size=16)
-        for array in (self.values.astype(np.int64), self.alpha, self.hidden):
+        for array in (self.values, self.alpha, self.hidden):
             found.update(b"none" if array is None else repr(array.shape).encode() + np.ascontiguousarray(array).data)
         return found.hexdigest()
 
@@ -101,7 +101,7 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         raise TypeError(f"`mask` must hold booleans, True where a cell is held out, got dtype {array.dtype}")
     if array.shape != shape:
         raise ValueError(f"`mask` must have shape {shape}, got {array.shape}")
-    return np.ascontiguousarray(array)
+    return np.array(array, order="C")
 
 
 def as_mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
@@ -126,7 +126,7 @@ def as_data(
     """
     if alpha.ndim:
         try:
-            alpha = np.ascontiguousarray(np.broadcast_to(alpha, values.shape))
+            alpha = np.broadcast_to(alpha, values.shape).copy()
         except ValueError:
             raise ValueError(f"`alpha` must be a number or have shape {values.shape}, got {alpha.shape}") from None
     if hidden is not None and values.dtype.kind != "O":
@@ -137,7 +137,8 @@ def as_data(
         _refuse_missing(values)
         if non_integer == "round":
             values = np.rint(values)
-    whole = _check.counts(values, "released", minimum=None)
+    # Integers are packed as they are: eight bytes a cell would be most of the memory of a large fit.
+    whole = values if values.dtype.kind == "i" else _check.counts(values, "released", minimum=None)
     if noise == "naive":
         whole = np.maximum(whole, 0)
     _refuse_negative(whole, alpha, noise)
@@ -153,7 +154,7 @@ def _refuse_missing(values: npt.NDArray[Any]) -> None:
         )
 
 
-def _refuse_negative(whole: npt.NDArray[np.int64], alpha: npt.NDArray[np.float64], noise: str) -> None:
+def _refuse_negative(whole: npt.NDArray[Any], alpha: npt.NDArray[np.float64], noise: str) -> None:
     bad = (whole < 0) & (alpha == 0)
     if bad.any():
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
@@ -164,10 +165,10 @@ def _refuse_negative(whole: npt.NDArray[np.int64], alpha: npt.NDArray[np.float64
         )
 
 
-def _compact(whole: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def _compact(whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a copy in the smallest integers that hold all values."""
     low, high = (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
     for width in _WIDTHS:
         if np.iinfo(width).min <= low and high <= np.iinfo(width).max:
             break
-    return whole.astype(width)
+    return whole.astype(width, order="C")
