@@ -234,6 +234,15 @@ def test_a_fit_that_goes_on_keeps_its_shape():
     )
 
 
+def test_a_network_that_goes_on_keeps_its_kind_and_a_chain_may_change_its_method():
+    model = PoissonBlockmodel(2, warm_start=True, **HOW).fit(NETWORK)
+    with pytest.raises(ValueError, match="`directed` must be True, as in the fit that goes on, got False"):
+        model.set_params(directed=False).fit(NETWORK)
+    chain = PoissonFactorization(2, method="bessel", warm_start=True, **HOW).fit(RELEASE)
+    for done, method in enumerate(("collapsed", "bessel", "event"), start=2):
+        assert chain.set_params(method=method).fit(RELEASE).n_iter_ == 40 * done
+
+
 def test_thinning_may_change_and_no_burn_in_is_done_twice():
     model = PoissonFactorization(2, warm_start=True, **HOW).fit(RELEASE)
     model.set_params(thin=1, n_iter=5).fit(RELEASE)

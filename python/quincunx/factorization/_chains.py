@@ -113,7 +113,7 @@ class _Chain:
         if run.factors is not None:
             self._chain.set_factors(run.factors)
             self._chain.iteration = run.iteration
-            if run.noise:
+            if run.noise and problem.method == "bessel":
                 self._chain.set_noise(run.noise)
         room = _kept_between(run.iteration, schedule)
         self._draws = [

@@ -208,11 +208,8 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         if not posterior.fruitful:
             return False, stopped
         self._posterior = posterior
-        self._settings = {
-            "n_components": layout.n_components,
-            "inference": self.inference,
-            "n_chains": len(runs),
-        }
+        self._settings = {"n_components": layout.n_components, "inference": self.inference, "n_chains": len(runs)}
+        self._settings |= {name: bool(getattr(self, name)) for name in ("directed", "weights") if hasattr(self, name)}
         self._publish()
         return True, stopped
 
