@@ -207,6 +207,7 @@ def test_a_tree_has_names_for_its_axes(tmp_path):
     tree = model.to_datatree()
     assert isinstance(tree, xarray.DataTree)
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "constant_data"}
+    assert tree["posterior"].attrs["inference_library"] == "quincunx"
     assert tree["posterior"]["embedding"].dims == ("chain", "draw", "row", "component")
     assert tree["posterior"]["components"].dims == ("chain", "draw", "component", "column")
     assert tree["posterior"]["components"].sel(column="word3").shape == (2, 20, 2)

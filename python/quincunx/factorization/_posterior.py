@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import quincunx
 from quincunx import _check, _core
 from quincunx._optional import require
 from quincunx.errors import ConvergenceWarning
@@ -196,4 +197,6 @@ class Posterior:
         if data.hidden is not None:
             groups["constant_data"] = {"held_out": data.hidden}
         groups = {name: group for name, group in groups.items() if group}
-        return arviz.from_dict(groups, coords=coords, dims=dims)
+        about = {"inference_library": "quincunx", "inference_library_version": quincunx.__version__}
+        about |= {"inference": self.problem.inference, "method": self.problem.method}
+        return arviz.from_dict(groups, coords=coords, dims=dims, attrs={"posterior": about})
