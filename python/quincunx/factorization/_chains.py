@@ -105,7 +105,11 @@ def keys(words: npt.NDArray[np.uint64], number: int) -> list[tuple[int, int]]:
 
 
 class _Chain:
-    """A Gibbs chain that is being run."""
+    """A Gibbs chain that is being run.
+
+    An interrupt may come between any two lines. So what the core has kept goes into a list in one step, and from there
+    into arrays at places that its position in the run decides: doing so twice does no harm.
+    """
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._run, self._schedule = run, schedule
@@ -115,17 +119,26 @@ class _Chain:
             self._chain.iteration = run.iteration
             if run.noise and problem.method == "bessel":
                 self._chain.set_noise(run.noise)
-        room = _kept_between(run.iteration, schedule)
-        self._draws = [
-            np.empty((len(run.kept) + room, factor.length, problem.layout.n_components))
-            for factor in problem.layout.factors
-        ]
-        for all_of_them, earlier in zip(self._draws, run.draws, strict=bool(run.draws)):
-            all_of_them[: len(earlier)] = earlier
-        self._pieces: dict[str, list[npt.NDArray[Any]]] = {
-            name: [getattr(run, name)] for name in ("kept", "log_likelihood", "total_rate", "total_count")
+        kept = len(run.kept) + _kept_between(run.iteration, schedule)
+        sweeps = max(schedule.until, run.iteration)
+        width = problem.layout.n_components
+        self._draws = [np.empty((kept, factor.length, width)) for factor in problem.layout.factors]
+        for whole, earlier in zip(self._draws, run.draws, strict=bool(run.draws)):
+            whole[: len(earlier)] = earlier
+        self._by_draw: dict[str, npt.NDArray[Any]] = {
+            "kept": np.empty(kept, dtype=np.int64),
+            "log_likelihood": np.empty(kept),
         }
-        self._filled = len(run.kept)
+        self._by_sweep: dict[str, npt.NDArray[Any]] = {
+            "total_rate": np.empty(sweeps),
+            "total_count": np.empty(sweeps, dtype=np.int64),
+        }
+        for arrays in (self._by_draw, self._by_sweep):
+            for name, whole in arrays.items():
+                whole[: len(getattr(run, name))] = getattr(run, name)
+        self._taken: list[dict[str, Any] | None] = []
+        #: How many takings are in the arrays, and how many draws and sweeps these hold.
+        self._filled = 0, len(run.kept), run.iteration
 
     @property
     def iteration(self) -> int:
@@ -144,34 +157,44 @@ class _Chain:
         return False
 
     def _collect(self) -> None:
-        taken = self._chain.take()
-        number = len(taken["kept"])
-        for all_of_them, piece in zip(self._draws, taken["draws"], strict=True):
-            all_of_them[self._filled : self._filled + number] = piece
-        self._filled += number
-        for name, pieces in self._pieces.items():
-            if len(taken[name]):
-                pieces.append(taken[name])
+        self._taken.extend(map(_core.GibbsChain.take, (self._chain,)))  # nothing can come between
+        number, draw, sweep = self._filled
+        while number < len(self._taken):
+            taken = self._taken[number]
+            assert taken is not None
+            draws, sweeps = slice(draw, draw + len(taken["kept"])), slice(sweep, sweep + len(taken["total_rate"]))
+            for whole, part in zip(self._draws, taken["draws"], strict=True):
+                whole[draws] = part
+            for name, whole in self._by_draw.items():
+                whole[draws] = taken[name]
+            for name, whole in self._by_sweep.items():
+                whole[sweeps] = taken[name]
+            number, draw, sweep = self._filled = number + 1, draws.stop, sweeps.stop
+            self._taken[number - 1] = None
 
     def statistics(self) -> dict[str, Any]:
         """Return what a callback is told of the last sweep."""
-        last = self._pieces["kept"][-1]
-        kept = len(last) and last[-1] == self.iteration
+        _, draw, sweep = self._filled
+        kept = draw > 0 and self._by_draw["kept"][draw - 1] == sweep
         return {
-            "total_rate": float(self._pieces["total_rate"][-1][-1]),
-            "total_count": int(self._pieces["total_count"][-1][-1]),
-            "log_likelihood": float(self._pieces["log_likelihood"][-1][-1]) if kept else None,
+            "total_rate": float(self._by_sweep["total_rate"][sweep - 1]),
+            "total_count": int(self._by_sweep["total_count"][sweep - 1]),
+            "log_likelihood": float(self._by_draw["log_likelihood"][draw - 1]) if kept else None,
         }
 
     def result(self) -> Run:
-        pieces: dict[str, Any] = {name: np.concatenate(parts) for name, parts in self._pieces.items()}
+        self._collect()
+        _, draw, sweep = self._filled
         return replace(
             self._run,
             iteration=self.iteration,
             factors=self._chain.factors(),
             noise=self._chain.noise(),
-            draws=[all_of_them[: self._filled] for all_of_them in self._draws],
-            **pieces,
+            draws=[whole[:draw] for whole in self._draws],
+            kept=self._by_draw["kept"][:draw],
+            log_likelihood=self._by_draw["log_likelihood"][:draw],
+            total_rate=self._by_sweep["total_rate"][:sweep],
+            total_count=self._by_sweep["total_count"][:sweep],
         )
 
 
