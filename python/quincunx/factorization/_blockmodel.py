@@ -103,7 +103,7 @@ class PoissonBlockmodel(PoissonModel):
     >>> group = np.arange(20) % 2
     >>> counts = np.random.default_rng(1).poisson(np.where(group[:, None] == group, 6.0, 0.5))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonBlockmodel(2, inference="vi", n_iter=500, random_state=0).fit(release)
+    >>> model = PoissonBlockmodel(2, inference="vi", n_iter=5000, tol=1e-5, n_chains=4, random_state=0).fit(release)
     >>> model.embedding_.shape, model.interaction_.shape, model.rates_.shape
     ((20, 2), (2, 2), (20, 20))
     """

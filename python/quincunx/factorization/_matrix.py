@@ -104,7 +104,7 @@ class PoissonFactorization(RowTransformer, PoissonModel):
     >>> rng = np.random.default_rng(1)
     >>> counts = rng.poisson(rng.gamma(0.5, 4.0, (30, 2)) @ rng.gamma(0.5, 1.0, (2, 20)))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonFactorization(2, inference="vi", n_iter=500, random_state=0).fit(release)
+    >>> model = PoissonFactorization(2, inference="vi", n_iter=5000, tol=1e-5, random_state=0).fit(release)
     >>> model.components_.shape, model.embedding_.shape, model.expected_counts_.shape
     ((2, 20), (30, 2), (30, 20))
     >>> bool(np.all(np.diff(model.elbo_) > -1e-6))

@@ -103,7 +103,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
     >>> from quincunx.privacy import privatize
     >>> counts = np.random.default_rng(1).poisson(2.0, (6, 5, 4))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonTensorFactorization(2, inference="vi", n_iter=500, random_state=0).fit(release)
+    >>> model = PoissonTensorFactorization(2, inference="vi", n_iter=5000, tol=1e-5, random_state=0).fit(release)
     >>> [factor.shape for factor in model.factors_], model.rates_.shape
     ([(6, 2), (5, 2), (4, 2)], (6, 5, 4))
     """
