@@ -12,7 +12,8 @@ import pytest
 import quincunx
 from quincunx import _core, cli, lattices
 from quincunx.counting import count_independent_sets, independence_polynomial
-from quincunx.privacy import Release
+from quincunx.factorization import PoissonFactorization
+from quincunx.privacy import Release, privatize
 
 COUNT = ["count", "independent-sets"]
 
@@ -328,3 +329,82 @@ def test_a_channel_is_averaged_over_the_symmetries_of_a_graph(run, tmp_path):
     assert "row_stochastic" in out
     assert run("leakage", channel, "--graph", "heptagon:7")[0] == 2
     assert run("leakage", tmp_path / "missing.csv")[0] == 2
+
+
+# Factorizations.
+
+
+@pytest.fixture
+def released(tmp_path):
+    """Return the path of a release of a square matrix of counts."""
+    file = tmp_path / "released.npz"
+    privatize([[(7 * i * j) % 5 for i in range(6)] for j in range(6)], epsilon=1.0, insecure_seed=1).save(file)
+    return file
+
+
+SHORT = ["--components", "2", "--iterations", "40", "--burn-in", "10", "--thin", "2", "--seed", "7"]
+
+
+def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
+    kept = tmp_path / "model.npz"
+    status, out, err = run("factorize", released, *SHORT, "--out", kept)
+    assert status == 0
+    assert out.splitlines()[0] == "model            PoissonFactorization, 2 components"
+    assert "kept draws       15" in out
+    assert "effective draws" in err
+    model = PoissonFactorization.load(kept)
+    assert model.draws_["embedding"].shape == (1, 15, 6, 2)
+    status, out, err = run("factorize", released, "--resume", kept, "--out", kept, "--json")
+    facts = json.loads(out)
+    assert (status, facts["sweeps"], facts["kept_draws"], facts["observed_cells"]) == (0, 80, 35, 36)
+    assert PoissonFactorization.load(kept).n_iter_ == 80
+
+
+@pytest.mark.parametrize("model", ["directed", "undirected", "tensor"])
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_other_models_are_named_by_a_word(run, released, model, inference):
+    arguments = ["--model", model, "--inference", inference, "--chains", "2", "--threads", "1", "--json"]
+    status, out, _ = run("factorize", released, *SHORT, *arguments)
+    facts = json.loads(out)
+    assert status == 0
+    assert facts["model"] == ("PoissonTensorFactorization" if model == "tensor" else "PoissonBlockmodel")
+    assert facts["observed_cells"] == {"directed": 30, "undirected": 15, "tensor": 36}[model]
+    assert ("elbo" in facts) == (inference == "vi")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--iterations", "10"], "`burn_in` must be less than the number of sweeps (10), got 1000"),
+        (["--components", "0"], "`n_components` must be at least 1, got 0"),
+        (["--method", "published"], "`method` must be one of"),
+        (["--model", "graph"], "--model"),
+        (["--resume", "nothing.npz"], "nothing.npz"),
+        (["--threads", "0"], "`threads` must be between 1 and 256"),
+        (["--noise", "none"], "Negative values in data"),
+    ],
+)
+def test_a_factorization_refuses_bad_arguments_in_one_line(run, released, arguments, says):
+    status, out, err = run("factorize", released, *arguments)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_what_is_no_release_is_not_factorized(run, tmp_path):
+    (tmp_path / "counts.csv").write_text("1,2\n3,4\n")
+    assert run("factorize", tmp_path / "counts.csv")[:2] == (2, "")
+    assert run("factorize", tmp_path / "nothing.npz")[:2] == (2, "")
+
+
+def test_an_interrupted_factorization_keeps_what_it_has(run, released, tmp_path, monkeypatch):
+    def stop(sweep, statistics):
+        if sweep == 30:
+            raise KeyboardInterrupt
+
+    kept = tmp_path / "model.npz"
+    fit = PoissonFactorization.fit
+    monkeypatch.setattr(PoissonFactorization, "fit", lambda self, data: fit(self.set_params(callback=stop), data))
+    assert run("factorize", released, *SHORT, "--out", kept) == (130, "", "quincunx: interrupted\n")
+    monkeypatch.undo()
+    assert PoissonFactorization.load(kept).n_iter_ == 30

@@ -8,6 +8,7 @@ The package is divided into rooms, each a module that is loaded on first use:
 ``quincunx.counting``         exact numbers of independent sets and their polynomials
 ``quincunx.distributions``    Bessel, Skellam, two-sided geometric, two-piece Poisson
 ``quincunx.privacy``          release of data with a guarantee, by exact noise
+``quincunx.factorization``    private Poisson factorization of matrices, networks, tensors
 ``quincunx.leakage``          channels, leakage, symmetries and best private mechanisms
 ============================  ==========================================================
 """
@@ -20,7 +21,7 @@ from quincunx import _core
 
 __version__: str = _core.__version__
 
-_ROOMS = ("counting", "distributions", "graphs", "lattices", "leakage", "privacy")
+_ROOMS = ("counting", "distributions", "factorization", "graphs", "lattices", "leakage", "privacy")
 __all__ = ["__version__", *_ROOMS, "errors"]
 
 # A thread pool does not survive a fork; the child builds its own when it first needs one.

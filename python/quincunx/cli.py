@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_count(verbs)
     _add_table(verbs)
     _add_privatize(verbs)
+    _add_factorize(verbs)
     _add_leakage(verbs)
     _add_info(verbs)
     return parser
@@ -101,6 +102,35 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
     verb.add_argument("--header", action="store_true", help="the first line holds names")
     verb.set_defaults(run=_privatize)
+
+
+def _add_factorize(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "factorize",
+        help="fit a Poisson factorization to released counts",
+        description="Fit a Poisson factorization to a release that `quincunx privatize` wrote, and say how it went.",
+    )
+    verb.add_argument("released", metavar="released.npz", help="the release")
+    verb.add_argument("--out", metavar="FILE", help="keep the fitted model here (an interrupted one, too)")
+    verb.add_argument("--resume", metavar="FILE", help="go on with a model that was kept, with as many sweeps again")
+    verb.add_argument(
+        "--model",
+        choices=["matrix", "directed", "undirected", "tensor"],
+        default="matrix",
+        help="what the counts are: a matrix (default), a network, a tensor",
+    )
+    verb.add_argument("--components", type=int, metavar="K", dest="n_components", help="components (default 10)")
+    verb.add_argument("--inference", choices=["mcmc", "vi"], help="sampling (default) or variational inference")
+    verb.add_argument("--method", help="auto (default), collapsed, event, split, bessel; bessel-mean, ...")
+    verb.add_argument("--noise", choices=["geometric", "none", "naive"], help="how the noise is treated")
+    verb.add_argument("--iterations", type=int, metavar="N", dest="n_iter", help="sweeps in all (default 3000)")
+    verb.add_argument("--burn-in", type=int, metavar="N", help="sweeps before the first that is kept (default 1000)")
+    verb.add_argument("--thin", type=int, metavar="N", help="keep every N-th sweep (default 4)")
+    verb.add_argument("--chains", type=int, metavar="N", dest="n_chains", help="independent chains (default 1)")
+    verb.add_argument("--seed", type=int, metavar="N", dest="random_state", help="where randomness comes from")
+    verb.add_argument("--threads", type=int, metavar="N", help="threads to use (default: all this process may use)")
+    verb.add_argument("--json", action="store_true", help="print a JSON object")
+    verb.set_defaults(run=_factorize)
 
 
 def _add_leakage(verbs: Any) -> None:
@@ -218,6 +248,21 @@ def _privatize(options: argparse.Namespace) -> None:
         source, target, epsilon=options.epsilon, n=options.n, delimiter=options.delimiter, header=options.header
     )
     print(release.guarantee, file=sys.stderr)
+
+
+def _factorize(options: argparse.Namespace) -> None:
+    import warnings
+
+    from quincunx.errors import ConvergenceWarning
+    from quincunx.factorization._command import factorize_command
+
+    how = {name: value for name, value in vars(options).items() if name not in ("run", "released")}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        said = factorize_command(options.released, **how, progress=_progress())
+    for warning in caught:
+        print(f"quincunx: {warning.message}", file=sys.stderr)
+    print(said)
 
 
 def _leakage(options: argparse.Namespace) -> None:

@@ -148,21 +148,7 @@ class Release:
             "guarantee": self.guarantee.to_dict(),
         }
         arrays: dict[str, Any] = {"values": self.values, "release": np.array(json.dumps(header, allow_nan=False))}
-        if not isinstance(target, (str, os.PathLike)):
-            np.savez(target, **arrays)
-            return
-        path = os.fspath(target)
-        handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=".release-", suffix=".npz")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(partial, 0o666 & ~mask)
-            os.replace(partial, path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        write_npz(target, arrays, ".release-")
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | BinaryIO) -> "Release":
@@ -197,6 +183,25 @@ class Release:
             raise
         except Exception as reason:
             raise ValueError(f"`source` must be a release written by quincunx, got {name}: {reason}") from reason
+
+
+def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any], prefix: str) -> None:
+    """Write arrays to an npz file; to a path wholly or not at all, by way of a file beside it of the given prefix."""
+    if not isinstance(target, (str, os.PathLike)):
+        np.savez(target, **arrays)
+        return
+    path = os.fspath(target)
+    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=".npz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(partial, 0o666 & ~mask)
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
 
 
 def seed_words(insecure_seed: object) -> list[int] | None:

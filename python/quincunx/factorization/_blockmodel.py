@@ -1,0 +1,231 @@
+"""Communities in a network of counts: the mixed-membership blockmodel."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx._progress import Progress
+from quincunx._rng import RandomSource
+from quincunx.factorization._estimator import Callback, PoissonModel
+from quincunx.factorization._layout import Factor, Floats, Layout
+from quincunx.factorization._posterior import Posterior
+
+
+class PoissonBlockmodel(PoissonModel):
+    """Mixed-membership Poisson blockmodel of a network of counts that was released with noise.
+
+    ``released = count + noise``, ``count[i, j] ~ Poisson(sum_cd embedding[i, c] interaction[c, d] embedding[j, d])``
+    for actors ``i != j``, the noise two-sided geometric of ratio alpha, gamma priors on memberships and interactions
+    [1]_.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of communities.
+    directed : bool, default=True
+        Whether (i, j) and (j, i) are different counts. If not, the interactions are symmetric and only cells above the
+        diagonal are used: what lies below is ignored, even where it was released on its own.
+    prior_shape, prior_rate : float or sequence, default=0.1 and 1.0
+        Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (embedding,
+        interaction), each a number or an array that broadcasts to the factor's shape.
+    inference : {"mcmc", "vi"}, default="mcmc"
+        Gibbs sampling, or variational inference by coordinate ascent, which is faster and less true.
+    method : str, default="auto"
+        For ``"mcmc"``: ``"collapsed"`` draws each count given its release in closed form; ``"event"`` proposes single
+        events, so that its work follows their number and not that of the cells; ``"split"`` uses events where the
+        release is not positive and draws the other cells; ``"bessel"`` is the published sampler with its auxiliary
+        variables. All four have the same posterior; ``"auto"`` takes the one that costs least. For ``"vi"``:
+        ``"collapsed"`` (which is also ``"auto"``), ``"bessel-mean"``, ``"bessel-mode"``, or ``"published"``, which is
+        no coordinate ascent: its ELBO can fall, and at strong privacy it collapses to the prior.
+    noise : {"geometric", "none", "naive"}, default="geometric"
+        ``"geometric"``: the release carries two-sided geometric noise. The others are references: ``"none"``: it is the
+        true counts; ``"naive"``: it is taken for the true counts after negative ones are set to 0.
+    n_iter : int, default=3000
+        Sweeps in all, or the most iterations of variational inference.
+    burn_in : int, default=1000
+        Sweeps before the first that may be kept.
+    thin : int, default=4
+        Of the later sweeps those are kept whose number it divides. Each costs another pass over all cells, for its
+        likelihood.
+    n_chains : int, default=1
+        Independent chains, or starts of variational inference, of which the one of highest ELBO wins.
+    tol : float, default=1e-6
+        Relative change of the ELBO below which variational inference ends.
+    threads : int, optional
+        Threads to use; by default all this process may use. The result does not depend on it.
+    random_state : int, SeedSequence, Generator, RandomState or None
+        Where all randomness comes from. Each chain has a stream of its own, whatever the number of chains.
+    warm_start : bool, default=False
+        Whether `fit` goes on where the last one ended: with the same data and priors, `n_iter` more sweeps, bit for
+        bit as if they had been done at once; with others of the same shape, a new posterior that begins at the last
+        factors. Variational methods other than ``"collapsed"`` form the expected noise of each cell anew.
+    progress : bool or callable, default=False
+        `True` shows a bar; a function is called as ``progress(done, total)``.
+    callback : callable, optional
+        Called as ``callback(sweep, statistics)`` after each sweep or iteration, with a dict of ``chain``,
+        ``total_rate``, ``total_count`` and ``log_likelihood`` (None at a sweep that is not kept), or of ``chain`` and
+        ``elbo``. The fit ends when it returns False.
+    non_integer : {"error", "round"}, default="error"
+        What happens to values that are not whole.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_actors, n_components)
+        Posterior mean of the memberships, by the chain of highest mean log-likelihood.
+    interaction_ : ndarray of shape (n_components, n_components)
+        Posterior mean of the interactions of communities, by the same chain.
+    components_ : ndarray of shape (n_components, n_actors)
+        ``interaction_ @ embedding_.T``.
+    rates_, expected_counts_ : ndarray of shape (n_actors, n_actors)
+        Posterior means over all chains; computed when first asked for. The diagonal is what the factors make of it.
+    draws_ : dict
+        The kept draws ``"embedding"`` and ``"interaction"``, with axes (chain, draw, ...).
+    elbo_ : ndarray
+        The ELBO after each iteration of variational inference.
+    n_iter_ : int
+        Sweeps or iterations done.
+
+    Notes
+    -----
+    The diagonal is always held out. See `PoissonFactorization` for what both have in common.
+
+    References
+    ----------
+    .. [1] A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locally private Bayesian inference for
+       count models, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.factorization import PoissonBlockmodel
+    >>> from quincunx.privacy import privatize
+    >>> group = np.arange(20) % 2
+    >>> counts = np.random.default_rng(1).poisson(np.where(group[:, None] == group, 6.0, 0.5))
+    >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
+    >>> model = PoissonBlockmodel(2, inference="vi", n_iter=5000, tol=1e-5, n_chains=4, random_state=0).fit(release)
+    >>> model.embedding_.shape, model.interaction_.shape, model.rates_.shape
+    ((20, 2), (2, 2), (20, 20))
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        directed: bool = True,
+        prior_shape: Any = 0.1,
+        prior_rate: Any = 1.0,
+        inference: Literal["mcmc", "vi"] = "mcmc",
+        method: str = "auto",
+        noise: Literal["geometric", "none", "naive"] = "geometric",
+        n_iter: int = 3000,
+        burn_in: int = 1000,
+        thin: int = 4,
+        n_chains: int = 1,
+        tol: float = 1e-6,
+        threads: int | None = None,
+        random_state: "RandomSource | np.random.RandomState" = None,
+        warm_start: bool = False,
+        progress: Progress = False,
+        callback: Callback = None,
+        non_integer: Literal["error", "round"] = "error",
+    ) -> None:
+        super().__init__(
+            n_components,
+            prior_shape=prior_shape,
+            prior_rate=prior_rate,
+            inference=inference,
+            method=method,
+            noise=noise,
+            n_iter=n_iter,
+            burn_in=burn_in,
+            thin=thin,
+            n_chains=n_chains,
+            tol=tol,
+            threads=threads,
+            random_state=random_state,
+            warm_start=warm_start,
+            progress=progress,
+            callback=callback,
+            non_integer=non_integer,
+        )
+        self.directed = directed
+
+    def _layout(self, shape: tuple[int, ...]) -> Layout:
+        width = int(self.n_components)
+        factors = (
+            Factor("embedding", shape[0], ("actor", "component")),
+            Factor("interaction", width, ("component", "to_component")),
+        )
+        return Layout("directed" if self.directed else "undirected", (shape[0],), width, factors, ("actor", "to_actor"))
+
+    def _check_parameters(self, executor: Any) -> None:
+        super()._check_parameters(executor)
+        if not isinstance(self.directed, (bool, np.bool_)):
+            raise TypeError(f"`directed` must be True or False, got {self.directed!r}")
+
+    def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
+        values = super()._checked_values(released, reset=reset)
+        if values.shape[0] != values.shape[1]:
+            raise ValueError(f"`released` must have as many rows as columns, one for each actor, got {values.shape}")
+        return values
+
+    def _own_hidden(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+        hidden = np.eye(shape[0], dtype=bool)
+        return hidden if self.directed else np.tri(shape[0], dtype=bool)
+
+    def _settle(self, posterior: Posterior) -> None:
+        self.embedding_, self.interaction_ = posterior.means()
+
+    @property
+    def components_(self) -> Floats:
+        """What a unit of membership adds to the rates towards each actor."""
+        self._lazily()
+        components: Floats = self.interaction_ @ self.embedding_.T
+        return components
+
+    def fit_transform(self, released: Any, y: Any = None, **how: Any) -> Floats:
+        """Fit, and return the memberships.
+
+        Parameters
+        ----------
+        released, y, **how
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_actors, n_components)
+            A copy of `embedding_`.
+        """
+        fitted: Self = self.fit(released, y, **how)
+        memberships: Floats = fitted.embedding_.copy()
+        return memberships
+
+    def score(
+        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the mean log-likelihood per observed cell of a release of the same actors, at `rates_`.
+
+        The counts before noise are summed out.
+
+        Parameters
+        ----------
+        released, mask
+            As in `fit`.
+        alpha : float or array_like, optional
+            Ratio of the noise; by default that of the fit, if it was one number.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be, or all is held out.
+        """
+        self._fitted()
+        return self._mean_log_likelihood(self._new_data(released, alpha, mask), self.rates_)

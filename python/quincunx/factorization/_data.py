@@ -1,0 +1,174 @@
+"""Released counts as the models take them: checked, held in the smallest integers that fit, with noise and mask."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.privacy._release import Release
+
+_WIDTHS = (np.int8, np.int16, np.int32, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Released counts, the ratio of their noise, and which of them are held out.
+
+    Attributes
+    ----------
+    values : ndarray of int
+        The released counts, 0 where held out: what is there is nobody's business.
+    alpha : ndarray of float64
+        The ratio of the noise, of shape () or that of the values.
+    hidden : ndarray of bool, or None
+        True where a cell is held out.
+    """
+
+    values: npt.NDArray[Any]
+    alpha: npt.NDArray[np.float64]
+    hidden: npt.NDArray[np.bool_] | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the core has of it."""
+        return {"values": self.values, "alpha": self.alpha, "hidden": self.hidden}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values."""
+        return self.values.shape
+
+    @property
+    def observed(self) -> npt.NDArray[np.bool_]:
+        """True where a cell is not held out."""
+        return np.ones(self.shape, dtype=bool) if self.hidden is None else ~self.hidden
+
+    @cached_property
+    def counts(self) -> _core.ReleasedCounts:
+        """The data as the core holds them: a table whose columns are the last axis."""
+        cols = self.shape[-1]
+        return _core.ReleasedCounts(
+            self.values.reshape(-1).astype(np.int64),
+            self.values.size // cols,
+            cols,
+            np.ascontiguousarray(self.alpha.reshape(-1)),
+            None if self.hidden is None else self.hidden.reshape(-1).astype(np.uint8),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint by which the same data are known again."""
+        found = hashlib.blake2b(digest_size=16)
+        for array in (self.values, self.alpha, self.hidden):
+            found.update(b"none" if array is None else repr(array.shape).encode() + np.ascontiguousarray(array).data)
+        return found.hexdigest()
+
+
+def unpack(
+    released: Any, alpha: Any, mask: Any, noise: str
+) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]:
+    """Return the values, the ratio of their noise as the model will see it, and the mask, of a release or an array."""
+    if isinstance(released, Release):
+        if alpha is not None:
+            raise ValueError(f"`alpha` must be None with a Release, which knows its own, got {_short(alpha)}")
+        if released.alpha is None and noise == "geometric":
+            raise ValueError(
+                f"`released` must carry two-sided geometric noise, got the release of {released.mechanism}"
+            )
+        released, alpha = released.values, released.alpha
+    if isinstance(released, np.ma.MaskedArray):
+        own = np.ma.getmaskarray(released)
+        mask = own if mask is None else own | _mask(mask, released.shape)
+        released = released.filled(0)
+    ratios = _check.reals_where(0.0 if alpha is None else alpha, "alpha", "in [0, 1)", lambda x: (x >= 0) & (x < 1))
+    return released, ratios if noise == "geometric" else np.zeros(()), mask
+
+
+def _short(value: Any) -> str:
+    return repr(value) if np.ndim(value) == 0 else f"an array of shape {np.shape(value)}"
+
+
+def _mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """Return a mask as an array of booleans of a shape."""
+    array: npt.NDArray[Any] = np.asarray(mask)
+    if array.dtype != np.bool_:
+        raise TypeError(f"`mask` must hold booleans, True where a cell is held out, got dtype {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(f"`mask` must have shape {shape}, got {array.shape}")
+    return np.array(array, order="C")
+
+
+def as_mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+    """Return a mask for an array of a shape; None where nothing is held out."""
+    if mask is None:
+        return None
+    array = _mask(mask, shape)
+    return array if array.any() else None
+
+
+def as_data(
+    values: npt.NDArray[Any],
+    alpha: npt.NDArray[np.float64],
+    hidden: npt.NDArray[np.bool_] | None,
+    *,
+    noise: str,
+    non_integer: str,
+) -> Data:
+    """Check values and their noise against one another and pack them.
+
+    The message for a bad value names the index of the first one. Held-out cells may hold anything.
+    """
+    if alpha.ndim:
+        try:
+            alpha = np.broadcast_to(alpha, values.shape).copy()
+        except ValueError:
+            raise ValueError(f"`alpha` must be a number or have shape {values.shape}, got {alpha.shape}") from None
+    if hidden is not None and values.dtype.kind != "O":
+        values = np.where(hidden, np.zeros((), dtype=values.dtype), values)
+    if values.dtype.kind == "b":
+        values = values.view(np.int8)
+    if values.dtype.kind == "f":
+        _refuse_missing(values)
+        if non_integer == "round":
+            values = np.rint(values)
+    # Integers are packed as they are: eight bytes a cell would be most of the memory of a large fit.
+    whole = values if values.dtype.kind == "i" else _check.counts(values, "released", minimum=None)
+    if noise == "naive":
+        whole = np.maximum(whole, 0)
+    _refuse_negative(whole, alpha, noise)
+    return Data(_compact(whole), alpha, hidden)
+
+
+def _refuse_missing(values: npt.NDArray[Any]) -> None:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        raise ValueError(
+            f"`released` must not hold NaN or infinity where it is not masked, got {values[index]} at index {index}"
+        )
+
+
+def _refuse_negative(whole: npt.NDArray[Any], alpha: npt.NDArray[np.float64], noise: str) -> None:
+    bad = (whole < 0) & (alpha == 0)
+    if bad.any():
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+        hint = " (give the `alpha` of the noise)" if noise == "geometric" and alpha.ndim == 0 else ""
+        raise ValueError(
+            f"Negative values in data: `released` must hold counts of at least 0 where there is no noise, "
+            f"got {whole[index]} at index {index}{hint}"
+        )
+
+
+def _compact(whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a copy in the smallest integers that hold all values."""
+    low, high = (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
+    for width in _WIDTHS:
+        if np.iinfo(width).min <= low and high <= np.iinfo(width).max:
+            break
+    return whole.astype(width, order="C")

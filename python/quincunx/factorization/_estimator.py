@@ -1,0 +1,520 @@
+"""What the estimators of this room have in common: scikit-learn's contract around runs of the core."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx._optional import require
+from quincunx._progress import Progress, reporting
+from quincunx._rng import RandomSource, generator
+from quincunx.errors import ConvergenceError, TooLargeError
+from quincunx.factorization import _files
+from quincunx.factorization._chains import Problem, Run, Schedule, Stopped, keys, run_here, run_on
+from quincunx.factorization._data import Data, as_data, as_mask, unpack
+from quincunx.factorization._layout import Floats, Layout
+from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._rows import infer_rows, row_prior
+from quincunx.privacy._release import Release
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+else:
+    _base = require("sklearn.base", "sklearn")
+    BaseEstimator, TransformerMixin = _base.BaseEstimator, _base.TransformerMixin
+    ClassNamePrefixFeaturesOutMixin = _base.ClassNamePrefixFeaturesOutMixin
+
+UNUSED: Any = require("sklearn.utils.metadata_routing", "sklearn").UNUSED
+validation: Any = require("sklearn.utils.validation", "sklearn")
+
+Callback: TypeAlias = "Callable[[int, dict[str, Any]], object] | None"
+
+METHODS = {
+    "mcmc": ("auto", "collapsed", "event", "split", "bessel"),
+    "vi": ("auto", "collapsed", "bessel-mean", "bessel-mode", "published"),
+}
+
+
+class PoissonModel(BaseEstimator):  # type: ignore[misc]
+    """Parameters, fit, results and files of all models of this room."""
+
+    # The data go by position, and are no metadata to route.
+    __metadata_request__fit: ClassVar = {"released": UNUSED}
+    __metadata_request__transform: ClassVar = {"released": UNUSED}
+    __metadata_request__score: ClassVar = {"released": UNUSED}
+    __metadata_request__inverse_transform: ClassVar = {"embedding": UNUSED}
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        prior_shape: Any = 0.1,
+        prior_rate: Any = 1.0,
+        inference: Literal["mcmc", "vi"] = "mcmc",
+        method: str = "auto",
+        noise: Literal["geometric", "none", "naive"] = "geometric",
+        n_iter: int = 3000,
+        burn_in: int = 1000,
+        thin: int = 4,
+        n_chains: int = 1,
+        tol: float = 1e-6,
+        threads: int | None = None,
+        random_state: "RandomSource | np.random.RandomState" = None,
+        warm_start: bool = False,
+        progress: Progress = False,
+        callback: Callback = None,
+        non_integer: Literal["error", "round"] = "error",
+    ) -> None:
+        self.n_components = n_components
+        self.prior_shape = prior_shape
+        self.prior_rate = prior_rate
+        self.inference = inference
+        self.method = method
+        self.noise = noise
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.tol = tol
+        self.threads = threads
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.progress = progress
+        self.callback = callback
+        self.non_integer = non_integer
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.noise != "naive"  # of plain arrays without an `alpha`
+        return tags
+
+    # What each model says of itself.
+
+    def _layout(self, shape: tuple[int, ...]) -> Layout:
+        raise NotImplementedError
+
+    def _own_hidden(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+        """Return the cells that the model has no rate for."""
+        return None
+
+    def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
+        """Return the values as an array of the model's number of axes, scikit-learn's way."""
+        values = validation.validate_data(
+            self, released, reset=reset, accept_sparse=["csr", "csc", "coo"], ensure_all_finite=False
+        )
+        return values if isinstance(values, np.ndarray) else values.toarray()
+
+    def _settle(self, posterior: Posterior) -> None:
+        """Set the fitted attributes of the factors from their means."""
+        raise NotImplementedError
+
+    # Fit.
+
+    def fit(
+        self,
+        released: Any,
+        y: Any = None,
+        *,
+        alpha: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Infer the posterior from released counts.
+
+        Parameters
+        ----------
+        released : Release, array_like, data frame or sparse array
+            The counts after their noise. A masked array's mask is heeded.
+        y : None
+            Not used.
+        alpha : float or array_like, optional
+            Ratio of the two-sided geometric noise, in [0, 1): a number, or one for each cell. A Release knows its
+            own. A plain array without it is taken for counts without noise, and a negative value is then refused.
+            Without effect unless ``noise="geometric"``.
+        mask : array_like of bool, optional
+            True where a cell is held out, as in `numpy.ma`; such a cell has no influence, whatever it holds.
+        executor : concurrent.futures.Executor, optional
+            Where each chain is one task: a thread or process pool, loky, Dask's ``Client.get_executor()``, MPI. The
+            draws do not depend on it. Progress then counts chains, and there can be no callback.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TooLargeError
+            If what is to be kept does not fit into the available memory; before any work.
+        ValueError, TypeError
+            If an argument or a parameter is not what it should be.
+        ConvergenceError
+            If the callback stopped the fit before anything was kept.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If R-hat exceeds 1.01 or fewer than 400 draws are effective, for the total rate or the log-likelihood; with
+            variational inference, if the tolerance was not met. R-hat and effective sizes are ArviZ's and not looked at
+            where ``arviz-stats`` is not installed.
+
+        Notes
+        -----
+        After Ctrl-C, or an exception of `callback` or of a progress function, the fitted attributes hold what was kept
+        until then, if anything was, and the exception goes on. A fit that fails otherwise leaves the earlier one as it
+        was.
+        """
+        before = dict(self.__dict__)
+        try:
+            kept, stopped = self._fit(released, alpha, mask, executor)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if not kept:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if stopped is None or isinstance(stopped, Stopped):
+                raise ConvergenceError("the callback stopped the fit before anything was kept")
+        if stopped is None:
+            self._posterior.warn()
+        elif not isinstance(stopped, Stopped):
+            raise stopped
+        return self
+
+    def _fit(
+        self, released: Any, alpha: Any, mask: Any, executor: Executor | None
+    ) -> tuple[bool, BaseException | None]:
+        """Fit, and say whether anything was kept and what stopped it."""
+        self._check_parameters(executor)
+        data = self._data(released, alpha, mask, reset=True)
+        layout = self._layout(data.shape)
+        problem = Problem(
+            data, layout, layout.priors(self.prior_shape, self.prior_rate), self.inference, self._core_method()
+        )
+        runs = self._runs(problem)
+        schedule = self._schedule(runs)
+        self._forecast(problem, runs, schedule)
+        with reporting(self.progress, "factorization") as report:
+            if executor is None:
+                runs, stopped = run_here(problem, runs, schedule, report, self.callback)
+            else:
+                runs, stopped = run_on(executor, problem, runs, schedule, report)
+        posterior = Posterior(problem, runs)
+        if not posterior.fruitful:
+            return False, stopped
+        self._posterior = posterior
+        self._settings = {"n_components": layout.n_components, "inference": self.inference, "n_chains": len(runs)}
+        self._settings |= {name: bool(getattr(self, name)) for name in ("directed", "weights") if hasattr(self, name)}
+        self._publish()
+        return True, stopped
+
+    def _publish(self) -> None:
+        """Set the fitted attributes from the posterior."""
+        posterior = self._posterior
+        self.n_iter_ = max(run.iteration for run in posterior.fruitful)
+        self.__dict__.pop("elbo_", None)
+        if not posterior.sampled:
+            self.elbo_ = posterior.best.elbo
+        self._settle(posterior)
+
+    def _check_parameters(self, executor: Executor | None) -> None:
+        _check.whole(self.n_components, "n_components", minimum=1)
+        _check.one_of(self.inference, "inference", METHODS)
+        _check.one_of(self.method, "method", METHODS[self.inference])
+        _check.one_of(self.noise, "noise", ("geometric", "none", "naive"))
+        _check.one_of(self.non_integer, "non_integer", ("error", "round"))
+        _check.whole(self.n_iter, "n_iter", minimum=1)
+        _check.whole(self.burn_in, "burn_in")
+        _check.whole(self.thin, "thin", minimum=1)
+        _check.whole(self.n_chains, "n_chains", minimum=1)
+        if _check.real(self.tol, "tol") < 0:
+            raise ValueError(f"`tol` must be at least 0, got {self.tol}")
+        _check.threads(self.threads)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"`callback` must be a function of (sweep, statistics), got {type(self.callback).__name__}")
+        if executor is not None:
+            if not isinstance(executor, Executor):
+                raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+            if self.callback is not None:
+                raise ValueError("`callback` must be None with an `executor`, whose chains run elsewhere")
+
+    def _core_method(self) -> str:
+        return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method
+
+    def _data(self, released: Any, alpha: Any, mask: Any, *, reset: bool) -> Data:
+        values, ratios, hidden = unpack(released, alpha, mask, self.noise)
+        checked = self._checked_values(values, reset=reset)
+        held_out = as_mask(hidden, checked.shape)
+        own = self._own_hidden(checked.shape)
+        if own is not None:
+            held_out = own if held_out is None else held_out | own
+        return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
+
+    def _runs(self, problem: Problem) -> list[Run]:
+        """Return the runs that are to go on: fresh ones, or with `warm_start` those of the last fit."""
+        if not (self.warm_start and hasattr(self, "_posterior")):
+            return [Run(key) for key in keys(_words(self.random_state), self.n_chains)]
+        for name, earlier in self._settings.items():
+            if (now := getattr(self, name)) != earlier:
+                raise ValueError(f"`{name}` must be {earlier!r}, as in the fit that goes on, got {now!r}")
+        old = self._posterior.problem
+        if problem.data.shape != old.data.shape:
+            raise ValueError(
+                f"`released` must have shape {old.data.shape}, as in the fit that goes on, got {problem.data.shape}"
+            )
+        if problem.data.digest == old.data.digest and _equal(problem.priors, old.priors):
+            return self._posterior.runs
+        # Another posterior: what was drawn does not count, but it is a good place to begin.
+        return [Run(run.key, factors=run.factors) for run in self._posterior.runs]
+
+    def _schedule(self, runs: list[Run]) -> Schedule:
+        until = max(run.iteration for run in runs) + int(self.n_iter)
+        if self.inference == "mcmc" and not any(run.fruitful for run in runs):
+            if not self.burn_in < until:
+                raise ValueError(f"`burn_in` must be less than the number of sweeps ({until}), got {self.burn_in}")
+            if until // self.thin == self.burn_in // self.thin:
+                raise ValueError(f"`thin` must be at most {until - self.burn_in}, or no sweep is kept, got {self.thin}")
+        return Schedule(until, int(self.burn_in), int(self.thin), float(self.tol), self.threads)
+
+    def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule) -> None:
+        """Refuse a fit whose draws, or whose means over cells, would not fit into memory."""
+        layout, cells = problem.layout, problem.data.values.size
+        entries = sum(factor.length for factor in layout.factors) * layout.n_components
+        kept = 0
+        if problem.inference == "mcmc":
+            kept = max(0, schedule.until // schedule.thin - schedule.burn_in // schedule.thin)
+        draws = 8 * entries * (kept + 4) * len(runs)
+        state = cells * (25 if problem.method == "bessel" else 1) * len(runs)
+        means = cells * 24  # the data as they are read, the rates and the expected counts
+        limit = _check.available_memory()
+        if (needed := draws + state + means) > limit:
+            raise TooLargeError(
+                f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains, "
+                f"and {limit} are available: raise `thin`",
+                needed,
+                limit,
+            )
+
+    # Results.
+
+    def _fitted(self) -> Posterior:
+        validation.check_is_fitted(self)
+        return self._posterior
+
+    def _lazily(self) -> Posterior:
+        """Return the posterior for a property, whose absence is an AttributeError."""
+        if not hasattr(self, "_posterior"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._posterior
+
+    @property
+    def draws_(self) -> dict[str, Floats]:
+        """The kept draws by name, each of shape (n_chains, n_draws, ...); with variational inference there are none."""
+        posterior = self._lazily()
+        if not posterior.sampled:
+            raise AttributeError("variational inference has no draws; see `to_datatree`")
+        return posterior.draws()
+
+    @property
+    def rates_(self) -> Floats:
+        """The posterior mean of the rate of each cell, over all chains; computed when first asked for."""
+        return self._lazily().rates(self.threads)
+
+    @property
+    def expected_counts_(self) -> Floats:
+        """The posterior mean of the count before noise of each cell, over all chains; computed when first asked for.
+
+        The mean over the kept draws of ``E[count | released, rate]``; where a cell is held out, of the rate.
+        """
+        return self._lazily().expected_counts(self.threads)
+
+    def reconstruct(self) -> Floats:
+        """Return the posterior mean of the rate of each cell.
+
+        Returns
+        -------
+        ndarray of float64, of the shape of the data
+            A copy of `rates_`.
+        """
+        self._fitted()
+        return self.rates_.copy()
+
+    def heldout_error(self, counts: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> float:
+        """Return the mean absolute difference of true counts and their expected rates, over the cells held out.
+
+        Parameters
+        ----------
+        counts : array_like
+            The true counts, of the shape of the data.
+        mask : array_like of bool, optional
+            True where a cell counts; by default the cells held out of the fit. With the complement this is the
+            reconstruction error.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, or there is no such cell.
+        """
+        posterior = self._fitted()
+        shape = posterior.problem.data.shape
+        own = self._own_hidden(shape)
+        chosen = posterior.problem.data.hidden if mask is None else as_mask(mask, shape)
+        if chosen is not None and own is not None:
+            chosen = chosen & ~own
+        if chosen is None or not chosen.any():
+            raise ValueError("`mask` must be True for a cell at least, got none")
+        truth = _check.reals(counts, "counts")
+        if truth.shape != shape:
+            raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
+        return float(np.abs(self.rates_ - truth)[chosen].mean())
+
+    def to_datatree(self, *, n_draws: int = 1000) -> Any:
+        """Return the posterior as an xarray DataTree, for ArviZ.
+
+        Groups ``posterior`` (the factors by name), ``sample_stats`` (``log_likelihood``, ``total_rate``, ``sweep``),
+        ``observed_data`` and, where cells were held out, ``constant_data``. Components carry other labels in other
+        chains, so that only what does not depend on labels can be compared between chains.
+
+        Parameters
+        ----------
+        n_draws : int
+            With variational inference, how many draws of the approximation are made; else without effect.
+
+        Returns
+        -------
+        xarray.DataTree
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed: ``pip install 'quincunx[arviz]'``.
+        """
+        posterior = self._fitted()
+        number = _check.whole(n_draws, "n_draws", minimum=1)
+        return posterior.to_datatree(getattr(self, "feature_names_in_", None), number)
+
+    # New data.
+
+    def _new_data(self, released: Any, alpha: Any, mask: Any) -> Data:
+        """Check data to judge by the fit; their noise is by default that of the fit."""
+        if alpha is None and not isinstance(released, Release):
+            alpha = self._posterior.problem.data.alpha
+            if alpha.ndim:
+                raise ValueError("`alpha` must be given for new data, as that of the fit differs from cell to cell")
+        return self._data(released, alpha, mask, reset=False)
+
+    def _mean_log_likelihood(self, data: Data, rates: Floats) -> float:
+        """Return the mean over observed cells of the log-likelihood at given rates."""
+        number = int(data.observed.sum())
+        if not number:
+            raise ValueError("`mask` must leave a cell at least, got all held out")
+        flat = np.ascontiguousarray(rates).reshape(-1)
+        return float(_core.log_likelihoods(data.counts, flat, _check.threads(self.threads)).sum() / number)
+
+    def _infer_rows(self, data: Data, components: Floats) -> Floats:
+        """Return the expected embedding of rows, the components being known."""
+        problem, i = self._posterior.problem, self._row_factor()
+        rows, width = problem.layout.factors[i].length, problem.layout.n_components
+        shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
+        return infer_rows(data, components, (shape, rate), _check.threads(self.threads))
+
+    def _row_factor(self) -> int:
+        """Return which factor of the core is the embedding."""
+        return 0
+
+    # Files.
+
+    def save(self, target: "str | os.PathLike[str] | BinaryIO") -> None:
+        """Write the estimator to an npz file, without pickle.
+
+        The file holds the parameters, the data that were fitted, the draws and the state of the chains, so that after
+        `load` a fit with ``warm_start=True`` goes on bit for bit. Functions (`callback`, `progress`) are left out,
+        and so is a `random_state` that is not an int.
+
+        Parameters
+        ----------
+        target : path or binary file
+            Where to. A file is there wholly or not at all.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        self._fitted()
+        _files.save(self, target)
+
+    @classmethod
+    def load(cls, source: "str | os.PathLike[str] | BinaryIO") -> Self:
+        """Read an estimator that `save` wrote.
+
+        Parameters
+        ----------
+        source : path or binary file
+            Where from.
+
+        Returns
+        -------
+        estimator
+            Of this class, fitted.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no such estimator.
+        OSError
+            If it cannot be read.
+        """
+        model: Self = _files.load(cls, source)
+        return model
+
+
+def _words(random_state: Any) -> npt.NDArray[np.uint64]:
+    """Return the words that all streams of a fit are keyed by; a generator given advances once."""
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(0, 2**64, size=4, dtype=np.uint64)
+    return generator(random_state, "random_state").integers(0, 2**64, size=4, dtype=np.uint64)
+
+
+def _equal(some: list[tuple[Floats, Floats]], others: list[tuple[Floats, Floats]]) -> bool:
+    return all(
+        np.array_equal(a, b) for pair, other in zip(some, others, strict=True) for a, b in zip(pair, other, strict=True)
+    )
+
+
+class RowTransformer(TransformerMixin, ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
+    """Embeddings of new rows, for models whose first axis holds samples."""
+
+    def fit_transform(
+        self,
+        released: Any,
+        y: Any = None,
+        *,
+        alpha: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        executor: Executor | None = None,
+    ) -> Any:
+        """Fit, and return what `transform` returns for the same data.
+
+        Parameters
+        ----------
+        released, y, alpha, mask, executor
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_components)
+            Close to `embedding_`, which is the joint posterior mean.
+        """
+        return self.fit(released, y, alpha=alpha, mask=mask, executor=executor).transform(
+            released, alpha=alpha, mask=mask
+        )

@@ -1,0 +1,99 @@
+"""How a model's factors lie in the core, and how its users see them."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor: a table (n, n_components) in the core, and what it is called, turned, and labeled outside.
+
+    Attributes
+    ----------
+    name : str
+        Its name in draws and in the DataTree.
+    length : int
+        Rows of the table in the core.
+    dims : tuple of str
+        The names of its axes as the user sees them.
+    turned : "as is", "transposed" or "vector"
+        Whether the user sees the table, its transpose, or its only row.
+    """
+
+    name: str
+    length: int
+    dims: tuple[str, ...]
+    turned: Literal["as is", "transposed", "vector"] = "as is"
+
+    def shown(self, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a table of the core, or a stack of them, as the user sees it."""
+        if self.turned == "transposed":
+            return table.swapaxes(-1, -2)
+        return table[..., 0, :] if self.turned == "vector" else table
+
+    def shape(self, n_components: int) -> tuple[int, ...]:
+        """Return the shape that the user sees."""
+        return self.shown(np.empty((self.length, n_components))).shape
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A model of the core, its extents and its factors.
+
+    Attributes
+    ----------
+    model : str
+        ``"cp"``, ``"directed"`` or ``"undirected"``.
+    extents : tuple of int
+        What the core takes as extents.
+    n_components : int
+        Columns of each factor.
+    factors : tuple of Factor
+        In the order of the core.
+    cells : tuple of str
+        The names of the axes of the data.
+    """
+
+    model: str
+    extents: tuple[int, ...]
+    n_components: int
+    factors: tuple[Factor, ...]
+    cells: tuple[str, ...]
+
+    def priors(self, shape: Any, rate: Any) -> list[tuple[Floats, Floats]]:
+        """Return the gamma priors as the core takes them: per factor a shape and a rate, of length 1 or its size."""
+        shapes = self._spread(shape, "prior_shape")
+        return list(zip(shapes, self._spread(rate, "prior_rate"), strict=True))
+
+    def _spread(self, value: Any, name: str) -> list[Floats]:
+        """Return one array per factor, in the order of the core; in that of the user, weights come last."""
+        order = sorted(range(len(self.factors)), key=lambda i: self.factors[i].turned == "vector")
+        if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
+            entries = list(value)
+            if len(entries) != len(self.factors):
+                names = ", ".join(self.factors[i].name for i in order)
+                raise ValueError(
+                    f"`{name}` must be a number or hold {len(self.factors)} entries ({names}), got {len(entries)}"
+                )
+        else:
+            entries = [value] * len(self.factors)
+        return [self._one(entries[order.index(i)], name, i) for i in range(len(entries))]
+
+    def _one(self, entry: Any, name: str, i: int) -> Floats:
+        factor, where = self.factors[i], f"{name} of {self.factors[i].name}" if np.ndim(entry) else name
+        numbers = _check.reals_where(entry, where, "positive", lambda x: x > 0)
+        if numbers.ndim == 0:
+            return numbers.reshape(1)
+        shape = factor.shape(self.n_components)
+        try:
+            wide = np.broadcast_to(numbers, shape)
+        except ValueError:
+            raise ValueError(f"`{where}` must be a number or broadcast to shape {shape}, got {numbers.shape}") from None
+        return np.ascontiguousarray(wide.T if factor.turned == "transposed" else wide).reshape(-1)

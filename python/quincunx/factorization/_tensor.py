@@ -1,0 +1,264 @@
+"""Factorization of a tensor of counts: the CP model."""
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx._progress import Progress
+from quincunx._rng import RandomSource
+from quincunx.factorization._estimator import Callback, PoissonModel, RowTransformer, validation
+from quincunx.factorization._layout import Factor, Floats, Layout
+from quincunx.factorization._posterior import Posterior
+
+
+class PoissonTensorFactorization(RowTransformer, PoissonModel):
+    """CP Poisson factorization of a tensor of counts that was released with noise.
+
+    ``released = count + noise``, ``count[i] ~ Poisson(sum_k weights[k] prod_m factors[m][i_m, k])``, the noise
+    two-sided geometric of ratio alpha, gamma priors on all factors.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of components.
+    weights : bool, default=False
+        Whether each component has a weight of its own.
+    prior_shape, prior_rate : float or sequence, default=0.1 and 1.0
+        Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (mode_0, mode_1,
+        ..., and weights last if there are any), each a number or an array that broadcasts to the factor's shape.
+    inference : {"mcmc", "vi"}, default="mcmc"
+        Gibbs sampling, or variational inference by coordinate ascent, which is faster and less true.
+    method : str, default="auto"
+        For ``"mcmc"``: ``"collapsed"`` draws each count given its release in closed form; ``"event"`` proposes single
+        events, so that its work follows their number and not that of the cells; ``"split"`` uses events where the
+        release is not positive and draws the other cells; ``"bessel"`` is the published sampler with its auxiliary
+        variables. All four have the same posterior; ``"auto"`` takes the one that costs least. For ``"vi"``:
+        ``"collapsed"`` (which is also ``"auto"``), ``"bessel-mean"``, ``"bessel-mode"``, or ``"published"``, which is
+        no coordinate ascent: its ELBO can fall, and at strong privacy it collapses to the prior.
+    noise : {"geometric", "none", "naive"}, default="geometric"
+        ``"geometric"``: the release carries two-sided geometric noise. The others are references: ``"none"``: it is the
+        true counts; ``"naive"``: it is taken for the true counts after negative ones are set to 0.
+    n_iter : int, default=3000
+        Sweeps in all, or the most iterations of variational inference.
+    burn_in : int, default=1000
+        Sweeps before the first that may be kept.
+    thin : int, default=4
+        Of the later sweeps those are kept whose number it divides. Each costs another pass over all cells, for its
+        likelihood.
+    n_chains : int, default=1
+        Independent chains, or starts of variational inference, of which the one of highest ELBO wins.
+    tol : float, default=1e-6
+        Relative change of the ELBO below which variational inference ends.
+    threads : int, optional
+        Threads to use; by default all this process may use. The result does not depend on it.
+    random_state : int, SeedSequence, Generator, RandomState or None
+        Where all randomness comes from. Each chain has a stream of its own, whatever the number of chains.
+    warm_start : bool, default=False
+        Whether `fit` goes on where the last one ended: with the same data and priors, `n_iter` more sweeps, bit for
+        bit as if they had been done at once; with others of the same shape, a new posterior that begins at the last
+        factors. Variational methods other than ``"collapsed"`` form the expected noise of each cell anew.
+    progress : bool or callable, default=False
+        `True` shows a bar; a function is called as ``progress(done, total)``.
+    callback : callable, optional
+        Called as ``callback(sweep, statistics)`` after each sweep or iteration, with a dict of ``chain``,
+        ``total_rate``, ``total_count`` and ``log_likelihood`` (None at a sweep that is not kept), or of ``chain`` and
+        ``elbo``. The fit ends when it returns False.
+    non_integer : {"error", "round"}, default="error"
+        What happens to values that are not whole.
+
+    Attributes
+    ----------
+    factors_ : list of ndarray
+        Posterior mean of each mode's factor, of shape (extent, n_components), by the chain of highest mean
+        log-likelihood.
+    weights_ : ndarray of shape (n_components,)
+        Posterior mean of the weights, by the same chain; ones where there are none.
+    embedding_ : ndarray
+        ``factors_[0]``.
+    components_ : ndarray of shape (n_components, extent_1, extent_2, ...)
+        What a unit of each component of `embedding_` adds to the rates: products of the other factors and the weights.
+    rates_, expected_counts_ : ndarray of the shape of the data
+        Posterior means over all chains; computed when first asked for.
+    draws_ : dict
+        The kept draws ``"mode_0"``, ``"mode_1"``, ... and ``"weights"``, with axes (chain, draw, ...).
+    elbo_ : ndarray
+        The ELBO after each iteration of variational inference.
+    n_iter_ : int
+        Sweeps or iterations done.
+
+    Notes
+    -----
+    Any number of modes from two. See `PoissonFactorization` for what both have in common.
+
+    References
+    ----------
+    .. [1] A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locally private Bayesian inference for
+       count models, ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.factorization import PoissonTensorFactorization
+    >>> from quincunx.privacy import privatize
+    >>> counts = np.random.default_rng(1).poisson(2.0, (6, 5, 4))
+    >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
+    >>> model = PoissonTensorFactorization(2, inference="vi", n_iter=5000, tol=1e-5, random_state=0).fit(release)
+    >>> [factor.shape for factor in model.factors_], model.rates_.shape
+    ([(6, 2), (5, 2), (4, 2)], (6, 5, 4))
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        weights: bool = False,
+        prior_shape: Any = 0.1,
+        prior_rate: Any = 1.0,
+        inference: Literal["mcmc", "vi"] = "mcmc",
+        method: str = "auto",
+        noise: Literal["geometric", "none", "naive"] = "geometric",
+        n_iter: int = 3000,
+        burn_in: int = 1000,
+        thin: int = 4,
+        n_chains: int = 1,
+        tol: float = 1e-6,
+        threads: int | None = None,
+        random_state: "RandomSource | np.random.RandomState" = None,
+        warm_start: bool = False,
+        progress: Progress = False,
+        callback: Callback = None,
+        non_integer: Literal["error", "round"] = "error",
+    ) -> None:
+        super().__init__(
+            n_components,
+            prior_shape=prior_shape,
+            prior_rate=prior_rate,
+            inference=inference,
+            method=method,
+            noise=noise,
+            n_iter=n_iter,
+            burn_in=burn_in,
+            thin=thin,
+            n_chains=n_chains,
+            tol=tol,
+            threads=threads,
+            random_state=random_state,
+            warm_start=warm_start,
+            progress=progress,
+            callback=callback,
+            non_integer=non_integer,
+        )
+        self.weights = weights
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _layout(self, shape: tuple[int, ...]) -> Layout:
+        modes = tuple(Factor(f"mode_{m}", extent, (f"axis_{m}", "component")) for m, extent in enumerate(shape))
+        cells = tuple(f"axis_{m}" for m in range(len(shape)))
+        # The weights are a mode of extent one, and lead in the core.
+        if self.weights:
+            first = Factor("weights", 1, ("component",), "vector")
+            return Layout("cp", (1, *shape), int(self.n_components), (first, *modes), cells)
+        return Layout("cp", shape, int(self.n_components), modes, cells)
+
+    def _check_parameters(self, executor: Any) -> None:
+        super()._check_parameters(executor)
+        if not isinstance(self.weights, (bool, np.bool_)):
+            raise TypeError(f"`weights` must be True or False, got {self.weights!r}")
+
+    def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
+        if np.ndim(released) < 3:
+            values = super()._checked_values(released, reset=reset)
+        else:
+            values = validation.check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
+            if reset:
+                self.__dict__.pop("feature_names_in_", None)
+                self.n_features_in_ = values.shape[1]
+        if not reset and values.shape[1:] != (expected := self._posterior.problem.data.shape[1:]):
+            raise ValueError(f"`released` must have shape (n, {', '.join(map(str, expected))}), got {values.shape}")
+        return values
+
+    def _settle(self, posterior: Posterior) -> None:
+        tables = posterior.means()
+        self.weights_ = tables.pop(0)[0] if self._row_factor() else np.ones(tables[0].shape[1])
+        self.factors_ = tables
+        self.embedding_ = tables[0]
+
+    def _row_factor(self) -> int:
+        return int(self._posterior.problem.layout.factors[0].name == "weights")
+
+    @property
+    def components_(self) -> Floats:
+        """What a unit of each component of the embedding adds to the rates."""
+        self._lazily()
+        components: Floats = self.weights_.copy()
+        for factor in self.factors_[1:]:
+            components = components[..., None] * factor.T.reshape(
+                factor.shape[1], *(1,) * (components.ndim - 1), len(factor)
+            )
+        return components
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_)
+
+    def transform(
+        self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+    ) -> Floats:
+        """Return the embedding of slices along the first mode, the other factors being known.
+
+        The variational posterior mean (method ``"collapsed"``) with `components_` fixed. It is deterministic, and no
+        slice depends on another.
+
+        Parameters
+        ----------
+        released, mask
+            As in `fit`, with any extent of the first mode.
+        alpha : float or array_like, optional
+            Ratio of the noise; by default that of the fit, if it was one number.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_components)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be.
+        """
+        self._fitted()
+        components = self.components_.reshape(self._n_features_out, -1)
+        return self._infer_rows(self._new_data(released, alpha, mask), components)
+
+    def score(
+        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the mean log-likelihood of a release per observed cell, at its expected rates.
+
+        The rates are those of the embedding that `transform` finds; the counts before noise are summed out.
+
+        Parameters
+        ----------
+        released, alpha, mask
+            As in `transform`.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be, or all is held out.
+        """
+        self._fitted()
+        data = self._new_data(released, alpha, mask)
+        components = self.components_.reshape(self._n_features_out, -1)
+        return self._mean_log_likelihood(data, self._infer_rows(data, components) @ components)

@@ -1,0 +1,156 @@
+"""What is refused: each message names the argument, the rule, the value and, in an array, the first index."""
+
+import re
+
+import numpy as np
+import pytest
+
+from quincunx import _check
+from quincunx.errors import TooLargeError
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.privacy import LaplaceMechanism, privatize
+
+pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+
+COUNTS = np.random.default_rng(1).poisson(2.0, (6, 5))
+HALF = np.full((6, 5), 0.5)
+SHORT = {"n_components": 2, "n_iter": 12, "burn_in": 4, "thin": 2, "random_state": 7}
+
+
+def changed(array, index, value, dtype=np.float64):
+    """Return a copy with one entry changed."""
+    array = np.array(array, dtype=dtype)
+    array[index] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "says"),
+    [
+        ({"n_components": 0}, ValueError, "`n_components` must be at least 1, got 0"),
+        ({"n_components": 2.5}, TypeError, "`n_components` must be a whole number, got 2.5"),
+        ({"n_components": "3"}, TypeError, "`n_components` must be a whole number, got str"),
+        ({"prior_shape": 0.0}, ValueError, "`prior_shape` must be positive, got 0.0"),
+        ({"prior_shape": np.nan}, ValueError, "`prior_shape` must be positive, got nan"),
+        ({"prior_rate": "many"}, TypeError, "`prior_rate` must hold real numbers"),
+        ({"prior_rate": (1.0, 1.0, 1.0)}, ValueError, "or hold 2 entries (embedding, components), got 3"),
+        ({"prior_rate": (1.0, [1.0, -2.0])}, ValueError, "`prior_rate of components` must be positive, got -2.0 at"),
+        ({"prior_shape": (np.ones(3), 1.0)}, ValueError, "a number or broadcast to shape (6, 2), got (3,)"),
+        ({"inference": "em"}, ValueError, "`inference` must be one of ['mcmc', 'vi'], got 'em'"),
+        ({"method": "published"}, ValueError, "'split', 'bessel'], got 'published'"),
+        ({"inference": "vi", "method": "event"}, ValueError, "`method` must be one of"),
+        ({"noise": "laplace"}, ValueError, "`noise` must be one of ['geometric', 'none', 'naive'], got 'laplace'"),
+        ({"n_iter": 0}, ValueError, "`n_iter` must be at least 1, got 0"),
+        ({"burn_in": -1}, ValueError, "`burn_in` must be at least 0, got -1"),
+        ({"burn_in": 12}, ValueError, "`burn_in` must be less than the number of sweeps (12), got 12"),
+        ({"thin": 13}, ValueError, "`thin` must be at most 8, or no sweep is kept, got 13"),
+        ({"thin": 0}, ValueError, "`thin` must be at least 1, got 0"),
+        ({"n_chains": 0}, ValueError, "`n_chains` must be at least 1, got 0"),
+        ({"tol": -1.0}, ValueError, "`tol` must be at least 0, got -1.0"),
+        ({"tol": np.inf}, ValueError, "`tol` must be finite, got inf"),
+        ({"threads": 0}, ValueError, "`threads` must be between 1 and 256, got 0"),
+        ({"random_state": -1}, ValueError, "`random_state` must be at least 0, got -1"),
+        ({"random_state": "seed"}, TypeError, "`random_state` must be None, an int"),
+        ({"progress": "bar"}, TypeError, "`progress` must be None, True or a function"),
+        ({"callback": 3}, TypeError, "`callback` must be a function of (sweep, statistics), got int"),
+        ({"non_integer": "floor"}, ValueError, "`non_integer` must be one of ['error', 'round'], got 'floor'"),
+    ],
+)  # fmt: skip
+def test_a_bad_parameter_is_refused_by_fit(parameters, error, says):
+    model = PoissonFactorization(**(SHORT | parameters))
+    with pytest.raises(error, match=re.escape(says)):
+        model.fit(COUNTS)
+    assert not hasattr(model, "embedding_")
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("released", "how", "error", "says"),
+    [
+        (changed(COUNTS, (2, 3), np.nan), {}, ValueError, "where it is not masked, got nan at index (2, 3)"),
+        (changed(COUNTS, (2, 3), -np.inf), {}, ValueError, "got -inf at index (2, 3)"),
+        (changed(COUNTS, (1, 4), 1.5), {}, ValueError, "`released` must hold whole numbers, got 1.5 at index (1, 4)"),
+        (changed(COUNTS, (1, 4), 2.0**63), {}, ValueError, "`released` must hold whole numbers, got 9.22"),
+        (changed(COUNTS, (0, 1), -2), {}, ValueError, "got -2 at index (0, 1) (give the `alpha` of the noise)"),
+        (changed(COUNTS, (0, 1), -2), {"alpha": 0.0}, ValueError, "got -2 at index (0, 1)"),
+        (changed(COUNTS, (0, 1), -2), {"alpha": changed(HALF, (0, 1), 0.0)}, ValueError, "got -2 at index (0, 1)"),
+        (COUNTS, {"alpha": 1.0}, ValueError, "`alpha` must be in [0, 1), got 1.0"),
+        (COUNTS, {"alpha": -0.1}, ValueError, "`alpha` must be in [0, 1), got -0.1"),
+        (COUNTS, {"alpha": np.nan}, ValueError, "`alpha` must be in [0, 1), got nan"),
+        (COUNTS, {"alpha": changed(HALF, (3, 2), 1.0)}, ValueError, "must be in [0, 1), got 1.0 at index (3, 2)"),
+        (COUNTS, {"alpha": HALF.T}, ValueError, "`alpha` must be a number or have shape (6, 5), got (5, 6)"),
+        (COUNTS, {"alpha": "half"}, TypeError, "`alpha` must hold real numbers"),
+        (COUNTS, {"mask": np.zeros((5, 6), dtype=bool)}, ValueError, "`mask` must have shape (6, 5), got (5, 6)"),
+        (COUNTS, {"mask": np.zeros((6, 5), dtype=int)}, TypeError, "True where a cell is held out, got dtype int64"),
+        (COUNTS, {"mask": [True, False]}, ValueError, "`mask` must have shape (6, 5), got (2,)"),
+        (COUNTS, {"executor": "threads"}, TypeError, "`executor` must be a concurrent.futures.Executor, got str"),
+        (COUNTS[0], {}, ValueError, "Expected 2D array"),
+        (COUNTS[:0], {}, ValueError, "0 sample"),
+        (COUNTS * 1j, {}, ValueError, "Complex data not supported"),
+        ([["a", "b"], ["c", "d"]], {}, ValueError, "could not convert|dtype"),
+        (privatize(COUNTS, epsilon=1.0), {"alpha": 0.5}, ValueError, "with a Release, which knows its own, got 0.5"),
+        (LaplaceMechanism(1.0, 0, 5).release(COUNTS), {}, ValueError, "must carry two-sided geometric noise"),
+    ],
+)  # fmt: skip
+def test_bad_data_are_refused_and_the_fit_there_was_stays(released, how, error, says):
+    model = PoissonFactorization(**SHORT).fit(COUNTS[:, :3])
+    before = dict(vars(model))
+    with pytest.raises(error, match=says if "|" in says else re.escape(says)):
+        model.fit(released, **how)
+    assert vars(model) == before
+    assert model.rates_.shape == (6, 3)
+
+
+def test_the_other_models_refuse_what_does_not_fit_them():
+    with pytest.raises(ValueError, match=r"`released` must have as many rows as columns, .* got \(6, 5\)"):
+        PoissonBlockmodel(**SHORT).fit(COUNTS)
+    with pytest.raises(TypeError, match="`directed` must be True or False, got 'no'"):
+        PoissonBlockmodel(directed="no", **SHORT).fit(COUNTS[:5])
+    with pytest.raises(TypeError, match="`weights` must be True or False, got 1"):
+        PoissonTensorFactorization(weights=1, **SHORT).fit(COUNTS)
+    with pytest.raises(ValueError, match=r"hold 4 entries \(mode_0, mode_1, mode_2, weights\), got 3"):
+        PoissonTensorFactorization(weights=True, prior_shape=(1, 1, 1), **SHORT).fit(np.ones((3, 2, 2)))
+    with pytest.raises(ValueError, match=r"got 0\.5 at index \(1, 0, 2\)"):
+        PoissonTensorFactorization(**SHORT).fit(changed(np.ones((3, 2, 4)), (1, 0, 2), 0.5))
+
+
+def test_new_data_are_checked_like_those_of_the_fit():
+    model = PoissonFactorization(**SHORT).fit(COUNTS)
+    with pytest.raises(ValueError, match="4 features, but PoissonFactorization is expecting 5 features"):
+        model.transform(COUNTS[:, :4])
+    with pytest.raises(ValueError, match=r"got 0\.5 at index \(0, 0\)"):
+        model.score(changed(COUNTS, (0, 0), 0.5))
+    with pytest.raises(ValueError, match="`mask` must leave a cell at least"):
+        model.score(COUNTS, mask=np.ones(COUNTS.shape, dtype=bool))
+    with pytest.raises(ValueError, match="`embedding` must have 2 columns, got 3"):
+        model.inverse_transform(np.ones((4, 3)))
+    with pytest.raises(ValueError, match="`mask` must be True for a cell at least"):
+        model.heldout_error(COUNTS)
+    with pytest.raises(ValueError, match=r"`counts` must have shape \(6, 5\), got \(5, 6\)"):
+        model.heldout_error(COUNTS.T, np.ones(COUNTS.shape, dtype=bool))
+    with pytest.raises(ValueError, match="`n_draws` must be at least 1, got 0"):
+        model.to_datatree(n_draws=0)
+    uneven = PoissonFactorization(**SHORT).fit(COUNTS, alpha=np.full(COUNTS.shape, 0.5))
+    with pytest.raises(ValueError, match="`alpha` must be given for new data"):
+        uneven.transform(COUNTS)
+    assert uneven.transform(COUNTS, alpha=0.5).shape == (6, 2)
+
+
+@pytest.mark.parametrize("name", ["rates_", "expected_counts_", "draws_"])
+def test_an_estimator_that_is_not_fitted_has_no_results(name):
+    model = PoissonFactorization()
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match="not fitted"):
+        model.reconstruct()
+    with pytest.raises(ValueError, match="not fitted"):
+        model.save("nowhere.npz")
+
+
+def test_a_fit_that_would_not_fit_into_memory_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(_check, "available_memory", lambda: 10**6)
+    model = PoissonFactorization(2, n_iter=10**9, burn_in=0, thin=1)
+    with pytest.raises(TooLargeError, match="raise `thin`") as caught:
+        model.fit(COUNTS)
+    assert caught.value.needed > 10**9 * 8 * 22
+    assert caught.value.limit == 10**6
+    PoissonFactorization(**SHORT).fit(COUNTS)

@@ -1,0 +1,405 @@
+"""Runs of the estimators: the same bits wherever and in how many parts they run, stops that keep what is, files."""
+
+import io
+import json
+import multiprocessing
+import signal
+import threading
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from quincunx import errors
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.privacy import privatize
+
+pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+
+RNG = np.random.default_rng(1)
+COUNTS = RNG.poisson(RNG.gamma(0.5, 4.0, (12, 2)) @ RNG.gamma(0.5, 1.0, (2, 9)))
+RELEASE = privatize(COUNTS, epsilon=1.0, insecure_seed=3)
+NETWORK = privatize(RNG.poisson(1.0, (8, 8)), epsilon=1.0, insecure_seed=3)
+TENSOR = privatize(RNG.poisson(1.0, (5, 4, 3)), epsilon=1.0, insecure_seed=3)
+HOW = {"n_iter": 40, "burn_in": 10, "thin": 3, "random_state": 7}
+
+METHODS = [
+    *({"inference": "mcmc", "method": method} for method in ("auto", "collapsed", "event", "split", "bessel")),
+    *({"inference": "vi", "method": method} for method in ("collapsed", "bessel-mean", "bessel-mode", "published")),
+]
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda how: "-".join(how.values()))
+# The other three keep expectations of each cell's noise, which are formed anew when a fit goes on.
+each_lasting_method = pytest.mark.parametrize("method", METHODS[:6], ids=lambda how: "-".join(how.values()))
+MODELS = [
+    (PoissonFactorization(2, n_chains=2, **HOW), RELEASE),
+    (PoissonBlockmodel(2, **HOW), NETWORK),
+    (PoissonBlockmodel(2, directed=False, **HOW), NETWORK),
+    (PoissonTensorFactorization(2, weights=True, **HOW), TENSOR),
+]
+each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=["matrix", "directed", "undirected", "tensor"])
+
+
+class Enough(Exception):
+    pass
+
+
+def assert_same(one, other):
+    """Compare all that two fits drew, bit for bit."""
+    assert one.n_iter_ == other.n_iter_
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)
+    np.testing.assert_array_equal(one.components_, other.components_)
+    assert hasattr(one, "elbo_") == hasattr(other, "elbo_")
+    if hasattr(one, "elbo_"):
+        np.testing.assert_array_equal(one.elbo_, other.elbo_)
+        return
+    for run, same in zip(one._posterior.runs, other._posterior.runs, strict=True):
+        for name in ("kept", "log_likelihood", "total_rate", "total_count"):
+            np.testing.assert_array_equal(getattr(run, name), getattr(same, name))
+    assert one.draws_.keys() == other.draws_.keys()
+    for name, draws in one.draws_.items():
+        np.testing.assert_array_equal(draws, other.draws_[name])
+
+
+# The same bits.
+
+
+@each_method
+def test_threads_do_not_show(method):
+    model = PoissonFactorization(2, **(HOW | {"tol": 0.0}), **method)
+    assert_same(clone(model).set_params(threads=1).fit(RELEASE), clone(model).set_params(threads=2).fit(RELEASE))
+
+
+@each_lasting_method
+def test_a_warm_start_goes_on_as_if_there_had_been_no_stop(method):
+    model = PoissonFactorization(2, n_chains=2, **(HOW | {"tol": 0.0}), **method)
+    whole = clone(model).fit(RELEASE)
+    parts = clone(model).set_params(n_iter=23, warm_start=True).fit(RELEASE)
+    assert parts.n_iter_ == 23
+    assert_same(parts.set_params(n_iter=17).fit(RELEASE), whole)
+
+
+@each_lasting_method
+def test_a_file_goes_on_as_if_there_had_been_no_stop(method, tmp_path):
+    model = PoissonFactorization(2, n_chains=2, **(HOW | {"tol": 0.0}), **method)
+    whole = clone(model).fit(RELEASE)
+    clone(model).set_params(n_iter=23).fit(RELEASE).save(tmp_path / "model.npz")
+    loaded = PoissonFactorization.load(tmp_path / "model.npz").set_params(n_iter=17, warm_start=True)
+    assert_same(loaded.fit(RELEASE), whole)
+
+
+@pytest.mark.parametrize("method", METHODS[6:], ids=lambda how: how["method"])
+def test_an_ascent_with_noise_of_its_own_goes_on_from_its_factors(method):
+    model = PoissonFactorization(2, warm_start=True, **(HOW | {"n_iter": 200, "tol": 0.0}), **method).fit(RELEASE)
+    bound = model.elbo_[-1]
+    model.fit(RELEASE)
+    assert model.n_iter_ == len(model.elbo_) == 400
+    assert model.elbo_[-1] > bound - 1e-3 * abs(bound)
+
+
+def test_an_ascent_ends_at_the_same_iteration_in_however_many_parts():
+    model = PoissonFactorization(2, inference="vi", n_iter=2000, tol=1e-5, random_state=7)
+    whole = clone(model).fit(RELEASE)
+    assert 10 < whole.n_iter_ < 2000
+    assert whole._posterior.best.converged
+    assert_same(clone(model).set_params(callback=lambda *_: None).fit(RELEASE), whole)
+    parts = clone(model).set_params(warm_start=True, n_iter=whole.n_iter_ - 1).fit(RELEASE)
+    assert_same(parts.set_params(n_iter=500).fit(RELEASE), whole)
+
+
+@each_model
+def test_models_come_back_from_files(model, released):
+    fitted = clone(model).set_params(prior_shape=0.5).fit(released, mask=np.asarray(released) > 3)
+    file = io.BytesIO()
+    fitted.save(file)
+    file.seek(0)
+    loaded = type(model).load(file)
+    assert_same(loaded, fitted)
+    np.testing.assert_array_equal(loaded.expected_counts_, fitted.expected_counts_)
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.score(released) == fitted.score(released)
+
+
+def test_parameters_that_json_knows_nothing_of_come_back_from_files(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(COUNTS, columns=[f"word{v}" for v in range(9)])
+    priors = (np.float64(0.5), np.linspace(0.1, 1.0, 9))
+    model = PoissonFactorization(np.int64(2), prior_shape=priors, callback=lambda *_: None, **HOW).fit(frame)
+    model.save(tmp_path / "model.npz")
+    loaded = PoissonFactorization.load(tmp_path / "model.npz")
+    assert loaded.callback is None
+    assert loaded.n_components == 2
+    assert loaded.prior_shape[0] == 0.5
+    np.testing.assert_array_equal(loaded.prior_shape[1], priors[1])
+    np.testing.assert_array_equal(loaded.feature_names_in_, model.feature_names_in_)
+    assert_same(loaded, model)
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as arrays:
+        assert json.loads(str(arrays["factorization"]))["estimator"] == "PoissonFactorization"
+        assert all(array.dtype != object for array in arrays.values())
+
+
+def test_what_is_no_such_file_is_refused(tmp_path):
+    file = tmp_path / "model.npz"
+    PoissonBlockmodel(2, **HOW).fit(NETWORK).save(file)
+    with pytest.raises(ValueError, match=r"must be a PoissonFactorization .* holds a PoissonBlock"):
+        PoissonFactorization.load(file)
+    RELEASE.save(file)
+    with pytest.raises(ValueError, match="must be a PoissonFactorization written by quincunx"):
+        PoissonFactorization.load(file)
+    file.write_bytes(b"not an archive")
+    with pytest.raises(ValueError, match="must be a PoissonFactorization written by quincunx"):
+        PoissonFactorization.load(file)
+    with pytest.raises(OSError, match="nothing"):
+        PoissonFactorization.load(tmp_path / "nothing.npz")
+    with pytest.raises(OSError, match="nowhere"):
+        PoissonFactorization(2, **HOW).fit(RELEASE).save(tmp_path / "nowhere" / "model.npz")
+
+
+def test_a_chain_does_not_depend_on_how_many_there_are():
+    one = PoissonFactorization(2, n_chains=1, **HOW).fit(RELEASE)
+    three = PoissonFactorization(2, n_chains=3, **HOW).fit(RELEASE)
+    np.testing.assert_array_equal(one.draws_["embedding"][0], three.draws_["embedding"][0])
+    assert not np.array_equal(three.draws_["embedding"][0], three.draws_["embedding"][1])
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "loky"])
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_executors_do_not_show(kind, inference):
+    model = PoissonFactorization(2, n_chains=3, inference=inference, **HOW)
+    heard = []
+    model.set_params(progress=lambda done, total: heard.append((done, total)))
+    if kind == "threads":
+        executor = ThreadPoolExecutor(2)
+    elif kind == "processes":
+        executor = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+    else:
+        executor = pytest.importorskip("loky").get_reusable_executor(2)
+    there = clone(model).fit(RELEASE, executor=executor)
+    executor.shutdown()
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+    assert_same(there, clone(model).fit(RELEASE))
+
+
+def test_an_executor_that_fails_leaves_the_fit_there_was():
+    model = PoissonFactorization(2, n_chains=3, **HOW).fit(RELEASE)
+    before = dict(vars(model))
+
+    class Broken(ThreadPoolExecutor):
+        def submit(self, *_, **__):
+            future: Future[object] = Future()
+            future.set_exception(RuntimeError("the machine is gone"))
+            return future
+
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        model.fit(RELEASE, executor=Broken(1))
+    assert vars(model) == before
+    with pytest.raises(ValueError, match="`callback` must be None with an `executor`"):
+        model.set_params(callback=print).fit(RELEASE, executor=ThreadPoolExecutor(1))
+
+
+@pytest.mark.parametrize(
+    "source", [np.random.SeedSequence(5), np.random.default_rng(5), np.random.RandomState(5), np.random.PCG64(5), None]
+)
+def test_randomness_comes_from_any_source(source):
+    model = PoissonFactorization(2, **(HOW | {"random_state": source}))
+    first, second = (clone(model).fit(RELEASE).embedding_ for _ in range(2))
+    if source is None:
+        assert not np.array_equal(first, second)
+    else:
+        np.testing.assert_array_equal(first, second)  # a clone has a copy of its source
+
+
+# Going on with something else.
+
+
+def test_other_data_begin_at_the_last_factors_but_keep_no_draws():
+    model = PoissonFactorization(2, warm_start=True, **HOW).fit(RELEASE)
+    model.fit(privatize(COUNTS, epsilon=1.0, insecure_seed=4))
+    assert model.n_iter_ == 40
+    assert model.draws_["embedding"].shape[1] == 10
+    cold = PoissonFactorization(2, **HOW).fit(privatize(COUNTS, epsilon=1.0, insecure_seed=4))
+    assert not np.array_equal(model.draws_["embedding"], cold.draws_["embedding"])
+    model.set_params(prior_shape=0.7).fit(privatize(COUNTS, epsilon=1.0, insecure_seed=4))
+    assert model.n_iter_ == 40
+
+
+def test_a_fit_that_goes_on_keeps_its_shape():
+    model = PoissonFactorization(2, warm_start=True, **HOW).fit(RELEASE)
+    with pytest.raises(ValueError, match=r"`released` must have shape \(12, 9\), .* got \(11, 9\)"):
+        model.fit(RELEASE.values[1:], alpha=0.5)
+    with pytest.raises(ValueError, match="`n_components` must be 2, as in the fit that goes on, got 3"):
+        model.set_params(n_components=3).fit(RELEASE)
+    assert_same(
+        model.set_params(n_components=2, warm_start=False).fit(RELEASE), PoissonFactorization(2, **HOW).fit(RELEASE)
+    )
+
+
+def test_a_network_that_goes_on_keeps_its_kind_and_a_chain_may_change_its_method():
+    model = PoissonBlockmodel(2, warm_start=True, **HOW).fit(NETWORK)
+    with pytest.raises(ValueError, match="`directed` must be True, as in the fit that goes on, got False"):
+        model.set_params(directed=False).fit(NETWORK)
+    chain = PoissonFactorization(2, method="bessel", warm_start=True, **HOW).fit(RELEASE)
+    for done, method in enumerate(("collapsed", "bessel", "event"), start=2):
+        assert chain.set_params(method=method).fit(RELEASE).n_iter_ == 40 * done
+
+
+def test_thinning_may_change_and_no_burn_in_is_done_twice():
+    model = PoissonFactorization(2, warm_start=True, **HOW).fit(RELEASE)
+    model.set_params(thin=1, n_iter=5).fit(RELEASE)
+    assert model._posterior.runs[0].kept.tolist() == [*range(12, 40, 3), 41, 42, 43, 44, 45]
+    assert len(model._posterior.runs[0].total_rate) == 45
+
+
+# Progress, callbacks and stops.
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_a_callback_hears_every_sweep_and_changes_nothing(inference):
+    heard = []
+    model = PoissonFactorization(2, n_chains=2, inference=inference, **(HOW | {"tol": 0.0}))
+    listening = clone(model).set_params(callback=lambda sweep, told: heard.append((sweep, told)))
+    assert_same(listening.fit(RELEASE), clone(model).fit(RELEASE))
+    assert sorted({sweep for sweep, _ in heard}) == list(range(1, 41))
+    assert [told["chain"] for _, told in heard] == [0, 1] * 40
+    if inference == "vi":
+        chain = [run.elbo[0] for run in listening._posterior.runs]
+        assert [told["elbo"] for _, told in heard[:2]] == chain
+        return
+    for sweep, told in heard:
+        run = listening._posterior.runs[told["chain"]]
+        assert told["total_rate"] == run.total_rate[sweep - 1]
+        assert told["total_count"] == run.total_count[sweep - 1]
+        kept = np.flatnonzero(run.kept == sweep)
+        assert told["log_likelihood"] == (run.log_likelihood[kept[0]] if len(kept) else None)
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_progress_rises_to_its_total(inference):
+    heard = []
+    model = PoissonFactorization(2, n_chains=2, inference=inference, **HOW)
+    model.set_params(progress=lambda done, total: heard.append((done, total))).fit(RELEASE)
+    assert heard[-1] == (80, 80)
+    assert heard == sorted(heard)
+    assert all(total == 80 for _, total in heard)
+
+
+def test_a_bar_is_drawn_on_standard_error(capsys):
+    PoissonFactorization(2, progress=True, **HOW).fit(RELEASE)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "factorization" in err
+
+
+def test_a_callback_ends_a_fit_by_returning_false():
+    model = PoissonFactorization(2, n_chains=2, callback=lambda sweep, told: sweep < 25, **HOW).fit(RELEASE)
+    assert model.n_iter_ == 25
+    assert model.draws_["embedding"].shape == (2, 5, 12, 2)
+    whole = PoissonFactorization(2, n_chains=2, **HOW).fit(RELEASE)
+    np.testing.assert_array_equal(model.draws_["embedding"], whole.draws_["embedding"][:, :5])
+    model.set_params(callback=None, warm_start=True, n_iter=15).fit(RELEASE)
+    assert_same(model, whole)
+
+
+@pytest.mark.parametrize("error", [Enough, KeyboardInterrupt, SystemExit])
+def test_an_exception_of_a_callback_comes_back_and_what_was_kept_stays(error):
+    raised = error("enough")
+
+    def stop(sweep, told):
+        if sweep == 25:
+            raise raised
+
+    model = PoissonFactorization(2, callback=stop, **HOW)
+    with pytest.raises(error) as caught:
+        model.fit(RELEASE)
+    assert caught.value is raised
+    assert model.n_iter_ == 25
+    assert model.rates_.shape == (12, 9)
+    assert model.draws_["embedding"].shape == (1, 5, 12, 2)
+    model.set_params(callback=None, warm_start=True, n_iter=15).fit(RELEASE)
+    assert_same(model, PoissonFactorization(2, **HOW).fit(RELEASE))
+
+
+def test_a_stop_before_anything_was_kept_leaves_the_fit_there_was():
+    def stop(sweep, told):
+        raise Enough
+
+    model = PoissonFactorization(2, callback=stop, **HOW)
+    with pytest.raises(Enough):
+        model.fit(RELEASE)
+    assert not hasattr(model, "embedding_")
+    with pytest.raises(errors.ConvergenceError, match="stopped the fit before anything was kept"):
+        model.set_params(callback=lambda *_: False).fit(RELEASE)
+    model.set_params(callback=None).fit(RELEASE)
+    before = dict(vars(model))
+    with pytest.raises(Enough):
+        model.set_params(callback=stop).fit(RELEASE.values[:5], alpha=0.5)
+    assert vars(model) == before | {"callback": stop}
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_an_exception_of_a_progress_function_comes_back_and_what_was_kept_stays(inference):
+    def stop(done, total):
+        if done > 30:
+            raise Enough
+
+    model = PoissonFactorization(2, progress=stop, inference=inference, **(HOW | {"tol": 0.0}))
+    with pytest.raises(Enough):
+        model.fit(RELEASE)
+    assert 30 <= model.n_iter_ <= 40
+    assert np.isfinite(model.score(RELEASE))
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_an_interrupt_keeps_what_was_kept(inference):
+    how = {"n_iter": 1_000_000, "burn_in": 5, "thin": 100, "random_state": 1, "tol": 0.0, "n_chains": 2}
+    model = PoissonFactorization(2, inference=inference, **how)
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.5, lambda: signal.pthread_kill(main, signal.SIGINT))
+    model.set_params(progress=lambda *_: None if timer.ident else timer.start())
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(RELEASE)
+    timer.join()
+    assert 1 <= model.n_iter_ < 1_000_000
+    assert model.components_.shape == (2, 9)
+    assert np.isfinite(model.rates_).all()
+    for run in model._posterior.runs:
+        if inference == "mcmc":
+            assert len(run.total_rate) == len(run.total_count) == run.iteration
+            assert len(run.kept) == len(run.log_likelihood) == len(run.draws[0]) == run.iteration // 100
+        else:
+            assert len(run.elbo) == run.iteration
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers that interrupt are Unix's")
+def test_an_interrupt_between_any_two_lines_loses_nothing():
+    whole = PoissonFactorization(2, n_iter=4000, burn_in=0, thin=1, random_state=1).fit(RELEASE)
+    model = PoissonFactorization(2, n_iter=10**5, burn_in=0, thin=1, random_state=1, callback=lambda *_: None)
+    earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for i in range(60):
+            with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (an interrupt outside would end the session)
+                signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.000_17 * i)
+                model.fit(RELEASE)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+    run = model._posterior.runs[0]
+    number = min(run.iteration, 4000)
+    assert number > 10
+    assert len(run.kept) == len(run.draws[0]) == len(run.total_rate) == run.iteration
+    for name in ("kept", "log_likelihood", "total_rate", "total_count"):
+        np.testing.assert_array_equal(getattr(run, name)[:number], getattr(whole._posterior.runs[0], name)[:number])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_does_not_show():
+    distributed = pytest.importorskip("distributed")
+    model = PoissonFactorization(2, n_chains=3, **HOW)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        client.get_executor(pure=False) as executor,
+    ):
+        assert_same(clone(model).fit(RELEASE, executor=executor), clone(model).fit(RELEASE))
