@@ -12,7 +12,7 @@
 //! Source: variational paper of A. Schein et al.; corrections derived in `docs/mathematics/factorization.md`.
 
 use super::gibbs::{hidden_as, start};
-use super::likelihood::{log_sum, rates, scaled_mean};
+use super::likelihood::{RECIPROCALS, is_short, log_sum, rates, scaled_mean};
 use super::model::{Kind, Model, Panel, Prior, gram};
 use super::split::LANES;
 use super::table::{HIDDEN, Row, Table};
@@ -613,7 +613,7 @@ impl Work for CollapsedRow<'_> {
                     let sum = below[lane] + above[lane];
                     rates[columns[lane]] = (below[lane] / alpha + alpha * above[lane]) / sum;
                     if bound {
-                        logs.times(rate[lane], released[lane] as i32, sum);
+                        logs.add(sum);
                     }
                 }
                 // A lane that is left over repeats a cell it has served.
@@ -632,7 +632,8 @@ impl Work for CollapsedRow<'_> {
                 continue;
             }
             let (value, own) = (data.value(column, code), rates[column]);
-            if value > 0 && value <= SHORT && alpha * own <= 32.0 && alpha / own <= 1000.0 {
+            if value > 0 && is_short(value, own, alpha) {
+                distance += value;
                 (columns[held], released[held], rate[held]) = (column, value as f64, own);
                 held += 1;
             } else {
@@ -650,26 +651,24 @@ impl Work for CollapsedRow<'_> {
     }
 }
 
-/// Releases up to here have short sums.
-const SHORT: i64 = 64;
-
-/// Masses below each joint, and at and above it, relative to the mass at it; see [`super::likelihood`].
+/// Masses below each joint, and from it on, relative to the mass at zero; see [`super::likelihood`].
 #[inline(always)]
 fn near(released: &[f64; LANES], rate: &[f64; LANES], alpha: f64) -> ([f64; LANES], [f64; LANES]) {
     let (mut below, mut term) = ([0.0; LANES], [1.0; LANES]);
     let most = released.iter().copied().fold(0.0, f64::max) as usize;
-    let (mut up, mut inverse) = ([0.0; LANES], [0.0; LANES]);
+    let (mut up, mut x) = ([0.0; LANES], [0.0; LANES]);
     for lane in 0..LANES {
-        (up[lane], inverse[lane]) = (alpha * rate[lane], alpha / rate[lane]);
+        (up[lane], x[lane]) = (alpha * rate[lane], rate[lane] / alpha);
     }
-    for j in 0..most {
+    for y in 0..most {
+        let reciprocal = RECIPROCALS[y + 1];
         for lane in 0..LANES {
-            // Zero from the mass at zero on.
-            term[lane] *= (released[lane] - j as f64).max(0.0) * inverse[lane];
-            below[lane] += term[lane];
+            let inside = (y as f64) < released[lane];
+            below[lane] += if inside { term[lane] } else { 0.0 };
+            term[lane] *= if inside { x[lane] * reciprocal } else { 1.0 };
         }
     }
-    let (mut above, mut term, mut next) = ([1.0; LANES], [1.0; LANES], *released);
+    let (mut above, mut next) = (term, *released);
     loop {
         let mut more = false;
         for _ in 0..3 {
@@ -680,7 +679,7 @@ fn near(released: &[f64; LANES], rate: &[f64; LANES], alpha: f64) -> ([f64; LANE
             }
         }
         for lane in 0..LANES {
-            more |= term[lane] > 1e-17 * above[lane];
+            more |= term[lane] > 1e-17 * (above[lane] + below[lane]);
         }
         if !more {
             return (below, above);
@@ -702,22 +701,13 @@ impl Default for Logarithms {
 }
 
 impl Logarithms {
-    /// Adds `ln(base^power / power! factor)`.
+    /// Adds the logarithm of a number between 1 and 1e140.
     #[inline(always)]
-    fn times(&mut self, base: f64, power: i32, factor: f64) {
-        let mut value = factor;
-        for _ in 0..power.min(8) {
-            value *= base;
-        }
-        if power <= 8 && (1e-100..1e100).contains(&value) {
-            self.product *= value;
-            self.sum -= LOG_FACTORIALS[power as usize];
-            if !(1e-150..1e150).contains(&self.product) {
-                self.sum += self.product.ln();
-                self.product = 1.0;
-            }
-        } else {
-            self.sum += f64::from(power) * base.ln() - log_factorial(f64::from(power)) + factor.ln();
+    fn add(&mut self, factor: f64) {
+        self.product *= factor;
+        if self.product > 1e150 {
+            self.sum += self.product.ln();
+            self.product = 1.0;
         }
     }
 
@@ -725,19 +715,6 @@ impl Logarithms {
         self.sum + self.product.ln()
     }
 }
-
-/// ln n!, n = 0..=8
-const LOG_FACTORIALS: [f64; 9] = [
-    0.0,
-    0.0,
-    std::f64::consts::LN_2,
-    1.791_759_469_228_055,
-    3.178_053_830_347_946,
-    4.787_491_742_782_046,
-    6.579_251_212_010_101,
-    8.525_161_361_065_415,
-    10.604_602_902_745_25,
-];
 
 struct TileRates<'a> {
     left: &'a [f64],

@@ -180,7 +180,7 @@ impl<'a> Sweep<'a> {
                 let positive = self.positive * cols;
                 let shares = expected * (20.0 + 0.3 * width);
                 let ways = [
-                    (start + 32.0 * down, Way::Event),
+                    (start + 35.0 * down, Way::Event),
                     (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, Way::Split),
                     (cols * (4.0 + 0.1 * width) + 20.0 * positive + shares, Way::Dense),
                 ];
@@ -272,7 +272,8 @@ impl Work for Block<'_, '_> {
             }
             let dense = |way: &Way| matches!(way, Way::Dense | Way::Auxiliary);
             let first = sweep.model.first_column(start);
-            if tile == TILE && ways.iter().all(dense) {
+            if ways[..tile].iter().filter(|way| dense(way)).count() > 1 {
+                // Formed together they share what is read, even if one or two are not asked for.
                 likelihood::rates::<TILE>(
                     &worker.left,
                     stride,
