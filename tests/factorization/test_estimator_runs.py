@@ -377,17 +377,18 @@ def test_an_interrupt_between_any_two_lines_loses_nothing():
     model = PoissonFactorization(2, n_iter=10**5, burn_in=0, thin=1, random_state=1, callback=lambda *_: None)
     earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        for i in range(60):
+        for i in range(40):
             with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (an interrupt outside would end the session)
-                signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.000_17 * i)
+                signal.setitimer(signal.ITIMER_REAL, 0.01 + 0.0005 * i)
                 model.fit(RELEASE)
+            if hasattr(model, "_posterior"):  # a busy machine may not have come to its first sweep
+                run = model._posterior.runs[0]
+                assert len(run.kept) == len(run.draws[0]) == len(run.total_rate) == run.iteration
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, earlier)
     run = model._posterior.runs[0]
     number = min(run.iteration, 4000)
-    assert number > 10
-    assert len(run.kept) == len(run.draws[0]) == len(run.total_rate) == run.iteration
     for name in ("kept", "log_likelihood", "total_rate", "total_count"):
         np.testing.assert_array_equal(getattr(run, name)[:number], getattr(whole._posterior.runs[0], name)[:number])
 
