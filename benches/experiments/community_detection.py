@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quincunx.factorization import PoissonBlockmodel
 
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
+from quincunx.factorization import PoissonBlockmodel
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 METHODS = ("non-private", "naive", "private")

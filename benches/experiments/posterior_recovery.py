@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quincunx.factorization import PoissonFactorization
 
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
+from quincunx.factorization import PoissonFactorization
 
 ALPHAS = (0.1, 0.25, 0.5, 0.9)
 SHAPE, RATE, RANK = 0.25, 0.25, 5

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quincunx.factorization import PoissonFactorization
 
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
+from quincunx.factorization import PoissonFactorization
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 VARIATIONAL = ("collapsed", "bessel-mean", "published")

@@ -381,4 +381,21 @@ impl CoordinateAscent {
         let gammas = both.map(|(shape, rate)| Gammas { shape, rate }).collect();
         self.0.set_factors(gammas).map_err(|error| raise(py, error))
     }
+
+    fn noise<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let noise = self.0.noise();
+        let side = |side: usize| noise.iter().map(|cell| cell[side]).collect::<Vec<_>>().into_pyarray(py);
+        PyList::new(py, if noise.is_empty() { vec![] } else { vec![side(0), side(1)] })
+    }
+
+    fn set_noise(&mut self, py: Python<'_>, noise: Vec<PyReadonlyArray1<'_, f64>>) -> PyResult<()> {
+        let cells = match noise.as_slice() {
+            [] => vec![],
+            [plus, minus] => {
+                plus.as_slice()?.iter().zip(minus.as_slice()?).map(|(plus, minus)| [*plus, *minus]).collect()
+            }
+            _ => return Err(PyValueError::new_err("`noise` must be a list of two arrays, or empty")),
+        };
+        self.0.set_noise(cells).map_err(|error| raise(py, error))
+    }
 }

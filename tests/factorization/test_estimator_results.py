@@ -26,6 +26,20 @@ short = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 # Means.
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", ["auto", "bessel"])
+def test_a_posterior_that_is_known_is_found(method):
+    # Sums over all counts of two rows and two columns, in 25 digits.
+    released, alpha = np.array([[3, -1], [1, 6]]), np.exp(-1.0)
+    expected = [[1.240829, 0.375485], [0.984710, 3.978043]]
+    model = PoissonFactorization(
+        1, prior_shape=1.0, prior_rate=1.0, method=method, n_iter=21_000, burn_in=1000, thin=4, random_state=4
+    ).fit(released, alpha=alpha)
+    # A mean is off by more than 5.3 standard errors once in 10**7; 2000 draws at least are effective, of deviation 2.
+    np.testing.assert_allclose(model.expected_counts_, expected, atol=5.3 * 2 / 2000**0.5)
+    assert min(ess for _, ess in model._posterior.diagnostics().values()) > 2000
+
+
 @short
 def test_means_over_draws_are_what_they_say():
     model = PoissonFactorization(2, n_chains=2, **HOW).fit(RELEASE)

@@ -29,8 +29,6 @@ METHODS = [
     *({"inference": "vi", "method": method} for method in ("collapsed", "bessel-mean", "bessel-mode", "published")),
 ]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda how: "-".join(how.values()))
-# The other three keep expectations of each cell's noise, which are formed anew when a fit goes on.
-each_lasting_method = pytest.mark.parametrize("method", METHODS[:6], ids=lambda how: "-".join(how.values()))
 MODELS = [
     (PoissonFactorization(2, n_chains=2, **HOW), RELEASE),
     (PoissonBlockmodel(2, **HOW), NETWORK),
@@ -70,7 +68,7 @@ def test_threads_do_not_show(method):
     assert_same(clone(model).set_params(threads=1).fit(RELEASE), clone(model).set_params(threads=2).fit(RELEASE))
 
 
-@each_lasting_method
+@each_method
 def test_a_warm_start_goes_on_as_if_there_had_been_no_stop(method):
     model = PoissonFactorization(2, n_chains=2, **(HOW | {"tol": 0.0}), **method)
     whole = clone(model).fit(RELEASE)
@@ -79,22 +77,13 @@ def test_a_warm_start_goes_on_as_if_there_had_been_no_stop(method):
     assert_same(parts.set_params(n_iter=17).fit(RELEASE), whole)
 
 
-@each_lasting_method
+@each_method
 def test_a_file_goes_on_as_if_there_had_been_no_stop(method, tmp_path):
     model = PoissonFactorization(2, n_chains=2, **(HOW | {"tol": 0.0}), **method)
     whole = clone(model).fit(RELEASE)
     clone(model).set_params(n_iter=23).fit(RELEASE).save(tmp_path / "model.npz")
     loaded = PoissonFactorization.load(tmp_path / "model.npz").set_params(n_iter=17, warm_start=True)
     assert_same(loaded.fit(RELEASE), whole)
-
-
-@pytest.mark.parametrize("method", METHODS[6:], ids=lambda how: how["method"])
-def test_an_ascent_with_noise_of_its_own_goes_on_from_its_factors(method):
-    model = PoissonFactorization(2, warm_start=True, **(HOW | {"n_iter": 200, "tol": 0.0}), **method).fit(RELEASE)
-    bound = model.elbo_[-1]
-    model.fit(RELEASE)
-    assert model.n_iter_ == len(model.elbo_) == 400
-    assert model.elbo_[-1] > bound - 1e-3 * abs(bound)
 
 
 def test_an_ascent_ends_at_the_same_iteration_in_however_many_parts():
@@ -377,17 +366,18 @@ def test_an_interrupt_between_any_two_lines_loses_nothing():
     model = PoissonFactorization(2, n_iter=10**5, burn_in=0, thin=1, random_state=1, callback=lambda *_: None)
     earlier = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        for i in range(60):
+        for i in range(40):
             with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (an interrupt outside would end the session)
-                signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.000_17 * i)
+                signal.setitimer(signal.ITIMER_REAL, 0.01 + 0.0005 * i)
                 model.fit(RELEASE)
+            if hasattr(model, "_posterior"):  # a busy machine may not have come to its first sweep
+                run = model._posterior.runs[0]
+                assert len(run.kept) == len(run.draws[0]) == len(run.total_rate) == run.iteration
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, earlier)
     run = model._posterior.runs[0]
     number = min(run.iteration, 4000)
-    assert number > 10
-    assert len(run.kept) == len(run.draws[0]) == len(run.total_rate) == run.iteration
     for name in ("kept", "log_likelihood", "total_rate", "total_count"):
         np.testing.assert_array_equal(getattr(run, name)[:number], getattr(whole._posterior.runs[0], name)[:number])
 

@@ -59,7 +59,7 @@ class PoissonBlockmodel(PoissonModel):
     warm_start : bool, default=False
         Whether `fit` goes on where the last one ended: with the same data and priors, `n_iter` more sweeps, bit for
         bit as if they had been done at once; with others of the same shape, a new posterior that begins at the last
-        factors. Variational methods other than ``"collapsed"`` form the expected noise of each cell anew.
+        factors.
     progress : bool or callable, default=False
         `True` shows a bar; a function is called as ``progress(done, total)``.
     callback : callable, optional

@@ -83,7 +83,7 @@ class Run:
     key: tuple[int, int]
     iteration: int = 0
     factors: Any = None
-    noise: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    noise: list[npt.NDArray[Any]] = field(default_factory=list)
     draws: list[Floats] = field(default_factory=list)
     kept: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
@@ -211,6 +211,8 @@ class _Ascent:
         self._ascent = _core.CoordinateAscent(*problem.arguments, run.key)
         if run.factors is not None:
             self._ascent.set_factors(run.factors)
+            if run.noise and problem.method != "collapsed":
+                self._ascent.set_noise(run.noise)
         self._converged = False
 
     @property
@@ -245,6 +247,7 @@ class _Ascent:
             self._run,
             iteration=self.iteration,
             factors=self._ascent.factors(),
+            noise=self._ascent.noise(),
             elbo=self.elbo(),
             converged=self._converged,
         )

@@ -73,7 +73,7 @@ impl Gammas {
 }
 
 /// Expected counts of noise of a cell, `[g+, g-]`.
-type Noise = [f64; 2];
+pub type Noise = [f64; 2];
 
 /// A fit: data, laws of the factors and how far it is.
 #[derive(Clone, Debug)]
@@ -197,6 +197,27 @@ impl CoordinateAscent {
         (self.factors, self.iteration) = (factors, 0);
         (0..self.factors.len()).for_each(|factor| self.refresh(factor));
         self.bounds.clear();
+        Ok(())
+    }
+
+    /// The expected counts of noise of each cell, where the augmentation keeps them.
+    pub fn noise(&self) -> &[Noise] {
+        &self.noise
+    }
+
+    /// Sets the expected counts of noise, so that a fit goes on where another one was.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] for a count that is negative or not finite.
+    pub fn set_noise(&mut self, noise: Vec<Noise>) -> Result<()> {
+        if noise.len() != self.noise.len() {
+            let (expected, found) = (format!("({},)", self.noise.len()), format!("({},)", noise.len()));
+            return Err(Error::Shape { name: "noise", expected, found });
+        }
+        if let Some(count) = noise.iter().flatten().find(|count| !(count.is_finite() && **count >= 0.0)) {
+            return Err(Error::Domain { name: "noise", value: count.to_string(), requirement: "at least 0" });
+        }
+        self.noise = noise;
         Ok(())
     }
 
