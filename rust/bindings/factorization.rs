@@ -38,6 +38,9 @@ fn priors(given: &Priors<'_>) -> PyResult<Vec<Prior>> {
 fn panels(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec<Panel>> {
     let panel = |array: &PyReadonlyArray2<'_, f64>| {
         let [rows, width] = [array.shape()[0], array.shape()[1]];
+        if !array.is_c_contiguous() {
+            return Err(PyValueError::new_err("`factors` must be C-contiguous arrays"));
+        }
         Panel::packed(rows, width, array.as_slice()?).map_err(|error| raise(py, error))
     };
     given.iter().map(panel).collect()
@@ -221,8 +224,10 @@ impl GibbsChain {
         let mut tally = Tally::new(self.0.model());
         let shapes = self.0.model().tally_shapes();
         let found: Vec<_> = tallies.iter().map(|part| (part.shape()[0], part.shape()[1])).collect();
-        if found != shapes {
-            return Err(PyValueError::new_err(format!("`tallies` must have shapes {shapes:?}, got {found:?}")));
+        if found != shapes || !tallies.iter().all(|part| part.is_c_contiguous()) {
+            return Err(PyValueError::new_err(format!(
+                "`tallies` must be C-contiguous arrays of shapes {shapes:?}, got {found:?}"
+            )));
         }
         for ((part, given), (rows, width)) in tally.parts.iter_mut().zip(&tallies).zip(shapes) {
             let stride = part.len() / rows.max(1);

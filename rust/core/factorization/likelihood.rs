@@ -6,9 +6,10 @@
 //! E[y] = alpha mu and p(o) = (1-alpha)/(1+alpha) alpha^|o| exp(-(1-alpha) mu). Beyond the range where these sums are short
 //! and safe, `distributions::TwoPiecePoisson` answers. Source: derived in that file.
 
+use super::collapsed::CollapsedRow;
 use super::model::{Model, Panel};
 use super::split::LANES;
-use super::table::{HIDDEN, Table};
+use super::table::{Alpha, HIDDEN, Table};
 use crate::distributions::{LARGEST, TwoPiecePoisson};
 use crate::monitor::{Monitor, Watch};
 use crate::numeric::simd::{Work, level, work};
@@ -75,9 +76,9 @@ fn pieces(o: i64, rate: f64, alpha: f64) -> Option<(f64, f64)> {
     }
     let (up, x) = (alpha * rate, rate / alpha);
     let (mut below, mut term) = (0.0, 1.0);
-    for y in 1..=o as usize {
+    for reciprocal in &RECIPROCALS[1..=o as usize] {
         below += term;
-        term *= x * RECIPROCALS[y];
+        term *= x * reciprocal;
     }
     let (mut above, mut next) = (term, o as f64);
     while term > 1e-17 * (above + below) {
@@ -226,6 +227,14 @@ pub fn total(model: &Model, factors: &[Panel], table: &Table, threads: usize, wa
         model.left(factors, row, &mut left);
         work(level, OneRow { left: &left, transposed: (&transposed, length), out: &mut buffer });
         let data = table.row(row);
+        if let Alpha::One(alpha) = *table.alpha()
+            && alpha > 0.0
+        {
+            let rates = &mut buffer[..right.rows];
+            let columns = data.codes.iter().zip(&*rates).filter(|(code, _)| **code != HIDDEN);
+            let sum: f64 = columns.map(|(_, rate)| rate).sum();
+            return Ok(work(level, CollapsedRow { data, alpha, rates, logarithms: true }) - sum);
+        }
         let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HIDDEN);
         let cell = |(column, code): (usize, &i8)| {
             let alpha = table.alpha_at(row * table.cols() + column);

@@ -11,6 +11,7 @@
 
 mod alias;
 mod auxiliary;
+mod collapsed;
 pub mod coordinate_ascent;
 mod events;
 pub mod gibbs;
