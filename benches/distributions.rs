@@ -116,6 +116,16 @@ fn sweep_draws(c: &mut Criterion<ProcessorTime>) {
         let family = Family::Bessel(&order, &argument);
         b.iter(|| family.draws([1, 2], black_box(&mut out), 1, &mut Silent));
     });
+    let orders: Vec<u32> = order.iter().map(|&v| v as u32).collect();
+    group.bench_function("rows of 1000", |b| {
+        b.iter(|| {
+            for (row, slots) in out.chunks_mut(1000).enumerate() {
+                let (orders, arguments) = (&orders[1000 * row..][..1000], &argument[1000 * row..][..1000]);
+                let address = bessel::Address { key: [1, 2], purpose: 1, iteration: 1, row: row as u64 };
+                bessel::draw_many(orders, arguments, address, 0, black_box(slots)).expect("valid");
+            }
+        });
+    });
     group.bench_function("one stream", |b| {
         let mut words = Stream::new([1, 2], 0, 0, 0);
         b.iter(|| order.iter().zip(&argument).map(|(&v, &a)| bessel::draw(v, a, &mut words)).sum::<i64>());

@@ -43,11 +43,14 @@ pub trait Words {
     }
 }
 
+/// 2^-53
+const ULP: f64 = f64::from_bits(0x3CA0_0000_0000_0000);
+
 /// The upper 53 bits of a word as a number in `[0, 1)`.
 #[inline]
 fn uniform_of(word: u64) -> f64 {
-    // Signed, because that conversion is one instruction; 2^-53 as a constant.
-    (word >> 11) as i64 as f64 * f64::from_bits(0x3CA0_0000_0000_0000)
+    // Signed, because that conversion is one instruction.
+    (word >> 11) as i64 as f64 * ULP
 }
 
 impl Words for Stream {
