@@ -115,6 +115,11 @@ def reals_where(
     `good` answers where the rule holds and `rule` completes "must be ...". NaN and infinities are refused.
     The message for a bad value names the index of the first one.
     """
+    # A plain number that is fine takes a tenth of the time of an array.
+    if (type(value) is float and math.isfinite(value)) or (type(value) is int and -(2**53) <= value <= 2**53):
+        number = np.array(value, dtype=np.float64)
+        if good(number):
+            return number
     array: npt.NDArray[Any] = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"`{name}` must hold real numbers, got dtype {array.dtype}")
@@ -129,6 +134,8 @@ def reals_where(
 
 def counts_as_floats(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[np.float64]:
     """Return whole numbers of at most 2**53 in size as a C-contiguous float64 array, where they are exact."""
+    if type(value) is int and (minimum is None or value >= minimum) and -(2**53) <= value <= 2**53:
+        return np.array(value, dtype=np.float64)
     array = counts(value, name, minimum=minimum).astype(np.float64)
     return reals_where(array, name, "at most 2**53 in size", lambda x: np.abs(x) <= 2.0**53)
 
