@@ -158,11 +158,12 @@ pub(super) fn count_terms(order: f64, x: f64, target: f64) -> i64 {
 
 /// The draw where the series is not the way and [`may_count`] said yes to `u`.
 pub(super) fn draw_large(order: f64, x: f64, u: f64, words: &mut impl Words) -> i64 {
-    let next = order + 1.0;
-    let rate = x / next;
-    if rate < 1.5 {
+    let rate = x / (order + 1.0);
+    if is_wide(order, x) {
+        rejection::draw(order, x, u, words)
+    } else if rate < 1.5 {
         thin(order, rate, u, words)
-    } else if rate < 10.0 && rate * (rate + 1.0) < next {
+    } else {
         let (zero, mut u) = ((-rate).exp(), u);
         loop {
             let n = poisson::invert(rate, u, zero);
@@ -171,9 +172,15 @@ pub(super) fn draw_large(order: f64, x: f64, u: f64, words: &mut impl Words) -> 
             }
             u = words.uniform();
         }
-    } else {
-        rejection::draw(order, x, u, words)
     }
+}
+
+/// Whether rejection is the way: a thinned Poisson count of rate x/(order+1) would be kept too rarely, or take too long.
+#[inline]
+pub(super) fn is_wide(order: f64, x: f64) -> bool {
+    let next = order + 1.0;
+    let rate = x / next;
+    (rate >= 1.5) & ((rate >= 10.0) | (rate * (rate + 1.0) >= next))
 }
 
 /// Poisson(rate) thinned by the product of (v+1)/(v+j), j = 2..=n; `u` serves the first inversion.

@@ -8,9 +8,10 @@
 //! of its own, at `[2^63 + 2^20 c + i, row, iteration, purpose]`. So a draw depends on its address, its order and its argument
 //! alone, however a row is cut.
 
-use super::draws::{FIRST_COUNTS, LONG, LONGEST, MIDDLE, SHORT, Series};
-use super::draws::{all_counts, count_terms, draw_large, first_counts, may_count};
-use crate::distributions::{LARGEST, ULP, Words, check_rate, check_whole, uniform_of};
+use super::draws::{FIRST_COUNTS, LONG, LONGEST, MIDDLE, SHORT};
+use super::draws::{all_counts, count_terms, draw_large, first_counts, is_wide, may_count};
+use super::rejection::{self, first_proposals};
+use crate::distributions::{LARGEST, ULP, Words, check_rate, check_whole, open_uniform_of, uniform_of};
 #[cfg(target_arch = "x86_64")]
 use crate::numeric::simd::{Level, level};
 use crate::stream::{fill_blocks, philox, philox_blocks};
@@ -21,6 +22,9 @@ use std::cell::RefCell;
 pub(crate) const TOGETHER: usize = 256;
 /// Cells in a register when they are listed: the lists have room for one more.
 const LANES: usize = 8;
+
+/// Ways to draw a cell that needs more than the short series: three series, rejection, and one by one.
+const KINDS: usize = 5;
 
 /// Where the random words of a row of cells are found; see [`crate::stream`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +114,17 @@ struct Further {
     used: usize,
 }
 
+impl Further {
+    fn counter(address: &Address, first: u64, place: u32) -> [u64; 4] {
+        address.counter(1 << 63 | (first + u64::from(place)) << 20)
+    }
+
+    #[inline]
+    fn new(address: &Address, first: u64, place: u32, block: [u64; 4]) -> Self {
+        Self { key: address.key, counter: Self::counter(address, first, place), block, used: 0 }
+    }
+}
+
 impl Words for Further {
     #[inline]
     fn word(&mut self) -> u64 {
@@ -123,19 +138,6 @@ impl Words for Further {
     }
 }
 
-/// The blocks at the counters of the places.
-#[inline(never)]
-fn make_blocks(key: [u64; 2], places: &[u32], counter: impl Fn(u32) -> [u64; 4], blocks: &mut [[u64; 4]]) {
-    let (pairs, rest) = places.as_chunks::<2>();
-    let (to, last) = blocks.split_at_mut(2 * pairs.len());
-    for (&[a, b], to) in pairs.iter().zip(to.as_chunks_mut::<2>().0) {
-        *to = philox_blocks(key, [counter(a), counter(b)]);
-    }
-    if let ([place], [to, ..]) = (rest, last) {
-        *to = philox(key, counter(*place));
-    }
-}
-
 /// Working memory.
 pub(crate) struct Scratch {
     /// Orders of the cells.
@@ -144,6 +146,8 @@ pub(crate) struct Scratch {
     pub(crate) x: [f64; TOGETHER],
     /// Blocks of first words, from that of the first cell on.
     words: [[u64; 4]; TOGETHER / 4 + 1],
+    /// Places of the cells that need more than the short series, by the way they are drawn.
+    kinds: [[u32; TOGETHER]; KINDS],
     /// First blocks of further words.
     further: [[u64; 4]; TOGETHER],
     left: Left,
@@ -182,6 +186,7 @@ impl Scratch {
         order: [0.0; TOGETHER],
         x: [0.0; TOGETHER],
         words: [[0; 4]; TOGETHER / 4 + 1],
+        kinds: [[0; TOGETHER]; KINDS],
         further: [[0; 4]; TOGETHER],
         left: Left {
             order: [0.0; TOGETHER + LANES],
@@ -274,39 +279,97 @@ impl Scratch {
         self.sieve_from(count / 8 * 8, skip, count, (short, long))
     }
 
-    /// The cells of the longer series, and the others one by one.
+    /// The cells that need more than the short series.
     fn draw_long(&mut self, address: &Address, first: u64, (skip, found): (usize, usize), counts: &mut [i64]) {
-        let found = self.part(skip, found, MIDDLE);
-        self.left.invert::<{ MIDDLE.terms }>(found.0, counts);
-        let found = self.part(skip, found.1, LONG);
-        self.left.invert_all::<{ LONG.terms }>(found.0, counts);
-        let found = self.part(skip, found.1, LONGEST);
-        self.left.invert_all::<{ LONGEST.terms }>(found.0, counts);
-        let (places, words) = (&self.left.long[..found.1], self.words.as_flattened());
-        let counter = |place: u32| address.counter(1 << 63 | (first + u64::from(place)) << 20);
-        make_blocks(address.key, places, counter, &mut self.further);
-        for (&place, &block) in places.iter().zip(&self.further) {
-            let i = place as usize;
-            let mut stream = Further { key: address.key, counter: counter(place), block, used: 0 };
-            counts[i] = draw_large(self.order[i], self.x[i], uniform_of(words[i + skip]), &mut stream);
+        let found = self.sort(found);
+        if let Some(len) = self.gather(0, skip, &found) {
+            self.left.invert::<{ MIDDLE.terms }>(len, counts);
+        }
+        if let Some(len) = self.gather(1, skip, &found) {
+            self.left.invert_all::<{ LONG.terms }>(len, counts);
+        }
+        if let Some(len) = self.gather(2, skip, &found) {
+            self.left.invert_all::<{ LONGEST.terms }>(len, counts);
+        }
+        if let Some(len) = self.gather(3, skip, &found) {
+            self.draw_wide(address, first, len, counts);
+        }
+        if let Some(len) = self.gather(4, skip, &found) {
+            self.draw_rest(address, first, len, counts);
         }
     }
 
-    /// Puts the listed cells that a series serves side by side, and keeps the others listed; the number of each.
-    fn part(&mut self, skip: usize, found: usize, series: Series) -> (usize, usize) {
-        let (left, words) = (&mut self.left, self.words.as_flattened());
-        let (mut taken, mut listed) = (0, 0);
+    /// Lists the long cells by the way they are drawn.
+    fn sort(&mut self, found: usize) -> [usize; KINDS] {
+        let mut numbers = [0; KINDS];
         for n in 0..found {
-            let place = left.long[n];
-            let i = place as usize;
-            let (order, x, u) = (self.order[i], self.x[i], uniform_of(words[i + skip]));
-            let served = series.serves(order, x);
-            (left.order[taken], left.x[taken], left.target[taken]) = (order, x, u);
-            (left.place[taken], left.long[listed]) = (place, place);
-            taken += usize::from(served);
-            listed += usize::from(!served);
+            let place = self.left.long[n];
+            let (order, x) = (self.order[place as usize], self.x[place as usize]);
+            let kind = if MIDDLE.serves(order, x) {
+                0
+            } else if LONG.serves(order, x) {
+                1
+            } else if LONGEST.serves(order, x) {
+                2
+            } else {
+                4 - usize::from(is_wide(order, x))
+            };
+            self.kinds[kind][numbers[kind]] = place;
+            numbers[kind] += 1;
         }
-        (taken, listed)
+        numbers
+    }
+
+    /// Puts the cells of a kind side by side; how many, if there are any.
+    fn gather(&mut self, kind: usize, skip: usize, found: &[usize; KINDS]) -> Option<usize> {
+        let (left, words) = (&mut self.left, self.words.as_flattened());
+        for (n, &place) in self.kinds[kind][..found[kind]].iter().enumerate() {
+            let i = place as usize;
+            (left.order[n], left.x[n], left.target[n]) = (self.order[i], self.x[i], uniform_of(words[i + skip]));
+            left.place[n] = place;
+        }
+        (found[kind] > 0).then_some(found[kind])
+    }
+
+    /// Rejection: the first proposals side by side, then one by one the cells whose proposal is not kept at once.
+    fn draw_wide(&mut self, address: &Address, first: u64, len: usize, counts: &mut [i64]) {
+        self.make_further(address, first, len);
+        let left = &mut self.left;
+        left.count.iter_mut().zip(&self.further[..len]).for_each(|(v, block)| *v = open_uniform_of(block[0]));
+        left.propose(len);
+        for (n, &block) in self.further[..len].iter().enumerate() {
+            let place = left.place[n];
+            counts[place as usize] = if left.count[n] >= 0.0 {
+                left.count[n] as i64
+            } else {
+                let mut words = Further::new(address, first, place, block);
+                rejection::draw(left.order[n], left.x[n], left.target[n], &mut words)
+            };
+        }
+    }
+
+    /// The others one by one.
+    fn draw_rest(&mut self, address: &Address, first: u64, len: usize, counts: &mut [i64]) {
+        self.make_further(address, first, len);
+        let left = &self.left;
+        for (n, &block) in self.further[..len].iter().enumerate() {
+            let mut words = Further::new(address, first, left.place[n], block);
+            counts[left.place[n] as usize] = draw_large(left.order[n], left.x[n], left.target[n], &mut words);
+        }
+    }
+
+    /// The first blocks of further words of the cells side by side.
+    #[inline(never)]
+    fn make_further(&mut self, address: &Address, first: u64, len: usize) {
+        let counter = |&place: &u32| Further::counter(address, first, place);
+        let (pairs, rest) = self.left.place[..len].as_chunks::<2>();
+        let (to, last) = self.further.split_at_mut(2 * pairs.len());
+        for ([a, b], to) in pairs.iter().zip(to.as_chunks_mut::<2>().0) {
+            *to = philox_blocks(address.key, [counter(a), counter(b)]);
+        }
+        if let ([place], [to, ..]) = (rest, last) {
+            *to = philox(address.key, counter(place));
+        }
     }
 }
 
@@ -329,6 +392,40 @@ impl Left {
         self.series::<N, true>(len);
         for n in 0..len {
             counts[self.place[n] as usize] = self.count[n] as i64;
+        }
+    }
+
+    /// The first proposals of the first `len` cells, whose second uniform numbers stand where the counts come.
+    fn propose(&mut self, len: usize) {
+        #[cfg(target_arch = "x86_64")]
+        match level() {
+            // SAFETY: a level is never above what the processor has.
+            Level::Avx512 => return unsafe { self.propose_avx512(len) },
+            // SAFETY: likewise.
+            Level::Avx2 => return unsafe { self.propose_avx2(len) },
+            Level::Baseline => {}
+        }
+        self.propose_by_lanes::<2>(len);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn propose_avx512(&mut self, len: usize) {
+        self.propose_by_lanes::<8>(len);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn propose_avx2(&mut self, len: usize) {
+        self.propose_by_lanes::<4>(len);
+    }
+
+    #[inline(always)]
+    fn propose_by_lanes<const L: usize>(&mut self, len: usize) {
+        let (orders, xs) = (self.order.as_chunks::<L>().0, self.x.as_chunks::<L>().0);
+        let (us, counts) = (self.target.as_chunks::<L>().0, self.count.as_chunks_mut::<L>().0);
+        for (((order, x), u), count) in orders.iter().zip(xs).zip(us).zip(counts).take(len.div_ceil(L)) {
+            *count = first_proposals::<L>(order, x, u, count);
         }
     }
 
@@ -454,11 +551,21 @@ mod tests {
             narrow.left.by_lanes::<18, false, 2>(short);
             assert_eq!(wide.left.target[..short], narrow.left.target[..short]);
             assert_eq!(wide.left.count[..short], narrow.left.count[..short]);
-            let found = (wide.part(2, long, LONGEST), narrow.part(2, long, LONGEST));
+            let found = (wide.sort(long), narrow.sort(long));
             assert_eq!(found.0, found.1);
-            let long = found.0.0;
+            let long = wide.gather(2, 2, &found.0).unwrap_or(0);
+            narrow.gather(2, 2, &found.1);
             wide.left.series::<54, true>(long);
             narrow.left.by_lanes::<54, true, 2>(long);
+            assert_eq!(wide.left.count[..long], narrow.left.count[..long]);
+            for (n, v) in wide.left.count[..long].iter_mut().enumerate() {
+                (*v, wide.left.x[n]) = ((0.618 * n as f64).fract(), 40.0 * 1.1f64.powi(n as i32 % 200));
+            }
+            (narrow.left.count, narrow.left.x) = (wide.left.count, wide.left.x);
+            narrow.left.target = wide.left.target.map(f64::fract);
+            wide.left.target = narrow.left.target;
+            wide.left.propose(long);
+            narrow.left.propose_by_lanes::<1>(long);
             assert_eq!(wide.left.count[..long], narrow.left.count[..long]);
             (wide.x, narrow.x) = (wide.x.map(f64::sqrt), narrow.x.map(f64::sqrt));
         }

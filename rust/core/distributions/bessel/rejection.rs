@@ -15,6 +15,9 @@ use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_factorial, log_one
 /// Steps from the mode up to which the mass relative to it is a plain product, and the deviation up to which it is tried.
 const NEAR: (f64, f64) = (16.0, 10.0);
 
+/// The squeeze holds for 1 / (1/2 - |u|) up to this.
+const SQUEEZED: f64 = 1.0 / 0.07;
+
 /// What the proposals of a law are made from.
 struct Hat {
     radius: f64,
@@ -29,7 +32,7 @@ struct Hat {
 }
 
 impl Hat {
-    #[inline]
+    #[inline(always)]
     fn new(order: f64, x: f64) -> Self {
         let radius = (order * order + 4.0 * x).sqrt();
         let deviation = (x / radius).sqrt();
@@ -46,6 +49,27 @@ impl Hat {
             squeeze: 2.6 * deviation - 4.0,
         }
     }
+
+    /// G(u), and 1 / (1/2 - |u|).
+    #[inline(always)]
+    fn place(&self, u: f64) -> (f64, f64) {
+        let inverse = 1.0 / (0.5 - u.abs());
+        ((2.0 * self.bend * inverse + self.slope) * u + self.center, inverse)
+    }
+}
+
+/// What [`draw`] would give if its first proposal, of the uniform numbers u and v, is under the squeeze, else -1; for `L` cells.
+#[inline(always)]
+pub(super) fn first_proposals<const L: usize>(order: &[f64; L], x: &[f64; L], u: &[f64; L], v: &[f64; L]) -> [f64; L] {
+    let mut count = [0.0; L];
+    for l in 0..L {
+        let hat = Hat::new(order[l], x[l]);
+        let u = u[l] - 0.5;
+        let (place, inverse) = hat.place(u);
+        let kept = (v[l] * hat.ceiling <= hat.squeeze) & (inverse <= SQUEEZED) & (0.0..=LARGEST).contains(&place);
+        count[l] = if kept { place.floor() } else { -1.0 };
+    }
+    count
 }
 
 /// A draw for x = argument^2 / 4 and a variance x / h of at least 1.25; `first` is the first uniform number.
@@ -56,15 +80,14 @@ pub(super) fn draw(order: f64, x: f64, first: f64, words: &mut impl Words) -> i6
     loop {
         let u = next.take().unwrap_or_else(|| words.uniform()) - 0.5;
         let v = words.open_uniform();
-        let inverse = 1.0 / (0.5 - u.abs());
-        let place = (2.0 * hat.bend * inverse + hat.slope) * u + hat.center;
+        let (place, inverse) = hat.place(u);
         // At u = -1/2 there is no place.
         if !(0.0..=LARGEST).contains(&place) {
             continue;
         }
         let k = place as i64 as f64; // a call less than `floor`
         let level = v * hat.ceiling;
-        if level <= hat.squeeze && inverse <= 1.0 / 0.07 {
+        if level <= hat.squeeze && inverse <= SQUEEZED {
             return k as i64;
         }
         let mass = mass.get_or_insert_with(|| Mass::new(order, x, &hat));
