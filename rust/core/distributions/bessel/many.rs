@@ -49,7 +49,8 @@ impl Address {
 /// One draw for each cell: `counts[i]` is a Bessel count of order `orders[i]` and argument `arguments[i]`.
 ///
 /// The cells are `first, first + 1, ...` of the row at `address`. A row drawn in parts, in any order and by any
-/// threads, holds the same counts as one drawn at once. Some 5 ns a cell where most counts are zero, below 80 ns anywhere
+/// threads, holds the same counts as one drawn at once. Some 5 ns a cell where most counts are zero; the slowest cells, of a
+/// variance of about ten and too large for the series, take 80 to 90 ns
 /// (`benches/distributions.rs`).
 ///
 /// # Errors
