@@ -46,8 +46,8 @@ impl Measurement for ProcessorTime {
     }
 }
 
-/// The points of the reference table: (order, argument).
-const POINTS: [(f64, f64); 17] = [
+/// The points of the reference table: (order, argument); and four where draws are slowest.
+const POINTS: [(f64, f64); 21] = [
     (0.0, 0.1),
     (0.0, 1.0),
     (0.0, 5.0),
@@ -65,6 +65,10 @@ const POINTS: [(f64, f64); 17] = [
     (1e6, 1e5),
     (0.0, 1e6),
     (0.0, 1e8),
+    (0.0, 41.0),
+    (100.0, 65.0),
+    (1e3, 201.0),
+    (1e6, 6400.0),
 ];
 
 /// Orders and arguments as in a sweep of the augmented sampler over a sparse table at one unit of privacy loss per count:
