@@ -60,6 +60,8 @@ def draws() -> None:
     for order, argument in [
         (0, 0.1), (0, 1), (0, 5), (1, 2), (2, 1), (5, 3), (1, 30), (10, 20), (0, 100), (50, 100), (100, 10),
         (1000, 1000), (0, 1e4), (10**5, 1e3), (10**6, 1e5), (0, 1e6), (0, 1e8),
+        # just beyond the longest series, where a proposal is rarely kept at once
+        (0, 41), (100, 65), (1000, 201), (10**6, 6400),
     ]:  # fmt: skip
         law = Bessel(order, argument)
         row(f"Bessel({order}, {argument:g})", size, lambda law=law: law.sample(size, rng=1, out=out, threads=1), None)

@@ -46,8 +46,8 @@ impl Measurement for ProcessorTime {
     }
 }
 
-/// The points of the reference table: (order, argument).
-const POINTS: [(f64, f64); 17] = [
+/// The points of the reference table: (order, argument); and four where draws are slowest.
+const POINTS: [(f64, f64); 21] = [
     (0.0, 0.1),
     (0.0, 1.0),
     (0.0, 5.0),
@@ -65,6 +65,10 @@ const POINTS: [(f64, f64); 17] = [
     (1e6, 1e5),
     (0.0, 1e6),
     (0.0, 1e8),
+    (0.0, 41.0),
+    (100.0, 65.0),
+    (1e3, 201.0),
+    (1e6, 6400.0),
 ];
 
 /// Orders and arguments as in a sweep of the augmented sampler over a sparse table at one unit of privacy loss per count:
@@ -115,6 +119,16 @@ fn sweep_draws(c: &mut Criterion<ProcessorTime>) {
     group.bench_function("cells", |b| {
         let family = Family::Bessel(&order, &argument);
         b.iter(|| family.draws([1, 2], black_box(&mut out), 1, &mut Silent));
+    });
+    let orders: Vec<u32> = order.iter().map(|&v| v as u32).collect();
+    group.bench_function("rows of 1000", |b| {
+        b.iter(|| {
+            for (row, slots) in out.chunks_mut(1000).enumerate() {
+                let (orders, arguments) = (&orders[1000 * row..][..1000], &argument[1000 * row..][..1000]);
+                let address = bessel::Address { key: [1, 2], purpose: 1, iteration: 1, row: row as u64 };
+                bessel::draw_many(orders, arguments, address, 0, black_box(slots)).expect("valid");
+            }
+        });
     });
     group.bench_function("one stream", |b| {
         let mut words = Stream::new([1, 2], 0, 0, 0);

@@ -27,6 +27,16 @@ def test_the_key_is_the_first_two_words_of_numpys_generator():
     assert key(np.random.SeedSequence(7)) == key(7)
 
 
+@pytest.mark.parametrize("kind", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
+def test_keys_are_words_of_integers_whatever_the_generator(kind):
+    first, second = (np.random.Generator(getattr(np.random, kind)(5)) for _ in range(2))
+    first.integers(0, 2**32, dtype=np.uint32)  # half a word that is kept for the next of its kind
+    second.integers(0, 2**32, dtype=np.uint32)
+    assert key(first) == tuple(second.integers(0, 2**64, size=2, dtype=np.uint64).tolist())
+    assert first.random() == second.random()
+    assert first.integers(0, 2**32, dtype=np.uint32) == second.integers(0, 2**32, dtype=np.uint32)
+
+
 def test_a_generator_advances_exactly_once_per_call():
     first, second = np.random.default_rng(3), np.random.default_rng(3)
     keys = [key(first), key(first)]

@@ -88,7 +88,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     """
     array: npt.NDArray[Any] = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
-        raise TypeError(f"`{name}` must hold whole numbers, got dtype {array.dtype}")
+        raise _not_numbers(array, name, "whole numbers")
     bad = np.zeros(array.shape, dtype=bool)
     if array.dtype.kind == "f" and array.itemsize == 2:
         array = array.astype(np.float32)  # 2**63 is beyond half precision
@@ -115,9 +115,14 @@ def reals_where(
     `good` answers where the rule holds and `rule` completes "must be ...". NaN and infinities are refused.
     The message for a bad value names the index of the first one.
     """
+    # A plain number that is fine takes a tenth of the time of an array.
+    if (type(value) is float and math.isfinite(value)) or (type(value) is int and -(2**53) <= value <= 2**53):
+        number = np.array(value, dtype=np.float64)
+        if good(number):
+            return number
     array: npt.NDArray[Any] = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
-        raise TypeError(f"`{name}` must hold real numbers, got dtype {array.dtype}")
+        raise _not_numbers(array, name, "real numbers")
     array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
     fine = np.asarray(good(array)) & np.isfinite(array)
     if not fine.all():
@@ -129,8 +134,11 @@ def reals_where(
 
 def counts_as_floats(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[np.float64]:
     """Return whole numbers of at most 2**53 in size as a C-contiguous float64 array, where they are exact."""
-    array = counts(value, name, minimum=minimum).astype(np.float64)
-    return reals_where(array, name, "at most 2**53 in size", lambda x: np.abs(x) <= 2.0**53)
+    if type(value) is int and (minimum is None or value >= minimum) and -(2**53) <= value <= 2**53:
+        return np.array(value, dtype=np.float64)
+    array = counts(value, name, minimum=minimum)
+    _refuse(array, (array > 2**53) | (array < -(2**53)), name, "whole numbers of at most 2**53 in size")
+    return array.astype(np.float64)
 
 
 def threads(value: object) -> int:
@@ -215,7 +223,7 @@ def reals(value: object, name: str) -> npt.NDArray[np.float64]:
     """Return finite numbers as a C-contiguous float64 array; the message names the index of the first bad one."""
     array: npt.NDArray[Any] = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
-        raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
+        raise _not_numbers(array, name, "numbers")
     bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
     _refuse(array, bad, name, "finite numbers")
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
@@ -234,6 +242,16 @@ def categories(value: object, name: str, number: int) -> npt.NDArray[Any]:
     if array.size and not (array.min() >= 0 and array.max() < number):
         _refuse(array, (array < 0) | (array >= number), name, f"whole numbers between 0 and {number - 1}")
     return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _not_numbers(array: npt.NDArray[Any], name: str, rule: str) -> TypeError:
+    """Return the error for an array of another kind; integers too long for NumPy make one of objects."""
+    for index, element in np.ndenumerate(array):
+        if isinstance(element, int) and not -(2**63) <= element < 2**64:
+            place = f" at index {index}" if array.ndim else ""
+            found = str(element) if abs(element) < 10**40 else f"an integer of {element.bit_length()} bits"
+            return TypeError(f"`{name}` must hold {rule} below 2**63 in size, got {found}{place}")
+    return TypeError(f"`{name}` must hold {rule}, got dtype {array.dtype}")
 
 
 def _refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:

@@ -10,8 +10,14 @@ from quincunx._check import shown
 RandomSource: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
 
+# Sources whose raw output is what `integers` would give, at a tenth of its time. Mersenne's has 32 bits.
+_WHOLE_WORDS = frozenset((np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64))
+
+
 def generator(rng: RandomSource, name: str = "rng") -> np.random.Generator:
     """Return NumPy's generator for `None`, an int, a SeedSequence, a BitGenerator or a Generator."""
+    if type(rng) is Generator:
+        return rng
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
         if rng < 0:
             raise ValueError(f"`{name}` must be at least 0, got {shown(int(rng))}")
@@ -23,5 +29,9 @@ def generator(rng: RandomSource, name: str = "rng") -> np.random.Generator:
 
 def key(rng: RandomSource, name: str = "rng") -> tuple[int, int]:
     """Return the two words that address the core's streams. A Generator advances once per call."""
-    first, second = generator(rng, name).integers(0, 2**64, size=2, dtype=np.uint64)
-    return int(first), int(second)
+    source = generator(rng, name)
+    if type(source.bit_generator) in _WHOLE_WORDS:
+        first, second = source.bit_generator.random_raw(2).tolist()
+    else:
+        first, second = source.integers(0, 2**64, size=2, dtype=np.uint64).tolist()
+    return first, second

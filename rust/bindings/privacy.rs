@@ -251,7 +251,7 @@ pub fn discrete_gaussian_delta(py: Python<'_>, epsilon: f64, variance: f64, sens
     compute(py, None, |_| calibration::discrete_gaussian_delta(epsilon, variance, sensitivity))
 }
 
-/// The sensitivity of linear-regression statistics.
+/// The sensitivity of linear-regression statistics, for records on a line or in more dimensions.
 #[pyfunction]
 pub fn linear_regression_sensitivity(
     py: Python<'_>,
@@ -259,12 +259,15 @@ pub fn linear_regression_sensitivity(
     response: f64,
     cross: f64,
     square: f64,
+    line: bool,
 ) -> PyResult<f64> {
-    result(py, sensitivity::linear_regression(radius, response, cross, square))
+    let of = if line { sensitivity::linear_regression_on_a_line } else { sensitivity::linear_regression };
+    result(py, of(radius, response, cross, square))
 }
 
-/// The sensitivity of logistic-regression statistics.
+/// The sensitivity of logistic-regression statistics, for records on a line or in more dimensions.
 #[pyfunction]
-pub fn logistic_regression_sensitivity(py: Python<'_>, radius: f64, ratio: f64) -> PyResult<f64> {
-    result(py, sensitivity::logistic_regression(radius, ratio))
+pub fn logistic_regression_sensitivity(py: Python<'_>, radius: f64, ratio: f64, line: bool) -> PyResult<f64> {
+    let of = if line { sensitivity::logistic_regression_on_a_line } else { sensitivity::logistic_regression };
+    result(py, of(radius, ratio))
 }

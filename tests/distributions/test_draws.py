@@ -10,15 +10,16 @@ from tests.statistics import assert_draws_follow
 
 from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
 
-# Order and argument, a row for each regime: few, more and most terms of the series; a thinned Poisson count
-# by a small rate, and by a large order; ratio of uniforms from the table of factorials, across its end, and beyond.
+# Order and argument, a row for each regime: few, more and most terms of the series; a thinned Poisson count by a small
+# rate, and by a large order; the two long series, and rejection by products, across the end of the table, and beyond.
 BESSEL = [
     *[(0, 0.1), (0, 1.0), (1, 2.0), (2, 1.0), (3, 1.9)],
     *[(0, 2.1), (0, 4.8), (5, 3.0), (3, 4.0)],
     *[(0, 5.0), (1, 7.9), (10, 6.0)],
     *[(100, 10.0), (200, 20.0), (10**10, 1e5)],
     *[(300, 40.0), (1000, 120.0), (10**5, 1000.0), (10**10, 3e5)],
-    *[(0, 8.1), (1, 30.0), (10, 20.0), (50, 100.0), (0, 1400.0)],
+    *[(0, 8.1), (4, 15.9), (1, 30.0), (10, 20.0), (1000, 39.9)],
+    *[(0, 40.1), (50, 100.0), (1001, 130.0), (0, 1400.0)],
     *[(700, 100.0), (1000, 1000.0), (10**5, 2000.0)],
     *[(0, 1e4), (10**6, 1e5), (0, 1e8)],
 ]

@@ -20,8 +20,7 @@ from tests.factorization.chains import (
     small_problems,
     start_from,
 )
-from tests.privacy.goodness import assert_continuous_fit, assert_discrete_fit
-from tests.statistics import FALSE_ALARM
+from tests.statistics import FALSE_ALARM, assert_continuous_fit, assert_discrete_fit
 
 from quincunx import _core
 

@@ -10,32 +10,12 @@ from hypothesis import strategies as st
 
 from quincunx.privacy import gaussian_delta, gaussian_epsilon, gaussian_sigma
 
-KNOWN = [
-    (0, 1e-5, 39894.228039098839),
-    (1e-6, 1e-30, 9744982.9595303959),
-    (0.1, 1e-5, 30.74956613197745),
-    (0.5, 1e-5, 7.0318266755824914),
-    (1, 1e-5, 3.7306316348159418),
-    (1, 1e-20, 8.8382269219805923),
-    (2, 1e-6, 2.2304762711864173),
-    (10, 1e-5, 0.49988861970900851),
-    (50, 1e-10, 0.18029422294241373),
-    (100, 1e-30, 0.14764248196644436),
-]
-
 
 def exact_delta(epsilon, sigma, digits=None):
     epsilon, u = mpmath.mpf(epsilon), 1 / mpmath.mpf(sigma)
     x1, x2 = epsilon / u - u / 2, epsilon / u + u / 2
     half_erfc = lambda x: mpmath.erfc(x / mpmath.sqrt(2)) / 2  # noqa: E731
     return half_erfc(x1) - mpmath.exp(epsilon) * half_erfc(x2)
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "sigma"), KNOWN)
-def test_sigma_has_the_known_values_and_is_never_below(epsilon, delta, sigma):
-    found = gaussian_sigma(epsilon, delta)
-    assert sigma <= found * (1 + 1e-16)
-    assert found == pytest.approx(sigma, rel=1e-14)
 
 
 def test_sigma_is_enclosed_by_the_exact_profile_on_a_grid():

@@ -6,10 +6,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from goodness import assert_continuous_fit, assert_discrete_fit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from tests.statistics import assert_continuous_fit, assert_discrete_fit
 
 from quincunx.privacy import (
     AddRemove,

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from goodness import assert_discrete_fit, assert_share
+from tests.statistics import assert_discrete_fit, assert_share
 
 from quincunx.privacy import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
 

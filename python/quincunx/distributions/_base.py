@@ -1,5 +1,6 @@
 """What the distributions share: checked parameters that broadcast, and one crossing to the core per call."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -16,6 +17,29 @@ Integers: TypeAlias = "int | npt.NDArray[np.int64]"
 Column: TypeAlias = npt.NDArray[np.float64]
 
 
+# Up to so many draws no more than one thread is at work.
+_FEW = 4096
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the common shape; NumPy takes microseconds where there is nothing to do."""
+    first = shapes[0]
+    return first if all(shape == first for shape in shapes) else np.broadcast_shapes(*shapes)
+
+
+def _flatten(columns: Sequence[Column], shape: tuple[int, ...]) -> list[Column]:
+    """Bring columns to one length, but for those of length one, which the core shares. None for an empty shape."""
+    size = math.prod(shape)
+    if not size:
+        return []
+    return [
+        column.reshape(-1)
+        if column.size in (1, size)
+        else np.ascontiguousarray(np.broadcast_to(column, shape)).reshape(-1)
+        for column in columns
+    ]
+
+
 def _rebuild(family: type["Distribution"], given: dict[str, Any]) -> "Distribution":
     return family(**given)
 
@@ -27,14 +51,15 @@ class Distribution:
     """
 
     _family: ClassVar[str]
-    __slots__ = ("_columns", "_given", "_shape")
+    __slots__ = ("_columns", "_flat", "_given", "_shape")
     _columns: tuple[Column, ...]
+    _flat: list[Column]
     _given: dict[str, Any]
     _shape: tuple[int, ...]
 
     def _hold(self, columns: Sequence[Column], given: dict[str, Column]) -> None:
         """Keep checked columns for the core, and the parameters by which the value is shown, compared and rebuilt."""
-        shape = np.broadcast_shapes(*(column.shape for column in columns))
+        shape = _broadcast(*(column.shape for column in columns))
         kept: dict[str, Any] = {}
         for name, value in given.items():
             if value.ndim == 0:
@@ -46,6 +71,10 @@ class Distribution:
         object.__setattr__(self, "_columns", tuple(np.array(column) for column in columns))
         object.__setattr__(self, "_given", kept)
         object.__setattr__(self, "_shape", shape)
+        # Kept only where it is a view.
+        size = math.prod(shape)
+        flat = _flatten(self._columns, shape) if all(column.size in (1, size) for column in self._columns) else []
+        object.__setattr__(self, "_flat", flat)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} does not change; make another one")
@@ -86,22 +115,16 @@ class Distribution:
 
     def _spread(self, points: Column | None) -> tuple[list[Column], Column, tuple[int, ...]]:
         """Bring parameters and points to flat columns of one length, or of length one where they are shared."""
-        shape = self._shape if points is None else np.broadcast_shapes(points.shape, self._shape)
-        size = int(np.prod(shape, dtype=np.int64))
-
-        def flat(column: Column) -> Column:
-            # A column of length one is shared by all elements in the core; nothing is copied for it.
-            if column.size in (1, size):
-                return column.reshape(-1)
-            return np.ascontiguousarray(np.broadcast_to(column, shape)).reshape(-1)
-
-        columns = [flat(column) for column in self._columns] if size else []
-        return columns, flat(points) if points is not None and size else np.zeros(0), shape
+        if points is None:
+            return self._flat or _flatten(self._columns, self._shape), np.zeros(0), self._shape
+        shape = _broadcast(points.shape, self._shape)
+        *columns, flat = _flatten((*self._columns, points), shape) or [points]
+        return columns, flat, shape
 
     def _ask(self, question: str, k: npt.ArrayLike) -> Floats:
         points = _check.counts_as_floats(k, "k", minimum=None)
         columns, flat, shape = self._spread(points)
-        out = np.empty(int(np.prod(shape, dtype=np.int64)))
+        out = np.empty(math.prod(shape))
         if out.size:
             _core.distribution_answers(self._family, columns, question, flat, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
@@ -109,14 +132,14 @@ class Distribution:
     def _invert(self, lower: bool, name: str, probability: npt.ArrayLike) -> Floats:
         checked = _check.reals_where(probability, name, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
         columns, flat, shape = self._spread(checked)
-        out = np.empty(int(np.prod(shape, dtype=np.int64)))
+        out = np.empty(math.prod(shape))
         if out.size:
             _core.distribution_quantiles(self._family, columns, lower, flat, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
     def _summarize(self, summary: str) -> Floats:
         columns, _, shape = self._spread(None)
-        out = np.empty(int(np.prod(shape, dtype=np.int64)))
+        out = np.empty(math.prod(shape))
         if out.size:
             _core.distribution_summaries(self._family, columns, summary, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
@@ -520,9 +543,10 @@ class Distribution:
         >>> Skellam([1.0, 100.0], [1.0, 50.0]).sample(3, rng=1).shape
         (3, 2)
         """
-        lengths = (shape,) if np.ndim(shape) == 0 else tuple(shape)  # type: ignore[arg-type]
-        full = tuple(_check.whole(n, "shape") for n in lengths) + self._shape
-        workers = _check.threads(threads)
+        # `ndim` makes an array, which takes longer than a draw
+        lengths = shape if type(shape) is tuple else (shape,) if np.ndim(shape) == 0 else tuple(shape)  # type: ignore[arg-type]
+        full = (*[_check.whole(n, "shape") for n in lengths], *self._shape)
+        workers = 1 if threads is None and math.prod(full) <= _FEW else _check.threads(threads)
         if out is None:
             result = np.empty(full, dtype=np.int64)
         elif not isinstance(out, np.ndarray):
@@ -535,8 +559,7 @@ class Distribution:
             result = out
         key = _rng.key(rng)
         if result.size:
-            columns, _, _ = self._spread(None)
-            _core.distribution_draws(self._family, columns, key, result.reshape(-1), workers)
+            _core.distribution_draws(self._family, self._spread(None)[0], key, result.reshape(-1), workers)
         return result if full or out is not None else int(result[()])
 
     def plot_pmf(self, ax: "Axes | None" = None, *, tail: float = 1e-3) -> "Axes":

@@ -36,8 +36,8 @@ class Bessel(Distribution):
     Notes
     -----
     No Bessel function is formed: the mass is a product of two Poisson masses in saddle-point form, with the correction
-    of the uniform expansion of the Bessel function, or its power series. A draw is a thinned Poisson count, a
-    sequential search or a ratio of uniforms, whichever is fastest [2]_.
+    of the uniform expansion of the Bessel function, or its power series. A draw is an inversion of the series, a
+    thinned Poisson count [2]_ or a transformed rejection, whichever is fastest.
 
     References
     ----------

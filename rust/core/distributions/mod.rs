@@ -39,15 +39,24 @@ pub trait Words {
     /// A uniform number in `(0, 1)`, an odd multiple of 2^-53.
     #[inline]
     fn open_uniform(&mut self) -> f64 {
-        uniform_of(self.word() | 1 << 11)
+        open_uniform_of(self.word())
     }
 }
+
+/// 2^-53
+const ULP: f64 = f64::from_bits(0x3CA0_0000_0000_0000);
 
 /// The upper 53 bits of a word as a number in `[0, 1)`.
 #[inline]
 fn uniform_of(word: u64) -> f64 {
-    // Signed, because that conversion is one instruction; 2^-53 as a constant.
-    (word >> 11) as i64 as f64 * f64::from_bits(0x3CA0_0000_0000_0000)
+    // Signed, because that conversion is one instruction.
+    (word >> 11) as i64 as f64 * ULP
+}
+
+/// The upper 52 bits of a word as an odd multiple of 2^-53.
+#[inline]
+fn open_uniform_of(word: u64) -> f64 {
+    uniform_of(word | 1 << 11)
 }
 
 impl Words for Stream {

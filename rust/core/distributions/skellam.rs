@@ -53,21 +53,26 @@ impl Skellam {
     /// Where few terms matter the ratios r_j = p(j+1)/p(j) come from r_(j-1) = l1 / (j + l2 r_j), all positive for j > 0,
     /// and the sum is nested, 1 + r_k (1 + r_(k+1) (1 + ...)). Below zero the same recurrence runs in the mirrored law.
     fn upper_sum(&self, k: f64) -> f64 {
-        // Terms beyond ten standard deviations and sixty are below 1e-18 of the first, also where the law is nearly Poisson.
-        let mut reach = 60.0 + 10.0 * (self.plus + self.minus).sqrt();
-        if reach > 300.0 {
-            let first = self.log_value(k);
-            reach = 8.0;
-            while reach < 1100.0 && self.log_value(k + reach) - first > -45.0 {
-                reach *= 1.5;
+        let last = if self.is_small() {
+            self.beyond(k.max(0.0), true)
+        } else {
+            // Terms beyond ten standard deviations and sixty are below 1e-18 of the first, also where the law is nearly Poisson.
+            let mut reach = 60.0 + 10.0 * (self.plus + self.minus).sqrt();
+            if reach > 300.0 {
+                let first = self.log_value(k);
+                reach = 8.0;
+                while reach < 1100.0 && self.log_value(k + reach) - first > -45.0 {
+                    reach *= 1.5;
+                }
             }
-        }
-        if reach >= 1100.0 {
-            return outward(self, (k, 1.0, f64::INFINITY), |_, _| [1.0])[0];
-        }
-        let last = (k + reach.ceil()).max(1.0);
+            if reach >= 1100.0 {
+                return outward(self, (k, 1.0, f64::INFINITY), |_, _| [1.0])[0];
+            }
+            (k + reach.ceil()).max(1.0)
+        };
         let start = k.max(0.0);
-        let (mut ratio, mut sum, mut j) = (self.ratio(last, 1.0), 1.0, last);
+        let first = if self.is_small() { self.near_ratio(last) } else { self.ratio(last, 1.0) };
+        let (mut ratio, mut sum, mut j) = (first, 1.0, last);
         while j > start {
             ratio = self.plus / (j + self.minus * ratio); // r_(j-1)
             sum = 1.0 + ratio * sum;
@@ -78,7 +83,7 @@ impl Skellam {
         }
         // From 0 down to k: P(X >= j-1)/p(j-1) = 1 + r_(j-1) P(X >= j)/p(j), and r_(j-1) = 1 / mirrored ratio going down.
         let mirrored = self.mirrored();
-        let mut falling = mirrored.ratio(-k, 1.0); // p(k-1)/p(k)
+        let mut falling = mirrored.rising(-k); // p(k-1)/p(k)
         let (mut partial, mut product, mut i) = (1.0, 1.0, -k);
         while i > 0.0 {
             falling = mirrored.plus / (i + mirrored.minus * falling); // p(-i)/p(-i+1)
@@ -87,6 +92,47 @@ impl Skellam {
             partial += if i > 0.0 { product } else { product * sum };
         }
         partial
+    }
+
+    /// Whether the recurrence forgets its first value within some tens of steps.
+    fn is_small(&self) -> bool {
+        self.plus + self.minus <= 40.0
+    }
+
+    /// A place above `start >= 0` from which the recurrence, run down, has forgotten its first value at `start`: an error of r_j
+    /// becomes one of r_(j-1) times l2 r_j / (j + l2 r_j) <= l1 l2 / (j (j+1)). If `summed`, masses there are negligible, too:
+    /// r_j <= l1 / (j+1).
+    fn beyond(&self, start: f64, summed: bool) -> f64 {
+        let (mut mass, mut memory, mut product, mut j) = (1.0, 1.0, 1.0, start);
+        loop {
+            j += 1.0;
+            mass *= self.plus;
+            memory *= self.plus * self.minus;
+            product *= j;
+            if memory <= 1e-17 * (product * product) && (!summed || mass <= 1e-18 * product) {
+                return j;
+            }
+        }
+    }
+
+    /// r_j = l1 / (j + 1 + l2 r_(j+1)) as if r_(j+1) were equal to it.
+    fn near_ratio(&self, j: f64) -> f64 {
+        let next = j + 1.0;
+        2.0 * self.plus / (next + (next * next + 4.0 * self.plus * self.minus).sqrt())
+    }
+
+    /// `p(k+1) / p(k)` for k >= 0.
+    fn rising(&self, k: f64) -> f64 {
+        if !self.is_small() {
+            return self.ratio(k, 1.0);
+        }
+        let mut j = self.beyond(k, false);
+        let mut ratio = self.near_ratio(j);
+        while j > k {
+            ratio = self.plus / (j + self.minus * ratio);
+            j -= 1.0;
+        }
+        ratio
     }
 
     /// `ln P(X >= k)` for k at or above the mode.
@@ -147,7 +193,8 @@ impl Distribution for Skellam {
         if k < least || k >= greatest {
             return Tail { lower: k < least, log: f64::NEG_INFINITY };
         }
-        let lower = k < self.plus - self.minus;
+        // Half a step aside: at k = 0 and rates near zero the lower tail is nearly one, and the upper one would be lost in it.
+        let lower = k + 0.5 < self.plus - self.minus;
         let log = if lower { self.mirrored().log_upper(-k) } else { self.log_upper(k + 1.0) };
         Tail { lower, log }
     }
