@@ -5,12 +5,14 @@
 //! A row goes one of four [`Way`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
 
 use super::alias::Aliases;
+use super::auxiliary::Auxiliary;
 use super::events::{Events, Ratios};
+use super::likelihood;
 use super::likelihood::dot;
 use super::model::{Model, Panel};
 use super::split::{LANES, Splitter};
 use super::table::{Alpha, HIDDEN, Row, Table};
-use super::{auxiliary, likelihood};
+use crate::distributions::bessel::Address;
 use crate::distributions::{LARGEST, poisson, two_piece_poisson};
 use crate::monitor::Watch;
 use crate::numeric::simd::{Level, Work, level, work};
@@ -22,6 +24,8 @@ use std::sync::Mutex;
 
 /// The purpose of the words of the allocation.
 const ALLOCATION: u64 = 0x616c_6c6f_6361_7465;
+/// The purpose of the blocks of the Bessel draws.
+const BESSEL: u64 = 0x0062_6573_7365_6c00;
 /// Cells a thread works on at a time.
 const BLOCK: usize = 1 << 16;
 /// Rows whose rates are formed together.
@@ -104,6 +108,7 @@ struct Worker {
     parts: Vec<u64>,
     splitter: Splitter,
     events: Events,
+    auxiliary: Auxiliary,
 }
 
 impl<'a> Sweep<'a> {
@@ -233,6 +238,7 @@ impl<'a> Sweep<'a> {
             parts: vec![0; stride],
             splitter: Splitter::new(stride),
             events: Events::new(self.table.cols()),
+            auxiliary: Auxiliary::new(if self.method == Method::Bessel { self.table.cols() } else { 0 }),
         }
     }
 }
@@ -295,7 +301,7 @@ impl Work for Block<'_, '_> {
                     let at = (start - rows.start + i) * cols;
                     &mut noise[at..at + cols]
                 };
-                sweep.row(start + i, i, way, noise, worker);
+                sweep.row(start + i, i, way, noise, worker)?;
             }
         }
         Ok(())
@@ -305,12 +311,12 @@ impl Work for Block<'_, '_> {
 impl Sweep<'_> {
     /// Draws one row, place `i` of its tile.
     #[inline(always)]
-    fn row(&self, row: usize, i: usize, way: Way, noise: &mut [[u32; 2]], worker: &mut Worker) {
+    fn row(&self, row: usize, i: usize, way: Way, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let right = self.model.right(self.factors);
-        let Worker { tally, left, rates, parts, splitter, events } = worker;
+        let Worker { tally, left, rates, parts, splitter, events, auxiliary } = worker;
         let left = &left[i * stride..(i + 1) * stride];
-        let Some((last, others)) = tally.parts.split_last_mut() else { return };
+        let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         parts.fill(0);
         let mut words = Burst::new(self.key, ALLOCATION, self.iteration, row as u64);
         let data = self.table.row(row);
@@ -333,12 +339,15 @@ impl Sweep<'_> {
             }
             Way::Auxiliary => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
+                let (key, iteration) = (self.key, self.iteration);
+                let address = Address { key, purpose: BESSEL, iteration, row: row as u64 };
+                auxiliary.draw_row(&data, rates, &ratios, noise, address, &mut words)?;
                 for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
                     let (code, alpha) = (data.codes[column], ratios.at(column));
                     if code != HIDDEN {
                         let value = data.value(column, code);
                         let count = if alpha > 0.0 {
-                            auxiliary::draw(value, rate, alpha, &mut noise[column], &mut words)
+                            auxiliary.count(column, value, rate, &mut noise[column], &mut words)
                         } else {
                             value as u64
                         };
@@ -371,6 +380,7 @@ impl Sweep<'_> {
             let sum = &mut others[part][index * stride..(index + 1) * stride];
             sum.iter_mut().zip(&*parts).for_each(|(sum, n)| *sum += n);
         }
+        Ok(())
     }
 }
 
