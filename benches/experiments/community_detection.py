@@ -6,8 +6,9 @@ A tenth of the cells is held out. For C communities and each privacy level, a bl
 themselves (non-private), to the release as if it were the counts (naive: what is negative becomes 0), and to the
 release with its noise in the model (private). Reconstruction error: mean |posterior mean rate - true count| over the
 observed cells; held-out error: the same over those held out; and there the mean of ln p(true count | posterior mean
-rate). Each fit has three chains, of which a single one may stay in a lesser mode. Two networks: one drawn from a blockmodel, and the
-messages among 156 employees of Enron, read from `enron156_counts.csv.gz` in ../shared/data where it is there.
+rate). Each fit has three chains, of which a single one may stay in a lesser mode. Two networks: one drawn from a
+blockmodel, and the messages among 156 employees of Enron, read from `enron156_counts.csv.gz` in ../shared/data where
+it is there.
 
 Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locally private Bayesian inference for count
 models, and its appendix 1.1 (C = 5, 10, 20).
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import poisson
 
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import poisson
 
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
