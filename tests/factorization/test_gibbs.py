@@ -412,6 +412,25 @@ def test_values_of_hidden_cells_change_no_bit(name, method):
 
 
 @each_method
+def test_hidden_last_row_is_as_good_as_absent(method):
+    """Rows have their own streams, so the others see the same draws, up to the rounding of exposures."""
+    plain = LARGER["matrix"]
+    hidden = np.zeros(plain.shape, dtype=bool)
+    hidden[-1] = True
+    whole = matrix(70, 40, 5, [(0.5, 1.0), (0.5, 1.0)], hidden)
+    small = matrix(69, 40, 5, [(0.5, 1.0), (0.5, 1.0)])
+    released, factors = some_release(plain, 0.5), plain.draw_factors(np.random.default_rng(4))
+    chains = [core_chain(whole, released, 0.5, method), core_chain(small, released[:-1], 0.5, method)]
+    start_from(chains[0], factors)
+    start_from(chains[1], [factors[0][:-1], factors[1]])
+    for chain in chains:
+        chain.run(2, 0, 1)
+    (theta, phi), (theta_small, phi_small) = (chain.factors() for chain in chains)
+    np.testing.assert_allclose(theta[:-1], theta_small, rtol=1e-9)
+    np.testing.assert_allclose(phi, phi_small, rtol=1e-9)
+
+
+@each_method
 @pytest.mark.parametrize("name", ["directed", "undirected"])
 def test_values_on_or_below_a_diagonal_change_no_bit(name, method):
     model = LARGER[name]
