@@ -174,9 +174,9 @@ CELLS += [(60, 20.0, 0.9), (40, 55.0, 0.8), (150, 90.0, 0.5), (-20, 30.0, 0.9), 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("released", "rate", "alpha"), CELLS)
 def test_counts_of_a_sweep_follow_their_law(released, rate, alpha, method):
-    """20 000 draws: a chi-square sees a mass that is off by 0.02, where the masses are of that size."""
-    rows = 20_000
-    counts = counts_of_rows(method, released, [rate], alpha, rows, warm=40 if method == "bessel" else 0)[:, 0]
+    """10 000 draws: a chi-square sees a mass that is off by 0.03, where the masses are of that size."""
+    rows = 10_000
+    counts = counts_of_rows(method, released, [rate], alpha, rows, warm=30 if method == "bessel" else 0)[:, 0]
     law = reference.CellLaw(np.array(released), np.array(rate), np.array(alpha))
     mass = law.mass
     observed = np.bincount(counts, minlength=len(mass))
