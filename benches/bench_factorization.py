@@ -1,8 +1,9 @@
 """Private Poisson factorization: sweeps, iterations, effective samples, memory, beside the papers' sampler and NumPy.
 
 Run with `python benches/bench_factorization.py --quick` (200 x 200, seconds) or `--full` (1000 x 1000 with 50
-components, about ten minutes). `--only TEXT` picks the parts whose name contains it: sweeps, threads, variational,
-samples, memory, peers. Peers are optional: `pip install poismf`; effective samples want `pip install arviz-stats`.
+components, half an hour, most of it for effective samples). `--only TEXT` picks the parts whose name contains it:
+sweeps, threads, variational, samples, memory, peers. Peers are optional: `pip install poismf`; effective samples want
+`pip install arviz-stats`.
 
 Matrices are drawn from the model with gamma factors, eps / N = 1 where nothing else is said. Times are processor time
 of the process, the median of several runs from the true factors on, on one thread; two threads are compared by wall
@@ -159,7 +160,7 @@ def samples(size: int, components: int, full: bool) -> None:
     for epsilon in (1.0, 0.3):
         for mean, shape, wanted in ((0.5, 0.1, 3.0), (0.02, 0.025, 15.0)):
             job = Job(size, components, mean, shape, epsilon)
-            length = {0.5: 400, 0.02: 1500}[mean] if full else 1500
+            length = {0.5: 1500, 0.02: 3000}[mean] if full else 1500
             first = job.chain("auto")
             first.run(length, 0, 1)
             found = {}
