@@ -117,22 +117,28 @@ def test_an_exception_of_progress_comes_back_as_itself(name):
 
 
 def interrupted(job, send):
-    """Send an interrupt while a job runs; return the seconds it takes to come back."""
-    sent = []
+    """Send an interrupt once a job has told of progress; return the seconds it takes to come back.
+
+    Before that a graph is planned, which takes up to a second and is not interrupted.
+    """
+    sent, began, over = [], threading.Event(), threading.Event()
 
     def fire():
-        sent.append(time.perf_counter())
-        send()
+        began.wait()
+        if not over.is_set():
+            sent.append(time.perf_counter())
+            send()
 
-    timer = threading.Timer(0.25, fire)
-    timer.start()
+    thread = threading.Thread(target=fire)
+    thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            job()
+            job(progress=lambda done, total: began.set())
         return time.perf_counter() - sent[0]
     finally:
-        timer.cancel()  # a job that was too short fails its own test, and no other
-        timer.join()
+        over.set()  # a job that was too short fails its own test, and no other
+        began.set()
+        thread.join()
 
 
 def report(name, seconds, record_property):

@@ -185,7 +185,7 @@ impl<'a> Sweep<'a> {
                 let positive = self.positive * cols;
                 let shares = expected * (20.0 + 0.3 * width);
                 let ways = [
-                    (start + 35.0 * down, Way::Event),
+                    (start + 42.0 * down, Way::Event),
                     (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, Way::Split),
                     (cols * (4.0 + 0.1 * width) + 20.0 * positive + shares, Way::Dense),
                 ];
