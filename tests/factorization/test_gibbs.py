@@ -535,7 +535,7 @@ def toy_series(method):
     return total_rate_series(model, released, UNIT, method)
 
 
-def total_rate_series(model, released, alpha, method, sweeps=5000):
+def total_rate_series(model, released, alpha, method, sweeps=3000):
     chain = core_chain(model, released, alpha, method, key=(13, 1))
     chain.run(1000, 0, 1)
     chain.take()
