@@ -49,7 +49,9 @@ impl Poisson {
 }
 
 /// A draw with rate in `[0, 2^53]`.
-#[inline]
+///
+/// Always in line: most draws of a sparse sweep end at the first comparison.
+#[inline(always)]
 pub fn draw(rate: f64, words: &mut impl Words) -> i64 {
     if rate >= 10.0 {
         return transformed_rejection(rate, words);
@@ -59,7 +61,13 @@ pub fn draw(rate: f64, words: &mut impl Words) -> i64 {
     }
     let u = words.uniform();
     // exp(-rate) is at least 1 - rate: most small counts need no exponential
-    if u < 1.0 - rate { 0 } else { invert(rate, u, (-rate).exp()) }
+    if u < 1.0 - rate { 0 } else { invert_from(rate, u) }
+}
+
+/// [`invert`], out of the way.
+#[inline(never)]
+fn invert_from(rate: f64, u: f64) -> i64 {
+    invert(rate, u, (-rate).exp())
 }
 
 /// Sequential search: the smallest n whose distribution function exceeds `u`, given `p = exp(-rate)`.
@@ -77,6 +85,7 @@ pub(super) fn invert(rate: f64, u: f64, mut p: f64) -> i64 {
     n as i64
 }
 
+#[inline(never)]
 fn transformed_rejection(rate: f64, words: &mut impl Words) -> i64 {
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.024_83 * b;

@@ -27,9 +27,9 @@ impl Aliases {
     /// Tables of a panel whose sums by component are known.
     pub fn new(panel: &Panel, sums: Vec<f64>, threads: usize) -> Self {
         let cols = panel.rows;
-        let (transposed, length) = panel.transposed();
+        let transposed = panel.transposed();
         let mut places = vec![Place::default(); cols * panel.width];
-        let table = |k: usize, table: &mut [Place]| fill(table, &transposed[k * length..][..cols], sums[k]);
+        let table = |k: usize, table: &mut [Place]| fill(table, &transposed[k * cols..][..cols], sums[k]);
         if threads == 1 {
             places.chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
         } else {

@@ -13,7 +13,7 @@
 
 use super::collapsed::CollapsedRow;
 use super::gibbs::{hidden_as, start};
-use super::likelihood::{log_sum, rates, scaled_mean};
+use super::likelihood::{Rates, log_sum, scaled_mean};
 use super::model::{Kind, Model, Panel, Prior, gram};
 use super::split::LANES;
 use super::table::{HIDDEN, Table};
@@ -462,7 +462,7 @@ fn gamma_divergence((shape, rate): (f64, f64), digamma: f64, (prior_shape, prior
 struct Reads<'a> {
     fit: &'a CoordinateAscent,
     right: &'a Panel,
-    transposed: &'a (Vec<f64>, usize),
+    transposed: &'a [f64],
     published: Option<[Vec<Panel>; 3]>,
     wanted: Wanted,
 }
@@ -479,7 +479,7 @@ impl Reads<'_> {
 
     fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
         let mut sums = self.nothing();
-        let (stride, length, cols) = (self.right.stride, self.transposed.1, self.fit.table.cols());
+        let (stride, length, cols) = (self.right.stride, self.fit.table.cols(), self.fit.table.cols());
         let (mut left, mut weights) = (vec![0.0; TILE * stride], vec![0.0; TILE * length]);
         let mut products = vec![0.0; TILE * stride];
         for start in rows.clone().step_by(TILE) {
@@ -488,7 +488,8 @@ impl Reads<'_> {
             for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
                 self.fit.model.left(&self.fit.geometric, row, left);
             }
-            work(level, TileRates { left: &left, stride, transposed: self.transposed, out: &mut weights });
+            let transposed = self.transposed;
+            work(level, Rates { left: &left, stride, transposed, out: &mut weights, cols });
             for (i, row) in tile.clone().enumerate() {
                 let weights = &mut weights[i * length..(i + 1) * length];
                 let at = (row - rows.start) * cols;
@@ -605,22 +606,6 @@ fn augmented(
     let mean = sum * (rate / (rate + plus));
     *noise = [sum - mean, smaller + released.min(0).unsigned_abs() as f64];
     (mean, bound)
-}
-
-struct TileRates<'a> {
-    left: &'a [f64],
-    stride: usize,
-    transposed: &'a (Vec<f64>, usize),
-    out: &'a mut [f64],
-}
-
-impl Work for TileRates<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        rates::<TILE>(self.left, self.stride, (&self.transposed.0, self.transposed.1), 0, self.out);
-    }
 }
 
 /// `out_r = sum_v W_rv R_v` for the rows of a tile.

@@ -17,34 +17,71 @@ use crate::numeric::special::log_factorial;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
 
-/// Columns whose rates are summed together.
-const COLUMNS: usize = 16;
+/// Columns that are worked on together, so that eight components of them stay in the nearest cache.
+const BLOCK: usize = 256;
+/// Components that are added in one go.
+const TOGETHER: usize = 8;
 
-/// Rates of `R` rows from their weights, `stride` apart, and the transposed factor of the columns, from a column on.
+/// The rates of some rows, as work for vectors.
 ///
-/// Each rate is summed over components in order, so it does not depend on the rows it is formed with.
-#[inline(always)]
-pub fn rates<const R: usize>(
-    left: &[f64],
-    stride: usize,
-    (transposed, length): (&[f64], usize),
-    first: usize,
-    out: &mut [f64],
-) {
-    for start in (first / COLUMNS * COLUMNS..length).step_by(COLUMNS) {
-        let mut sums = [[0.0; COLUMNS]; R];
-        for (k, component) in transposed.chunks_exact(length).enumerate() {
-            let component = &component[start..start + COLUMNS];
-            for (r, sums) in sums.iter_mut().enumerate() {
-                let weight = left[r * stride + k];
-                for (sum, x) in sums.iter_mut().zip(component) {
-                    *sum += weight * x;
+/// Each rate is summed over components in order, so it does not depend on the rows it is formed with. The inner loop runs over
+/// columns and has no shape known in advance: that is what compilers turn into vectors most dependably.
+pub struct Rates<'a> {
+    /// Weights of the rows, `stride` apart.
+    pub left: &'a [f64],
+    /// From one row of weights to the next.
+    pub stride: usize,
+    /// The factor of the columns, as [`Panel::transposed`] has it.
+    pub transposed: &'a [f64],
+    /// The rates: one row of columns after the other.
+    pub out: &'a mut [f64],
+    /// Number of columns.
+    pub cols: usize,
+}
+
+impl Work for Rates<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { left, stride, transposed, out, cols } = self;
+        out.fill(0.0);
+        for start in (0..cols).step_by(BLOCK) {
+            let end = cols.min(start + BLOCK);
+            for (chunk, components) in transposed.chunks(TOGETHER * cols).enumerate() {
+                for (left, out) in left.chunks_exact(stride).zip(out.chunks_exact_mut(cols)) {
+                    let weights = &left[chunk * TOGETHER..];
+                    let out = &mut out[start..end];
+                    if components.len() == TOGETHER * cols {
+                        let component = |k: usize| &components[k * cols + start..k * cols + end];
+                        add_eight(out, std::array::from_fn(component), std::array::from_fn(|k| weights[k]));
+                    } else {
+                        for (component, weight) in components.chunks_exact(cols).zip(weights) {
+                            out.iter_mut().zip(&component[start..end]).for_each(|(sum, x)| *sum += weight * x);
+                        }
+                    }
                 }
             }
         }
-        for (r, sums) in sums.iter().enumerate() {
-            out[r * length + start..][..COLUMNS].copy_from_slice(sums);
-        }
+    }
+}
+
+/// Adds eight multiples, one after the other, to each sum.
+#[inline(always)]
+fn add_eight(sums: &mut [f64], components: [&[f64]; TOGETHER], weights: [f64; TOGETHER]) {
+    let n = sums.len();
+    let [a, b, c, d, e, f, g, h] = components.map(|component| &component[..n]);
+    for i in 0..n {
+        let mut sum = sums[i];
+        sum += weights[0] * a[i];
+        sum += weights[1] * b[i];
+        sum += weights[2] * c[i];
+        sum += weights[3] * d[i];
+        sum += weights[4] * e[i];
+        sum += weights[5] * f[i];
+        sum += weights[6] * g[i];
+        sum += weights[7] * h[i];
+        sums[i] = sum;
     }
 }
 
@@ -176,13 +213,14 @@ pub fn each_cell(
     cell: impl Fn(usize, usize, f64) -> f64 + Sync,
 ) -> Result<()> {
     let right = model.right(factors);
-    let (transposed, length) = right.transposed();
+    let transposed = right.transposed();
     let level = level();
     let fill = |(row, out): (usize, &mut [f64])| {
         let mut left = vec![0.0; right.stride];
-        let mut buffer = vec![0.0; length];
+        let mut buffer = vec![0.0; right.rows];
         model.left(factors, row, &mut left);
-        work(level, OneRow { left: &left, transposed: (&transposed, length), out: &mut buffer });
+        let (stride, cols) = (right.stride, right.rows);
+        work(level, Rates { left: &left, stride, transposed: &transposed, out: &mut buffer, cols });
         for (column, (out, rate)) in out.iter_mut().zip(buffer).enumerate() {
             *out = cell(row, column, rate);
         }
@@ -196,36 +234,21 @@ pub fn each_cell(
     }
 }
 
-/// The rates of one row, as work for vectors.
-struct OneRow<'a> {
-    left: &'a [f64],
-    transposed: (&'a [f64], usize),
-    out: &'a mut [f64],
-}
-
-impl Work for OneRow<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        rates::<1>(self.left, self.left.len(), self.transposed, 0, self.out);
-    }
-}
-
 /// The log-likelihood of the observed cells: sums of rows, added up in order.
 ///
 /// # Errors
 /// [`Error::Interrupted`]
 pub fn total(model: &Model, factors: &[Panel], table: &Table, threads: usize, watch: &Watch) -> Result<f64> {
     let right = model.right(factors);
-    let (transposed, length) = right.transposed();
+    let transposed = right.transposed();
     let level = level();
     let row_total = |row: usize| {
         watch.check()?;
         let mut left = vec![0.0; right.stride];
-        let mut buffer = vec![0.0; length];
+        let mut buffer = vec![0.0; right.rows];
         model.left(factors, row, &mut left);
-        work(level, OneRow { left: &left, transposed: (&transposed, length), out: &mut buffer });
+        let (stride, cols) = (right.stride, right.rows);
+        work(level, Rates { left: &left, stride, transposed: &transposed, out: &mut buffer, cols });
         let data = table.row(row);
         if let Alpha::One(alpha) = *table.alpha()
             && alpha > 0.0
@@ -287,13 +310,13 @@ mod tests {
     fn rates_do_not_depend_on_their_neighbors() {
         let left: Vec<f64> = (0..32).map(|i| f64::from(i) * 0.37).collect();
         let panel = Panel::packed(21, 5, &(0..105).map(|i| f64::from(i % 13) * 0.11).collect::<Vec<_>>()).unwrap();
-        let (transposed, length) = panel.transposed();
-        let (mut four, mut one) = (vec![0.0; 4 * length], vec![0.0; length]);
-        rates::<4>(&left, 8, (&transposed, length), 0, &mut four);
+        let (transposed, cols) = (panel.transposed(), panel.rows);
+        let (mut four, mut one) = (vec![0.0; 4 * cols], vec![0.0; cols]);
+        Rates { left: &left, stride: 8, transposed: &transposed, out: &mut four, cols }.run();
         for r in 0..4 {
-            rates::<1>(&left[8 * r..], 8, (&transposed, length), 0, &mut one);
-            assert_eq!(one, four[r * length..(r + 1) * length]);
-            assert!((one[20] - dot(&left[8 * r..8 * r + 5], &panel.row(20)[..5])).abs() < 1e-9 || one[20].is_finite());
+            Rates { left: &left[8 * r..8 * r + 8], stride: 8, transposed: &transposed, out: &mut one, cols }.run();
+            assert_eq!(one, four[r * cols..(r + 1) * cols]);
+            assert!((one[20] - dot(&left[8 * r..8 * r + 8], panel.row(20))).abs() < 1e-12);
         }
     }
 }

@@ -84,16 +84,15 @@ impl Panel {
         sums
     }
 
-    /// Components by rows, each component padded to a multiple of 32.
-    pub fn transposed(&self) -> (Vec<f64>, usize) {
-        let length = self.rows.next_multiple_of(32);
-        let mut out = vec![0.0; self.width * length];
+    /// Components by rows, one component after the other.
+    pub fn transposed(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.width * self.rows];
         for row in 0..self.rows {
             for (k, &x) in self.row(row)[..self.width].iter().enumerate() {
-                out[k * length + row] = x;
+                out[k * self.rows + row] = x;
             }
         }
-        (out, length)
+        out
     }
 }
 

@@ -7,8 +7,7 @@
 use super::alias::Aliases;
 use super::auxiliary::Auxiliary;
 use super::events::{Events, Ratios};
-use super::likelihood;
-use super::likelihood::dot;
+use super::likelihood::{Rates, dot};
 use super::model::{Model, Panel};
 use super::split::{LANES, Splitter};
 use super::table::{Alpha, HIDDEN, Row, Table};
@@ -150,7 +149,8 @@ impl<'a> Sweep<'a> {
             ways(&|way| matches!(way, Way::Dense | Way::Auxiliary), &mut left),
         );
         if dense {
-            (sweep.transposed, sweep.length) = right.transposed();
+            sweep.transposed = right.transposed();
+            sweep.length = right.rows;
         }
         if events {
             sweep.aliases = Aliases::new(right, sweep.sums.clone(), threads);
@@ -277,21 +277,16 @@ impl Work for Block<'_, '_> {
                 ways[i] = sweep.way(expected);
             }
             let dense = |way: &Way| matches!(way, Way::Dense | Way::Auxiliary);
-            let first = sweep.model.first_column(start);
+            let transposed = sweep.transposed.as_slice();
             if ways[..tile].iter().filter(|way| dense(way)).count() > 1 {
                 // Formed together they share what is read, even if one or two are not asked for.
-                likelihood::rates::<TILE>(
-                    &worker.left,
-                    stride,
-                    (&sweep.transposed, sweep.length),
-                    first,
-                    &mut worker.rates,
-                );
+                let Worker { left, rates: out, .. } = &mut *worker;
+                work(sweep.level, Rates { left, stride, transposed, out, cols });
             } else {
                 for i in (0..tile).filter(|&i| dense(&ways[i])) {
-                    let rates = &mut worker.rates[i * sweep.length..(i + 1) * sweep.length];
+                    let out = &mut worker.rates[i * sweep.length..(i + 1) * sweep.length];
                     let left = &worker.left[i * stride..(i + 1) * stride];
-                    likelihood::rates::<1>(left, stride, (&sweep.transposed, sweep.length), first, rates);
+                    work(sweep.level, Rates { left, stride, transposed, out, cols });
                 }
             }
             for (i, way) in ways.into_iter().enumerate().take(tile) {
@@ -333,8 +328,10 @@ impl Sweep<'_> {
             }
             Way::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
-                for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
-                    share.count(column, direct(&data, column, rate, &ratios, &mut words), &mut words);
+                let cells = data.codes[first.min(data.codes.len())..].iter().zip(&rates[first.min(rates.len())..]);
+                for (at, (&code, &rate)) in cells.enumerate() {
+                    let column = first + at;
+                    share.count(column, direct(&data, column, code, rate, &ratios, &mut words), &mut words);
                 }
             }
             Way::Auxiliary => {
@@ -356,9 +353,9 @@ impl Sweep<'_> {
                 }
             }
             Way::Split => {
-                for (column, _) in positive() {
+                for (column, &code) in positive() {
                     let rate = dot(left, right.row(column));
-                    share.count(column, direct(&data, column, rate, &ratios, &mut words), &mut words);
+                    share.count(column, direct(&data, column, code, rate, &ratios, &mut words), &mut words);
                 }
                 Events::where_not_positive(&self.aliases, left, &data, ratios, &mut words, &mut share);
             }
@@ -372,7 +369,8 @@ impl Sweep<'_> {
                 for &column in &events.rejected {
                     let column = column as usize;
                     let rate = dot(left, right.row(column));
-                    share.count(column, direct(&data, column, rate, &ratios, &mut words), &mut words);
+                    let code = data.codes[column];
+                    share.count(column, direct(&data, column, code, rate, &ratios, &mut words), &mut words);
                 }
             }
         }
@@ -414,8 +412,7 @@ impl Share<'_> {
 
 /// The count of a cell, drawn from its law; nothing where it is hidden.
 #[inline(always)]
-fn direct(data: &Row<'_>, column: usize, rate: f64, ratios: &Ratios<'_>, words: &mut Burst) -> u64 {
-    let code = data.codes[column];
+fn direct(data: &Row<'_>, column: usize, code: i8, rate: f64, ratios: &Ratios<'_>, words: &mut Burst) -> u64 {
     let alpha = ratios.at(column);
     if code > 0 {
         two_piece_poisson::draw_near(data.value(column, code), rate, alpha, words) as u64

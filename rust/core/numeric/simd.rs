@@ -204,13 +204,15 @@ mod x86 {
         kernel.run(arithmetic)
     }
 
-    /// Compiles work for AVX2.
+    /// Compiles work for AVX2. Never in line: loops turn into vectors best in functions of their own.
+    #[inline(never)]
     #[target_feature(enable = "avx2")]
     pub fn avx2_work<W: super::Work>(work: W) -> W::Output {
         work.run()
     }
 
     /// Compiles work for AVX-512.
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
     pub fn avx512_work<W: super::Work>(work: W) -> W::Output {
         work.run()
