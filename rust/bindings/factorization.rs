@@ -256,12 +256,8 @@ pub fn factor_rates<'py>(
     let rates = compute(py, None, |monitor| {
         let model = Model::without_data(kind, &extents, width)?;
         model.check(&panels)?;
-        let mut out = vec![0.0; model.cells()];
         let rows = model.rows() as u64;
-        parallel::run(threads, rows, monitor, |watch| {
-            likelihood::each_cell(&model, &panels, &mut out, (threads, watch), |_, _, rate| rate)
-        })?;
-        Ok(out)
+        parallel::run(threads, rows, monitor, |watch| likelihood::all_rates(&model, &panels, threads, watch))
     })?;
     Ok(rates.into_pyarray(py))
 }

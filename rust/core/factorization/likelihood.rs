@@ -201,37 +201,27 @@ pub fn map_rates(
     Ok(out)
 }
 
-/// Something of each cell with its rate, row by row; `cell(row, column, rate)` fills `out`.
+/// The rates of all cells, row by row.
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn each_cell(
-    model: &Model,
-    factors: &[Panel],
-    out: &mut [f64],
-    (threads, watch): (usize, &Watch),
-    cell: impl Fn(usize, usize, f64) -> f64 + Sync,
-) -> Result<()> {
+pub fn all_rates(model: &Model, factors: &[Panel], threads: usize, watch: &Watch) -> Result<Vec<f64>> {
     let right = model.right(factors);
     let transposed = right.transposed();
-    let level = level();
+    let (level, stride, cols) = (level(), right.stride, right.rows);
+    let mut all = vec![0.0; model.cells()];
     let fill = |(row, out): (usize, &mut [f64])| {
-        let mut left = vec![0.0; right.stride];
-        let mut buffer = vec![0.0; right.rows];
+        let mut left = vec![0.0; stride];
         model.left(factors, row, &mut left);
-        let (stride, cols) = (right.stride, right.rows);
-        work(level, Rates { left: &left, stride, transposed: &transposed, out: &mut buffer, cols });
-        for (column, (out, rate)) in out.iter_mut().zip(buffer).enumerate() {
-            *out = cell(row, column, rate);
-        }
+        work(level, Rates { left: &left, stride, transposed: &transposed, out, cols });
         watch.advance(1)
     };
-    let cols = right.rows.max(1);
     if threads == 1 {
-        out.chunks_mut(cols).enumerate().try_for_each(fill)
+        all.chunks_mut(cols.max(1)).enumerate().try_for_each(fill)?;
     } else {
-        out.par_chunks_mut(cols).enumerate().try_for_each(fill)
+        all.par_chunks_mut(cols.max(1)).enumerate().try_for_each(fill)?;
     }
+    Ok(all)
 }
 
 /// The log-likelihood of the observed cells: sums of rows, added up in order.

@@ -138,16 +138,15 @@ impl<'a> Sweep<'a> {
             sums,
         };
         let mut left = vec![0.0; right.stride];
-        let ways = |wanted: &dyn Fn(Way) -> bool, left: &mut [f64]| {
-            (0..table.rows()).any(|row| {
-                model.left(factors, row, left);
-                wanted(sweep.way(sweep.expected(left)))
-            })
-        };
-        let (events, dense) = (
-            ways(&|way| matches!(way, Way::Event | Way::Split), &mut left),
-            ways(&|way| matches!(way, Way::Dense | Way::Auxiliary), &mut left),
-        );
+        let (mut events, mut dense) = (false, false);
+        for row in 0..table.rows() {
+            model.left(factors, row, &mut left);
+            match sweep.way(sweep.expected(&left)) {
+                Way::Known => {}
+                Way::Event | Way::Split => events = true,
+                Way::Dense | Way::Auxiliary => dense = true,
+            }
+        }
         if dense {
             sweep.transposed = right.transposed();
             sweep.length = right.rows;
