@@ -1,6 +1,7 @@
-//! Numbers the rooms share: residues and their recombination, the rings transfer kernels run over, aligned memory.
+//! Numbers the rooms share: residues and their recombination, the rings transfer kernels run over, intervals, aligned memory.
 
 pub mod buffer;
+pub mod interval;
 pub mod residue;
 pub mod ring;
 pub mod simd;

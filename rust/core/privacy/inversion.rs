@@ -4,14 +4,14 @@
 //! is compared with the first words of the c(k); only if it hits one of them (probability 2^-60 or so) are more bits of r drawn
 //! and the c(k) computed to match. The c(k) come as enclosures in integers, so the law is exact, not exact up to rounding.
 
-use super::enclosure::Enclosure;
 use super::source::Source;
+use crate::numeric::interval::Interval;
 use num_bigint::BigUint;
 
 /// The cumulative probabilities `c(1), c(2), ...` of a law on 0, 1, 2, ..., to any precision.
 pub trait Law {
     /// Enclosures of `c(1), c(2), ...` with `precision` bits, until they are one or the law says that it ends.
-    fn cumulative(&self, precision: u64) -> Vec<Enclosure>;
+    fn cumulative(&self, precision: u64) -> Vec<Interval>;
 }
 
 /// Bits of the uniform number that pick the place where the search begins.
@@ -84,8 +84,8 @@ mod tests {
     struct Twelfths;
 
     impl Law for Twelfths {
-        fn cumulative(&self, precision: u64) -> Vec<Enclosure> {
-            [4u32, 7, 9].iter().map(|&n| Enclosure::ratio(&n.into(), &12u32.into(), precision)).collect()
+        fn cumulative(&self, precision: u64) -> Vec<Interval> {
+            [4u32, 7, 9].iter().map(|&n| Interval::ratio(&n.into(), &12u32.into(), precision)).collect()
         }
     }
 

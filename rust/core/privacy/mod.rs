@@ -1,11 +1,10 @@
 //! Release of data with a guarantee: exact noise, mechanisms, calibration, sensitivities, composition.
 //!
-//! [`source`] gives the bits, [`enclosure`] and [`inversion`] turn them into exact draws of the laws in [`noise`],
-//! [`normal`] and [`response`], which [`mechanism`] adds to whole arrays; [`calibration`], [`composition`] and [`sensitivity`] say what a release promises.
+//! [`source`] gives the bits, [`inversion`] turns them into exact draws of the laws in [`noise`], [`normal`] and [`response`],
+//! which [`mechanism`] adds to whole arrays; [`calibration`], [`composition`] and [`sensitivity`] say what a release promises.
 
 pub mod calibration;
 pub mod composition;
-pub mod enclosure;
 pub mod inversion;
 pub mod mechanism;
 pub mod noise;

@@ -8,9 +8,9 @@
 //! The sign is a fair bit; "minus zero" is drawn again. The discrete Gaussian rejects from a discrete Laplace as in
 //! C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, algorithms 1 and 3.
 
-use super::enclosure::Enclosure;
 use super::inversion::{Inversion, Law};
 use super::source::Source;
+use crate::numeric::interval::Interval;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
@@ -93,14 +93,14 @@ impl Decay {
     }
 
     /// alpha^(2^doublings).
-    fn enclose(&self, doublings: u32, precision: u64) -> Enclosure {
+    fn enclose(&self, doublings: u32, precision: u64) -> Interval {
         match *self {
             Self::Exponential { numerator, denominator } => {
-                Enclosure::exp_negative(&(BigUint::from(numerator) << doublings), &denominator.into(), precision)
+                Interval::exp_negative(&(BigUint::from(numerator) << doublings), &denominator.into(), precision)
             }
             Self::Rational { numerator, denominator } => {
                 let work = precision + u64::from(doublings) + 8;
-                Enclosure::ratio(&numerator.into(), &denominator.into(), work).power(1 << doublings).rounded(precision)
+                Interval::ratio(&numerator.into(), &denominator.into(), work).power(1 << doublings).rounded(precision)
             }
         }
     }
@@ -117,7 +117,7 @@ struct Digit {
 }
 
 impl Law for Digit {
-    fn cumulative(&self, precision: u64) -> Vec<Enclosure> {
+    fn cumulative(&self, precision: u64) -> Vec<Interval> {
         // 1 - ratio^base may be as small as 2^-52: that many bits cancel.
         let work = precision + 96;
         let ratio = self.decay.enclose(self.doublings, work);
@@ -127,7 +127,7 @@ impl Law for Digit {
         }
         let whole = if self.truncated { powers.pop() } else { None };
         let whole = whole.map(|all| all.complement());
-        let share = |power: &Enclosure| {
+        let share = |power: &Interval| {
             let below = power.complement();
             whole.as_ref().map_or_else(|| below.clone(), |whole| below.over(whole)).rounded(precision)
         };

@@ -7,9 +7,9 @@
 //! `value + sigma n` to the grid, asks for. So a release is a function of the ideal real-valued release and has its privacy.
 //! Source: C. Karney (2016), Sampling exactly from the normal distribution, ACM Trans. Math. Softw. 42, algorithms N and B.
 
-use super::enclosure::Enclosure;
 use super::inversion::{Inversion, Law};
 use super::source::Source;
+use crate::numeric::interval::Interval;
 use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint};
 use std::cmp::Ordering;
@@ -61,11 +61,11 @@ impl Uniform {
 struct HalfNormal;
 
 impl Law for HalfNormal {
-    fn cumulative(&self, precision: u64) -> Vec<Enclosure> {
+    fn cumulative(&self, precision: u64) -> Vec<Interval> {
         let work = precision + 32;
-        let root = Enclosure::exp_negative(&1u32.into(), &2u32.into(), work);
+        let root = Interval::exp_negative(&1u32.into(), &2u32.into(), work);
         // exp(-k^2/2) by its ratios exp(-(2k + 1)/2), until a term is not seen; the tail is below two such terms.
-        let (square, mut ratio, mut term) = (root.times(&root), root, Enclosure::one(work));
+        let (square, mut ratio, mut term) = (root.times(&root), root, Interval::one(work));
         let mut sums = vec![term.clone()];
         while term.lower > BigUint::ZERO {
             term = term.times(&ratio);

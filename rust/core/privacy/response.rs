@@ -7,9 +7,9 @@
 //! A biased coin compares random bytes with the bytes of its probability, from the highest; the first one nearly always decides,
 //! so an array of coins is an array of random bytes, compared where it lies.
 
-use super::enclosure::Enclosure;
 use super::source::Source;
 use crate::monitor::Monitor;
+use crate::numeric::interval::Interval;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
@@ -47,7 +47,7 @@ fn chance(epsilon: f64, above: u64, others: u64) -> Result<u64> {
     }
     // Beyond 2^10 the smallest chance is reached; a smaller epsilon only makes more noise.
     let (numerator, denominator) = dyadic(epsilon.min(1024.0));
-    let decay = Enclosure::exp_negative(&numerator, &denominator, 192);
+    let decay = Interval::exp_negative(&numerator, &denominator, 192);
     let of = |e: &BigUint, d: &BigUint| ((e * above) << 64u32) / ((BigUint::from(1u32) << 192u32) + d * others) + 1u32;
     u64::try_from(of(&decay.upper, &decay.lower)).map_err(|_| epsilon_error(epsilon))
 }

@@ -1,15 +1,15 @@
-//! Numbers known to lie between two integers over a power of two: the arithmetic behind every exact threshold.
+//! Interval arithmetic: numbers known to lie between two integers over a power of two, all rounding outwards.
 //!
 //! exp(-y) = 1 - y + y^2/2! - ...   for 0 <= y <= 1/2, its terms rounded downwards and upwards, then squared back.
 //!
-//! All rounding goes outwards, so a number is always inside. Absolute precision is what counts: thresholds are compared
-//! with random bits, not multiplied by large numbers.
+//! A number is always inside. The precision is absolute (bits after the binary point), as thresholds of random bits need it;
+//! numbers are at least 0.
 
 use num_bigint::BigUint;
 
 /// A number in `[lower, upper] / 2^precision`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Enclosure {
+pub struct Interval {
     /// The lower end, in units of `2^-precision`.
     pub lower: BigUint,
     /// The upper end, in units of `2^-precision`.
@@ -26,7 +26,7 @@ fn shift_up(value: BigUint, bits: u64) -> BigUint {
     (value + ((BigUint::from(1u32) << bits) - 1u32)) >> bits
 }
 
-impl Enclosure {
+impl Interval {
     /// The number one.
     pub fn one(precision: u64) -> Self {
         let one = BigUint::from(1u32) << precision;
@@ -128,8 +128,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn exp(numerator: u64, denominator: u64, precision: u64) -> Enclosure {
-        Enclosure::exp_negative(&numerator.into(), &denominator.into(), precision)
+    fn exp(numerator: u64, denominator: u64, precision: u64) -> Interval {
+        Interval::exp_negative(&numerator.into(), &denominator.into(), precision)
     }
 
     #[test]
@@ -147,10 +147,10 @@ mod tests {
     fn a_power_and_a_quotient_stay_inside() {
         // (2/3)^5 = 32/243, and (1/3) / (2/3) = 1/2.
         let (two, three) = (BigUint::from(2u32), BigUint::from(3u32));
-        let fifth = Enclosure::ratio(&two, &three, 100).power(5);
+        let fifth = Interval::ratio(&two, &three, 100).power(5);
         assert!(&fifth.lower * 243u32 <= BigUint::from(32u32) << 100u32);
         assert!(&fifth.upper * 243u32 >= BigUint::from(32u32) << 100u32);
-        let third = Enclosure::ratio(&1u32.into(), &three, 100);
+        let third = Interval::ratio(&1u32.into(), &three, 100);
         let half = third.over(&third.complement());
         assert!(half.lower <= BigUint::from(1u32) << 99u32 && half.upper >= BigUint::from(1u32) << 99u32);
     }
