@@ -323,9 +323,9 @@ def named(
     ``4-8-8``               ``bathroom``, ``square-octagon``                                    `four_eight_eight`
     ``truncated-square``                                                                        `truncated_square`
     ``3-12-12``             ``truncated-hexagonal``                                             `truncated_hexagonal`
-    ``3-6-24``              the honeycomb with cliques inserted twice
-    ``3-6-12-48``           the honeycomb with cliques inserted three times
-    ``modified-bathroom``   the square lattice with cliques inserted: 4-8-8 with crossed small squares
+    ``3-6-24``              (honeycomb, cliques inserted twice)                                 `clique_insert`
+    ``3-6-12-48``           (honeycomb, cliques inserted three times)                           `clique_insert`
+    ``modified-bathroom``   (square, cliques inserted: 4-8-8 with crossed small squares)        `clique_insert`
     ``aztec-diamond``                                                                           `aztec_diamond`
     ``generalized-aztec``                                                                       `generalized_aztec`
     ======================  ==================================================================  ======================

@@ -1,0 +1,43 @@
+"""Writes the first page of the reference from the rooms of the package, so that a new room is in it without a line.
+
+It is written when the extension is set up: autosummary looks for its work among the files that are there then. Everything
+in ``reference/`` is made, one page for each public name; nothing in it is kept in the repository.
+"""
+
+import importlib
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+import quincunx
+
+HEAD = """\
+Reference
+=========
+
+Every public name, with its arguments, its errors, its cost and an example that the tests run.
+
+.. autosummary::
+   :toctree:
+
+"""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the page."""
+    folder = Path(app.srcdir) / "reference"
+    folder.mkdir(exist_ok=True)
+    text = HEAD + "".join(f"   quincunx.{room}\n" for room in (*quincunx._ROOMS, "errors"))
+    page = folder / "index.rst"
+    if not page.exists() or page.read_text() != text:
+        page.write_text(text)
+    wanted = {f"quincunx.{room}.{name}" for room in quincunx._ROOMS for name in names(room)}
+    for old in folder.glob("quincunx.*.*.rst"):  # of names that are gone
+        if old.stem.count(".") == 2 and old.stem not in wanted and not old.stem.startswith("quincunx.errors"):
+            old.unlink()
+    return {"parallel_read_safe": True}
+
+
+def names(room: str) -> list[str]:
+    """Return the public names of a room."""
+    return list(importlib.import_module(f"quincunx.{room}").__all__)
