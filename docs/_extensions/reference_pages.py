@@ -1,7 +1,7 @@
 """Writes the first page of the reference from the rooms of the package, so that a new room is in it without a line.
 
-It is written when the extension is set up: autosummary looks for its work among the files that are there then. Everything
-in ``reference/`` is made, one page for each public name; nothing in it is kept in the repository.
+It is written when the extension is set up, because autosummary looks for its work among the files that are there then.
+Everything in ``reference/`` is made, one page for each public name; nothing in it is kept in the repository.
 """
 
 import importlib
