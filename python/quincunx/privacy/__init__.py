@@ -4,6 +4,7 @@ All noise comes from integer-only exact samplers on a generator that the operati
 """
 
 from quincunx.privacy import _sensitivity as sensitivity
+from quincunx.privacy._audit import AuditResult, audit
 from quincunx.privacy._budget import Budget, BudgetExceeded
 from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from quincunx.privacy._guarantee import PrivacyGuarantee
@@ -20,6 +21,7 @@ from quincunx.privacy._response import GeneralizedRandomizedResponse, Randomized
 
 __all__ = [
     "AddRemove",
+    "AuditResult",
     "Budget",
     "BudgetExceeded",
     "DataMetric",
@@ -34,6 +36,7 @@ __all__ = [
     "Release",
     "ReplaceOne",
     "UnaryEncoding",
+    "audit",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",

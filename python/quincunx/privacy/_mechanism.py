@@ -10,6 +10,8 @@ class Mechanism:
     """A way of releasing data; equal to another of the same kind and parameters, and picklable."""
 
     guarantee: PrivacyGuarantee
+    #: Whether `release` of a stack of data sets is a stack of independent releases, as `audit` draws them.
+    stacks = True
 
     @property
     def epsilon(self) -> float:
