@@ -35,8 +35,9 @@ ROOMS = {
     "entropy": {"lattices", "counting"},
     "spectra": {"graphs", "lattices"},
 }
-SHARED_CORE = {"error", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
-SHARED_PYTHON = {"_check", "_core", "_optional", "_progress", "_rng", "errors"}
+SHARED_CORE = {"error", "inference", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
+SHARED_PYTHON = {"_check", "_core", "_inference", "_npz", "_optional", "_progress", "_rng", "errors"}
+SHARED_BINDINGS = {"arrays", "boundary", "inference"}
 OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}
 
 
@@ -71,10 +72,23 @@ def test_rooms_of_the_core_import_only_what_they_may():
 def test_bindings_use_their_room_and_the_door_only():
     for path in rust_files(BINDINGS):
         room = room_of(path, BINDINGS)
-        if room in {"lib", "boundary", "arrays"}:
+        if room in {"lib", *SHARED_BINDINGS}:
             continue
         used = set(re.findall(r"\bcrate::(\w+)", path.read_text()))
-        assert used <= {"boundary", "arrays"}, f"{path} imports {used}"
+        assert used <= SHARED_BINDINGS, f"{path} imports {used}"
+
+
+def test_what_is_shared_knows_no_room():
+    """Neither in the core nor in Python; only the command line and the package itself know all."""
+    for path in rust_files(CORE):
+        if room_of(path, CORE) in SHARED_CORE:
+            used = set(re.findall(r"\bcrate::(\w+)", path.read_text()))
+            assert not used & set(ROOMS), f"{path} imports {used & set(ROOMS)}"
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if room_of(path, PACKAGE) in SHARED_PYTHON:
+            for module, _ in python_imports(path):
+                parts = module.split(".")
+                assert parts[0] != "quincunx" or len(parts) == 1 or parts[1] in SHARED_PYTHON | {"__version__"}, path
 
 
 def test_only_the_boundary_releases_the_interpreter():

@@ -1,6 +1,6 @@
 """Types of the compiled module. The documentation is in the Python functions that call it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "PairOrbits",
     "PermutationGroup",
     "ReleasedCounts",
+    "Trace",
     "__build_profile__",
     "__version__",
     "available_threads",
@@ -340,6 +341,19 @@ class ReleasedCounts:
     def nbytes(self) -> int: ...
 
 @final
+class Trace:
+    @property
+    def filled(self) -> tuple[int, int]: ...
+    def __new__(
+        cls,
+        draws: Sequence[npt.NDArray[np.float64]],
+        kept: npt.NDArray[np.int64],
+        of_draws: Sequence[npt.NDArray[np.float64]],
+        of_steps: Sequence[npt.NDArray[np.float64]],
+        filled: tuple[int, int],
+    ) -> Trace: ...
+
+@final
 class GibbsChain:
     iteration: int
     def __new__(
@@ -354,7 +368,12 @@ class GibbsChain:
         fixed: list[bool] | None = None,
     ) -> GibbsChain: ...
     def run(
-        self, sweeps: int, keep_every: int, threads: int, progress: Callable[[int, int], object] | None = None
+        self,
+        sweeps: int,
+        keep_every: int,
+        threads: int,
+        progress: Callable[[int, int], object] | None = None,
+        trace: Trace | None = None,
     ) -> None: ...
     def take(self) -> dict[str, Any]: ...
     def factors(self) -> _Factors: ...

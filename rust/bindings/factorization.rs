@@ -1,6 +1,7 @@
 //! Poisson factorization: tables in, factors and traces out; chains and fits live in the core.
 
 use crate::boundary::{compute, raise};
+use crate::inference::{Trace, run_chain};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::model::{Model, Panel};
 use quincunx::factorization::table::{Alpha, HIDDEN};
 use quincunx::factorization::{self as core, Kind, Prior, Table, likelihood};
+use quincunx::inference::{Chain, Records, Steps};
 use quincunx::parallel;
 use std::sync::Arc;
 
@@ -95,7 +97,11 @@ impl ReleasedCounts {
 
 /// A Gibbs chain; documented at the estimators of `quincunx.factorization`.
 #[pyclass(module = "quincunx._core")]
-pub struct GibbsChain(core::GibbsChain);
+pub struct GibbsChain {
+    chain: core::GibbsChain,
+    /// What was kept without a trace of the caller's, until it is taken.
+    records: Records,
+}
 
 #[pymethods]
 impl GibbsChain {
@@ -125,10 +131,11 @@ impl GibbsChain {
         let fixed = fixed.unwrap_or_else(|| vec![false; priors.len()]);
         let model = (kind, extents.as_slice(), n_components);
         let made = core::GibbsChain::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
-        made.map(Self).map_err(|error| raise(py, error))
+        let chain = made.map_err(|error| raise(py, error))?;
+        Ok(Self { records: Records::of(&chain), chain })
     }
 
-    #[pyo3(signature = (sweeps, keep_every, threads, progress=None))]
+    #[pyo3(signature = (sweeps, keep_every, threads, progress=None, trace=None))]
     fn run(
         &mut self,
         py: Python<'_>,
@@ -136,52 +143,55 @@ impl GibbsChain {
         keep_every: u64,
         threads: usize,
         progress: Option<Py<PyAny>>,
+        trace: Option<PyRefMut<'_, Trace>>,
     ) -> PyResult<()> {
-        compute(py, progress, |monitor| self.0.run(sweeps, keep_every, threads, monitor))
+        let (steps, Self { chain, records }) = (Steps { number: sweeps, keep_every }, self);
+        match trace {
+            Some(mut trace) => run_chain(py, chain, steps, &mut trace, threads, progress),
+            None => compute(py, progress, |monitor| records.run(chain, steps, threads, monitor)),
+        }
     }
 
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let shapes = self.0.model().shapes();
-        let kept = self.0.take();
+        let taken = std::mem::replace(&mut self.records, Records::of(&self.chain));
+        let (number, shapes) = (taken.kept.len(), self.chain.model().shapes());
+        let draws = taken.draws.into_iter().zip(shapes);
+        let draws = draws.map(|(all, (rows, width))| PyArray1::from_vec(py, all).reshape([number, rows, width]));
         let result = PyDict::new(py);
-        let stack = |(factor, (rows, width)): (usize, (usize, usize))| {
-            let values: Vec<f64> = kept.draws.iter().flat_map(|draw| draw[factor].unpadded()).collect();
-            PyArray1::from_vec(py, values).reshape([kept.draws.len(), rows, width])
-        };
-        result.set_item("draws", shapes.into_iter().enumerate().map(stack).collect::<PyResult<Vec<_>>>()?)?;
-        result.set_item("kept", kept.sweeps.iter().map(|&sweep| sweep as i64).collect::<Vec<_>>().into_pyarray(py))?;
-        result.set_item("log_likelihood", kept.log_likelihoods.into_pyarray(py))?;
-        result.set_item("total_rate", kept.total_rates.into_pyarray(py))?;
-        let counts: Vec<f64> = kept.total_counts.iter().map(|&count| count as f64).collect();
-        result.set_item("total_count", counts.into_pyarray(py))?;
+        result.set_item("draws", draws.collect::<PyResult<Vec<_>>>()?)?;
+        result.set_item("kept", taken.kept.into_pyarray(py))?;
+        let statistics = taken.of_draws.into_iter().chain(taken.of_steps);
+        for (name, values) in ["log_likelihood", "total_rate", "total_count"].into_iter().zip(statistics) {
+            result.set_item(name, values.into_pyarray(py))?;
+        }
         Ok(result)
     }
 
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        arrays(py, self.0.factors())
+        arrays(py, self.chain.factors())
     }
 
     fn set_factors(&mut self, py: Python<'_>, factors: Vec<PyReadonlyArray2<'_, f64>>) -> PyResult<()> {
         let panels = panels(py, &factors)?;
-        self.0.set_factors(panels).map_err(|error| raise(py, error))
+        self.chain.set_factors(panels).map_err(|error| raise(py, error))
     }
 
     fn set_counts(&mut self, py: Python<'_>, counts: &ReleasedCounts) -> PyResult<()> {
-        self.0.set_table(Arc::clone(&counts.0)).map_err(|error| raise(py, error))
+        self.chain.set_table(Arc::clone(&counts.0)).map_err(|error| raise(py, error))
     }
 
     #[getter]
     fn iteration(&self) -> u64 {
-        self.0.iteration()
+        self.chain.iteration()
     }
 
     #[setter]
     fn set_iteration(&mut self, iteration: u64) {
-        self.0.set_iteration(iteration);
+        self.chain.set_iteration(iteration);
     }
 
     fn noise<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let noise = self.0.noise();
+        let noise = self.chain.noise();
         let side = |side: usize| noise.iter().map(|cell| i64::from(cell[side])).collect::<Vec<_>>().into_pyarray(py);
         PyList::new(py, if noise.is_empty() { vec![] } else { vec![side(0), side(1)] })
     }
@@ -200,7 +210,7 @@ impl GibbsChain {
             }
             _ => return Err(PyValueError::new_err("`noise` must be a list of two arrays, or empty")),
         };
-        self.0.set_noise(cells).map_err(|error| raise(py, error))
+        self.chain.set_noise(cells).map_err(|error| raise(py, error))
     }
 
     fn tally<'py>(
@@ -210,19 +220,19 @@ impl GibbsChain {
         last_row: usize,
         threads: usize,
     ) -> PyResult<Bound<'py, PyList>> {
-        let tally = compute(py, None, |monitor| self.0.tally(first_row..last_row, threads, monitor))?;
+        let tally = compute(py, None, |monitor| self.chain.tally(first_row..last_row, threads, monitor))?;
         let array = |(part, (rows, width)): (&Vec<u64>, (usize, usize))| {
             let stride = part.len() / rows.max(1);
             let packed = part.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).map(|&count| count as i64);
             PyArray1::from_vec(py, packed.collect()).reshape([rows, width])
         };
-        let shapes = self.0.model().tally_shapes();
+        let shapes = self.chain.model().tally_shapes();
         PyList::new(py, tally.parts.iter().zip(shapes).map(array).collect::<PyResult<Vec<_>>>()?)
     }
 
     fn advance(&mut self, py: Python<'_>, tallies: Vec<PyReadonlyArray2<'_, i64>>, threads: usize) -> PyResult<()> {
-        let mut tally = Tally::new(self.0.model());
-        let shapes = self.0.model().tally_shapes();
+        let mut tally = Tally::new(self.chain.model());
+        let shapes = self.chain.model().tally_shapes();
         let found: Vec<_> = tallies.iter().map(|part| (part.shape()[0], part.shape()[1])).collect();
         if found != shapes || !tallies.iter().all(|part| part.is_c_contiguous()) {
             return Err(PyValueError::new_err(format!(
@@ -238,7 +248,9 @@ impl GibbsChain {
                 }
             }
         }
-        compute(py, None, |monitor| self.0.advance(&tally, threads, monitor))
+        compute(py, None, |monitor| self.chain.advance(&tally, threads, monitor))?;
+        self.records.add_step(&mut self.chain);
+        Ok(())
     }
 }
 

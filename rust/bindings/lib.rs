@@ -9,6 +9,7 @@ mod counting;
 mod distributions;
 mod factorization;
 mod graphs;
+mod inference;
 mod lattices;
 mod leakage;
 mod privacy;
@@ -39,6 +40,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::graphs::{clique_insert, complete, grid, hamming, torus};
+    #[pymodule_export]
+    use crate::inference::Trace;
     #[pymodule_export]
     use crate::lattices::{
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,

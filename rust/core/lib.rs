@@ -1,13 +1,14 @@
 //! Exact counts on lattices and Bayesian inference on private counts: the mathematics, free of any interpreter.
 //!
 //! Each room is a module with the name it has in Python. What the rooms share: [`error`], [`monitor`] (progress and
-//! interruption), [`parallel`] (our threads), [`stream`] (addressed random streams) and [`numeric`].
+//! interruption), [`parallel`] (our threads), [`stream`] (addressed random streams), [`numeric`] and [`inference`] (chains).
 
 pub mod counting;
 pub mod distributions;
 pub mod error;
 pub mod factorization;
 pub mod graphs;
+pub mod inference;
 pub mod lattices;
 pub mod leakage;
 pub mod monitor;

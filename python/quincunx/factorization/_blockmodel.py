@@ -5,10 +5,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx.factorization._estimator import Callback, PoissonModel
-from quincunx.factorization._layout import Factor, Floats, Layout
+from quincunx.factorization._estimator import PoissonModel
+from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
 
@@ -127,7 +128,7 @@ class PoissonBlockmodel(PoissonModel):
         random_state: "RandomSource | np.random.RandomState" = None,
         warm_start: bool = False,
         progress: Progress = False,
-        callback: Callback = None,
+        callback: Callback | None = None,
         non_integer: Literal["error", "round"] = "error",
     ) -> None:
         super().__init__(
@@ -154,8 +155,8 @@ class PoissonBlockmodel(PoissonModel):
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         width = int(self.n_components)
         factors = (
-            Factor("embedding", shape[0], ("actor", "component")),
-            Factor("interaction", width, ("component", "to_component")),
+            Factor("embedding", (shape[0], width), ("actor", "component")),
+            Factor("interaction", (width, width), ("component", "to_component")),
         )
         return Layout("directed" if self.directed else "undirected", (shape[0],), width, factors, ("actor", "to_actor"))
 
@@ -174,7 +175,8 @@ class PoissonBlockmodel(PoissonModel):
         hidden = np.eye(shape[0], dtype=bool)
         return hidden if self.directed else np.tri(shape[0], dtype=bool)
 
-    def _settle(self, posterior: Posterior) -> None:
+    def _set_fitted(self, posterior: Posterior) -> None:
+        super()._set_fitted(posterior)
         self.embedding_, self.interaction_ = posterior.means()
 
     @property

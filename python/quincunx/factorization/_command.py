@@ -108,7 +108,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     if not posterior.sampled:
         facts |= {"iterations": int(estimator.n_iter_), "elbo": float(estimator.elbo_[-1])}
         return facts
-    runs, n = posterior.fruitful, posterior.n_draws
+    runs, n = posterior.with_draws, posterior.n_draws
     facts |= {
         "sweeps": int(estimator.n_iter_),
         "chains": len(runs),

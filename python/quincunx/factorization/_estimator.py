@@ -1,22 +1,20 @@
 """What the estimators of this room have in common: scikit-learn's contract around runs of the core."""
 
-import os
-from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._inference import Callback, Floats, PosteriorEstimator, Run, Schedule
 from quincunx._optional import require
-from quincunx._progress import Progress, reporting
-from quincunx._rng import RandomSource, generator
-from quincunx.errors import ConvergenceError, TooLargeError
-from quincunx.factorization import _files
-from quincunx.factorization._chains import Problem, Run, Schedule, Stopped, keys, run_here, run_on
+from quincunx._progress import Progress
+from quincunx._rng import RandomSource
+from quincunx.errors import TooLargeError
+from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
-from quincunx.factorization._layout import Floats, Layout
+from quincunx.factorization._layout import Layout
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._rows import infer_rows, row_prior
 from quincunx.privacy._release import Release
@@ -31,16 +29,17 @@ else:
 UNUSED: Any = require("sklearn.utils.metadata_routing", "sklearn").UNUSED
 validation: Any = require("sklearn.utils.validation", "sklearn")
 
-Callback: TypeAlias = "Callable[[int, dict[str, Any]], object] | None"
-
 METHODS = {
     "mcmc": ("auto", "collapsed", "event", "split", "bessel"),
     "vi": ("auto", "collapsed", "bessel-mean", "bessel-mode", "published"),
 }
 
 
-class PoissonModel(BaseEstimator):  # type: ignore[misc]
+class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
     """Parameters, fit, results and files of all models of this room."""
+
+    _room: ClassVar = "factorization"
+    _posterior: Posterior
 
     # The data go by position, and are no metadata to route.
     __metadata_request__fit: ClassVar = {"released": UNUSED}
@@ -66,7 +65,7 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         random_state: "RandomSource | np.random.RandomState" = None,
         warm_start: bool = False,
         progress: Progress = False,
-        callback: Callback = None,
+        callback: Callback | None = None,
         non_integer: Literal["error", "round"] = "error",
     ) -> None:
         self.n_components = n_components
@@ -109,9 +108,8 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         )
         return values if isinstance(values, np.ndarray) else values.toarray()
 
-    def _settle(self, posterior: Posterior) -> None:
-        """Set the fitted attributes of the factors from their means."""
-        raise NotImplementedError
+    def _make_posterior(self, problem: Problem, runs: list[Run]) -> Posterior:
+        return Posterior(problem, runs)
 
     # Fit.
 
@@ -168,22 +166,8 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         until then, if anything was, and the exception goes on. A fit that fails otherwise leaves the earlier one as it
         was.
         """
-        before = dict(self.__dict__)
-        try:
-            kept, stopped = self._fit(released, alpha, mask, executor)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        if not kept:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if stopped is None or isinstance(stopped, Stopped):
-                raise ConvergenceError("the callback stopped the fit before anything was kept")
-        if stopped is None:
+        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor)) is None:
             self._posterior.warn()
-        elif not isinstance(stopped, Stopped):
-            raise stopped
         return self
 
     def _fit(
@@ -199,28 +183,11 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         runs = self._runs(problem)
         schedule = self._schedule(runs)
         self._forecast(problem, runs, schedule)
-        with reporting(self.progress, "factorization") as report:
-            if executor is None:
-                runs, stopped = run_here(problem, runs, schedule, report, self.callback)
-            else:
-                runs, stopped = run_on(executor, problem, runs, schedule, report)
-        posterior = Posterior(problem, runs)
-        if not posterior.fruitful:
-            return False, stopped
-        self._posterior = posterior
-        self._settings = {"n_components": layout.n_components, "inference": self.inference, "n_chains": len(runs)}
-        self._settings |= {name: bool(getattr(self, name)) for name in ("directed", "weights") if hasattr(self, name)}
-        self._publish()
-        return True, stopped
+        return self._infer(problem, runs, schedule, executor)
 
-    def _publish(self) -> None:
-        """Set the fitted attributes from the posterior."""
-        posterior = self._posterior
-        self.n_iter_ = max(run.iteration for run in posterior.fruitful)
-        self.__dict__.pop("elbo_", None)
-        if not posterior.sampled:
-            self.elbo_ = posterior.best.elbo
-        self._settle(posterior)
+    def _fixed_settings(self) -> dict[str, Any]:
+        found = {"n_components": int(self.n_components), "inference": self.inference, "n_chains": int(self.n_chains)}
+        return found | {name: bool(getattr(self, name)) for name in ("directed", "weights") if hasattr(self, name)}
 
     def _check_parameters(self, executor: Executor | None) -> None:
         _check.whole(self.n_components, "n_components", minimum=1)
@@ -231,17 +198,9 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         _check.whole(self.n_iter, "n_iter", minimum=1)
         _check.whole(self.burn_in, "burn_in")
         _check.whole(self.thin, "thin", minimum=1)
-        _check.whole(self.n_chains, "n_chains", minimum=1)
         if _check.real(self.tol, "tol") < 0:
             raise ValueError(f"`tol` must be at least 0, got {self.tol}")
-        _check.threads(self.threads)
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"`callback` must be a function of (sweep, statistics), got {type(self.callback).__name__}")
-        if executor is not None:
-            if not isinstance(executor, Executor):
-                raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
-            if self.callback is not None:
-                raise ValueError("`callback` must be None with an `executor`, whose chains run elsewhere")
+        self._check_runs(executor)
 
     def _core_method(self) -> str:
         return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method
@@ -256,25 +215,24 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
         return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
 
     def _runs(self, problem: Problem) -> list[Run]:
-        """Return the runs that are to go on: fresh ones, or with `warm_start` those of the last fit."""
-        if not (self.warm_start and hasattr(self, "_posterior")):
-            return [Run(key) for key in keys(_words(self.random_state), self.n_chains)]
-        for name, earlier in self._settings.items():
-            if (now := getattr(self, name)) != earlier:
-                raise ValueError(f"`{name}` must be {earlier!r}, as in the fit that goes on, got {now!r}")
-        old = self._posterior.problem
-        if problem.data.shape != old.data.shape:
-            raise ValueError(
-                f"`released` must have shape {old.data.shape}, as in the fit that goes on, got {problem.data.shape}"
-            )
-        if problem.data.digest == old.data.digest and _equal(problem.priors, old.priors):
-            return self._posterior.runs
-        # Another posterior: what was drawn does not count, but it is a good place to begin.
-        return [Run(run.key, factors=run.factors) for run in self._posterior.runs]
+        """Return the runs that are to continue: fresh ones, or with `warm_start` those of the last fit."""
+
+        def same(old: Problem) -> bool:
+            shape = old.data.shape
+            if problem.data.shape != shape:
+                raise ValueError(
+                    f"`released` must have shape {shape}, as in the fit that goes on, got {problem.data.shape}"
+                )
+            return problem.data.digest == old.data.digest and _equal(problem.priors, old.priors)
+
+        return self._fresh_or_continued(problem, same)
+
+    def _carried(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        return {name: array for name, array in state.items() if not name.startswith("noise")}
 
     def _schedule(self, runs: list[Run]) -> Schedule:
         until = max(run.iteration for run in runs) + int(self.n_iter)
-        if self.inference == "mcmc" and not any(run.fruitful for run in runs):
+        if self.inference == "mcmc" and not any(run.has_draws for run in runs):
             if not self.burn_in < until:
                 raise ValueError(f"`burn_in` must be less than the number of sweeps ({until}), got {self.burn_in}")
             if until // self.thin == self.burn_in // self.thin:
@@ -302,28 +260,22 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
 
     # Results.
 
+    def _set_fitted(self, posterior: Posterior) -> None:
+        """Set the fitted attributes that all models have."""
+        self.n_iter_ = max(run.iteration for run in posterior.with_draws)
+        self.__dict__.pop("elbo_", None)
+        if not posterior.sampled:
+            self.elbo_ = posterior.best.elbo
+
     def _fitted(self) -> Posterior:
         validation.check_is_fitted(self)
         return self._posterior
 
-    def _lazily(self) -> Posterior:
-        """Return the posterior for a property, whose absence is an AttributeError."""
-        if not hasattr(self, "_posterior"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
-        return self._posterior
-
-    @property
-    def draws_(self) -> dict[str, Floats]:
-        """The kept draws by name, each of shape (n_chains, n_draws, ...); with variational inference there are none."""
-        posterior = self._lazily()
-        if not posterior.sampled:
-            raise AttributeError("variational inference has no draws; see `to_datatree`")
-        return posterior.draws()
-
     @property
     def rates_(self) -> Floats:
         """The posterior mean of the rate of each cell, over all chains; computed when first asked for."""
-        return self._lazily().rates(self.threads)
+        rates: Floats = self._lazily().rates(self.threads)
+        return rates
 
     @property
     def expected_counts_(self) -> Floats:
@@ -331,7 +283,8 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
 
         The mean over the kept draws of ``E[count | released, rate]``; where a cell is held out, of the rate.
         """
-        return self._lazily().expected_counts(self.threads)
+        counts: Floats = self._lazily().expected_counts(self.threads)
+        return counts
 
     def reconstruct(self) -> Floats:
         """Return the posterior mean of the rate of each cell.
@@ -433,56 +386,37 @@ class PoissonModel(BaseEstimator):  # type: ignore[misc]
 
     # Files.
 
-    def save(self, target: "str | os.PathLike[str] | BinaryIO") -> None:
-        """Write the estimator to an npz file, without pickle.
+    def _problem_to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        problem = self._posterior.problem
+        arrays = {"values": problem.data.values, "alpha": problem.data.alpha}
+        if problem.data.hidden is not None:
+            arrays["hidden"] = problem.data.hidden
+        for i, (shape, rate) in enumerate(problem.priors):
+            arrays |= {f"prior_{i}_shape": shape, f"prior_{i}_rate": rate}
+        names = [factor.name for factor in problem.variables]
+        return {
+            "inference": problem.inference,
+            "method": problem.method,
+            "settings": self._settings,
+            "n_features": int(self.n_features_in_),
+            "features": list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+            "n_components": problem.layout.n_components,
+            # The parameters that decided the layout; they may have been changed since.
+            "layout": {"directed": problem.layout.model != "undirected", "weights": "weights" in names},
+        }, arrays
 
-        The file holds the parameters, the data that were fitted, the draws and the state of the chains, so that after
-        `load` a fit with ``warm_start=True`` goes on bit for bit. Functions (`callback`, `progress`) are left out,
-        and so is a `random_state` that is not an int.
-
-        Parameters
-        ----------
-        target : path or binary file
-            Where to. A file is there wholly or not at all.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written.
-        """
-        self._fitted()
-        _files.save(self, target)
-
-    @classmethod
-    def load(cls, source: "str | os.PathLike[str] | BinaryIO") -> Self:
-        """Read an estimator that `save` wrote.
-
-        Parameters
-        ----------
-        source : path or binary file
-            Where from.
-
-        Returns
-        -------
-        estimator
-            Of this class, fitted.
-
-        Raises
-        ------
-        ValueError
-            If the file holds no such estimator.
-        OSError
-            If it cannot be read.
-        """
-        model: Self = _files.load(cls, source)
-        return model
-
-
-def _words(random_state: Any) -> npt.NDArray[np.uint64]:
-    """Return the words that all streams of a fit are keyed by; a generator given advances once."""
-    if isinstance(random_state, np.random.RandomState):
-        return random_state.randint(0, 2**64, size=4, dtype=np.uint64)
-    return generator(random_state, "random_state").integers(0, 2**64, size=4, dtype=np.uint64)
+    def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Problem:
+        self.n_features_in_ = header["n_features"]
+        if header["features"] is not None:
+            self.feature_names_in_ = np.array(header["features"], dtype=object)
+        data = Data(arrays["values"], arrays["alpha"], arrays["hidden"] if "hidden" in arrays else None)
+        fitted = type(self)(n_components=header["n_components"])
+        for name, value in header["layout"].items():
+            if hasattr(fitted, name):
+                setattr(fitted, name, value)
+        layout = fitted._layout(data.shape)
+        priors = [(arrays[f"prior_{i}_shape"], arrays[f"prior_{i}_rate"]) for i in range(len(layout.factors))]
+        return Problem(data, layout, priors, header["inference"], header["method"])
 
 
 def _equal(some: list[tuple[Floats, Floats]], others: list[tuple[Floats, Floats]]) -> bool:

@@ -7,40 +7,36 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-
-Floats = npt.NDArray[np.float64]
+from quincunx._inference import Floats, Variable
 
 
 @dataclass(frozen=True)
-class Factor:
-    """One factor: a table (n, n_components) in the core, and what it is called, turned, and labeled outside.
+class Factor(Variable):
+    """One factor: a table (length, n_components) in the core, and how its user sees it.
 
     Attributes
     ----------
-    name : str
-        Its name in draws and in the DataTree.
-    length : int
-        Rows of the table in the core.
-    dims : tuple of str
-        The names of its axes as the user sees them.
     turned : "as is", "transposed" or "vector"
         Whether the user sees the table, its transpose, or its only row.
     """
 
-    name: str
-    length: int
-    dims: tuple[str, ...]
     turned: Literal["as is", "transposed", "vector"] = "as is"
 
-    def shown(self, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    @property
+    def length(self) -> int:
+        """Rows of the table in the core."""
+        return self.shape[0]
+
+    def shown(self, draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a table of the core, or a stack of them, as the user sees it."""
         if self.turned == "transposed":
-            return table.swapaxes(-1, -2)
-        return table[..., 0, :] if self.turned == "vector" else table
+            return draws.swapaxes(-1, -2)
+        return draws[..., 0, :] if self.turned == "vector" else draws
 
-    def shape(self, n_components: int) -> tuple[int, ...]:
-        """Return the shape that the user sees."""
-        return self.shown(np.empty((self.length, n_components))).shape
+    @property
+    def shape_shown(self) -> tuple[int, ...]:
+        """The shape that the user sees."""
+        return self.shown(np.empty(self.shape)).shape
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class Layout:
         numbers = _check.reals_where(entry, where, "positive", lambda x: x > 0)
         if numbers.ndim == 0:
             return numbers.reshape(1)
-        shape = factor.shape(self.n_components)
+        shape = factor.shape_shown
         try:
             wide = np.broadcast_to(numbers, shape)
         except ValueError:

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from quincunx._inference import Floats
 from quincunx.factorization._estimator import PoissonModel, RowTransformer, validation
-from quincunx.factorization._layout import Factor, Floats, Layout
+from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
 
@@ -112,14 +113,15 @@ class PoissonFactorization(RowTransformer, PoissonModel):
     """
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
-        rows, cols = shape
+        (rows, cols), width = shape, int(self.n_components)
         factors = (
-            Factor("embedding", rows, ("row", "component")),
-            Factor("components", cols, ("component", "column"), "transposed"),
+            Factor("embedding", (rows, width), ("row", "component")),
+            Factor("components", (cols, width), ("component", "column"), "transposed"),
         )
-        return Layout("cp", (rows, cols), int(self.n_components), factors, ("row", "column"))
+        return Layout("cp", (rows, cols), width, factors, ("row", "column"))
 
-    def _settle(self, posterior: Posterior) -> None:
+    def _set_fitted(self, posterior: Posterior) -> None:
+        super()._set_fitted(posterior)
         embedding, components = posterior.means()
         self.embedding_ = embedding
         self.components_ = components.T.copy()

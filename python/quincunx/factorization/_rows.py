@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _core
+from quincunx._inference import Floats
 from quincunx.factorization._data import Data
-from quincunx.factorization._layout import Floats
 
 # Rounds of iterations until no entry of a row moves by more than this, relative to the row's largest.
 _ROUNDS, _ITERATIONS, _TOLERANCE = 50, 10, 1e-4

@@ -5,10 +5,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx.factorization._estimator import Callback, PoissonModel, RowTransformer, validation
-from quincunx.factorization._layout import Factor, Floats, Layout
+from quincunx.factorization._estimator import PoissonModel, RowTransformer, validation
+from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
 
@@ -127,7 +128,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         random_state: "RandomSource | np.random.RandomState" = None,
         warm_start: bool = False,
         progress: Progress = False,
-        callback: Callback = None,
+        callback: Callback | None = None,
         non_integer: Literal["error", "round"] = "error",
     ) -> None:
         super().__init__(
@@ -157,13 +158,16 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         return tags
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
-        modes = tuple(Factor(f"mode_{m}", extent, (f"axis_{m}", "component")) for m, extent in enumerate(shape))
+        width = int(self.n_components)
+        modes = tuple(
+            Factor(f"mode_{m}", (extent, width), (f"axis_{m}", "component")) for m, extent in enumerate(shape)
+        )
         cells = tuple(f"axis_{m}" for m in range(len(shape)))
         # The weights are a mode of extent one, and lead in the core.
         if self.weights:
-            first = Factor("weights", 1, ("component",), "vector")
-            return Layout("cp", (1, *shape), int(self.n_components), (first, *modes), cells)
-        return Layout("cp", shape, int(self.n_components), modes, cells)
+            first = Factor("weights", (1, width), ("component",), "vector")
+            return Layout("cp", (1, *shape), width, (first, *modes), cells)
+        return Layout("cp", shape, width, modes, cells)
 
     def _check_parameters(self, executor: Any) -> None:
         super()._check_parameters(executor)
@@ -182,7 +186,8 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
             raise ValueError(f"`released` must have shape (n, {', '.join(map(str, expected))}), got {values.shape}")
         return values
 
-    def _settle(self, posterior: Posterior) -> None:
+    def _set_fitted(self, posterior: Posterior) -> None:
+        super()._set_fitted(posterior)
         tables = posterior.means()
         self.weights_ = tables.pop(0)[0] if self._row_factor() else np.ones(tables[0].shape[1])
         self.factors_ = tables

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._npz import write_npz
 from quincunx.privacy._guarantee import PrivacyGuarantee
 
 FORMAT = 1
@@ -183,25 +183,6 @@ class Release:
             raise
         except Exception as reason:
             raise ValueError(f"`source` must be a release written by quincunx, got {name}: {reason}") from reason
-
-
-def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any], prefix: str) -> None:
-    """Write arrays to an npz file; to a path wholly or not at all, by way of a file beside it of the given prefix."""
-    if not isinstance(target, (str, os.PathLike)):
-        np.savez(target, **arrays)
-        return
-    path = os.fspath(target)
-    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=".npz")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise
 
 
 def seed_words(insecure_seed: object) -> list[int] | None:

@@ -15,6 +15,7 @@ use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
 use super::table::Table;
 use crate::distributions::gamma::{self, Gamma};
+use crate::inference::Chain;
 use crate::monitor::{Monitor, Watch};
 use crate::stream::Burst;
 use crate::{Error, Result, parallel};
@@ -38,22 +39,7 @@ pub struct GibbsChain {
     key: [u64; 2],
     iteration: u64,
     positive: f64,
-    kept: Kept,
-}
-
-/// What a chain has kept since it was last asked.
-#[derive(Clone, Debug, Default)]
-pub struct Kept {
-    /// Sweep numbers of the draws.
-    pub sweeps: Vec<u64>,
-    /// The factors at those sweeps.
-    pub draws: Vec<Vec<Panel>>,
-    /// The log-likelihood of the release at those sweeps.
-    pub log_likelihoods: Vec<f64>,
-    /// The sum of the observed rates after every sweep.
-    pub total_rates: Vec<f64>,
-    /// The sum of the counts drawn in every sweep.
-    pub total_counts: Vec<u64>,
+    last: [f64; 2],
 }
 
 impl GibbsChain {
@@ -70,26 +56,14 @@ impl GibbsChain {
         fixed: Vec<bool>,
     ) -> Result<Self> {
         let model = Model::new(kind, extents, width, priors, &table)?;
-        let table = hidden_as(&model, table);
+        let table = admitted(&model, table, method)?;
         let factors = start(&model, &table, key);
         if fixed.len() != factors.len() {
             let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
             return Err(Error::Shape { name: "fixed", expected, found });
         }
-        let mut chain = Self {
-            table: Arc::clone(&table),
-            model,
-            factors,
-            fixed,
-            noise: vec![],
-            method,
-            key,
-            iteration: 0,
-            positive: 0.0,
-            kept: Kept::default(),
-        };
-        chain.set_table(table)?;
-        Ok(chain)
+        let (positive, noise) = (positive_share(&table), no_noise(&table, method));
+        Ok(Self { table, model, factors, fixed, noise, method, key, iteration: 0, positive, last: [0.0; 2] })
     }
 
     /// Gives the chain another release of the same shape; noise kept per cell starts at zero.
@@ -100,19 +74,9 @@ impl GibbsChain {
         let (kind, width) = (self.model.kind(), self.model.width());
         let priors = (0..self.factors.len()).map(|factor| self.model.prior(factor).clone()).collect();
         let model = Model::new(kind, self.model.extents(), width, priors, &table)?;
-        if self.method == Method::Bessel
-            && let Some(value) = table.beyond(1 << 31)
-        {
-            let requirement = "below 2^31 in size for auxiliary variables";
-            return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
-        }
-        self.table = hidden_as(&model, table);
+        self.table = admitted(&model, table, self.method)?;
         self.model = model;
-        self.positive = self.table.positive() as f64 / (self.table.rows() * self.table.cols()).max(1) as f64;
-        self.noise = match self.method {
-            Method::Bessel => vec![[0; 2]; self.table.rows() * self.table.cols()],
-            _ => vec![],
-        };
+        (self.positive, self.noise) = (positive_share(&self.table), no_noise(&self.table, self.method));
         Ok(())
     }
 
@@ -159,48 +123,9 @@ impl GibbsChain {
         Ok(())
     }
 
-    /// Sweeps done.
-    pub fn iteration(&self) -> u64 {
-        self.iteration
-    }
-
     /// Sets the number of sweeps done, which addresses all further draws.
     pub fn set_iteration(&mut self, iteration: u64) {
         self.iteration = iteration;
-    }
-
-    /// What was kept since the last call.
-    pub fn take(&mut self) -> Kept {
-        std::mem::take(&mut self.kept)
-    }
-
-    /// Does whole sweeps and keeps the factors after every `keep_every`-th of the chain's life; none for 0.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`] leaves the chain as the last whole sweep left it; [`Error::Domain`] where rates grow too large.
-    pub fn run(&mut self, sweeps: u64, keep_every: u64, threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
-        let total = sweeps * self.table.rows() as u64;
-        let cells = (self.table.rows() * self.table.cols()) as u64;
-        let mut all = |watch: &Watch| (0..sweeps).try_for_each(|_| self.sweep(keep_every, threads, watch));
-        // A tenth of a second at most needs no thread that waits for it.
-        if threads == 1 && sweeps.saturating_mul(cells + 1000) < 1 << 20 {
-            return parallel::run_here(total, all);
-        }
-        parallel::run(threads, total, monitor, |watch| all(watch))
-    }
-
-    fn sweep(&mut self, keep_every: u64, threads: usize, watch: &Watch) -> Result<()> {
-        let (tally, noise) = self.allocate(0..self.table.rows(), threads, watch)?;
-        self.noise = noise;
-        self.finish(&tally, threads);
-        if keep_every > 0 && self.iteration.is_multiple_of(keep_every) {
-            let log_likelihood =
-                likelihood::total(&self.model, &self.factors, &self.table, threads, &Watch::default())?;
-            self.kept.log_likelihoods.push(log_likelihood);
-            self.kept.sweeps.push(self.iteration);
-            self.kept.draws.push(self.factors.clone());
-        }
-        Ok(())
     }
 
     /// One part of the next sweep: what falls to each component in some rows.
@@ -222,7 +147,7 @@ impl GibbsChain {
         Ok(tally)
     }
 
-    /// Ends a sweep whose parts have been added up: the same as one sweep of [`GibbsChain::run`].
+    /// Ends a sweep whose parts have been added up: the same as one step of the chain.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tally of another model.
@@ -261,8 +186,8 @@ impl GibbsChain {
                 None
             }
         };
-        self.kept.total_rates.push(total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors)));
-        self.kept.total_counts.push(tally.total());
+        let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
+        self.last = [total_rate, tally.total() as f64];
     }
 
     fn words(&self, factor: usize, row: usize) -> Burst {
@@ -371,6 +296,70 @@ impl GibbsChain {
             }
         }
     }
+}
+
+impl Chain for GibbsChain {
+    fn iteration(&self) -> u64 {
+        self.iteration
+    }
+
+    fn work_per_step(&self) -> u64 {
+        self.table.rows() as u64
+    }
+
+    fn is_short(&self, steps: u64) -> bool {
+        let cells = (self.table.rows() * self.table.cols()) as u64;
+        steps.saturating_mul(cells + 1000) < 1 << 20
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        self.model.shapes().into_iter().map(|(rows, width)| rows * width).collect()
+    }
+
+    /// A draw has the log-likelihood of the release; a step the sums of the observed rates and of the counts drawn.
+    fn statistics(&self) -> [usize; 2] {
+        [1, 2]
+    }
+
+    fn step(&mut self, threads: usize, watch: &Watch) -> Result<()> {
+        let (tally, noise) = self.allocate(0..self.table.rows(), threads, watch)?;
+        self.noise = noise;
+        self.finish(&tally, threads);
+        Ok(())
+    }
+
+    fn describe(&self, statistics: &mut [f64]) {
+        statistics.copy_from_slice(&self.last);
+    }
+
+    fn record(&mut self, threads: usize, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
+        statistics[0] = likelihood::total(&self.model, &self.factors, &self.table, threads, &Watch::default())?;
+        for (variable, factor) in variables.iter_mut().zip(&self.factors) {
+            factor.unpad_into(variable);
+        }
+        Ok(())
+    }
+}
+
+/// The table as a chain of this method can take it.
+fn admitted(model: &Model, table: Arc<Table>, method: Method) -> Result<Arc<Table>> {
+    if method == Method::Bessel
+        && let Some(value) = table.beyond(1 << 31)
+    {
+        let requirement = "below 2^31 in size for auxiliary variables";
+        return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
+    }
+    Ok(hidden_as(model, table))
+}
+
+/// The share of cells with a positive release.
+fn positive_share(table: &Table) -> f64 {
+    table.positive() as f64 / (table.rows() * table.cols()).max(1) as f64
+}
+
+/// Counts of noise to start from, for the method that keeps them.
+fn no_noise(table: &Table, method: Method) -> Vec<[u32; 2]> {
+    if method == Method::Bessel { vec![[0; 2]; table.rows() * table.cols()] } else { vec![] }
 }
 
 /// The table with the cells hidden that the model has no rate for.

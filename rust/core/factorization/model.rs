@@ -50,7 +50,16 @@ impl Panel {
 
     /// The entries without padding.
     pub fn unpadded(&self) -> Vec<f64> {
-        (0..self.rows).flat_map(|row| &self.row(row)[..self.width]).copied().collect()
+        let mut values = vec![0.0; self.rows * self.width];
+        self.unpad_into(&mut values);
+        values
+    }
+
+    /// Writes the entries without padding, row by row.
+    pub fn unpad_into(&self, values: &mut [f64]) {
+        for (row, values) in values.chunks_exact_mut(self.width.max(1)).enumerate() {
+            values.copy_from_slice(&self.row(row)[..self.width]);
+        }
     }
 
     /// A padded row.

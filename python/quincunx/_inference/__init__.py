@@ -1,0 +1,36 @@
+"""What all rooms that infer a posterior share: runs of samplers, draws by name, diagnostics, files, the estimator base.
+
+A room says what it works on (a `Problem`), and how one run of it is sampled (a `Sampler`; for a chain of the core,
+`ChainSampler`). This package runs them here or on an executor, and makes of their draws what users see. It lies below
+all rooms and knows none.
+"""
+
+from quincunx._inference._chain import ChainSampler
+from quincunx._inference._datatree import datatree
+from quincunx._inference._diagnostics import complaints, diagnose, warn_of
+from quincunx._inference._drive import Callback, Report, Sampler, Stopped, run_here, run_on
+from quincunx._inference._estimator import PosteriorEstimator
+from quincunx._inference._posterior import Posterior
+from quincunx._inference._runs import Floats, Problem, Run, Schedule, Variable, keys
+
+__all__ = [
+    "Callback",
+    "ChainSampler",
+    "Floats",
+    "Posterior",
+    "PosteriorEstimator",
+    "Problem",
+    "Report",
+    "Run",
+    "Sampler",
+    "Schedule",
+    "Stopped",
+    "Variable",
+    "complaints",
+    "datatree",
+    "diagnose",
+    "keys",
+    "run_here",
+    "run_on",
+    "warn_of",
+]

@@ -1,0 +1,96 @@
+"""Fitted estimators in npz files: a JSON header, plain arrays, no pickle."""
+
+import json
+import os
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import quincunx
+from quincunx._inference._runs import Run
+from quincunx._npz import write_npz
+
+FORMAT = 2
+
+
+def save(model: Any, target: "str | os.PathLike[str] | BinaryIO", room: str) -> None:
+    """Write a fitted estimator of a room: its parameters, what it worked on, its runs."""
+    facts, arrays = model._problem_to_archive()
+    arrays = dict(arrays)
+    header = {
+        "format": FORMAT,
+        "quincunx": quincunx.__version__,
+        "estimator": type(model).__name__,
+        "parameters": {name: _encode(value, name, arrays) for name, value in model.get_params(deep=False).items()},
+        **facts,
+        "runs": [_run_to_archive(run, f"run_{c}", arrays) for c, run in enumerate(model._posterior.runs)],
+    }
+    write_npz(target, arrays | {room: np.array(json.dumps(header, allow_nan=False))}, f".{room}-")
+
+
+def load(cls: type, source: "str | os.PathLike[str] | BinaryIO", room: str) -> Any:
+    """Read a fitted estimator of a class."""
+    name = getattr(source, "name", source)
+    try:
+        with np.load(source, allow_pickle=False) as arrays:
+            header = json.loads(str(arrays[room]))
+            if header["format"] != FORMAT:
+                raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
+            if header["estimator"] != cls.__name__:
+                raise ValueError(f"it holds a {header['estimator']}")
+            model = cls(**{name: _decode(value, arrays) for name, value in header["parameters"].items()})
+            runs = [_run_from_archive(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])]
+            model._restore(header, arrays, runs)
+            return model
+    except OSError:
+        raise
+    except Exception as reason:
+        raise ValueError(f"`source` must be a {cls.__name__} written by quincunx, got {name}: {reason}") from reason
+
+
+_ARRAYS = ("state", "draw_statistics", "step_statistics")
+
+
+def _run_to_archive(run: Run, prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Put the arrays of a run aside and return the rest."""
+    for group in _ARRAYS:
+        arrays |= {f"{prefix}_{group}_{name}": array for name, array in getattr(run, group).items()}
+    arrays |= {f"{prefix}_draws_{i}": draws for i, draws in enumerate(run.draws)}
+    arrays[f"{prefix}_kept"] = run.kept
+    facts = {"key": list(run.key), "iteration": run.iteration, "converged": run.converged, "draws": len(run.draws)}
+    return facts | {group: list(getattr(run, group)) for group in _ARRAYS}
+
+
+def _run_from_archive(facts: dict[str, Any], prefix: str, arrays: Any) -> Run:
+    first, second = facts["key"]
+    return Run(
+        (first, second),
+        facts["iteration"],
+        draws=[arrays[f"{prefix}_draws_{i}"] for i in range(facts["draws"])],
+        kept=arrays[f"{prefix}_kept"],
+        converged=facts["converged"],
+        **{group: {name: arrays[f"{prefix}_{group}_{name}"] for name in facts[group]} for group in _ARRAYS},
+    )
+
+
+def _encode(value: Any, name: str, arrays: dict[str, Any]) -> Any:
+    """Return a parameter as JSON can hold it, arrays put aside; None where it cannot."""
+    if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) == 0:
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.ndarray):
+        key = f"parameter_{name}"
+        arrays[key] = value
+        return {"array": key}
+    if isinstance(value, (list, tuple)):
+        entries = [_encode(entry, f"{name}_{i}", arrays) for i, entry in enumerate(value)]
+        return {"tuple": entries} if isinstance(value, tuple) else entries
+    return None
+
+
+def _decode(value: Any, arrays: Any) -> Any:
+    """Return a parameter as it was."""
+    if isinstance(value, dict):
+        return arrays[value["array"]] if "array" in value else tuple(_decode(v, arrays) for v in value["tuple"])
+    return [_decode(entry, arrays) for entry in value] if isinstance(value, list) else value

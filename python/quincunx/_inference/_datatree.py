@@ -1,0 +1,34 @@
+"""Draws as an xarray DataTree with dimensions and coordinates, as ArviZ makes it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import quincunx
+from quincunx._optional import require
+
+
+def datatree(
+    groups: Mapping[str, Mapping[str, Any]],
+    dims: Mapping[str, Sequence[str]],
+    coords: Mapping[str, Any],
+    about: Mapping[str, Any],
+) -> Any:
+    """Return groups of arrays as a DataTree; empty groups are left out.
+
+    Arrays of ``posterior`` and ``sample_stats`` have leading axes (chain, draw). A dimension without coordinates is
+    numbered. `about` becomes attributes of ``posterior``, beside the library and its version.
+    """
+    arviz = require("arviz_base", "arviz")
+    labels: dict[str, Any] = {}
+    for group, arrays in groups.items():
+        lead = 2 if group in ("posterior", "sample_stats", "log_likelihood") else 0
+        for name, array in arrays.items():
+            for dim, length in zip(dims.get(name, ()), np.shape(array)[lead:], strict=False):
+                labels[dim] = np.arange(length)
+    labels |= {dim: values for dim, values in coords.items() if dim in labels}
+    named = {name: list(axes) for name, axes in dims.items()}
+    facts = {"inference_library": "quincunx", "inference_library_version": quincunx.__version__, **about}
+    full = {name: dict(group) for name, group in groups.items() if group}
+    return arviz.from_dict(full, coords=labels, dims=named, attrs={"posterior": facts})

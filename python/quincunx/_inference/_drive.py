@@ -1,0 +1,138 @@
+"""Samplers are driven: here in turns, or on an executor; progress is told, callbacks are called, stops are survived."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from quincunx._inference._runs import Problem, Run, Schedule
+
+Report: TypeAlias = Callable[[int, int], object]
+Callback: TypeAlias = Callable[[int, dict[str, Any]], object]
+
+
+class Sampler(Protocol):
+    """A run that is being continued."""
+
+    #: Turns in which several runs advance; one where stopping in between costs work.
+    rounds: ClassVar[int]
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done in the life of the run."""
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Do a number of iterations and say whether the run has ended before its time; an exception loses nothing."""
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what a callback is told of the last iteration."""
+
+    def result(self) -> Run:
+        """Return the run as far as it came."""
+
+
+class Stopped(Exception):
+    """The callback asked to stop."""
+
+
+class _UserCalls:
+    """Calls of functions of the user's, and what they raised: a request to stop, and no error of ours."""
+
+    def __init__(self) -> None:
+        self._raised: list[BaseException] = []
+
+    def __call__(self, function: Callable[..., object], *arguments: Any) -> object:
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            self._raised.append(error)
+            raise
+
+    def stop(self) -> None:
+        self._raised.append(Stopped())
+        raise self._raised[-1]
+
+    def is_request(self, error: BaseException) -> bool:
+        return not isinstance(error, Exception) or any(error is request for request in self._raised)
+
+
+def run_here(
+    problem: Problem,
+    runs: Sequence[Run],
+    schedule: Schedule,
+    report: Report | None = None,
+    callback: Callback | None = None,
+) -> tuple[list[Run], BaseException | None]:
+    """Let all runs continue in this thread, in turns; return them, and what stopped them before their end.
+
+    What stops them without doing harm is a request of the user: an interrupt, or whatever `report` or `callback` raise
+    or ask for. Any other exception is an error and is raised.
+    """
+    user_call = _UserCalls()
+    samplers = [problem.sampler(run, schedule) for run in runs]
+    left = [max(0, schedule.until - sampler.iteration) for sampler in samplers]
+    total, done = sum(left), 0
+    rounds = max((sampler.rounds for sampler in samplers), default=1)
+    turn = 1 if callback is not None else max(1, -(-max(left, default=0) // rounds))
+
+    def hearing(steps: int) -> Report | None:
+        if report is None:
+            return None
+
+        def hear(part: int, whole: int) -> None:
+            user_call(report, done + steps * part // max(whole, 1), total)
+
+        return hear
+
+    try:
+        while any(left):
+            for chain, sampler in enumerate(samplers):
+                steps = min(turn, left[chain])
+                if not steps:
+                    continue
+                before = sampler.iteration
+                ended = sampler.advance(steps, hearing(steps))
+                left[chain] = 0 if ended else left[chain] - steps
+                done += steps
+                if callback is not None and sampler.iteration > before:
+                    told = {"chain": chain, **sampler.statistics()}
+                    if user_call(callback, sampler.iteration, told) is False:
+                        user_call.stop()
+        if report is not None and total:
+            user_call(report, total, total)
+    except BaseException as error:
+        if not user_call.is_request(error):
+            raise
+        return [sampler.result() for sampler in samplers], error
+    return [sampler.result() for sampler in samplers], None
+
+
+def run_task(problem: Problem, run: Run, schedule: Schedule) -> Run:
+    """Let one run continue to its end; what an executor is given."""
+    sampler = problem.sampler(run, schedule)
+    if schedule.until > sampler.iteration:
+        sampler.advance(schedule.until - sampler.iteration, None)
+    return sampler.result()
+
+
+def run_on(
+    executor: Executor, problem: Problem, runs: Sequence[Run], schedule: Schedule, report: Report | None = None
+) -> tuple[list[Run], BaseException | None]:
+    """Let each run continue as one task of an executor; after an interrupt, the runs that had ended are kept."""
+    futures: list[Future[Run]] = [executor.submit(run_task, problem, run, schedule) for run in runs]
+    user_call = _UserCalls()
+    stopped = None
+    try:
+        for done, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            if report is not None:
+                user_call(report, done, len(futures))
+    except BaseException as error:
+        for future in futures:
+            future.cancel()
+        if not user_call.is_request(error):
+            raise
+        stopped = error
+    return [
+        future.result() if future.done() and not future.cancelled() and future.exception() is None else run
+        for run, future in zip(runs, futures, strict=True)
+    ], stopped

@@ -1,0 +1,222 @@
+"""What all estimators with a posterior have in common: fits that lose nothing, runs, warm starts, draws, files."""
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, BinaryIO, ClassVar, Self
+
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._inference import _archive
+from quincunx._inference._drive import Stopped, run_here, run_on
+from quincunx._inference._posterior import Posterior
+from quincunx._inference._runs import Floats, Problem, Run, Schedule, keys
+from quincunx._progress import reporting
+from quincunx.errors import ConvergenceError
+
+
+class PosteriorEstimator:
+    """The base of a room's estimators, beside scikit-learn's where the room has those.
+
+    A room sets `_room`, gives its estimators the parameters ``n_chains, threads, random_state, warm_start, progress``
+    and ``callback`` as far as it has them, and defines `_make_posterior`, `_set_fitted`, `_problem_to_archive` and
+    `_problem_from_archive`. Its ``fit`` calls `_fit_or_restore`.
+    """
+
+    #: The name of the room: in progress bars and files.
+    _room: ClassVar[str]
+    _posterior: Any
+    _settings: dict[str, Any]
+
+    # What each room says of itself.
+
+    def _make_posterior(self, problem: Any, runs: list[Run]) -> Posterior:
+        """Return what the runs amount to."""
+        return Posterior(problem, runs)
+
+    def _set_fitted(self, posterior: Any) -> None:
+        """Set the fitted attributes from the posterior."""
+        raise NotImplementedError
+
+    def _fixed_settings(self) -> dict[str, Any]:
+        """Return the parameters that a fit which continues must not change."""
+        return {}
+
+    def _problem_to_archive(self) -> tuple[dict[str, Any], Mapping[str, npt.NDArray[Any]]]:
+        """Return what the fit worked on: facts for the header of a file, and arrays."""
+        raise NotImplementedError
+
+    def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Any:
+        """Return the problem that was put into a file."""
+        raise NotImplementedError
+
+    # Parameters.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the constructor by name, as scikit-learn's estimators do.
+
+        Parameters
+        ----------
+        deep : bool
+            Without effect: no parameter is an estimator.
+
+        Returns
+        -------
+        dict
+        """
+        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
+        return {name: getattr(self, name) for name in names}
+
+    def _check_runs(self, executor: Executor | None) -> None:
+        """Check the parameters that all rooms share, as far as the estimator has them."""
+        if hasattr(self, "n_chains"):
+            _check.whole(self.n_chains, "n_chains", minimum=1)
+        if hasattr(self, "threads"):
+            _check.threads(self.threads)
+        callback = getattr(self, "callback", None)
+        if callback is not None and not callable(callback):
+            raise TypeError(f"`callback` must be a function of (sweep, statistics), got {type(callback).__name__}")
+        if executor is not None:
+            if not isinstance(executor, Executor):
+                raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+            if callback is not None:
+                raise ValueError("`callback` must be None with an `executor`, whose chains run elsewhere")
+
+    # Fit.
+
+    def _fit_or_restore(self, fit: Callable[[], tuple[bool, BaseException | None]]) -> BaseException | None:
+        """Fit; a fit that fails or keeps nothing leaves the estimator as it was.
+
+        `fit` says whether anything was kept and what stopped it. A request of the user is raised after the fitted
+        attributes hold what was kept; a callback that returned False is no error if something was.
+        """
+        before = dict(self.__dict__)
+        try:
+            kept, stopped = fit()
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        if not kept:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if stopped is None or isinstance(stopped, Stopped):
+                raise ConvergenceError("the callback stopped the fit before anything was kept")
+        if stopped is not None and not isinstance(stopped, Stopped):
+            raise stopped
+        return stopped
+
+    def _fresh_or_continued(self, problem: Problem, same: Callable[[Any], bool]) -> list[Run]:
+        """Return the runs that are to continue: fresh ones, or with `warm_start` those of the last fit.
+
+        `same` says of the earlier problem whether it has the same posterior; if not, what was drawn does not count,
+        but it is a good place to begin.
+        """
+        if not (getattr(self, "warm_start", False) and hasattr(self, "_posterior")):
+            return [Run(key) for key in keys(getattr(self, "random_state", None), int(getattr(self, "n_chains", 1)))]
+        for name, earlier in self._settings.items():
+            if (now := getattr(self, name)) != earlier:
+                raise ValueError(f"`{name}` must be {earlier!r}, as in the fit that goes on, got {now!r}")
+        if same(self._posterior.problem):
+            runs: list[Run] = self._posterior.runs
+            return runs
+        return [Run(run.key, state=self._carried(run.state)) for run in self._posterior.runs]
+
+    def _carried(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """Return the part of a run's state that another posterior can begin at."""
+        return state
+
+    def _infer(
+        self, problem: Problem, runs: Sequence[Run], schedule: Schedule, executor: Executor | None
+    ) -> tuple[bool, BaseException | None]:
+        """Let the runs continue and set the fitted attributes; say whether anything was kept and what stopped it."""
+        with reporting(getattr(self, "progress", False), self._room) as report:
+            if executor is None:
+                after, stopped = run_here(problem, runs, schedule, report, getattr(self, "callback", None))
+            else:
+                after, stopped = run_on(executor, problem, runs, schedule, report)
+        posterior = self._make_posterior(problem, after)
+        if not posterior.with_draws:
+            return False, stopped
+        self._posterior = posterior
+        self._settings = self._fixed_settings()
+        self._set_fitted(posterior)
+        return True, stopped
+
+    # Results.
+
+    def _lazily(self) -> Any:
+        """Return the posterior for a property, whose absence is an AttributeError."""
+        if not hasattr(self, "_posterior"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._posterior
+
+    @property
+    def draws_(self) -> dict[str, Floats]:
+        """The kept draws by name, each of shape (n_chains, n_draws, ...); with variational inference there are none."""
+        posterior = self._lazily()
+        if not posterior.sampled:
+            raise AttributeError("variational inference has no draws; see `to_datatree`")
+        draws: dict[str, Floats] = posterior.draws()
+        return draws
+
+    # Files.
+
+    def save(self, target: "str | os.PathLike[str] | BinaryIO") -> None:
+        """Write the estimator to an npz file, without pickle.
+
+        The file holds the parameters, the data that were fitted, the draws and the state of the chains, so that after
+        `load` a fit with ``warm_start=True`` goes on bit for bit. Functions (`callback`, `progress`) are left out,
+        and so is a `random_state` that is not an int.
+
+        Parameters
+        ----------
+        target : path or binary file
+            Where to. A file is there wholly or not at all.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        self._fitted()
+        _archive.save(self, target, self._room)
+
+    def _fitted(self) -> Any:
+        """Return the posterior, or say that there is none."""
+        try:
+            return self._lazily()
+        except AttributeError as error:
+            raise ValueError(f"{error}: call `fit` first") from None
+
+    @classmethod
+    def load(cls, source: "str | os.PathLike[str] | BinaryIO") -> Self:
+        """Read an estimator that `save` wrote.
+
+        Parameters
+        ----------
+        source : path or binary file
+            Where from.
+
+        Returns
+        -------
+        estimator
+            Of this class, fitted.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no such estimator.
+        OSError
+            If it cannot be read.
+        """
+        model: Self = _archive.load(cls, source, cls._room)
+        return model
+
+    def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
+        """Set what a file holds."""
+        self._posterior = self._make_posterior(self._problem_from_archive(header, arrays), runs)
+        self._settings = header["settings"]
+        self._set_fitted(self._posterior)

@@ -1,0 +1,67 @@
+"""What the runs of a fit amount to: draws by name, and their diagnostics."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx._inference._diagnostics import diagnose
+from quincunx._inference._runs import Floats, Problem, Run
+
+
+class Posterior:
+    """The runs of a fit, with the problem they worked on.
+
+    Parameters
+    ----------
+    problem : Problem
+    runs : list of Run
+    """
+
+    def __init__(self, problem: Problem, runs: Sequence[Run]) -> None:
+        self.problem: Any = problem
+        self.runs = list(runs)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the runs are chains of draws."""
+        return bool(self.problem.sampled)
+
+    @property
+    def with_draws(self) -> list[Run]:
+        """The runs that kept something."""
+        return [run for run in self.runs if run.has_draws]
+
+    @property
+    def n_draws(self) -> int:
+        """Kept draws that all chains have."""
+        return min(len(run.kept) for run in self.with_draws)
+
+    def stacked(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Return one array per run as one of shape (n_chains, n_draws, ...)."""
+        n = self.n_draws
+        return parts[0][None, :n] if len(parts) == 1 else np.stack([part[:n] for part in parts])
+
+    def draws(self) -> dict[str, Floats]:
+        """Return all kept draws by name, each of shape (n_chains, n_draws, ...)."""
+        runs = self.with_draws
+        return {
+            variable.name: variable.shown(self.stacked([run.draws[i] for run in runs]))
+            for i, variable in enumerate(self.problem.variables)
+        }
+
+    def statistic(self, name: str) -> npt.NDArray[Any]:
+        """Return a statistic of the kept draws, of shape (n_chains, n_draws)."""
+        parts = []
+        for run in self.with_draws:
+            parts.append(run.draw_statistics[name] if name in run.draw_statistics else getattr(run, name)[run.kept - 1])
+        return self.stacked(parts)
+
+    def scalars(self) -> dict[str, Floats]:
+        """Return the scalars that chains are judged by, each of shape (n_chains, n_draws)."""
+        raise NotImplementedError
+
+    def diagnostics(self) -> dict[str, tuple[float, float]]:
+        """Return R-hat and the bulk effective sample size of each scalar; a single chain is judged by its halves."""
+        return diagnose(self.scalars())

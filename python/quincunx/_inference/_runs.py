@@ -1,0 +1,141 @@
+"""Runs: what addresses their random numbers, how far they are, what they kept, and how far they are to go.
+
+A run is known by its key and its iteration; every random number is addressed by these, so that a run split in two, on
+another machine or with another number of threads gives the same draws, bit for bit.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx._rng import RandomSource, generator
+
+if TYPE_CHECKING:
+    from quincunx._inference._drive import Sampler
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable of a posterior.
+
+    Attributes
+    ----------
+    name : str
+        Its name in draws and in the DataTree.
+    shape : tuple of int
+        The shape of one draw as the sampler writes it.
+    dims : tuple of str
+        The names of its axes as the user sees them.
+    """
+
+    name: str
+    shape: tuple[int, ...] = ()
+    dims: tuple[str, ...] = ()
+
+    def shown(self, draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a draw of the sampler, or an array whose last axes are draws, as the user sees it."""
+        return draws
+
+
+class Problem(Protocol):
+    """What the runs of a fit work on; pickled to the workers of an executor."""
+
+    @property
+    def sampled(self) -> bool:
+        """Whether runs are chains of draws, and no approximation."""
+
+    @property
+    def variables(self) -> "tuple[Variable, ...]":
+        """The variables in the order of the draws of a run."""
+
+    def sampler(self, run: "Run", schedule: "Schedule") -> "Sampler":
+        """Return what continues a run."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How far all runs go, and what is kept on the way.
+
+    Attributes
+    ----------
+    until : int
+        The iteration at which runs end.
+    burn_in : int
+        Iterations before the first that may be kept.
+    thin : int
+        Later ones are kept whose number this divides.
+    tolerance : float
+        Relative change of the objective below which an approximation ends.
+    threads : int, optional
+        Threads of each run; by default all this process may use.
+    """
+
+    until: int
+    burn_in: int = 0
+    thin: int = 1
+    tolerance: float = 0.0
+    threads: int | None = None
+
+    def kept_after(self, iteration: int) -> int:
+        """Return how many iterations after the given one are kept."""
+        return max(0, self.until // self.thin - max(iteration, self.burn_in) // self.thin)
+
+
+@dataclass(eq=False)
+class Run:
+    """A run: its key, where it is, and what it kept.
+
+    The statistics are attributes too: ``run.log_likelihood`` is ``run.draw_statistics["log_likelihood"]``.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Addresses its random streams.
+    iteration : int
+        Iterations done.
+    state : dict of ndarray
+        What a sampler needs to continue; empty for a fresh run.
+    draws : list of ndarray
+        Per variable, ``(n_kept, *shape)``.
+    kept : ndarray of int64
+        The iterations that were kept.
+    draw_statistics, step_statistics : dict of ndarray
+        By name, one number per kept iteration, or per iteration.
+    converged : bool
+        Whether an approximation met its tolerance.
+    """
+
+    key: tuple[int, int]
+    iteration: int = 0
+    state: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    draws: list[Floats] = field(default_factory=list)
+    kept: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    draw_statistics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    step_statistics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    converged: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        for statistics in ("draw_statistics", "step_statistics"):
+            found = self.__dict__.get(statistics, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"a run has no attribute or statistic {name!r}")
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether it kept draws, or an approximation that draws can be made from."""
+        return bool(len(self.kept) or len(self.step_statistics.get("elbo", ())))
+
+
+def keys(random_state: "RandomSource | np.random.RandomState", number: int) -> list[tuple[int, int]]:
+    """Return the keys of a number of runs; the first ones do not depend on the number. A generator advances once."""
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(0, 2**64, size=4, dtype=np.uint64)
+    else:
+        words = generator(random_state, "random_state").integers(0, 2**64, size=4, dtype=np.uint64)
+    children = np.random.SeedSequence([int(word) for word in words]).spawn(number)
+    return [(int(a), int(b)) for a, b in (child.generate_state(2, np.uint64) for child in children)]
