@@ -350,7 +350,7 @@ def print_overhead() -> None:
     public, bare = least_times(
         [
             lambda: count_independent_sets(lattice),
-            lambda: _core.count_independent_sets(problem, threads=1, memory_limit=1 << 40),
+            lambda: _core.plan_independent_sets(problem, "count", 1, 1 << 40).solve(threads=1, memory_limit=1 << 40),
         ],
         9,
     )

@@ -29,6 +29,7 @@ _GroupState: TypeAlias = tuple[
 __all__ = [
     "CoordinateAscent",
     "DiscreteGaussianNoise",
+    "ExactPlan",
     "GeometricNoise",
     "GibbsChain",
     "NormalNoise",
@@ -55,7 +56,6 @@ __all__ = [
     "complete",
     "composed_delta",
     "composed_epsilon",
-    "count_independent_sets",
     "discrete_gaussian_delta",
     "distances",
     "distances_from",
@@ -79,8 +79,6 @@ __all__ = [
     "grid",
     "hamming",
     "hard_core_float",
-    "hard_core_rational",
-    "independence_polynomial",
     "is_distance_degree_regular",
     "lattice_section",
     "linear_regression_sensitivity",
@@ -89,6 +87,7 @@ __all__ = [
     "metric_epsilon",
     "mutual_information",
     "named_cell",
+    "plan_independent_sets",
     "primes",
     "redraw_categories",
     "redraw_chance",
@@ -129,35 +128,32 @@ def triangulated_grid(m: int, n: int, diagonals: npt.NDArray[np.bool_]) -> _Sect
 _Problem: TypeAlias = tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]
 _Report: TypeAlias = Callable[[int, int], object] | None
 
-def count_independent_sets(
+@final
+class ExactPlan:
+    primes: int
+    denominator: int
+    def solve(
+        self,
+        *,
+        threads: int,
+        memory_limit: int,
+        progress: _Report = None,
+        checkpoint: str | None = None,
+        checkpoint_interval: float | None = None,
+    ) -> list[int]: ...
+    def residues(self, start: int, stop: int, *, threads: int, memory_limit: int) -> list[int]: ...
+    def combine(self, residues: list[int], *, threads: int) -> list[int]: ...
+    def load(self, checkpoint: str) -> list[int | None]: ...
+    def save(self, checkpoint: str, residues: list[int | None]) -> None: ...
+
+def plan_independent_sets(
     problem: _Problem,
-    *,
+    quantity: str | tuple[int, int],
     threads: int,
     memory_limit: int,
     progress: _Report = None,
-    checkpoint: str | None = None,
-    checkpoint_interval: float | None = None,
-) -> int: ...
-def independence_polynomial(
-    problem: _Problem,
-    *,
-    threads: int,
-    memory_limit: int,
-    progress: _Report = None,
-    checkpoint: str | None = None,
-    checkpoint_interval: float | None = None,
-) -> list[int]: ...
-def hard_core_rational(
-    problem: _Problem,
-    numerator: int,
-    denominator: int,
-    *,
-    threads: int,
-    memory_limit: int,
-    progress: _Report = None,
-    checkpoint: str | None = None,
-    checkpoint_interval: float | None = None,
-) -> tuple[int, int]: ...
+    bits: float | None = None,
+) -> ExactPlan: ...
 def hard_core_float(
     problem: _Problem, activity: float, *, threads: int, memory_limit: int, progress: _Report = None
 ) -> tuple[float, int, float]: ...

@@ -3,15 +3,17 @@
 use crate::arrays;
 use crate::boundary::{compute, raise};
 use num_bigint::{BigInt, BigUint};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
-use quincunx::counting::independent_sets::{self as counting, Boundary, Kind, Problem};
+use quincunx::counting::exact::{Modular, Plan};
+use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Kind, Problem, Quantity};
 use quincunx::counting::transfer::Point;
 use quincunx::numeric::residue::{self, Modulus};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is counted on, as Python says it: a lattice by its name, or a graph by its edges and perhaps an order.
@@ -28,9 +30,12 @@ pub enum ProblemArgument<'py> {
 impl ProblemArgument<'_> {
     fn problem(self, py: Python<'_>) -> PyResult<Problem> {
         match self {
-            Self::Lattice((kind, rows, cols, boundary)) => {
-                Ok(Problem::Lattice { kind: named_kind(&kind)?, rows, cols, boundary: named_boundary(&boundary)? })
-            }
+            Self::Lattice((kind, rows, cols, boundary)) => Ok(Problem::Lattice {
+                kind: named(&KINDS, &kind, "kind")?,
+                rows,
+                cols,
+                boundary: named(&BOUNDARIES, &boundary, "boundary")?,
+            }),
             Self::Graph((vertices, edges, order)) => Ok(Problem::Graph {
                 graph: arrays::graph(py, vertices, &edges)?,
                 order: order.map(|order| arrays::vertices(&order, "order")).transpose()?,
@@ -39,23 +44,37 @@ impl ProblemArgument<'_> {
     }
 }
 
-fn named_kind(kind: &str) -> PyResult<Kind> {
-    match kind {
-        "square" => Ok(Kind::Square),
-        "king" => Ok(Kind::King),
-        "triangular" => Ok(Kind::Triangular),
-        "4-8-8" => Ok(Kind::FourEightEight),
-        _ => Err(PyValueError::new_err(format!("`kind` must be a lattice with a kernel of its own, got {kind:?}"))),
-    }
+/// Lattices with a kernel of their own, by name.
+const KINDS: [(&str, Kind); 4] =
+    [("square", Kind::Square), ("king", Kind::King), ("triangular", Kind::Triangular), ("4-8-8", Kind::FourEightEight)];
+const BOUNDARIES: [(&str, Boundary); 3] =
+    [("free", Boundary::Free), ("cylinder", Boundary::Cylinder), ("torus", Boundary::Torus)];
+
+/// The value with this name.
+fn named<T: Copy>(names: &[(&str, T)], name: &str, argument: &str) -> PyResult<T> {
+    names.iter().find(|(known, _)| *known == name).map(|&(_, value)| value).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|&(name, _)| name).collect();
+        PyValueError::new_err(format!("`{argument}` must be one of {known:?}, got {name:?}"))
+    })
 }
 
-fn named_boundary(boundary: &str) -> PyResult<Boundary> {
-    match boundary {
-        "free" => Ok(Boundary::Free),
-        "cylinder" => Ok(Boundary::Cylinder),
-        "torus" => Ok(Boundary::Torus),
-        _ => Err(PyValueError::new_err(format!("`boundary` must be 'free', 'cylinder' or 'torus', got {boundary:?}"))),
-    }
+/// The name of this value.
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, known)| *known == value).map_or("", |&(name, _)| name)
+}
+
+/// What Python would say for a problem.
+fn problem_argument(py: Python<'_>, problem: &Problem) -> PyResult<Py<PyTuple>> {
+    let arguments = match problem {
+        &Problem::Lattice { kind, rows, cols, boundary } => {
+            (name_of(&KINDS, kind), rows, cols, name_of(&BOUNDARIES, boundary)).into_pyobject(py)?
+        }
+        Problem::Graph { graph, order } => {
+            let order = order.as_ref().map(|order| PyArray1::from_iter(py, order.iter().map(|&v| i64::from(v))));
+            (graph.vertices(), arrays::edges(py, graph.edges())?, order).into_pyobject(py)?
+        }
+    };
+    Ok(arguments.unbind())
 }
 
 /// How a job may run, as Python says it.
@@ -68,58 +87,144 @@ fn options(
     Options { threads, memory_limit, checkpoint, checkpoint_interval: checkpoint_interval.map(Duration::from_secs_f64) }
 }
 
-/// See `quincunx.counting.count_independent_sets`.
-#[pyfunction]
-#[pyo3(signature = (problem, *, threads, memory_limit, progress=None, checkpoint=None, checkpoint_interval=None))]
-pub fn count_independent_sets(
-    py: Python<'_>,
-    problem: ProblemArgument<'_>,
-    threads: usize,
-    memory_limit: u64,
-    progress: Option<Py<PyAny>>,
-    checkpoint: Option<PathBuf>,
-    checkpoint_interval: Option<f64>,
-) -> PyResult<BigUint> {
-    let problem = problem.problem(py)?;
-    let options = options(threads, memory_limit, checkpoint, checkpoint_interval);
-    compute(py, progress, |monitor| counting::count_independent_sets(&problem, &options, monitor))
+/// An exact job: its primes and bound are known, its residues can be computed anywhere. Pickled, it takes what rebuilds it
+/// without a search for a good order and without proving the bound again.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct ExactPlan {
+    plan: Arc<Plan<dyn Modular>>,
+    /// The function of this module that builds the plan again.
+    builder: &'static str,
+    /// Its arguments, made when a plan is pickled.
+    arguments: Arguments,
 }
 
-/// See `quincunx.counting.independence_polynomial`.
-#[pyfunction]
-#[pyo3(signature = (problem, *, threads, memory_limit, progress=None, checkpoint=None, checkpoint_interval=None))]
-pub fn independence_polynomial(
-    py: Python<'_>,
-    problem: ProblemArgument<'_>,
-    threads: usize,
-    memory_limit: u64,
-    progress: Option<Py<PyAny>>,
-    checkpoint: Option<PathBuf>,
-    checkpoint_interval: Option<f64>,
-) -> PyResult<Vec<BigUint>> {
-    let problem = problem.problem(py)?;
-    let options = options(threads, memory_limit, checkpoint, checkpoint_interval);
-    compute(py, progress, |monitor| counting::independence_polynomial(&problem, &options, monitor))
+type Arguments = Box<dyn Fn(Python<'_>) -> PyResult<Py<PyTuple>> + Send + Sync>;
+
+#[pymethods]
+impl ExactPlan {
+    /// The number of primes, the spare one included.
+    #[getter]
+    fn primes(&self) -> usize {
+        self.plan.primes().len()
+    }
+
+    /// What is asked for is the integers divided by this.
+    #[getter]
+    fn denominator(&self) -> BigUint {
+        self.plan.quantity().denominator()
+    }
+
+    /// The integers sought, computed here.
+    #[pyo3(signature = (*, threads, memory_limit, progress=None, checkpoint=None, checkpoint_interval=None))]
+    fn solve(
+        &self,
+        py: Python<'_>,
+        threads: usize,
+        memory_limit: u64,
+        progress: Option<Py<PyAny>>,
+        checkpoint: Option<PathBuf>,
+        checkpoint_interval: Option<f64>,
+    ) -> PyResult<Vec<BigInt>> {
+        let options = options(threads, memory_limit, checkpoint, checkpoint_interval);
+        compute(py, progress, |monitor| self.plan.solve(&options, monitor))
+    }
+
+    /// The residues of the primes `start .. stop`: one task of an executor.
+    #[pyo3(signature = (start, stop, *, threads, memory_limit))]
+    fn residues(
+        &self,
+        py: Python<'_>,
+        start: usize,
+        stop: usize,
+        threads: usize,
+        memory_limit: u64,
+    ) -> PyResult<Vec<u64>> {
+        let options = options(threads, memory_limit, None, None);
+        compute(py, None, |monitor| self.plan.residues(start..stop, &options, monitor))
+    }
+
+    /// The integers with these residues, verified.
+    #[pyo3(signature = (residues, *, threads))]
+    fn combine(&self, py: Python<'_>, residues: Vec<u64>, threads: usize) -> PyResult<Vec<BigInt>> {
+        let options = Options { threads, ..Options::default() };
+        compute(py, None, |monitor| self.plan.combine(&residues, &options, monitor))
+    }
+
+    /// The residues a checkpoint holds, None where one is missing.
+    fn load(&self, py: Python<'_>, checkpoint: PathBuf) -> PyResult<Vec<Option<u64>>> {
+        let options = Options { checkpoint: Some(checkpoint), ..Options::default() };
+        compute(py, None, |_| self.plan.load(&options))
+    }
+
+    /// Writes the residues that are known to a checkpoint.
+    fn save(&self, py: Python<'_>, checkpoint: PathBuf, residues: Vec<Option<u64>>) -> PyResult<()> {
+        let options = Options { checkpoint: Some(checkpoint), ..Options::default() };
+        compute(py, None, |_| self.plan.save(&options, residues))
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyTuple>)> {
+        let builder = py.import("quincunx._core")?.getattr(self.builder)?.unbind();
+        Ok((builder, (self.arguments)(py)?))
+    }
 }
 
-/// `Z(numerator / denominator)` as a pair of integers; see `quincunx.counting.hard_core`.
+/// What is asked exactly: "count", "polynomial", or an activity as numerator and denominator.
+#[derive(FromPyObject, IntoPyObject)]
+pub enum QuantityArgument {
+    /// `"count"` or `"polynomial"`.
+    #[pyo3(transparent)]
+    Named(String),
+    /// `(numerator, denominator)`.
+    #[pyo3(transparent)]
+    Activity((BigInt, BigUint)),
+}
+
+/// A plan for the independent sets of a problem; `bits` is the bound on the integers, where it is known.
 #[pyfunction]
-#[pyo3(signature = (problem, numerator, denominator, *, threads, memory_limit, progress=None, checkpoint=None, checkpoint_interval=None))]
-#[allow(clippy::too_many_arguments)]
-pub fn hard_core_rational(
+#[pyo3(signature = (problem, quantity, threads, memory_limit, progress=None, bits=None))]
+pub fn plan_independent_sets(
     py: Python<'_>,
     problem: ProblemArgument<'_>,
-    numerator: BigInt,
-    denominator: BigUint,
+    quantity: QuantityArgument,
     threads: usize,
     memory_limit: u64,
     progress: Option<Py<PyAny>>,
-    checkpoint: Option<PathBuf>,
-    checkpoint_interval: Option<f64>,
-) -> PyResult<(BigInt, BigUint)> {
+    bits: Option<f64>,
+) -> PyResult<ExactPlan> {
     let problem = problem.problem(py)?;
-    let options = options(threads, memory_limit, checkpoint, checkpoint_interval);
-    compute(py, progress, |monitor| counting::hard_core_rational(&problem, &numerator, &denominator, &options, monitor))
+    let quantity = quantity.quantity()?;
+    let options = options(threads, memory_limit, None, None);
+    let plan =
+        compute(py, progress, |monitor| Plan::new(IndependentSets::new(problem, quantity, bits, &options, monitor)?))?;
+    let plan = Arc::new(plan);
+    let planned = Arc::clone(&plan);
+    let arguments: Arguments = Box::new(move |py| {
+        let planned = planned.quantity();
+        let problem = problem_argument(py, planned.problem())?;
+        let quantity = QuantityArgument::of(planned.quantity());
+        let arguments = (problem, quantity, threads, memory_limit, None::<bool>, planned.bits());
+        Ok(arguments.into_pyobject(py)?.unbind())
+    });
+    Ok(ExactPlan { plan, builder: "plan_independent_sets", arguments })
+}
+
+impl QuantityArgument {
+    fn quantity(self) -> PyResult<Quantity> {
+        match self {
+            Self::Activity((numerator, denominator)) => Ok(Quantity::Activity { numerator, denominator }),
+            Self::Named(name) if name == "count" => Ok(Quantity::Count),
+            Self::Named(name) if name == "polynomial" => Ok(Quantity::Polynomial),
+            Self::Named(name) => Err(PyValueError::new_err(format!("`quantity` must be known, got {name:?}"))),
+        }
+    }
+
+    fn of(quantity: &Quantity) -> Self {
+        match quantity {
+            Quantity::Count => Self::Named("count".into()),
+            Quantity::Polynomial => Self::Named("polynomial".into()),
+            Quantity::Activity { numerator, denominator } => Self::Activity((numerator.clone(), denominator.clone())),
+        }
+    }
 }
 
 /// `Z(activity)` as mantissa, power of two and relative error; see `quincunx.counting.hard_core`.

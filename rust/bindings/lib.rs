@@ -26,8 +26,7 @@ mod _core {
     use crate::boundary::{available_threads, forget_pools, simd_level};
     #[pymodule_export]
     use crate::counting::{
-        combine_residues, count_independent_sets, estimate_cost, hard_core_float, hard_core_rational,
-        independence_polynomial, primes, residues,
+        ExactPlan, combine_residues, estimate_cost, hard_core_float, plan_independent_sets, primes, residues,
     };
     #[pymodule_export]
     use crate::distributions::{

@@ -4,7 +4,9 @@
 //! working threads share: they add to its counter and look at its flag, nothing else. `parallel::run` joins the two.
 
 use crate::{Error, Result};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// Somebody who follows a computation and may end it.
 pub trait Monitor {
@@ -35,6 +37,10 @@ pub struct Watch {
     stop: AtomicBool,
     done: AtomicU64,
     total: u64,
+    /// How long work that has begun may go on after a stop.
+    grace: OnceLock<Duration>,
+    /// When it has to end.
+    deadline: OnceLock<Instant>,
 }
 
 impl Watch {
@@ -56,14 +62,32 @@ impl Watch {
     /// Asks whether to go on, without adding work.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] once somebody asked to stop.
+    /// [`Error::Interrupted`] once somebody asked to stop and the grace allowed is over.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        if self.stop.load(Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.is_stopping() && self.deadline.get().is_none_or(|end| *end <= Instant::now()) {
+            return Err(Error::Interrupted);
+        }
+        Ok(())
     }
 
-    /// Asks every worker to stop at its next unit.
+    /// Lets a step that has begun go on for so long after a stop, so that its state can be saved. The work looks at
+    /// [`Self::is_stopping`] between its steps.
+    pub fn allow(&self, grace: Duration) {
+        self.grace.get_or_init(|| grace);
+    }
+
+    /// Whether somebody asked to stop.
+    #[inline]
+    pub fn is_stopping(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Asks every worker to stop: at its next unit, or within the grace allowed.
     pub fn cancel(&self) {
+        if let Some(grace) = self.grace.get() {
+            self.deadline.get_or_init(|| Instant::now() + *grace);
+        }
         self.stop.store(true, Relaxed);
     }
 

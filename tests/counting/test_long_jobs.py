@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from fractions import Fraction
 
 import pytest
 
@@ -499,6 +500,101 @@ def test_what_is_no_executor_is_refused(executor):
         count_independent_sets(SPREAD, executor=executor)
 
 
-def test_an_executor_and_a_checkpoint_do_not_go_together(tmp_path):
-    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="`checkpoint` must be None"):
-        count_independent_sets(SPREAD, executor=executor, checkpoint=tmp_path / "state")
+EXACT = {
+    "count": lambda **how: count_independent_sets(SPREAD, **how),
+    "count of a graph": lambda **how: count_independent_sets(lattices.honeycomb(6, 90), **how),
+    "polynomial": lambda **how: independence_polynomial(lattices.square(3, 250), **how),
+    "rational activity": lambda **how: hard_core(SPREAD, Fraction(-7, 5), **how),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_every_exact_job_runs_on_an_executor_and_its_plan_pickles(name):
+    class Pickling(Executor):
+        def submit(self, function, /, *arguments, **keywords):
+            future = Future()
+            function, arguments, keywords = pickle.loads(pickle.dumps((function, arguments, keywords)))
+            future.set_result(function(*arguments, **keywords))
+            return future
+
+    heard = Steps()
+    assert EXACT[name](executor=Pickling(), progress=heard) == EXACT[name]()
+    assert heard[-1][0] == heard[-1][1] > 0
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_an_executor_goes_on_from_its_checkpoint_and_so_does_the_process_itself(name, tmp_path):
+    class Counting(Executor):
+        def __init__(self, allowed):
+            self.tasks, self.allowed = 0, allowed
+
+        def submit(self, function, /, *arguments, **keywords):
+            future = Future()
+            self.tasks += 1
+            if self.tasks > self.allowed:
+                future.set_exception(Stopped())
+            else:
+                future.set_result(function(*arguments, **keywords))
+            return future
+
+    state, expected = tmp_path / "state", EXACT[name]()
+    whole = Counting(1000)
+    assert EXACT[name](executor=whole, checkpoint=state) == expected
+    assert not state.exists()
+    with pytest.raises(Stopped):
+        EXACT[name](executor=Counting(1), checkpoint=state)
+    kept = state.read_bytes()
+    rest = Counting(1000)
+    assert EXACT[name](executor=rest, checkpoint=state) == expected
+    assert rest.tasks == whole.tasks - 1
+    assert not state.exists()
+    state.write_bytes(kept)
+    assert EXACT[name](checkpoint=state) == expected, "without the executor"
+    assert not state.exists()
+    state.write_bytes(kept)
+    with pytest.raises(CheckpointError, match="belongs to another job"):
+        count_independent_sets(lattices.square(12, 131), executor=Counting(1000), checkpoint=state)
+    assert state.read_bytes() == kept
+
+
+@pytest.mark.parametrize("lattice", [LONG, lattices.square(20, 500)], ids=["one group", "groups side by side"])
+def test_a_job_that_is_stopped_writes_its_checkpoint_at_once(lattice, tmp_path):
+    state, steps, threads = tmp_path / "state", Steps(), 2
+
+    def stop(done, total):
+        steps(done, total)
+        if done:
+            raise Stopped
+
+    start = time.perf_counter()
+    with pytest.raises(Stopped):
+        count_independent_sets(lattice, checkpoint=state, threads=threads, progress=stop)
+    assert state.exists(), f"a stop after {time.perf_counter() - start:.2f} s, long before the first half minute"
+    again = Steps()
+
+    def stop_again(done, total):
+        again(done, total)
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        count_independent_sets(lattice, checkpoint=state, threads=threads, progress=stop_again)
+    assert again[0][0] >= steps[-1][0] > 0, "what was done is not done again"
+
+
+def test_a_job_stopped_again_and_again_gives_the_same_number(tmp_path, long_count):
+    state, stops = tmp_path / "state", 0
+    while True:
+        first = []
+
+        def stop(done, total, first=first):
+            first.append(done)
+            if len(first) == 3:
+                raise Stopped
+
+        try:
+            assert count_independent_sets(LONG, checkpoint=state, threads=1 + stops % 2, progress=stop) == long_count
+            break
+        except Stopped:
+            stops += 1
+    assert stops >= 2
+    assert not state.exists()

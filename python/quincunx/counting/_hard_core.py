@@ -3,13 +3,16 @@
 import math
 import os
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from quincunx import _check, _core
 from quincunx._progress import Progress, reporting
+from quincunx.counting import _exact
 from quincunx.counting._problem import as_problem
 
 
@@ -31,6 +34,7 @@ def hard_core(
     progress: Progress = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
 ) -> int | Fraction | FloatResult:
     """Evaluate the hard-core partition function of a graph.
 
@@ -38,8 +42,8 @@ def hard_core(
 
     Parameters
     ----------
-    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval
-        As in `count_independent_sets`. Checkpoints are for ``mode="exact"``.
+    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+        As in `count_independent_sets`. Checkpoints and executors are for ``mode="exact"``.
     activity : int, Fraction or float
         The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth
         is meant.
@@ -84,26 +88,25 @@ def hard_core(
     """
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
     problem = as_problem(graph, order)
-    cores, limit = _check.threads(threads), _check.memory_limit(memory_limit)
     if mode != "exact":
-        if checkpoint is not None:
-            raise ValueError('`checkpoint` must be None unless mode="exact"')
+        if checkpoint is not None or executor is not None:
+            name = "checkpoint" if executor is None else "executor"
+            raise ValueError(f'`{name}` must be None unless mode="exact"')
+        cores, limit = _check.threads(threads), _check.memory_limit(memory_limit)
         number = _check.real(activity, "activity")
         with reporting(progress, "partition function") as report:
             found = _core.hard_core_float(problem, number, threads=cores, memory_limit=limit, progress=report)
         return _as_log(*found) if mode == "log" else _as_float(*found)
-    ratio = _rational(activity)
-    with reporting(progress, "partition function") as report:
-        numerator, denominator = _core.hard_core_rational(
-            problem,
-            ratio.numerator,
-            ratio.denominator,
-            threads=cores,
-            memory_limit=limit,
-            progress=report,
-            checkpoint=_check.path(checkpoint, "checkpoint"),
-            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
-        )
+    (numerator,), denominator = _exact.solve(
+        partial(_core.plan_independent_sets, problem, _rational(activity).as_integer_ratio()),
+        "partition function",
+        threads=threads,
+        memory_limit=memory_limit,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_interval=checkpoint_interval,
+        executor=executor,
+    )
     if isinstance(activity, (int, np.integer)):
         return numerator
     return Fraction(numerator, denominator)

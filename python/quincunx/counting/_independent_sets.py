@@ -2,17 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from quincunx import _check, _core
-from quincunx._progress import Progress, reporting
-from quincunx.counting._problem import Problem, as_problem
-from quincunx.counting._residues import combine_residues, residue_task
-
-# Primes in one task of an executor: the lanes of the widest vector unit.
-_GROUP = 8
+from quincunx._progress import Progress
+from quincunx.counting import _exact
+from quincunx.counting._problem import as_problem
 
 
 def count_independent_sets(
@@ -48,12 +46,14 @@ def count_independent_sets(
         work.
     checkpoint : path, optional
         Where a long job keeps its state. Called again with the same path after a stop, even by ``kill -9``, the job
-        goes on from there and gives the same result, bit for bit. The file is removed at the end.
+        goes on from there and gives the same result, bit for bit. It is written at intervals and when the job is
+        stopped: with everything done so far where a step takes less than a tenth of a second and the vectors less than
+        64 MB, else with what is finished, unless an older one holds more. The file is removed at the end.
     checkpoint_interval : float, optional
         Seconds between two checkpoints; by default 30, and more where writing takes long.
     executor : concurrent.futures.Executor, optional
         Where groups of eight primes are counted, one task each: a thread or process pool, loky, Dask's
-        ``Client.get_executor()``, MPI. Not to be combined with `checkpoint`.
+        ``Client.get_executor()``, MPI. Planning is done once, here; a checkpoint keeps the finished groups.
 
     Returns
     -------
@@ -92,51 +92,17 @@ def count_independent_sets(
     5
     """
     problem = as_problem(graph, order)
-    checked = _check.threads(threads), _check.memory_limit(memory_limit)
-    if executor is not None:
-        if checkpoint is not None:
-            raise ValueError("`checkpoint` must be None with an `executor`, which keeps no state between its tasks")
-        return _count_on_executor(problem, threads, *checked, progress, executor)
-    with reporting(progress, "independent sets") as report:
-        return _core.count_independent_sets(
-            problem,
-            threads=checked[0],
-            memory_limit=checked[1],
-            progress=report,
-            checkpoint=_check.path(checkpoint, "checkpoint"),
-            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
-        )
-
-
-def _count_on_executor(
-    problem: Problem,
-    threads: int | None,
-    here: int,
-    memory_limit: int,
-    progress: Progress,
-    executor: Executor,
-) -> int:
-    """Count with each group of primes as one task; recombine and verify here."""
-    if not isinstance(executor, Executor):
-        raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
-    needed = _core.estimate_cost(problem, threads=here, memory_limit=memory_limit)["primes"]
-    primes = _core.primes(needed)
-    groups = [primes[i : i + _GROUP] for i in range(0, needed, _GROUP)]
-    futures = [executor.submit(residue_task, problem, group, threads, memory_limit) for group in groups]
-    try:
-        with reporting(progress, "independent sets") as report:
-            for done, future in enumerate(as_completed(futures), start=1):
-                future.result()
-                if report is not None:
-                    report(done, len(futures))
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
-    pairs = [
-        pair for group, future in zip(groups, futures, strict=True) for pair in zip(group, future.result(), strict=True)
-    ]
-    return combine_residues(pairs)
+    (count,), _ = _exact.solve(
+        partial(_core.plan_independent_sets, problem, "count"),
+        "independent sets",
+        threads=threads,
+        memory_limit=memory_limit,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_interval=checkpoint_interval,
+        executor=executor,
+    )
+    return count
 
 
 def independence_polynomial(
@@ -148,6 +114,7 @@ def independence_polynomial(
     progress: Progress = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
 ) -> list[int]:
     """Count the independent sets of each size, exactly.
 
@@ -156,7 +123,7 @@ def independence_polynomial(
 
     Parameters
     ----------
-    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval
+    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`.
 
     Returns
@@ -182,15 +149,17 @@ def independence_polynomial(
     [1, 9, 24, 22, 6, 1]
     """
     problem = as_problem(graph, order)
-    with reporting(progress, "independence polynomial") as report:
-        return _core.independence_polynomial(
-            problem,
-            threads=_check.threads(threads),
-            memory_limit=_check.memory_limit(memory_limit),
-            progress=report,
-            checkpoint=_check.path(checkpoint, "checkpoint"),
-            checkpoint_interval=_check.interval(checkpoint_interval, "checkpoint_interval"),
-        )
+    coefficients, _ = _exact.solve(
+        partial(_core.plan_independent_sets, problem, "polynomial"),
+        "independence polynomial",
+        threads=threads,
+        memory_limit=memory_limit,
+        progress=progress,
+        checkpoint=checkpoint,
+        checkpoint_interval=checkpoint_interval,
+        executor=executor,
+    )
+    return coefficients
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quincunx import _check, _core
-from quincunx.counting._problem import Problem, as_problem
+from quincunx.counting._problem import as_problem
 
 
 def primes(count: int) -> list[int]:
@@ -86,12 +86,6 @@ def residue(
         progress=None,
     )
     return found
-
-
-def residue_task(problem: Problem, moduli: list[int], threads: int | None, memory_limit: int) -> list[int]:
-    """Count modulo a group of primes: one task of an executor. `threads` is resolved where the task runs."""
-    points = [(modulus, 1) for modulus in moduli]
-    return _core.residues(problem, points, threads=_check.threads(threads), memory_limit=memory_limit, progress=None)
 
 
 def combine_residues(residues: Iterable[tuple[int, int]], bound: int | None = None) -> int:

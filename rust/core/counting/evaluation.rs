@@ -1,24 +1,29 @@
 //! From points to residues: which lanes run side by side, which groups at once, and what is saved on the way.
 //!
 //! Points are cut into groups of up to eight lanes, as many as memory allows. Small groups run concurrently, one per thread;
-//! large ones one after another, each with all threads. Neither choice changes a residue.
+//! large ones one after another, each with all threads. Neither choice changes a residue. When a checkpoint is due, and when
+//! the job is stopped, every group in hand ends its step and hands back its vector, which is saved with what is finished.
 
-use super::checkpoint::{Keeper, Saved, Vector, fingerprint};
+use super::checkpoint::{Checkpoint, Found, Vector};
 use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Watch};
 use crate::numeric::buffer::Buffer;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// Vectors of at most so many elements stay on one thread; engines do not divide smaller blocks.
 pub const GRAIN: usize = 1 << 12;
 /// Jobs of at most so many additions run on the calling thread: waking a pool would cost more.
 const SHORT: u64 = 200_000;
-/// Groups per thread between two looks at the clock for a checkpoint, where small groups run concurrently.
-const WAVE: usize = 16;
+/// How long the steps in hand may go on after a stop, so that their vectors can be saved.
+const GRACE: Duration = Duration::from_millis(120);
+/// Bytes of vectors that are saved at a stop; larger ones would keep the caller waiting for the disk.
+const SAVED_AT_STOP: usize = 64 << 20;
 
 /// How a job may run. Nothing here changes a result.
 #[derive(Clone, Debug)]
@@ -83,37 +88,39 @@ pub fn work(engine: &impl Transfer) -> u64 {
     (0..engine.steps()).map(|step| engine.work(step)).fold(0, u64::saturating_add)
 }
 
-/// Residues of the partition function at all points, in their order.
+/// Residues of the partition function at all points, in their order; `job` is the fingerprint a checkpoint carries.
 ///
 /// # Errors
 /// [`Error::TooLarge`] before any work if the memory limit is too small, [`Error::File`] for a checkpoint that cannot be used,
 /// [`Error::Interrupted`] (or the monitor's own error) when told to stop.
 pub fn residues(
     engine: &impl Transfer,
-    description: &[u64],
+    job: u64,
     points: &[Point],
     options: &Options,
     monitor: &mut dyn Monitor,
 ) -> Result<Vec<u64>> {
     let mut layout = layout(engine, points.len(), options)?;
-    let total = work(engine).saturating_mul(points.len().div_ceil(layout.lanes) as u64);
-    if total <= SHORT && engine.len() <= GRAIN && options.checkpoint.is_none() {
+    let work = work(engine);
+    let total = work.saturating_mul(points.len().div_ceil(layout.lanes) as u64);
+    let Some(path) = &options.checkpoint else {
+        if total > SHORT || engine.len() > GRAIN {
+            let all = |watch: &Watch| Evaluation { engine, points, layout, work, watch }.all(None);
+            return parallel::run(options.threads, total, monitor, all);
+        }
         monitor.tick(0, total)?;
         layout.concurrent = 1;
-        let found = parallel::run_here(total, |watch| Evaluation { engine, points, watch }.all(layout, &mut None))?;
+        let all = |watch: &Watch| Evaluation { engine, points, layout, work, watch }.all(None);
+        let found = parallel::run_here(total, all)?;
         monitor.tick(total, total)?;
         return Ok(found);
-    }
-    let mut keeper = options.checkpoint.as_deref().map(|path| {
-        let points = points.iter().flat_map(|point| [point.modulus.value(), point.activity]);
-        let engine = [engine.len() as u64, engine.steps()];
-        let keeper = Keeper::new(path, fingerprint(description.iter().copied().chain(engine).chain(points)));
-        options.checkpoint_interval.map_or(keeper.clone(), |interval| keeper.every(interval))
-    });
+    };
+    let mut checkpoint = Checkpoint::new(path, job).every(options.checkpoint_interval);
     let found = parallel::run(options.threads, total, monitor, |watch| {
-        Evaluation { engine, points, watch }.all(layout, &mut keeper)
+        watch.allow(GRACE);
+        Evaluation { engine, points, layout, work, watch }.all(Some(&mut checkpoint))
     })?;
-    keeper.map_or(Ok(()), |keeper| keeper.remove())?;
+    checkpoint.remove()?;
     Ok(found)
 }
 
@@ -121,119 +128,187 @@ pub fn residues(
 struct Evaluation<'a, E> {
     engine: &'a E,
     points: &'a [Point],
+    layout: Layout,
+    /// Additions of one group.
+    work: u64,
     watch: &'a Watch,
+}
+
+/// A group of neighbouring points: not begun, or in hand.
+enum Group {
+    Fresh(Range<usize>),
+    InHand(Vector),
+}
+
+/// What one worker leaves when it ends or pauses.
+#[derive(Default)]
+struct Outcome {
+    finished: Vec<(usize, u64)>,
+    paused: Option<Vector>,
+    error: Option<Error>,
 }
 
 impl<E: Transfer> Evaluation<'_, E> {
     /// The residues at all points, from what a checkpoint holds onwards.
-    fn all(&self, layout: Layout, keeper: &mut Option<Keeper>) -> Result<Vec<u64>> {
-        let mut found = vec![None; self.points.len()];
-        let mut counted = 0;
-        if let Some(saved) = keeper.as_ref().map(Keeper::load).transpose()?.flatten() {
-            counted = self.resume(saved, layout, &mut found, keeper)?;
+    fn all(&self, mut checkpoint: Option<&mut Checkpoint>) -> Result<Vec<u64>> {
+        let mut found = Found::new(self.points.len());
+        let mut vectors = Vec::new();
+        let load = |checkpoint: &&mut Checkpoint| checkpoint.load(self.points.len(), Some(self.engine.len()));
+        if let Some(saved) = checkpoint.as_ref().map(load).transpose()?.flatten() {
+            found.extend(saved.finished);
+            vectors = saved.vectors;
         }
-        let open: Vec<usize> = (0..found.len()).filter(|&index| found[index].is_none()).collect();
-        let groups: Vec<Range<usize>> = open
-            .chunk_by(|a, b| a + 1 == *b)
-            .flat_map(|run| run.chunks(layout.lanes))
-            .map(|group| group[0]..group[0] + group.len())
-            .collect();
-        let finished_before = self.points.len().div_ceil(layout.lanes).saturating_sub(groups.len());
-        self.watch.advance(work(self.engine) * finished_before.saturating_sub(counted) as u64)?;
-        for wave in groups.chunks(if layout.concurrent > 1 { WAVE * layout.concurrent } else { 1 }) {
-            let run = |group: &Range<usize>| self.group(group.clone(), layout.lanes);
-            let answers: Vec<Result<Vec<u64>>> = match wave {
-                [group] => vec![self.kept_group(group.clone(), layout.lanes, None, &found, keeper)],
-                several => several.par_iter().map(run).collect(),
-            };
-            for (group, answer) in wave.iter().zip(answers) {
-                group.clone().zip(answer?).for_each(|(index, residue)| found[index] = Some(residue));
+        let mut kept = self.gain(&found, &vectors);
+        let mut groups = self.groups(&found, vectors);
+        let left = groups.iter().map(|group| self.left(group)).fold(0, u64::saturating_add);
+        self.watch.advance(self.watch.total().saturating_sub(left))?;
+        loop {
+            let outcomes = self.wave(&mut groups, checkpoint.as_ref().map(|checkpoint| checkpoint.due()));
+            let (mut paused, mut error) = (Vec::new(), None);
+            for outcome in outcomes {
+                found.extend(outcome.finished);
+                paused.extend(outcome.paused);
+                error = error.or(outcome.error);
             }
-            if let Some(keeper) = keeper.as_mut().filter(|keeper| keeper.is_due()) {
-                keeper.save(&finished(&found), None)?;
+            if let Some(checkpoint) = checkpoint.as_mut().filter(|_| error.is_some() || !paused.is_empty()) {
+                if error.is_some() && paused.iter().map(|v| 8 * v.words.len()).sum::<usize>() > SAVED_AT_STOP {
+                    paused.clear();
+                }
+                // A stop may have cost a group its vector: then an older checkpoint can be worth more.
+                let gain = self.gain(&found, &paused);
+                if gain >= kept {
+                    checkpoint.save(&found.finished(), paused.iter())?;
+                    kept = gain;
+                }
+            }
+            if let Some(error) = error {
+                return Err(error);
+            }
+            paused.into_iter().for_each(|vector| groups.push_front(Group::InHand(vector)));
+            if groups.is_empty() {
+                return Ok(found.all());
             }
         }
-        Ok(found.into_iter().flatten().collect())
     }
 
-    /// Takes over what a checkpoint holds, and brings its vector to the end; returns the groups the watch has heard of.
-    fn resume(
-        &self,
-        saved: Saved,
-        layout: Layout,
-        found: &mut [Option<u64>],
-        keeper: &mut Option<Keeper>,
-    ) -> Result<usize> {
-        let mut counted = saved.finished.len() / layout.lanes;
-        self.watch.advance(work(self.engine) * counted as u64)?;
-        for (index, residue) in saved.finished {
-            found[index] = Some(residue);
+    /// What is to be done: the vectors in hand first, then the points that are neither finished nor in hand.
+    fn groups(&self, found: &Found, vectors: Vec<Vector>) -> VecDeque<Group> {
+        let mut open: Vec<bool> = found.0.iter().map(Option::is_none).collect();
+        for vector in &vectors {
+            open[self.points_of(vector)].fill(false);
         }
-        if let Some(vector) = saved.vector {
-            let group = vector.first..(vector.first + vector.lanes).min(self.points.len());
-            let residues = self.kept_group(group.clone(), vector.lanes, Some(vector), found, keeper)?;
-            group.zip(residues).for_each(|(index, residue)| found[index] = Some(residue));
-            counted += 1;
-        }
-        Ok(counted)
+        let open: Vec<usize> = (0..open.len()).filter(|&index| open[index]).collect();
+        let fresh = open.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(self.layout.lanes));
+        let fresh = fresh.map(|group| Group::Fresh(group[0]..group[0] + group.len()));
+        vectors.into_iter().map(Group::InHand).chain(fresh).collect()
     }
 
-    fn group(&self, group: Range<usize>, lanes: usize) -> Result<Vec<u64>> {
-        self.kept_group(group, lanes, None, &[], &mut None)
+    fn points_of(&self, vector: &Vector) -> Range<usize> {
+        vector.first..(vector.first + vector.lanes).min(self.points.len())
     }
 
-    /// The residues of one group of neighbouring points, at most `lanes` of them.
-    fn kept_group(
-        &self,
-        group: Range<usize>,
-        lanes: usize,
-        from: Option<Vector>,
-        found: &[Option<u64>],
-        keeper: &mut Option<Keeper>,
-    ) -> Result<Vec<u64>> {
-        let lanes = if from.is_some() { lanes } else { lanes.min(group.len().next_power_of_two()) };
-        match lanes {
-            1 => self.lanes::<1>(group, from, found, keeper),
-            2 => self.lanes::<2>(group, from, found, keeper),
-            4 => self.lanes::<4>(group, from, found, keeper),
-            _ => self.lanes::<8>(group, from, found, keeper),
+    /// Additions up to a step.
+    fn done(&self, step: u64) -> u64 {
+        (0..step).map(|step| self.engine.work(step)).fold(0, u64::saturating_add)
+    }
+
+    /// Additions a group still takes.
+    fn left(&self, group: &Group) -> u64 {
+        match group {
+            Group::Fresh(_) => self.work,
+            Group::InHand(vector) => self.work.saturating_sub(self.done(vector.step)),
         }
+    }
+
+    /// The work that a checkpoint with these residues and vectors would save, counted by points.
+    fn gain(&self, found: &Found, vectors: &[Vector]) -> u128 {
+        let finished = found.0.iter().flatten().count() as u128 * u128::from(self.work.max(1));
+        let in_hand = vectors.iter().map(|v| self.points_of(v).len() as u128 * u128::from(self.done(v.step)));
+        finished + in_hand.sum::<u128>()
+    }
+
+    /// Works on groups until all are done, a checkpoint is due or the watch says stop; leaves the groups not begun.
+    fn wave(&self, groups: &mut VecDeque<Group>, due: Option<Instant>) -> Vec<Outcome> {
+        let queue = Mutex::new(std::mem::take(groups));
+        let outcomes = match self.layout.concurrent {
+            1 => vec![self.worker(&queue, due)],
+            n => (0..n).into_par_iter().with_max_len(1).map(|_| self.worker(&queue, due)).collect(),
+        };
+        *groups = queue.into_inner().unwrap_or_else(|e| e.into_inner());
+        outcomes
+    }
+
+    /// Takes one group after another.
+    fn worker(&self, queue: &Mutex<VecDeque<Group>>, due: Option<Instant>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut idle = None; // the vector of the group before, whose memory serves the next
+        while !self.pauses(due) || idle.is_none() {
+            let Some(group) = queue.lock().unwrap_or_else(|e| e.into_inner()).pop_front() else { break };
+            match self.group(group, idle.take(), due) {
+                Ok((vector, Some(residues))) => {
+                    outcome.finished.extend(self.points_of(&vector).zip(residues));
+                    idle = Some(vector);
+                }
+                Ok((vector, None)) => {
+                    outcome.paused = Some(vector);
+                    break;
+                }
+                Err(error) => {
+                    outcome.error = Some(error);
+                    break;
+                }
+            }
+        }
+        if outcome.error.is_none() && self.watch.is_stopping() {
+            outcome.error = Some(Error::Interrupted);
+        }
+        outcome
+    }
+
+    /// Whether the vectors in hand are wanted now.
+    fn pauses(&self, due: Option<Instant>) -> bool {
+        self.watch.is_stopping() || due.is_some_and(|due| due <= Instant::now())
+    }
+
+    /// Works on one group; the residues at its points if it came to its end.
+    fn group(&self, group: Group, idle: Option<Vector>, due: Option<Instant>) -> Result<(Vector, Option<Vec<u64>>)> {
+        let mut vector = match group {
+            Group::InHand(vector) => vector,
+            Group::Fresh(points) => {
+                let lanes = self.layout.lanes.min(points.len().next_power_of_two());
+                let len = self.engine.len() * lanes;
+                let words = match idle.map(|vector| vector.words).filter(|words| words.len() == len) {
+                    Some(words) => words,
+                    None => Buffer::zeroed(len)?,
+                };
+                Vector { first: points.start, lanes, step: 0, words }
+            }
+        };
+        let residues = match vector.lanes {
+            1 => self.lanes::<1>(&mut vector, due),
+            2 => self.lanes::<2>(&mut vector, due),
+            4 => self.lanes::<4>(&mut vector, due),
+            _ => self.lanes::<8>(&mut vector, due),
+        }?;
+        Ok((vector, residues))
     }
 
     /// One group on `L` lanes; missing lanes repeat the last point.
-    fn lanes<const L: usize>(
-        &self,
-        group: Range<usize>,
-        from: Option<Vector>,
-        found: &[Option<u64>],
-        keeper: &mut Option<Keeper>,
-    ) -> Result<Vec<u64>> {
-        let points = &self.points[group.clone()];
+    fn lanes<const L: usize>(&self, vector: &mut Vector, due: Option<Instant>) -> Result<Option<Vec<u64>>> {
+        let points = &self.points[self.points_of(vector)];
         let weight = lane_weight::<L>(points);
-        let mut state = Buffer::<[u64; L]>::zeroed(self.engine.len())?;
-        let first_step = match from {
-            Some(vector) => {
-                state.as_flattened_mut().copy_from_slice(&vector.words);
-                vector.step
-            }
-            None => {
-                self.engine.start(&weight, &mut state);
-                0
-            }
-        };
-        self.watch.advance((0..first_step).map(|step| self.engine.work(step)).sum())?;
-        for step in first_step..self.engine.steps() {
-            self.engine.step(&weight, step, &mut state, self.watch)?;
-            if let Some(keeper) = keeper.as_mut().filter(|keeper| keeper.is_due()) {
-                keeper.save(&finished(found), Some((group.start, L, step + 1, state.as_flattened())))?;
+        let (state, _) = vector.words.as_chunks_mut::<L>();
+        if vector.step == 0 {
+            self.engine.start(&weight, state);
+        }
+        while vector.step < self.engine.steps() {
+            self.engine.step(&weight, vector.step, state, self.watch)?;
+            vector.step += 1;
+            if self.pauses(due) && vector.step < self.engine.steps() {
+                return Ok(None);
             }
         }
-        let value = self.engine.finish(&weight, &state);
-        Ok(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect())
+        let value = self.engine.finish(&weight, state);
+        Ok(Some(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect()))
     }
-}
-
-/// The residues that are there, with their places.
-fn finished(found: &[Option<u64>]) -> Vec<(usize, u64)> {
-    found.iter().enumerate().filter_map(|(index, residue)| Some((index, (*residue)?))).collect()
 }

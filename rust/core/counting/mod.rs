@@ -2,5 +2,6 @@
 
 pub mod checkpoint;
 pub mod evaluation;
+pub mod exact;
 pub mod independent_sets;
 pub mod transfer;

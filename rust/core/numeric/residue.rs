@@ -9,7 +9,7 @@
 //! vector unit, down to SSE2 and NEON. Any modulus m up to 2^32 fits too, through its largest multiple below 2^55.
 
 use crate::{Error, Result};
-use num_bigint::BigUint;
+use num_bigint::{BigInt, BigUint, Sign};
 
 /// Bits of a folded residue.
 pub const BITS: u32 = 55;
@@ -111,6 +111,14 @@ impl Modulus {
         x.iter_u64_digits()
             .rev()
             .fold(0, |high, digit| (((u128::from(high) << 64) | u128::from(digit)) % u128::from(self.value)) as u64)
+    }
+
+    /// The residue of a big integer of either sign.
+    pub fn residue_of_signed(self, x: &BigInt) -> u64 {
+        match self.residue_of(x.magnitude()) {
+            magnitude if x.sign() == Sign::Minus && magnitude > 0 => self.value - magnitude,
+            magnitude => magnitude,
+        }
     }
 }
 

@@ -1,14 +1,193 @@
-//! The number of independent sets: residues modulo enough primes, recombined and verified.
+//! What can be asked about independent sets exactly: their number, their polynomial, `Z` at a rational activity.
+//!
+//! All three are values of `Z` modulo primes, put together by [`exact`]: at 1; at 1, 2, ..., d, interpolated modulo each prime,
+//! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer.
 
-use super::{Engine, Problem, log2_bound};
+use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
+use crate::counting::exact::{self, Modular, Plan};
 use crate::counting::transfer::{Point, Transfer};
 use crate::monitor::{Monitor, Watch};
-use crate::numeric::residue::{self, Modulus};
-use crate::numeric::simd::{Level, level};
+use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
-use num_bigint::BigUint;
-use std::time::Instant;
+use num_bigint::{BigInt, BigUint, Sign};
+
+/// A question about the independent sets of a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quantity {
+    /// `Z(1)`, their number.
+    Count,
+    /// The coefficients of `Z`, up to the bound on the size of a set.
+    Polynomial,
+    /// `denominator^d Z(numerator / denominator)` with d the bound on the size of a set.
+    Activity {
+        /// The numerator of the activity.
+        numerator: BigInt,
+        /// Its denominator, not zero.
+        denominator: BigUint,
+    },
+}
+
+/// A quantity of the independent sets of a problem, with the engine that computes it.
+#[derive(Debug)]
+pub struct IndependentSets {
+    problem: Problem,
+    quantity: Quantity,
+    engine: Engine,
+    /// A size no independent set exceeds.
+    largest: usize,
+    bits: f64,
+}
+
+impl IndependentSets {
+    /// Plans the engine and proves the bound, unless `bits` says it already.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if memory does not suffice; [`Error::Domain`] for sizes that make no lattice, an order that is not
+    /// one of the vertices or a zero denominator; the monitor's error when it stops the work.
+    pub fn new(
+        mut problem: Problem,
+        quantity: Quantity,
+        bits: Option<f64>,
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Self> {
+        if matches!(&quantity, Quantity::Activity { denominator, .. } if *denominator == BigUint::ZERO) {
+            return Err(Error::Domain {
+                name: "activity",
+                value: "a zero denominator".into(),
+                requirement: "a number",
+            });
+        }
+        let engine = Engine::new(&problem, most_states(options))?;
+        let largest = match &engine {
+            Engine::Frontier(frontier) => frontier.independence_bound(),
+            _ => problem.largest_set_bound().unwrap_or_else(|| problem.vertices()),
+        };
+        let bits = match bits {
+            Some(bits) => bits,
+            None => quantity.bits(&problem, &engine, largest, options, monitor)?,
+        };
+        if let (Problem::Graph { order, .. }, Engine::Frontier(frontier)) = (&mut problem, &engine) {
+            *order = Some(frontier.planned_order().to_vec());
+        }
+        Ok(Self { problem, quantity, engine, largest, bits })
+    }
+
+    /// The problem, a graph with the order it was planned with: planned again, it is the same engine without a search.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// What is asked.
+    pub fn quantity(&self) -> &Quantity {
+        &self.quantity
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The points of one modulus.
+    fn points(&self, modulus: Modulus) -> impl Iterator<Item = Point> + use<> {
+        let activities = match &self.quantity {
+            Quantity::Count => 1..2,
+            Quantity::Polynomial => 1..self.largest as u64 + 1,
+            Quantity::Activity { numerator, denominator } => {
+                let inverse = modulus.inverse(modulus.residue_of(denominator));
+                let activity = modulus.residue(modulus.mul(modulus.residue_of_signed(numerator), inverse));
+                activity..activity + 1
+            }
+        };
+        activities.map(move |activity| Point { modulus, activity })
+    }
+}
+
+impl Quantity {
+    /// The bound on the integers sought.
+    fn bits(
+        &self,
+        problem: &Problem,
+        engine: &Engine,
+        largest: usize,
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<f64> {
+        let Quantity::Activity { numerator, denominator } = self else {
+            // Every coefficient is at most their sum, the count.
+            return bound(problem, 1.0, engine, options, monitor);
+        };
+        let bits = match upper_quotient(numerator.magnitude(), denominator) {
+            Some(activity) => bound(problem, activity, engine, options, monitor)?,
+            None => (problem.vertices() as u64 * (numerator.bits() + 1)) as f64,
+        };
+        Ok(bits + largest as f64 * denominator.bits() as f64)
+    }
+}
+
+impl Modular for IndependentSets {
+    fn description(&self) -> Vec<u64> {
+        let mut words = self.problem.description();
+        words.extend([self.engine.len() as u64, self.engine.steps()]);
+        match &self.quantity {
+            Quantity::Count => words.push(0),
+            Quantity::Polynomial => words.push(1),
+            Quantity::Activity { numerator, denominator } => {
+                words.extend([2, u64::from(numerator.sign() == Sign::Minus), numerator.bits()]);
+                words.extend(numerator.iter_u64_digits().chain(denominator.iter_u64_digits()));
+            }
+        }
+        words
+    }
+
+    fn bits(&self) -> f64 {
+        self.bits
+    }
+
+    fn is_signed(&self) -> bool {
+        matches!(&self.quantity, Quantity::Activity { numerator, .. } if numerator.sign() == Sign::Minus)
+    }
+
+    fn allows(&self, prime: Modulus) -> bool {
+        !matches!(&self.quantity, Quantity::Activity { denominator, .. } if prime.residue_of(denominator) == 0)
+    }
+
+    fn values(&self) -> usize {
+        if self.quantity == Quantity::Polynomial { self.largest } else { 1 }
+    }
+
+    fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+        let points: Vec<Point> = moduli.iter().flat_map(|&modulus| self.points(modulus)).collect();
+        let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
+        evaluation::residues(&self.engine, job, &points, options, monitor)
+    }
+
+    fn integers(&self, prime: Modulus, values: &[u64]) -> Vec<u64> {
+        match &self.quantity {
+            Quantity::Count => values.to_vec(),
+            Quantity::Polynomial => interpolate(prime, values),
+            Quantity::Activity { denominator, .. } => {
+                let power = prime.pow(prime.residue_of(denominator), self.largest as u64);
+                values.iter().map(|&value| prime.residue(prime.mul(power, value))).collect()
+            }
+        }
+    }
+
+    fn denominator(&self) -> BigUint {
+        match &self.quantity {
+            Quantity::Activity { denominator, .. } => denominator.pow(self.largest as u32),
+            Quantity::Count | Quantity::Polynomial => BigUint::from(1u32),
+        }
+    }
+
+    fn trim(&self, integers: &mut Vec<BigInt>) {
+        if self.quantity == Quantity::Polynomial {
+            let size = integers.iter().rposition(|c| *c != BigInt::ZERO).map_or(0, |last| last + 1);
+            integers.truncate(size);
+        }
+    }
+}
 
 /// The number of independent sets, the empty one included.
 ///
@@ -16,21 +195,46 @@ use std::time::Instant;
 /// [`Error::TooLarge`] before any work if memory does not suffice; [`Error::File`] for a checkpoint that cannot be used;
 /// [`Error::Check`] if the spare prime disagrees; the monitor's error when it stops the work.
 pub fn count_independent_sets(problem: &Problem, options: &Options, monitor: &mut dyn Monitor) -> Result<BigUint> {
-    let engine = Engine::new(problem, most_states(options))?;
-    let bits = bound(problem, 1.0, &engine, options, monitor)?;
-    let primes = primes_beyond(bits)?;
-    let points: Vec<Point> = primes.iter().map(|&modulus| Point { modulus, activity: 1 }).collect();
-    let residues = evaluation::residues(&engine, &problem.description(), &points, options, monitor)?;
-    combine_verified(&primes, &residues)
+    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?)?;
+    Ok(plan.solve(options, monitor)?.swap_remove(0).into_parts().1)
 }
 
-/// Residues of `Z(activity)` at the given points: the part of a count that another process can do.
+/// The numbers of independent sets of 0, 1, 2, ... vertices, up to the largest there are.
+///
+/// # Errors
+/// As [`count_independent_sets`].
+pub fn independence_polynomial(
+    problem: &Problem,
+    options: &Options,
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<BigUint>> {
+    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Polynomial, None, options, monitor)?)?;
+    Ok(plan.solve(options, monitor)?.into_iter().map(|c| c.into_parts().1).collect())
+}
+
+/// `Z(numerator / denominator)` as a fraction, not necessarily in lowest terms.
+///
+/// # Errors
+/// [`Error::Domain`] for a zero denominator; otherwise as [`count_independent_sets`].
+pub fn hard_core_rational(
+    problem: &Problem,
+    numerator: &BigInt,
+    denominator: &BigUint,
+    options: &Options,
+    monitor: &mut dyn Monitor,
+) -> Result<(BigInt, BigUint)> {
+    let quantity = Quantity::Activity { numerator: numerator.clone(), denominator: denominator.clone() };
+    let plan = Plan::new(IndependentSets::new(problem.clone(), quantity, None, options, monitor)?)?;
+    Ok((plan.solve(options, monitor)?.swap_remove(0), plan.quantity().denominator()))
+}
+
+/// Residues of `Z(activity)` at the given points.
 ///
 /// # Errors
 /// As [`count_independent_sets`].
 pub fn residues(problem: &Problem, points: &[Point], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
     let engine = Engine::new(problem, most_states(options))?;
-    evaluation::residues(&engine, &problem.description(), points, options, monitor)
+    evaluation::residues(&engine, 0, points, options, monitor)
 }
 
 /// States a vector of one lane may have.
@@ -39,7 +243,7 @@ pub(super) fn most_states(options: &Options) -> usize {
 }
 
 /// The bound on `log2 Z`, found on the pool if finding it takes large vectors.
-pub(super) fn bound(
+fn bound(
     problem: &Problem,
     activity: f64,
     engine: &Engine,
@@ -52,97 +256,14 @@ pub(super) fn bound(
     parallel::run(options.threads, 0, monitor, |watch| log2_bound(problem, activity, watch))
 }
 
-/// Enough primes for a number below `2^bits`, and one to spare.
-///
-/// # Errors
-/// [`Error::Domain`] if so many primes do not exist below `2^55`.
-pub fn primes_beyond(bits: f64) -> Result<Vec<Modulus>> {
-    // The primes are above 2^54.999; one part in a million more pays for all rounding.
-    residue::primes((bits.max(1.0) * (1.0 + 1e-6) / 54.999).ceil() as usize + 1)
-}
-
-/// The number with the residues modulo all but the last prime, verified by the last.
-///
-/// # Errors
-/// [`Error::Check`] if it is not: a fault of the machine's memory, or a bug.
-pub(super) fn combine_verified(primes: &[Modulus], residues: &[u64]) -> Result<BigUint> {
-    let pairs: Vec<(u64, u64)> = primes.iter().map(|prime| prime.value()).zip(residues.iter().copied()).collect();
-    let Some((&(spare, expected), needed)) = pairs.split_last() else { return Ok(BigUint::ZERO) };
-    let value = residue::combine(needed)?;
-    let found = primes[primes.len() - 1].residue_of(&value);
-    if found != expected {
-        let detail = format!("modulo the spare prime {spare} it is {found}, computed was {expected}");
-        return Err(Error::Check { what: "an exact count", detail });
+/// A double no smaller than the quotient; `None` beyond the range of doubles.
+fn upper_quotient(numerator: &BigUint, denominator: &BigUint) -> Option<f64> {
+    let quotient = (numerator << 64u32) / denominator + 1u32;
+    let bits = quotient.bits();
+    if bits > 1000 {
+        return None;
     }
-    Ok(value)
-}
-
-/// What a count will take.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cost {
-    /// The engine that will work.
-    pub engine: &'static str,
-    /// States in the working vector.
-    pub states: u64,
-    /// Lanes side by side.
-    pub lanes: u64,
-    /// Bytes of all working vectors at once.
-    pub bytes: u64,
-    /// Primes, the spare one included.
-    pub primes: u64,
-    /// Additions of one residue each.
-    pub additions: f64,
-    /// Seconds on this many threads of a machine like the one the rates were measured on.
-    pub seconds: f64,
-}
-
-/// Forecasts [`count_independent_sets`] without starting it.
-///
-/// # Errors
-/// As [`count_independent_sets`]; a memory limit that is too small is an error here too.
-pub fn estimate_cost(problem: &Problem, options: &Options) -> Result<Cost> {
-    let start = Instant::now();
-    let engine = Engine::new(problem, most_states(options))?;
-    let bits = bound(problem, 1.0, &engine, options, &mut crate::monitor::Silent)?;
-    let primes = primes_beyond(bits)?.len();
-    // The count will plan once more, and for a small graph that is most of what it does.
-    let planning = start.elapsed().as_secs_f64();
-    let layout = evaluation::layout(&engine, primes, options)?;
-    let (full, rest) = (primes / layout.lanes, (primes % layout.lanes).next_power_of_two());
-    let rest = if primes.is_multiple_of(layout.lanes) { 0 } else { rest };
-    let additions = evaluation::work(&engine) as f64 * (full * layout.lanes + rest) as f64;
-    let threads = if engine.len() <= GRAIN { layout.concurrent } else { options.threads };
-    Ok(Cost {
-        engine: engine.name(),
-        states: engine.len() as u64,
-        lanes: layout.lanes as u64,
-        bytes: layout.bytes,
-        primes: primes as u64,
-        additions,
-        seconds: planning + additions * nanoseconds_per_addition(&engine, layout.lanes) * 1e-9 / threads as f64,
-    })
-}
-
-/// The measured nanoseconds of one addition of one residue (`benches/counting.rs`, one thread, all in one run).
-///
-/// Hardly any of it depends on the size: the engines work in blocks that fit the caches.
-fn nanoseconds_per_addition(engine: &Engine, lanes: usize) -> f64 {
-    let full = match engine {
-        Engine::Square(_) => 0.18,
-        Engine::FourEightEight(_) => 0.21,
-        Engine::Diagonal(_) => 0.55,
-        Engine::Frontier(_) => 0.6,
-    };
-    let narrow = match lanes {
-        8 => 1.0,
-        4 => 1.5,
-        2 => 3.0,
-        _ => 5.0,
-    };
-    let vectors = match level() {
-        Level::Avx512 => 1.0,
-        Level::Avx2 => 1.5,
-        Level::Baseline => 2.5,
-    };
-    full * narrow * vectors
+    let shift = bits.saturating_sub(60);
+    let leading = ((&quotient >> shift) + 1u32).iter_u64_digits().next().unwrap_or(0);
+    Some(leading as f64 * (1.0 + f64::EPSILON) * 2f64.powi(shift as i32 - 64))
 }

@@ -8,6 +8,7 @@
 
 mod bound;
 pub mod brute;
+mod cost;
 mod count;
 pub mod diagonal;
 mod engine;
@@ -19,8 +20,11 @@ mod problem;
 pub mod square;
 
 pub use bound::log2_bound;
-pub use count::{Cost, count_independent_sets, estimate_cost, residues};
+pub use cost::{Cost, estimate_cost};
+pub use count::{
+    IndependentSets, Quantity, count_independent_sets, hard_core_rational, independence_polynomial, residues,
+};
 pub use engine::Engine;
-pub use partition::{FloatValue, hard_core_float, hard_core_rational};
-pub use polynomial::independence_polynomial;
+pub use partition::{FloatValue, hard_core_float};
+use polynomial::interpolate;
 pub use problem::{Boundary, Kind, Problem};

@@ -1,65 +1,13 @@
-//! The independence polynomial: evaluations at 1, 2, ..., interpolated modulo each prime, recombined and verified.
+//! Interpolation of a polynomial with constant term one, modulo a prime.
 //!
-//! Every point is one lane of the vector unit, so a polynomial costs as many lanes as it has coefficients, times primes.
+//! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., section 5.2 (Newton's form).
 
-use super::count::{bound, combine_verified, most_states, primes_beyond};
-use super::{Engine, Problem};
-use crate::Result;
-use crate::counting::evaluation::{self, Options};
-use crate::counting::transfer::Point;
-use crate::monitor::Monitor;
 use crate::numeric::residue::{Modulus, Montgomery};
-use num_bigint::BigUint;
-use rayon::prelude::*;
-
-/// The numbers of independent sets of 0, 1, 2, ... vertices, up to the largest there are.
-///
-/// # Errors
-/// As [`super::count_independent_sets`].
-pub fn independence_polynomial(
-    problem: &Problem,
-    options: &Options,
-    monitor: &mut dyn Monitor,
-) -> Result<Vec<BigUint>> {
-    let engine = Engine::new(problem, most_states(options))?;
-    let degree = largest_set_bound(problem, &engine);
-    // Every coefficient is at most their sum.
-    let primes = primes_beyond(bound(problem, 1.0, &engine, options, monitor)?)?;
-    let activities = 1..=degree as u64;
-    let points: Vec<Point> = primes
-        .iter()
-        .flat_map(|&modulus| activities.clone().map(move |activity| Point { modulus, activity }))
-        .collect();
-    let values = evaluation::residues(&engine, &problem.description(), &points, options, monitor)?;
-    crate::parallel::run(options.threads, 0, monitor, |watch| {
-        let by_prime: Vec<Vec<u64>> = primes
-            .par_iter()
-            .enumerate()
-            .map(|(i, &prime)| watch.check().map(|()| interpolate(prime, &values[i * degree..(i + 1) * degree])))
-            .collect::<Result<_>>()?;
-        let coefficient = |k: usize| {
-            let residues: Vec<u64> = by_prime.iter().map(|coefficients| coefficients[k]).collect();
-            combine_verified(&primes, &residues)
-        };
-        let mut coefficients: Vec<BigUint> = (0..=degree).into_par_iter().map(coefficient).collect::<Result<_>>()?;
-        let size = coefficients.iter().rposition(|c| *c != BigUint::ZERO).map_or(0, |last| last + 1);
-        coefficients.truncate(size);
-        Ok(coefficients)
-    })
-}
-
-/// A size no independent set exceeds.
-pub(super) fn largest_set_bound(problem: &Problem, engine: &Engine) -> usize {
-    match engine {
-        Engine::Frontier(frontier) => frontier.independence_bound(),
-        _ => problem.largest_set_bound().unwrap_or_else(|| problem.vertices()),
-    }
-}
 
 /// The coefficients modulo `prime` of the polynomial that is 1 at 0 and has the given values at 1, 2, ...
 ///
 /// Newton's form: divided differences, then Horner. Cost: n^2 multiplications.
-fn interpolate(prime: Modulus, values: &[u64]) -> Vec<u64> {
+pub(super) fn interpolate(prime: Modulus, values: &[u64]) -> Vec<u64> {
     let p = prime.value();
     let field = Montgomery::new(p);
     let subtract = |a: u64, b: u64| if a >= b { a - b } else { a + p - b };

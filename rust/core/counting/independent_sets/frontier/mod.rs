@@ -45,6 +45,8 @@ const MOST_CUT: usize = 20;
 #[derive(Debug)]
 pub struct Frontier {
     order: Vec<u32>,
+    /// The order before any vertex was cut out: planned from it, the engine is the same.
+    planned: Vec<u32>,
     width: usize,
     independence_bound: usize,
     /// The occupied vertices of the cut, a mask for each run.
@@ -83,6 +85,7 @@ impl Frontier {
     pub fn plan(graph: &Graph, order: Option<&[u32]>, max_states: usize) -> Result<Self> {
         let neighbors = graph.neighbors();
         let mut ranks = order.map(|order| ranks(order, graph.vertices())).transpose()?;
+        let mut planned = order.unwrap_or_default().to_vec();
         let mut cut: Vec<u32> = Vec::new();
         loop {
             let mut formulas = Formulas::default();
@@ -107,7 +110,13 @@ impl Frontier {
                 unreachable!("there is at least one order");
             };
             match choice.table(&timeline, &mut formulas, max_states) {
-                Some(table) => return Self::finish(&neighbors, graph, &timeline, &cut, table, formulas),
+                Some(table) => {
+                    let mut engine = Self::finish(&neighbors, graph, &timeline, &cut, table, formulas)?;
+                    if !cut.is_empty() {
+                        engine.planned = planned;
+                    }
+                    return Ok(engine);
+                }
                 None => {
                     let most = max_states.max(1).ilog2() as usize;
                     let more = cut::heaviest(&timeline, most);
@@ -122,9 +131,8 @@ impl Frontier {
                         });
                     }
                     if ranks.is_none() {
-                        let mut found = vec![0; graph.vertices()];
-                        (0..).zip(&timeline.order).for_each(|(rank, v)| found[label(v) as usize] = rank);
-                        ranks = Some(found);
+                        planned = sequence_of(&timeline);
+                        ranks = Some(self::ranks(&planned, graph.vertices())?);
                     }
                 }
             }
@@ -146,9 +154,10 @@ impl Frontier {
         let roundings = roundings.into_iter().fold(with_table!(&table, t => t.roundings), u64::saturating_add);
         let weights = with_table!(&mut table, t => &mut t.weights);
         let program = formulas.compile(weights.iter_mut().chain([&mut factor]));
-        let labels = timeline.order.iter().map(|&v| kernel.labels[v as usize]);
+        let order = sequence_of(timeline);
         Ok(Self {
-            order: kernel.eliminated.iter().copied().chain(labels).collect(),
+            planned: order.clone(),
+            order,
             width: timeline.widths().into_iter().max().unwrap_or(0),
             independence_bound: bound::independence(graph, neighbors),
             branches,
@@ -162,6 +171,11 @@ impl Frontier {
     /// The vertices in the order they are dealt with: first those summed out or cut, then as they come to the frontier.
     pub fn order(&self) -> &[u32] {
         &self.order
+    }
+
+    /// An order from which the same engine is planned without a search.
+    pub fn planned_order(&self) -> &[u32] {
+        &self.planned
     }
 
     /// Vertices in the largest frontier.
@@ -305,6 +319,13 @@ const WORTHWHILE: f64 = 1e4;
 const LISTED: f64 = 2.5;
 /// How many times longer a table takes that has to be cut.
 const TOO_LARGE: f64 = 1e6;
+
+/// The vertices summed out, then the others as they come.
+fn sequence_of(timeline: &Timeline) -> Vec<u32> {
+    let kernel = timeline.kernel;
+    let labels = timeline.order.iter().map(|&v| kernel.labels[v as usize]);
+    kernel.eliminated.iter().copied().chain(labels).collect()
+}
 
 /// The place of each vertex in an order.
 fn ranks(order: &[u32], vertices: usize) -> Result<Vec<u32>> {

@@ -1,0 +1,105 @@
+"""Exact jobs: a plan's residues computed here or by an executor, with a checkpoint, and put together once."""
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, as_completed
+
+from quincunx import _check, _core
+from quincunx._progress import Progress, reporting
+from quincunx.errors import InternalError
+
+# Primes in one task of an executor: the lanes of the widest vector unit.
+_GROUP = 8
+# Seconds between two checkpoints of a job on an executor.
+_INTERVAL = 30.0
+
+
+def solve(
+    make_plan: Callable[[int, int], _core.ExactPlan],
+    description: str,
+    *,
+    threads: int | None,
+    memory_limit: int | None,
+    progress: Progress,
+    checkpoint: str | os.PathLike[str] | None,
+    checkpoint_interval: float | None,
+    executor: Executor | None,
+) -> tuple[list[int], int]:
+    """Return the integers of a job and their common denominator.
+
+    `make_plan` is called with a number of threads and a memory limit. A checkpoint of an executor's job can be gone on
+    with here, and the other way round.
+    """
+    cores, limit = _check.threads(threads), _check.memory_limit(memory_limit)
+    path = _check.path(checkpoint, "checkpoint")
+    interval = _check.interval(checkpoint_interval, "checkpoint_interval")
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+    plan = make_plan(cores, limit)
+    with reporting(progress, description) as report:
+        if executor is None:
+            found = plan.solve(
+                threads=cores, memory_limit=limit, progress=report, checkpoint=path, checkpoint_interval=interval
+            )
+            return found, plan.denominator
+        residues = _gather(plan, threads, limit, report, path, _INTERVAL if interval is None else interval, executor)
+    try:
+        return plan.combine(residues, threads=cores), plan.denominator
+    except InternalError as error:
+        raise ValueError(f"`residues` must belong to one number: {error}") from error
+
+
+def residues_of(plan: _core.ExactPlan, start: int, stop: int, threads: int | None, memory_limit: int) -> list[int]:
+    """Compute the residues of a group of primes: one task of an executor. `threads` is resolved where the task runs."""
+    return plan.residues(start, stop, threads=_check.threads(threads), memory_limit=memory_limit)
+
+
+def _gather(
+    plan: _core.ExactPlan,
+    threads: int | None,
+    memory_limit: int,
+    report: Callable[[int, int], object] | None,
+    checkpoint: str | None,
+    interval: float,
+    executor: Executor,
+) -> list[int]:
+    """Return the residues of all primes, from what a checkpoint holds onwards, one task a group of primes."""
+    found: dict[int, list[int]] = {}
+    groups = {start: min(start + _GROUP, plan.primes) for start in range(0, plan.primes, _GROUP)}
+    width = 1
+    if checkpoint is not None:
+        kept = plan.load(checkpoint)
+        width = len(kept) // plan.primes
+        for start, stop in groups.items():
+            part = [residue for residue in kept[start * width : stop * width] if residue is not None]
+            if len(part) == (stop - start) * width:
+                found[start] = part
+
+    def save() -> None:
+        if checkpoint is not None:
+            missing = {start: [None] * ((stop - start) * width) for start, stop in groups.items()}
+            plan.save(checkpoint, [residue for part in (missing | found).values() for residue in part])
+
+    futures: dict[Future[list[int]], int] = {}
+    try:
+        for start, stop in groups.items():
+            if start not in found:
+                futures[executor.submit(residues_of, plan, start, stop, threads, memory_limit)] = start
+        saved = time.monotonic()
+        for future in as_completed(futures):
+            found[futures[future]] = future.result()
+            if report is not None:
+                report(len(found), len(groups))
+            if time.monotonic() - saved >= interval:
+                save()
+                saved = time.monotonic()
+    except BaseException:
+        for future, start in futures.items():
+            if not future.cancel() and future.done() and future.exception() is None:
+                found[start] = future.result()
+        save()
+        raise
+    residues = [residue for start in groups for residue in found[start]]
+    save()
+    return residues

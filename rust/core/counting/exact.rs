@@ -1,0 +1,392 @@
+//! Exact integers from residues: plan once, residues anywhere, combine once.
+//!
+//! A job is a quantity that can be computed modulo any prime ([`Modular`]) and a bound on its size. [`Plan`] chooses the
+//! largest primes below 2^55 with a product `P` beyond the bound, and one to spare. Residues can be computed here, with
+//! threads and a checkpoint, or by other processes, a range of primes each. They are put together by the Chinese remainder
+//! theorem, numbers of both signs in the range `-P/2 .. P/2`, and every result is compared with its residue modulo the
+//! spare prime: one wrong residue passes unnoticed with probability about 2^-55.
+//!
+//! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., algorithms 5.4 and 10.22.
+
+use super::checkpoint::{Checkpoint, Found, fingerprint};
+use super::evaluation::Options;
+use crate::monitor::{Monitor, Watch};
+use crate::numeric::residue::{self, Modulus};
+use crate::{Error, Result, parallel};
+use num_bigint::{BigInt, BigUint};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::time::Instant;
+
+/// Integers that can be computed modulo any prime.
+///
+/// Values and integers may differ: a polynomial is evaluated at points, and its integers are the coefficients. Arrays of
+/// residues hold the values of the first modulus, then those of the second, and so on.
+pub trait Modular: Send + Sync {
+    /// Words that tell this quantity from every other, for a checkpoint's fingerprint.
+    fn description(&self) -> Vec<u64>;
+
+    /// A proved bound: `log2` of a number that no integer sought exceeds in magnitude.
+    fn bits(&self) -> f64;
+
+    /// Whether an integer sought can be negative.
+    fn is_signed(&self) -> bool {
+        false
+    }
+
+    /// Whether the values exist modulo this prime: a denominator must not be divisible by it.
+    fn allows(&self, _prime: Modulus) -> bool {
+        true
+    }
+
+    /// Values per modulus.
+    fn values(&self) -> usize {
+        1
+    }
+
+    /// The values modulo each of the moduli: `values()` words below the modulus for each.
+    ///
+    /// Engines over lanes use [`super::evaluation::residues`], everything else [`one_by_one`]; both keep checkpoints.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] before any work if memory does not suffice, [`Error::File`] for a checkpoint that cannot be
+    /// used, the monitor's error when it stops the work.
+    fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>>;
+
+    /// The residues of the integers sought, from the values modulo one prime.
+    fn integers(&self, _prime: Modulus, values: &[u64]) -> Vec<u64> {
+        values.to_vec()
+    }
+
+    /// What is asked for is the integers divided by this.
+    fn denominator(&self) -> BigUint {
+        BigUint::from(1u32)
+    }
+
+    /// Drops integers that turned out not to belong to the answer, such as a polynomial's zeros above its degree.
+    fn trim(&self, _integers: &mut Vec<BigInt>) {}
+}
+
+/// A quantity with the primes it is computed by, the spare one last.
+#[derive(Debug)]
+pub struct Plan<M: ?Sized> {
+    primes: Vec<Modulus>,
+    quantity: M,
+}
+
+impl<M: Modular> Plan<M> {
+    /// Chooses the primes.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] if so many primes do not exist below `2^55`.
+    pub fn new(quantity: M) -> Result<Self> {
+        // The sign takes one bit. The primes are above 2^54.999; one part in a million more pays for all rounding.
+        let bits = quantity.bits() + f64::from(u8::from(quantity.is_signed()));
+        let count = (bits.max(1.0) * (1.0 + 1e-6) / 54.999).ceil() as usize + 1;
+        let mut primes: Vec<Modulus> = Vec::new();
+        let mut asked = count;
+        while primes.len() < count {
+            primes = residue::primes(asked)?.into_iter().filter(|&prime| quantity.allows(prime)).collect();
+            asked += count - primes.len().min(count);
+        }
+        Ok(Self { primes, quantity })
+    }
+}
+
+impl<M: Modular + ?Sized> Plan<M> {
+    /// What is sought.
+    pub fn quantity(&self) -> &M {
+        &self.quantity
+    }
+
+    /// The primes, the spare one last.
+    pub fn primes(&self) -> &[Modulus] {
+        &self.primes
+    }
+
+    /// Computes, combines and verifies.
+    ///
+    /// # Errors
+    /// As [`Modular::residues`] and [`Self::combine`].
+    pub fn solve(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<BigInt>> {
+        let values = self.quantity.residues(&self.primes, options, monitor)?;
+        self.combine(&values, options, monitor)
+    }
+
+    /// The values modulo some of the primes: the part of a job that another process can do.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a range beyond the primes; otherwise as [`Modular::residues`].
+    pub fn residues(&self, part: Range<usize>, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+        let moduli = self.primes.get(part.clone()).ok_or_else(|| Error::Domain {
+            name: "part",
+            value: format!("{part:?}"),
+            requirement: "a range of the plan's primes",
+        })?;
+        self.quantity.residues(moduli, options, monitor)
+    }
+
+    /// The integers with these values modulo all primes, each verified by the spare one.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there are values for every prime; [`Error::Check`] if a residue is wrong: a fault of a
+    /// machine's memory, or a bug.
+    pub fn combine(&self, values: &[u64], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<BigInt>> {
+        let each = self.quantity.values();
+        if values.len() != self.primes.len() * each {
+            let (expected, found) = (format!("{} x {each}", self.primes.len()), values.len().to_string());
+            return Err(Error::Shape { name: "residues", expected, found });
+        }
+        let integers = |(i, &prime)| self.quantity.integers(prime, &values[i * each..(i + 1) * each]);
+        let one = |by_prime: &[Vec<u64>], k: usize| {
+            let residues: Vec<u64> = by_prime.iter().map(|integers| integers[k]).collect();
+            combine_verified(&self.primes, &residues, self.quantity.is_signed())
+        };
+        if each == 1 {
+            let by_prime: Vec<Vec<u64>> = self.primes.iter().enumerate().map(integers).collect();
+            return self.trimmed((0..by_prime[0].len()).map(|k| one(&by_prime, k)).collect());
+        }
+        self.trimmed(parallel::run(options.threads, 0, monitor, |watch| {
+            let integers = |pair| watch.check().map(|()| integers(pair));
+            let by_prime: Vec<Vec<u64>> = self.primes.par_iter().enumerate().map(integers).collect::<Result<_>>()?;
+            (0..by_prime[0].len()).into_par_iter().map(|k| watch.check().and_then(|()| one(&by_prime, k))).collect()
+        }))
+    }
+
+    fn trimmed(&self, integers: Result<Vec<BigInt>>) -> Result<Vec<BigInt>> {
+        integers.map(|mut integers| {
+            self.quantity.trim(&mut integers);
+            integers
+        })
+    }
+
+    /// The values a checkpoint of this job holds, whoever wrote it; `None` where one is missing.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file cannot be read, is damaged, or belongs to another job.
+    pub fn load(&self, options: &Options) -> Result<Vec<Option<u64>>> {
+        let mut found = Found::new(self.primes.len() * self.quantity.values());
+        let checkpoint = checkpoint(&self.quantity, &self.primes, options);
+        if let Some(saved) = checkpoint.map(|c| c.load(found.0.len(), None)).transpose()?.flatten() {
+            found.extend(saved.finished);
+        }
+        Ok(found.0)
+    }
+
+    /// Writes the values that are known to the checkpoint of this job; removes it when all are.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be written.
+    pub fn save(&self, options: &Options, found: Vec<Option<u64>>) -> Result<()> {
+        let Some(mut checkpoint) = checkpoint(&self.quantity, &self.primes, options) else { return Ok(()) };
+        match found.iter().all(Option::is_some) {
+            true => checkpoint.remove(),
+            false => checkpoint.save(&Found(found).finished(), [].iter()),
+        }
+    }
+}
+
+/// What tells a job from every other: its quantity and moduli.
+pub fn job(quantity: &(impl Modular + ?Sized), moduli: &[Modulus]) -> u64 {
+    fingerprint(quantity.description().into_iter().chain(moduli.iter().map(|modulus| modulus.value())))
+}
+
+fn checkpoint(quantity: &(impl Modular + ?Sized), moduli: &[Modulus], options: &Options) -> Option<Checkpoint> {
+    let path = options.checkpoint.as_deref()?;
+    Some(Checkpoint::new(path, job(quantity, moduli)).every(options.checkpoint_interval))
+}
+
+/// The integer with these residues modulo all but the last prime, verified by the last.
+///
+/// # Errors
+/// [`Error::Check`] if the last prime contradicts the others.
+fn combine_verified(primes: &[Modulus], residues: &[u64], signed: bool) -> Result<BigInt> {
+    let (Some((spare, primes)), Some((&expected, residues))) = (primes.split_last(), residues.split_last()) else {
+        return Ok(BigInt::ZERO);
+    };
+    let pairs: Vec<(u64, u64)> = primes.iter().map(|prime| prime.value()).zip(residues.iter().copied()).collect();
+    let mut value = BigInt::from(residue::combine(&pairs)?);
+    if signed {
+        let product = BigInt::from(primes.iter().map(|prime| BigUint::from(prime.value())).product::<BigUint>());
+        if &value << 1u32 > product {
+            value -= product;
+        }
+    }
+    let found = spare.residue_of_signed(&value);
+    if found != expected {
+        let detail = format!("modulo the spare prime {} it is {found}, computed was {expected}", spare.value());
+        return Err(Error::Check { what: "an exact count", detail });
+    }
+    Ok(value)
+}
+
+/// Residues of a quantity that is computed modulo one prime at a time, on one thread each, with a checkpoint of the finished
+/// ones: `one(modulus, watch)` gives the values, looks at the watch now and then and advances it by `work` in all.
+///
+/// # Errors
+/// Whatever `one` returned, [`Error::File`] for a checkpoint that cannot be used, the monitor's error.
+pub fn one_by_one(
+    quantity: &(impl Modular + ?Sized),
+    moduli: &[Modulus],
+    work: u64,
+    options: &Options,
+    monitor: &mut dyn Monitor,
+    one: impl Fn(Modulus, &Watch) -> Result<Vec<u64>> + Sync,
+) -> Result<Vec<u64>> {
+    let each = quantity.values();
+    let mut checkpoint = checkpoint(quantity, moduli, options);
+    let total = work.saturating_mul(moduli.len() as u64);
+    let found = parallel::run(options.threads, total, monitor, |watch| {
+        let mut found = Found::new(moduli.len() * each);
+        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(moduli.len() * each, None)).transpose()?.flatten() {
+            found.extend(saved.finished);
+        }
+        let is_open = |i: &usize| found.0[i * each..(i + 1) * each].iter().any(Option::is_none);
+        let open: Vec<usize> = (0..moduli.len()).filter(is_open).collect();
+        watch.advance(work.saturating_mul((moduli.len() - open.len()) as u64))?;
+        for wave in open.chunks(options.threads) {
+            let answers: Vec<Result<Vec<u64>>> = wave.par_iter().map(|&i| one(moduli[i], watch)).collect();
+            let mut error = None;
+            for (&i, answer) in wave.iter().zip(answers) {
+                match answer {
+                    Ok(residues) => found.extend((i * each..).zip(residues)),
+                    Err(reason) => error = error.or(Some(reason)),
+                }
+            }
+            if let Some(checkpoint) = checkpoint.as_mut().filter(|c| error.is_some() || c.due() <= Instant::now()) {
+                checkpoint.save(&found.finished(), [].iter())?;
+            }
+            error.map_or(Ok(()), Err)?;
+        }
+        Ok(found.all())
+    })?;
+    checkpoint.map_or(Ok(()), |checkpoint| checkpoint.remove())?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::Silent;
+    use std::sync::Mutex;
+
+    /// The integers themselves, one of them perhaps damaged modulo one prime.
+    #[derive(Debug, Default)]
+    struct Known {
+        integers: Vec<BigInt>,
+        signed: bool,
+        forbidden: Option<u64>,
+        damaged: Option<(usize, usize)>,
+        computed: Mutex<Vec<u64>>,
+    }
+
+    impl Modular for Known {
+        fn description(&self) -> Vec<u64> {
+            self.integers.iter().flat_map(|x| x.magnitude().to_u64_digits()).collect()
+        }
+        fn bits(&self) -> f64 {
+            self.integers.iter().map(|x| x.bits()).max().unwrap_or(0) as f64
+        }
+        fn is_signed(&self) -> bool {
+            self.signed
+        }
+        fn allows(&self, prime: Modulus) -> bool {
+            self.forbidden != Some(prime.value())
+        }
+        fn values(&self) -> usize {
+            self.integers.len()
+        }
+        fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+            one_by_one(self, moduli, 1, options, monitor, |modulus, watch| {
+                watch.advance(1)?;
+                self.computed.lock().unwrap().push(modulus.value());
+                let p = BigInt::from(modulus.value());
+                let residue = |x: &BigInt| u64::try_from(((x % &p) + &p) % &p).unwrap(); // not by the code under test
+                let mut residues: Vec<u64> = self.integers.iter().map(residue).collect();
+                if let Some((_, k)) = self.damaged.filter(|&(i, _)| residue::primes(i + 1).unwrap()[i] == modulus) {
+                    residues[k] = (residues[k] + 1) % modulus.value();
+                }
+                Ok(residues)
+            })
+        }
+    }
+
+    fn power(base: i64, exponent: u32) -> BigInt {
+        BigInt::from(base).pow(exponent)
+    }
+
+    fn known(integers: &[BigInt]) -> Known {
+        let signed = integers.iter().any(|x| x.sign() == num_bigint::Sign::Minus);
+        Known { integers: integers.to_vec(), signed, ..Known::default() }
+    }
+
+    #[test]
+    fn integers_of_both_signs_come_back_up_to_the_bound_itself() {
+        for integers in [
+            vec![BigInt::ZERO],
+            vec![power(2, 300), BigInt::from(1), BigInt::ZERO],
+            vec![power(-2, 301), power(2, 301), BigInt::from(-1)],
+            vec![power(-3, 501)],
+            (1..60).map(|k| power(2, k) - 1).collect(),
+            (1..60).map(|k| 1 - power(2, 54 * k)).collect(),
+        ] {
+            let plan = Plan::new(known(&integers)).unwrap();
+            assert_eq!(plan.solve(&Options { threads: 2, ..Options::default() }, &mut Silent).unwrap(), integers);
+        }
+    }
+
+    #[test]
+    fn one_wrong_residue_of_any_prime_is_noticed_whatever_the_sign() {
+        for integers in [vec![power(7, 100), BigInt::from(3)], vec![power(-7, 101), BigInt::from(-3)]] {
+            let count = Plan::new(known(&integers)).unwrap().primes().len();
+            for (prime, k) in (0..count).flat_map(|prime| [(prime, 0), (prime, 1)]) {
+                let plan = Plan::new(Known { damaged: Some((prime, k)), ..known(&integers) }).unwrap();
+                let outcome = plan.solve(&Options::default(), &mut Silent);
+                assert!(matches!(outcome, Err(Error::Check { .. })), "prime {prime}, integer {k}: {outcome:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_computed_elsewhere_make_the_whole_and_nothing_else_does() {
+        let plan = Plan::new(known(&[power(-5, 333)])).unwrap();
+        let options = Options::default();
+        let count = plan.primes().len();
+        let parts = [0..3, 3..count].map(|part| plan.residues(part, &options, &mut Silent).unwrap());
+        assert_eq!(plan.combine(&parts.concat(), &options, &mut Silent).unwrap(), [power(-5, 333)]);
+        assert!(matches!(plan.combine(&parts[1], &options, &mut Silent), Err(Error::Shape { .. })));
+        assert!(matches!(plan.residues(0..count + 1, &options, &mut Silent), Err(Error::Domain { .. })));
+    }
+
+    #[test]
+    fn a_prime_that_is_not_allowed_is_replaced() {
+        let integers = [power(3, 200)];
+        let all = Plan::new(known(&integers)).unwrap();
+        let forbidden = Some(all.primes()[2].value());
+        let plan = Plan::new(Known { forbidden, ..known(&integers) }).unwrap();
+        assert_eq!(plan.primes().len(), all.primes().len());
+        assert!(plan.primes().iter().all(|prime| Some(prime.value()) != forbidden));
+        assert_eq!(plan.solve(&Options::default(), &mut Silent).unwrap(), integers);
+    }
+
+    #[test]
+    fn a_stopped_job_keeps_its_finished_residues_and_computes_the_others_only() {
+        let path = std::env::temp_dir().join(format!("quincunx-{}-exact", std::process::id()));
+        let options = Options { checkpoint: Some(path.clone()), ..Options::default() };
+        let plan = Plan::new(known(&[power(2, 2000)])).unwrap();
+        let quantity = plan.quantity();
+        let outcome = one_by_one(quantity, plan.primes(), 1, &options, &mut Silent, |modulus, _| {
+            let mut computed = quantity.computed.lock().unwrap();
+            if computed.len() == 5 {
+                return Err(Error::Interrupted);
+            }
+            computed.push(modulus.value());
+            Ok(vec![modulus.residue_of(&(BigUint::from(1u32) << 2000u32))])
+        });
+        assert_eq!(outcome, Err(Error::Interrupted));
+        assert!(path.exists());
+        assert_eq!(plan.solve(&options, &mut Silent).unwrap(), [power(2, 2000)]);
+        assert!(!path.exists());
+        assert_eq!(plan.quantity().computed.lock().unwrap().len(), plan.primes().len(), "none was computed twice");
+    }
+}

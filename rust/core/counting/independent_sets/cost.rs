@@ -1,0 +1,80 @@
+//! What a count will take, before any of it is done.
+
+use super::count::{IndependentSets, Quantity};
+use super::{Engine, Problem};
+use crate::Result;
+use crate::counting::evaluation::{self, GRAIN, Options};
+use crate::counting::exact::Plan;
+use crate::counting::transfer::Transfer;
+use crate::monitor::Silent;
+use crate::numeric::simd::{Level, level};
+use std::time::Instant;
+
+/// What a count will take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// The engine that will work.
+    pub engine: &'static str,
+    /// States in the working vector.
+    pub states: u64,
+    /// Lanes side by side.
+    pub lanes: u64,
+    /// Bytes of all working vectors at once.
+    pub bytes: u64,
+    /// Primes, the spare one included.
+    pub primes: u64,
+    /// Additions of one residue each.
+    pub additions: f64,
+    /// Seconds on this many threads of a machine like the one the rates were measured on.
+    pub seconds: f64,
+}
+
+/// Forecasts [`count_independent_sets`] without starting it.
+///
+/// # Errors
+/// As [`count_independent_sets`]; a memory limit that is too small is an error here too.
+pub fn estimate_cost(problem: &Problem, options: &Options) -> Result<Cost> {
+    let start = Instant::now();
+    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, &mut Silent)?)?;
+    let (engine, primes) = (plan.quantity().engine(), plan.primes().len());
+    // The count will plan once more, and for a small graph that is most of what it does.
+    let planning = start.elapsed().as_secs_f64();
+    let layout = evaluation::layout(engine, primes, options)?;
+    let (full, rest) = (primes / layout.lanes, (primes % layout.lanes).next_power_of_two());
+    let rest = if primes.is_multiple_of(layout.lanes) { 0 } else { rest };
+    let additions = evaluation::work(engine) as f64 * (full * layout.lanes + rest) as f64;
+    let threads = if engine.len() <= GRAIN { layout.concurrent } else { options.threads };
+    Ok(Cost {
+        engine: engine.name(),
+        states: engine.len() as u64,
+        lanes: layout.lanes as u64,
+        bytes: layout.bytes,
+        primes: primes as u64,
+        additions,
+        seconds: planning + additions * nanoseconds_per_addition(engine, layout.lanes) * 1e-9 / threads as f64,
+    })
+}
+
+/// The measured nanoseconds of one addition of one residue (`benches/counting.rs`, one thread, all in one run).
+///
+/// Hardly any of it depends on the size: the engines work in blocks that fit the caches.
+fn nanoseconds_per_addition(engine: &Engine, lanes: usize) -> f64 {
+    let full = match engine {
+        Engine::Square(_) => 0.18,
+        Engine::FourEightEight(_) => 0.21,
+        Engine::Diagonal(_) => 0.55,
+        Engine::Frontier(_) => 0.6,
+    };
+    let narrow = match lanes {
+        8 => 1.0,
+        4 => 1.5,
+        2 => 3.0,
+        _ => 5.0,
+    };
+    let vectors = match level() {
+        Level::Avx512 => 1.0,
+        Level::Avx2 => 1.5,
+        Level::Baseline => 2.5,
+    };
+    full * narrow * vectors
+}
