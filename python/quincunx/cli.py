@@ -1,7 +1,8 @@
 """The command line: one verb per main function, nothing that Python cannot do.
 
 Results go to standard output; progress goes to standard error, and only to a terminal. Exit status 0: done; 1: a fault
-of the machine; 2: bad arguments or a job larger than its limits, with the error's sentence; 130: interrupted.
+of the machine; 2: bad arguments or a job larger than its limits, with the error's sentence; 3: refused by a budget;
+130: interrupted.
 """
 
 import argparse
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("quincunx: interrupted", file=sys.stderr)
         return 130
+    except _budget_exceeded() as error:
+        print(f"quincunx: {error}", file=sys.stderr)
+        return 3
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -45,6 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _budget_exceeded() -> type[Exception]:
+    """Return what a budget raises; evaluated only where something was raised."""
+    from quincunx.privacy import BudgetExceeded
+
+    return BudgetExceeded
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="quincunx", description="Exact counts on lattices and Bayesian inference on private counts.")
     parser.add_argument("--version", action="version", version=f"quincunx {quincunx.__version__}")
@@ -52,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_count(verbs)
     _add_table(verbs)
     _add_privatize(verbs)
+    _add_budget(verbs)
     _add_factorize(verbs)
     _add_leakage(verbs)
     _add_info(verbs)
@@ -102,6 +114,33 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
     verb.add_argument("--header", action="store_true", help="the first line holds names")
     verb.set_defaults(run=_privatize)
+
+
+def _add_budget(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "budget",
+        help="what may be spent on releases, and what has been",
+        description="Accounts of privacy in a file that outlives its processes. Exit status 3: refused.",
+    )
+    what = verb.add_subparsers(title="what to do", metavar="WHAT", required=True)
+    verb = what.add_parser("open", help="make a ledger, or check that one has these limits")
+    verb.add_argument("ledger", help="the file")
+    verb.add_argument("--epsilon", type=float, required=True, help="the limit of epsilon")
+    verb.add_argument("--delta", type=float, default=0.0, help="the limit of delta (default 0)")
+    verb.add_argument("--filter", choices=["sum", "zcdp", "gaussian"], default="sum", help="the rule (default sum)")
+    verb.add_argument("--failure", type=float, default=0.0, help="the part of delta for releases that have one")
+    verb.set_defaults(run=_budget_open)
+    verb = what.add_parser("spend", help="count a release before it is made, or refuse it")
+    verb.add_argument("ledger", help="the file")
+    verb.add_argument("--epsilon", type=float, required=True, help="the epsilon of the release")
+    verb.add_argument("--delta", type=float, default=0.0, help="its delta (default 0)")
+    verb.add_argument("--user", help="whose budget it is (default: the one account)")
+    verb.set_defaults(run=_budget_spend)
+    verb = what.add_parser("show", help="the limits and all accounts, or one")
+    verb.add_argument("ledger", help="the file")
+    verb.add_argument("--user", help="this account only")
+    verb.add_argument("--json", action="store_true", help="print a JSON object")
+    verb.set_defaults(run=_budget_show)
 
 
 def _add_factorize(verbs: Any) -> None:
@@ -248,6 +287,41 @@ def _privatize(options: argparse.Namespace) -> None:
         source, target, epsilon=options.epsilon, n=options.n, delimiter=options.delimiter, header=options.header
     )
     print(release.guarantee, file=sys.stderr)
+
+
+def _budget_open(options: argparse.Namespace) -> None:
+    from quincunx.privacy import Budget
+
+    limits = {"filter": options.filter, "failure": options.failure}
+    print(Budget.open(options.ledger, options.epsilon, options.delta, **limits))
+
+
+def _budget_spend(options: argparse.Namespace) -> None:
+    from quincunx.privacy import Budget, PrivacyGuarantee
+
+    budget = Budget.open(options.ledger)
+    budget.spend(PrivacyGuarantee(options.epsilon, options.delta, relation=budget.relation), user=options.user)
+    print(f"remaining  {budget.remaining(options.user):.12g}")
+
+
+def _budget_show(options: argparse.Namespace) -> None:
+    from quincunx.privacy import Budget
+
+    budget = Budget.open(options.ledger)
+    accounts = budget.accounts()
+    if options.user is not None:
+        accounts = [row for row in accounts if row["user"] == options.user]
+        if not accounts:
+            raise ValueError(f"`--user` must have an account, got {options.user!r}")
+    if options.json:
+        limits = {name: getattr(budget, name) for name in ("epsilon", "delta", "filter", "failure")}
+        print(json.dumps(limits | {"relation": str(budget.relation), "accounts": accounts}))
+        return
+    print(budget)
+    for row in accounts:
+        name = row["user"] or "(all)"
+        spent = f"epsilon {row['epsilon']:.12g}, delta {row['delta']:.12g}"
+        print(f"{name}: {row['spends']} spends, {spent}, remaining {row['remaining']:.12g}")
 
 
 def _factorize(options: argparse.Namespace) -> None:

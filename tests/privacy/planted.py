@@ -11,7 +11,7 @@ from functools import cached_property
 import mpmath
 import numpy as np
 
-from quincunx.privacy import GeometricMechanism
+from quincunx.privacy import GeometricMechanism, PrivacyGuarantee
 
 
 @dataclass(frozen=True)
@@ -20,33 +20,44 @@ class Noise:
 
     u: float
 
+    def promise(self, delta):
+        """Return the guarantee of this release, its figures at some delta."""
+        return PrivacyGuarantee.of_gaussian(1 / self.u, delta)
+
 
 @dataclass(frozen=True)
 class Node:
-    """Outcomes with their probabilities for x and for y, and what follows each."""
+    """Outcomes with their probabilities for x and for y, and what follows each; and what the release promises."""
 
     outcomes: tuple
+    epsilon: float = 0.0
+    delta: float = 0.0
 
     @staticmethod
-    def of(*outcomes):
-        return Node(tuple((p, q, rest[0] if rest else None) for p, q, *rest in outcomes))
+    def of(*outcomes, epsilon=0.0, delta=0.0):
+        return Node(tuple((p, q, rest[0] if rest else None) for p, q, *rest in outcomes), epsilon, delta)
+
+    def promise(self, delta):
+        """Return the guarantee of this release alone."""
+        return PrivacyGuarantee(self.epsilon, self.delta)
 
 
 def response(epsilon, after_one=None, after_zero=None):
     """Randomized response: x says 1, y says 0."""
     keep = 1 / (1 + math.exp(-epsilon))
-    return Node.of((keep, 1 - keep, after_one), (1 - keep, keep, after_zero))
+    return Node.of((keep, 1 - keep, after_one), (1 - keep, keep, after_zero), epsilon=epsilon)
 
 
 def bit(one, loss, after_one=None, after_zero=None):
     """A bit that is 1 with probability `one` for x, and with a loss there."""
     other = one * math.exp(-loss)
-    return Node.of((one, other, after_one), (1 - one, 1 - other, after_zero))
+    level = max(loss, -math.log((1 - one) / (1 - other)))
+    return Node.of((one, other, after_one), (1 - one, 1 - other, after_zero), epsilon=level)
 
 
 def failure(delta):
     """Nothing, but with probability delta everything."""
-    return Node.of((delta, 0.0), (0.0, delta), (1 - delta, 1 - delta))
+    return Node.of((delta, 0.0), (0.0, delta), (1 - delta, 1 - delta), delta=delta)
 
 
 def ranged(t, width=1.0, after_one=None, after_zero=None):

@@ -5,8 +5,9 @@ All noise comes from integer-only exact samplers on a generator that the operati
 
 from quincunx.privacy import _sensitivity as sensitivity
 from quincunx.privacy._audit import AuditResult, audit
-from quincunx.privacy._budget import Budget, BudgetExceeded
+from quincunx.privacy._budget import Budget, Plan
 from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from quincunx.privacy._filters import BudgetExceeded
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._noise import (
     DiscreteGaussianMechanism,
@@ -30,6 +31,7 @@ __all__ = [
     "GeneralizedRandomizedResponse",
     "GeometricMechanism",
     "LaplaceMechanism",
+    "Plan",
     "PrivacyGuarantee",
     "RandomizedResponse",
     "Relation",

@@ -1,36 +1,51 @@
 """What may be spent, and what has been."""
 
+import json
+import os
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from dataclasses import astuple
 from fractions import Fraction
+from functools import reduce
+from operator import and_
+from typing import Any
 
 from quincunx import _check
 from quincunx.privacy import _rational, _relations
+from quincunx.privacy._filters import (
+    KINDS,
+    Account,
+    BudgetExceeded,
+    Charge,
+    Filter,
+    charge_of,
+    pure_rho,
+    pure_square,
+)
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._relations import Relation, ReplaceOne
-
-#: A limit is understood up to this relative rounding, so that ten times 0.1 fit into 1.
-SLACK = 1 + Fraction(1, 2**46)
-
-
-class BudgetExceeded(Exception):
-    """A release would take a user's total past the limit; it was not counted.
-
-    Examples
-    --------
-    >>> from quincunx.privacy import Budget, BudgetExceeded, PrivacyGuarantee
-    >>> try:
-    ...     Budget(1.0).spend(PrivacyGuarantee(2.0))
-    ... except BudgetExceeded as error:
-    ...     print(error)
-    epsilon 2 of at most 1 at delta 0: not released
-    """
+from quincunx.privacy._ledger import File, Memory
+from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
 
 class Budget:
     """The limit of what releases about one user may promise together.
 
-    A total fits if its sum of (epsilon, delta) does, or if its exact composition does at the limit's delta.
+    Whatever is spent, and however each release is chosen in the light of earlier ones, all releases together are
+    (epsilon, delta)-private. Which spends are accepted is the `filter`:
+
+    ========== ======================================================== ==========================================
+    filter     accepts                                                  for
+    ========== ======================================================== ==========================================
+    "sum"      while the epsilons sum to epsilon and the deltas to      few releases, of any kind
+               delta
+    "zcdp"     while rho sums to rho*, the level that is (epsilon,      many releases with Gaussian or discrete
+               delta - failure)-private, or the epsilons to epsilon     Gaussian noise, posterior samples
+    "gaussian" while (sensitivity / sigma)**2 sums to that of the       many releases with Gaussian noise
+               Gaussian noise that is (epsilon, delta - failure)-
+               private, or the epsilons to epsilon
+    ========== ======================================================== ==========================================
+
+    Exact composition holds for what was announced in advance only: see `plan`.
 
     Parameters
     ----------
@@ -40,6 +55,10 @@ class Budget:
         Limit of the total delta, in [0, 1).
     relation : ReplaceOne, AddRemove or DataMetric
         The only relation that is accepted.
+    filter : {"sum", "zcdp", "gaussian"}
+        The rule, fixed from now on.
+    failure : float
+        Of the last two, the part of delta that is kept for releases with a delta of their own, in [0, delta).
 
     Raises
     ------
@@ -48,7 +67,13 @@ class Budget:
 
     Notes
     -----
-    May be shared by threads. Ask *before* releasing: spend first, then release.
+    May be shared by threads; a forked child is refused, since parent and child would spend the same remainder (`open`
+    serves both). Ask *before* releasing: spend first, then release. Limits are understood up to 2**-44, relative.
+
+    References
+    ----------
+    .. [1] J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu (2023), Fully-adaptive composition in differential privacy,
+       ICML.
 
     Examples
     --------
@@ -62,12 +87,106 @@ class Budget:
     0.9
     """
 
-    def __init__(self, epsilon: float, delta: float = 0.0, *, relation: Relation = ReplaceOne()) -> None:  # noqa: B008
-        self.epsilon = _check.real(epsilon, "epsilon", positive=True)
-        self.delta = float(_rational.fraction(delta, "delta", below_one=True))
-        self.relation = _relations.check(relation)
-        self._spent: dict[Hashable, PrivacyGuarantee] = {}
-        self._lock = threading.Lock()
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+        filter: str = "sum",
+        failure: float = 0.0,
+    ) -> None:
+        self._set(_filter(epsilon, delta, filter, failure), _relations.check(relation), Memory())
+
+    def _set(self, rule: Filter, relation: Relation, books: "Memory | File") -> None:
+        self.epsilon, self.delta, self.filter, self.failure = rule.epsilon, rule.delta, rule.kind, rule.failure
+        self.relation = relation
+        self._rule, self._books = rule, books
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        relation: Relation | None = None,
+        filter: str | None = None,
+        failure: float | None = None,
+        timeout: float = 60.0,
+    ) -> "Budget":
+        """Open a budget whose accounts are in a file, or make one.
+
+        One transaction per spend: an accepted spend is on disk before `spend` returns. Processes, threads and forks may
+        share the file, and any of them may be killed.
+
+        Parameters
+        ----------
+        path : path
+            An SQLite file, on a disk of this machine. It is made, readable by its owner only, if it is not there.
+        epsilon, delta, relation, filter, failure
+            As for the class. A new file needs `epsilon`; what is given must agree with what an old one says.
+        timeout : float
+            Seconds to wait for others that hold the file.
+
+        Returns
+        -------
+        Budget
+            Its users are None, str, bytes, whole numbers and tuples of these.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain, differs from the file's, or the file is no ledger.
+        OSError
+            If the file cannot be read or written; TimeoutError if it was locked all the time.
+
+        Notes
+        -----
+        A spend takes about a millisecond, most of it the disk's. A process that is killed between the commit and its
+        release has spent without releasing, never the other way round.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from quincunx.privacy import Budget, PrivacyGuarantee
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "study.budget")
+        ...     _ = Budget.open(path, 1.0).spend(PrivacyGuarantee(0.25), user="ada")
+        ...     Budget.open(path).remaining("ada")
+        0.75
+        """
+        given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "filter": filter, "failure": failure}
+        given["relation"] = None if relation is None else _relation_words(_relations.check(relation))
+        limits = None
+        if epsilon is not None:
+            rule = _filter(epsilon, delta or 0.0, filter or "sum", failure or 0.0)
+            limits = {"epsilon": rule.epsilon, "delta": rule.delta, "filter": rule.kind, "failure": rule.failure}
+            limits["relation"] = given["relation"] or _relation_words(ReplaceOne())
+        seconds = _check.real(timeout, "timeout")
+        if seconds < 0:
+            raise ValueError(f"`timeout` must be at least 0, got {seconds}")
+        books = File(str(_check.path(path, "path")), limits, seconds)
+        try:
+            names = ("epsilon", "delta", "filter", "failure")
+            rule = _filter(*(books.limits[name] for name in names))
+            about = _relation(books.limits["relation"])
+        except (KeyError, TypeError, ValueError) as reason:
+            raise ValueError(f"`path` must be a ledger written by quincunx, got {books.path}") from reason
+        for name, value in given.items():
+            if value is None:
+                continue
+            wanted = value if name in ("filter", "relation") else _check.real(value, name)
+            if wanted != books.limits[name]:
+                raise ValueError(f"`{name}` must be that of the ledger, {books.limits[name]}, got {wanted}")
+        budget = cls.__new__(cls)
+        budget._set(rule, about, books)
+        return budget
+
+    @property
+    def path(self) -> str | None:
+        """Where the accounts are, None for this process."""
+        return self._books.path if isinstance(self._books, File) else None
 
     def spend(self, guarantee: object, *, user: Hashable = None) -> PrivacyGuarantee:
         """Count a release, or refuse it.
@@ -77,36 +196,112 @@ class Budget:
         guarantee : PrivacyGuarantee, or anything with an attribute `guarantee`
             What the release promises: a guarantee, a mechanism or a `Release`.
         user : hashable
-            Whose budget it is; without it there is one account.
+            Whose budget it is; without it there is one account. Must be equal to a copy of itself.
 
         Returns
         -------
         PrivacyGuarantee
-            The user's new total.
+            The sums of the user's epsilons and deltas: an account, as `spent` says.
 
         Raises
         ------
         BudgetExceeded
-            If the total would pass the limit; nothing is counted then.
+            If the total would pass the limit, or the noise came from a known seed; nothing is counted then.
         TypeError
             If the relation is another one.
+        ValueError
+            If the user names no account.
+        RuntimeError
+            In a forked child, if the accounts are in memory.
         """
-        guarantee = getattr(guarantee, "guarantee", guarantee)
-        if not isinstance(guarantee, PrivacyGuarantee):
-            raise TypeError(f"`guarantee` must be a PrivacyGuarantee or have one, got {type(guarantee).__name__}")
-        if guarantee.relation != self.relation:
-            raise TypeError(f"`guarantee` must be about {self.relation}, got {guarantee.relation}")
-        with self._lock:
-            before = self._spent.get(user)
-            total = guarantee if before is None else before & guarantee
-            if not self._fits(total):
-                limit = f"of at most {self.epsilon:g} at delta {self.delta:g}"
-                raise BudgetExceeded(f"epsilon {self._level(total):.6g} {limit}: not released")
-            self._spent[user] = total
-            return total
+        promise = self._checked(guarantee)
+        charge = charge_of(promise, self.filter)
+        after = self._books.change(user, lambda: _words(promise), lambda account: self._rule.after(account, charge))
+        return self._total(after)
+
+    def _checked(self, guarantee: object) -> PrivacyGuarantee:
+        promise = getattr(guarantee, "guarantee", guarantee)
+        if not isinstance(promise, PrivacyGuarantee):
+            raise TypeError(f"`guarantee` must be a PrivacyGuarantee or have one, got {type(promise).__name__}")
+        if promise.relation != self.relation:
+            raise TypeError(f"`guarantee` must be about {self.relation}, got {promise.relation}")
+        return promise
+
+    def plan(self, guarantees: Iterable[object], *, user: Hashable = None, delta: float | None = None) -> "Plan":
+        """Announce releases and count them all at once, by their exact composition.
+
+        Exact composition holds for a list of releases that is fixed beforehand; their order, and whether each is made
+        at all, may still depend on earlier ones. Counted is the list's epsilon at `delta`, and `delta`.
+
+        Parameters
+        ----------
+        guarantees : iterable of PrivacyGuarantee, mechanism or Release
+            What is announced.
+        user : hashable
+            Whose budget it is.
+        delta : float, optional
+            The part of the limit's delta that the plan uses; by default all that is left for releases with a delta.
+
+        Returns
+        -------
+        Plan
+            Its `spend` takes what was announced, once each.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the plan would pass the limit; nothing is counted then.
+        ValueError, TypeError
+            If nothing is announced, or an argument lies outside its domain.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import Budget, RandomizedResponse
+        >>> bit, budget = RandomizedResponse(0.1), Budget(1.5, 0.001)
+        >>> plan = budget.plan([bit] * 18)  # the epsilons sum to 1.8
+        >>> round(budget.spent().epsilon, 3)
+        1.081
+        >>> plan.spend(bit)
+        >>> len(plan.left)
+        17
+        """
+        slots = [self._checked(guarantee) for guarantee in guarantees]
+        if not slots:
+            raise ValueError("`guarantees` must hold at least one, got none")
+        total = reduce(and_, slots)
+        share = None if delta is None else _rational.fraction(delta, "delta", below_one=True)
+
+        def decide(account: Account) -> Account:
+            if share is None:
+                try:
+                    return self._rule.after(account, charge_of(total, self.filter))
+                except BudgetExceeded:
+                    if total.numerics == "insecure":
+                        raise
+            return self._rule.after(account, self._exact_charge(total, account, share))
+
+        self._books.change(user, lambda: _words(total), decide)
+        return Plan(slots)
+
+    def _exact_charge(self, total: PrivacyGuarantee, account: Account, share: Fraction | None) -> Charge:
+        """Return an announced total as one release: its exact epsilon at a part of the delta, and that part."""
+        name, limit = ("delta", self.delta) if self.filter == "sum" else ("failure", self.failure)
+        left = max(Fraction(limit) - self._rule.amount(name, getattr(account, name)), Fraction(0))
+        part = _rational.downwards(left if share is None else share)
+        if part == 0 and not total.is_pure:
+            raise BudgetExceeded(f"no delta is left of {limit:g}, and the plan needs one: not released")
+        epsilon = total.epsilon_at(part)
+        if not epsilon < float("inf"):
+            raise BudgetExceeded(f"the plan has no epsilon at delta {part:g}: not released")
+        level, failure = Fraction(epsilon), Fraction(part)
+        costs = {"zcdp": {"rho": pure_rho(level)}, "gaussian": {"square": pure_square(level)}}.get(self.filter, {})
+        return Charge(level, failure, failure, level, numerics=total.numerics, **costs)
 
     def spent(self, user: Hashable = None) -> PrivacyGuarantee | None:
-        """Return a user's total so far, None if nothing was spent.
+        """Return the sums of a user's epsilons and deltas so far, None if nothing was spent.
+
+        An account and not a promise of its own: of releases chosen in the light of one another, the promise is the
+        limit. (Where delta is 0 the sum of epsilons is one, too.)
 
         Parameters
         ----------
@@ -116,13 +311,18 @@ class Budget:
         Returns
         -------
         PrivacyGuarantee or None
-            The composition of all that was counted.
+            With the sums of all that was counted; a delta of 1 or more is shown as the last float below 1.
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As for `spend`.
         """
-        with self._lock:
-            return self._spent.get(user)
+        account = self._books.read(user)
+        return self._total(account) if account.spends else None
 
     def remaining(self, user: Hashable = None) -> float:
-        """Return the epsilon that is left, at the limit's delta.
+        """Return the epsilon that is left.
 
         Parameters
         ----------
@@ -132,17 +332,130 @@ class Budget:
         Returns
         -------
         float
-            The limit minus the total's epsilon, at least 0.
+            About the largest epsilon of a pure release that would be accepted.
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As for `spend`.
         """
-        total = self.spent(user)
-        return self.epsilon if total is None else max(self.epsilon - self._level(total), 0.0)
+        return self._rule.room(self._books.read(user))
 
-    def _level(self, total: PrivacyGuarantee) -> float:
-        if self.delta == 0 and not total.is_pure:
-            return float("inf")
-        sums = total.epsilon if total.exact_delta <= Fraction(self.delta) * SLACK else float("inf")
-        return min(sums, total.epsilon_at(self.delta))
+    def accounts(self) -> list[dict[str, Any]]:
+        """Return all accounts.
 
-    def _fits(self, total: PrivacyGuarantee) -> bool:
-        level = self._level(total)
-        return level < float("inf") and Fraction(level) <= Fraction(self.epsilon) * SLACK
+        Returns
+        -------
+        list of dict
+            For each user in words: `user`, `spends`, the sums `epsilon` and `delta`, and what is `remaining`.
+
+        Raises
+        ------
+        RuntimeError
+            As for `spend`.
+        """
+        return [
+            {
+                "user": user,
+                "spends": account.spends,
+                "epsilon": _rational.upwards(self._rule.amount("epsilon", account.epsilon)),
+                "delta": _rational.upwards(self._rule.amount("delta", account.delta)),
+                "remaining": self._rule.room(account),
+            }
+            for user, account in self._books.users()
+        ]
+
+    def _total(self, account: Account) -> PrivacyGuarantee:
+        epsilon, delta = (self._rule.amount(name, getattr(account, name)) for name in ("epsilon", "delta"))
+        delta = min(delta, 1 - Fraction(1, 2**53))
+        return PrivacyGuarantee(epsilon, delta, relation=self.relation, numerics=account.numerics)
+
+    def __repr__(self) -> str:
+        rule = "" if self.filter == "sum" else f", filter={self.filter!r}, failure={self.failure}"
+        where = "" if self.path is None else f", path={self.path!r}"
+        return f"Budget({self.epsilon}, {self.delta}, relation={self.relation}{rule}{where})"
+
+    def __reduce__(self) -> Any:
+        if isinstance(self._books, File):
+            return Budget._reopen, (self._books.path, self._books.timeout)
+        raise TypeError(
+            "a Budget in memory cannot be pickled or copied: two copies would spend the same remainder; "
+            "`Budget.open(path)` keeps its accounts in a file that many may share"
+        )
+
+    @staticmethod
+    def _reopen(path: str, timeout: float) -> "Budget":
+        return Budget.open(path, timeout=timeout)
+
+
+class Plan:
+    """Releases that were announced and counted; `Budget.plan` makes it.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import Budget, PrivacyGuarantee
+    >>> plan = Budget(1.0).plan([PrivacyGuarantee(0.25), PrivacyGuarantee(0.5)])
+    >>> plan.spend(PrivacyGuarantee(0.5))
+    >>> plan.left
+    [PrivacyGuarantee(epsilon=0.25, delta=0.0, relation=ReplaceOne(), numerics='exact')]
+    """
+
+    def __init__(self, slots: list[PrivacyGuarantee]) -> None:
+        self._slots = slots
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def left(self) -> list[PrivacyGuarantee]:
+        """What was announced and not yet spent."""
+        with self._lock:
+            return list(self._slots)
+
+    def spend(self, guarantee: object) -> None:
+        """Take up one of the announced releases.
+
+        Parameters
+        ----------
+        guarantee : PrivacyGuarantee, or anything with an attribute `guarantee`
+            Equal to one that was announced.
+
+        Raises
+        ------
+        BudgetExceeded
+            If no equal one is left.
+        RuntimeError
+            In a forked child: parent and child would both use what was announced once.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError("a plan belongs to the process that made it")
+        promise = getattr(guarantee, "guarantee", guarantee)
+        with self._lock:
+            if promise not in self._slots:
+                raise BudgetExceeded(f"{promise} was not announced, or is used up: not released")
+            self._slots.remove(promise)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a plan cannot be pickled or copied: both would use what was announced once")
+
+
+def _filter(epsilon: object, delta: object, kind: object, failure: object) -> Filter:
+    """Return a filter of checked parameters."""
+    return Filter(
+        _check.real(epsilon, "epsilon", positive=True),
+        float(_rational.fraction(delta, "delta", below_one=True)),
+        _check.one_of(kind, "filter", KINDS),
+        float(_rational.fraction(failure, "failure", below_one=True)),
+    )
+
+
+def _words(guarantee: PrivacyGuarantee) -> str:
+    return json.dumps(guarantee.to_dict())
+
+
+def _relation_words(relation: Relation) -> list[Any]:
+    return [type(relation).__name__, *astuple(relation)]
+
+
+def _relation(words: list[Any]) -> Relation:
+    kinds: dict[str, Any] = {"ReplaceOne": ReplaceOne, "AddRemove": AddRemove, "DataMetric": DataMetric}
+    return _relations.check(kinds[words[0]](*words[1:]))

@@ -51,6 +51,11 @@ def upwards(value: Fraction) -> float:
     return math.nextafter(number, math.inf) if Fraction(number) < value else number
 
 
+def downwards(value: Fraction) -> float:
+    """Return the largest float that is not above an exact value."""
+    return -upwards(-value)
+
+
 def root_upwards(value: Fraction) -> float:
     """Return a float not below the square root of an exact value, nor more than two roundings above."""
     number = math.sqrt(value)

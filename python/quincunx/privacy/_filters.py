@@ -1,0 +1,240 @@
+"""Which spends a budget accepts when each may be chosen in the light of what came before.
+
+A filter's kind, limit and split of delta are fixed when it is opened. On every path of choices:
+
+* ``"sum"``: the sums of epsilon and of delta keep the limits;
+* ``"zcdp"``: failures sum to at most Df and rho to at most rho*, where ``B(rho*; epsilon) <= delta - Df``;
+* ``"gaussian"``: failures as before, and squared ratios u**2 sum to at most U**2, where the Gaussian profile at U is at
+  most ``delta - Df``.
+
+The last two also accept while the epsilons alone sum to the limit, with the same Df. Sums are whole multiples of a unit
+far below the limit, each charge rounded upwards.
+
+Whitehouse, Ramdas, Rogers and Wu (2023), Fully-adaptive composition in differential privacy, ICML.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from quincunx.privacy import _rational
+from quincunx.privacy._calibration import gaussian_sigma
+from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee, _zcdp_delta
+
+KINDS = ("sum", "zcdp", "gaussian")
+#: A limit is understood up to this relative rounding, so that ten times 0.1 fit into 1, and Gaussian noise that was
+#: calibrated for the whole limit (its sigma is within 1e-14 of the exact one) fits into it.
+SLACK = 1 + Fraction(1, 2**44)
+#: Sums are kept to this many bits below the limit: 2**54 charges are rounded by less than the slack.
+BITS = 100
+
+
+class BudgetExceeded(Exception):
+    """A release would take a user's total past the limit; it was not counted.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import Budget, BudgetExceeded, PrivacyGuarantee
+    >>> try:
+    ...     Budget(1.0).spend(PrivacyGuarantee(2.0))
+    ... except BudgetExceeded as error:
+    ...     print(error)
+    epsilon 2 of at most 1 at delta 0: not released
+    """
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one release costs, as exact numbers."""
+
+    epsilon: Fraction
+    delta: Fraction
+    failure: Fraction = Fraction(0)  # probability of an unbounded loss
+    pure: Fraction | None = None  # epsilon but for the failure, None if no bound of the loss is known
+    rho: Fraction | None = None  # zero-concentrated level but for the failure
+    square: Fraction | None = None  # squared ratio of Gaussian noise that is at least as revealing
+    numerics: str = "exact"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What was charged, in the units of a filter."""
+
+    spends: int = 0
+    epsilon: int = 0
+    delta: int = 0
+    failure: int = 0
+    pure: int | None = 0
+    cost: int | None = 0
+    numerics: str = "exact"
+
+
+def charge_of(guarantee: PrivacyGuarantee, kind: str) -> Charge:
+    """Return what a release costs: the one place that reads a guarantee's parts."""
+    sums = Charge(guarantee.exact_epsilon, guarantee.exact_delta, numerics=guarantee.numerics)
+    if kind == "sum":
+        return sums
+    ratio, failure, pure = guarantee._ratio, guarantee._failure, Fraction(0)
+    rho, square = ratio / 2, ratio
+    for epsilon, times in guarantee._pure:
+        pure += epsilon * times
+        rho += pure_rho(epsilon) * times
+        square += pure_square(epsilon) * times if kind == "gaussian" else 0
+    if kind == "zcdp" and guarantee._zcdp is not None and (failure or guarantee._zcdp < rho):
+        # The level holds for the whole release, without a failure.
+        return replace(sums, rho=guarantee._zcdp, pure=pure if not (failure or ratio) else None)
+    return replace(sums, failure=failure, pure=None if ratio else pure, rho=rho, square=square)
+
+
+def pure_rho(epsilon: Fraction) -> Fraction:
+    """Return at least ``epsilon tanh(epsilon / 2)``, the zero-concentrated level of a pure release."""
+    plain = epsilon**2 / 2
+    if not Fraction(1, 10**6) < epsilon < 700:
+        return plain if epsilon < 1 else min(plain, epsilon)
+    level = _rational.upwards(epsilon)
+    return min(plain, Fraction(level * math.tanh(level / 2)) * (1 + Fraction(1, 2**48)))
+
+
+def pure_square(epsilon: Fraction) -> Fraction:
+    """Return at least u**2, u the ratio of Gaussian noise that has randomized response for a function of it.
+
+    ``u = 2 Phi^-1(1 / (1 + exp(-epsilon)))``: at u the total variation is that of randomized response. It is rounded up
+    by 2**-30, relative, where the errors of the two functions of the last lines are below 2**-39.
+    """
+    if epsilon < Fraction(1, 10**6):  # erf(z) >= 2 z (1 - z**2 / 3) / sqrt(pi)
+        return epsilon**2 * Fraction(math.pi / 2) * (1 + Fraction(1, 2**30))
+    if epsilon > 700:
+        return Fraction(10**6) * epsilon  # beyond every limit
+    level = _rational.upwards(epsilon)
+
+    def reaches(z: float) -> bool:
+        return math.erf(z) >= math.tanh(level / 2) if level < 1 else math.erfc(z) <= 2 / (1 + math.exp(level))
+
+    below, above = 0.0, math.sqrt(level)  # erfc(sqrt(e)) <= exp(-e) <= 2 / (1 + exp(e)); for e < 1 as well
+    while below < (middle := (below + above) / 2) < above:
+        below, above = (below, middle) if reaches(middle) else (middle, above)
+    return 8 * Fraction(above * (1 + 2.0**-30)) ** 2
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A limit of what may be spent, and the rule by which it is kept."""
+
+    epsilon: float
+    delta: float
+    kind: str = "sum"
+    failure: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind != "sum" and not 0 <= self.failure < self.delta:
+            raise ValueError(
+                f"`failure` must be at least 0 and below `delta` for filter={self.kind!r}, "
+                f"got {self.failure} with delta = {self.delta}"
+            )
+
+    @cached_property
+    def _limits(self) -> dict[str, Fraction]:
+        limits = {"epsilon": Fraction(self.epsilon) * SLACK, "delta": Fraction(self.delta) * SLACK}
+        if self.kind != "sum":
+            limits |= {"failure": Fraction(self.failure) * SLACK, "cost": self.most_cost()}
+        return limits
+
+    def most_cost(self) -> Fraction:
+        """Return rho* or U**2, not above the exact one."""
+        level = _rational.downwards(Fraction(self.epsilon) * SLACK)
+        room = _rational.downwards(Fraction(self.delta) * SLACK - Fraction(self.failure))
+        if self.kind == "gaussian":
+            return 1 / Fraction(gaussian_sigma(level, room)) ** 2
+        below, above = 0.0, 1.0
+        while _zcdp_delta(above, level) <= room and above < 1e300:
+            below, above = above, 2 * above
+        while below < (middle := (below + above) / 2) < above:
+            below, above = (middle, above) if _zcdp_delta(middle, level) <= room else (below, middle)
+        return Fraction(below)
+
+    @cached_property
+    def _shifts(self) -> dict[str, int]:
+        """For each sum the k of its unit 2**-k; a limit of 0 has a unit below every float."""
+        shifts = {}
+        for name in ("epsilon", "delta", "cost"):
+            limit = self._limits.get(name, Fraction(0))
+            size = limit.numerator.bit_length() - limit.denominator.bit_length() if limit else -1200
+            shifts[name] = max(BITS - size, 0)
+        return shifts | {"pure": shifts["epsilon"], "failure": shifts["delta"]}
+
+    @cached_property
+    def _most(self) -> dict[str, int]:
+        """The limits in whole units, rounded downwards."""
+        limits = self._limits
+        limits |= {"pure": limits["epsilon"]}
+        return {name: math.floor(limit * 2 ** self._shifts[name]) for name, limit in limits.items()}
+
+    def amount(self, name: str, units: int) -> Fraction:
+        """Return a sum of an account as an exact number."""
+        return Fraction(units, 2 ** self._shifts[name])
+
+    def after(self, account: Account, charge: Charge) -> Account:
+        """Return an account after a charge, or raise if that would pass the limit."""
+        if charge.numerics == "insecure":
+            raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
+        total, most = self._sum(account, charge), self._most
+        if self.kind == "sum":
+            if total.epsilon > most["epsilon"]:
+                found = f"epsilon {self._shown('epsilon', total.epsilon)} of at most {self.epsilon:g}"
+                raise BudgetExceeded(f"{found} at delta {self.delta:g}: not released")
+            if total.delta > most["delta"]:
+                found = f"delta {self._shown('delta', total.delta)} of at most {self.delta:g}"
+                raise BudgetExceeded(f"{found}: not released")
+            return total
+        if total.failure > most["failure"]:
+            found = f"failures of probability {self._shown('failure', total.failure)} of at most {self.failure:g}"
+            raise BudgetExceeded(f"{found}: not released")
+        simple = total.pure is not None and total.pure <= most["pure"]
+        if not simple and (total.cost is None or total.cost > most["cost"]):
+            name = "rho" if self.kind == "zcdp" else "squared ratio"
+            found = "unknown" if total.cost is None else self._shown("cost", total.cost)
+            raise BudgetExceeded(f"{name} {found} of at most {float(self._limits['cost']):.6g}: not released")
+        return total
+
+    def _shown(self, name: str, units: int) -> str:
+        return f"{float(self.amount(name, units)):.6g}"
+
+    def _sum(self, account: Account, charge: Charge) -> Account:
+        parts = {
+            "epsilon": charge.epsilon,
+            "delta": charge.delta,
+            "failure": charge.failure,
+            "pure": charge.pure,
+            "cost": charge.rho if self.kind == "zcdp" else charge.square,
+        }
+        sums: dict[str, Any] = {}
+        for name, part in parts.items():
+            before = getattr(account, name)
+            if before is None or part is None:
+                sums[name] = None
+                continue
+            if part < 0:
+                raise ValueError(f"`guarantee` must have figures of at least 0, got {name} = {float(part)}")
+            sums[name] = before - (-part.numerator << self._shifts[name]) // part.denominator
+        numerics = max(account.numerics, charge.numerics, key=NUMERICS.index)
+        return replace(account, spends=account.spends + 1, numerics=numerics, **sums)
+
+    def room(self, account: Account) -> float:
+        """Return about the largest epsilon of a pure release that would be accepted, rounded downwards."""
+        if self.kind == "sum" or account.pure is not None:
+            sums = account.epsilon if self.kind == "sum" else account.pure
+            assert sums is not None
+            left = max(float(Fraction(self.epsilon) - self.amount("epsilon", sums)), 0.0)
+        else:
+            left = 0.0
+        if self.kind == "sum" or account.cost is None:
+            return left
+        cost = pure_rho if self.kind == "zcdp" else pure_square
+        rest = self._limits["cost"] - self.amount("cost", account.cost)
+        below, above = 0.0, 2 * self.epsilon + 1
+        for _ in range(60):
+            middle = (below + above) / 2
+            below, above = (middle, above) if cost(Fraction(middle)) <= rest else (below, middle)
+        return max(left, below)
