@@ -9,7 +9,7 @@ use crate::Result;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::graphs::Graph;
 use crate::monitor::Watch;
-use crate::numeric::ring::Real;
+use crate::numeric::ring::{Real, Wide, WideNumber};
 
 /// Bits up to which "every vertex is free" is good enough: all residues of such a count fit in one group.
 const TRIVIAL_BITS: f64 = 220.0;
@@ -63,6 +63,16 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, watch: &Watch) -> Resu
     watch.check()?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.is_finite().then(|| value.log2() + error * std::f64::consts::LOG2_E + 1e-12))
+}
+
+/// The bound by evaluation of an engine that is cheap, whatever the size of the number.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluated_log2(engine: &impl Transfer, activity: f64, watch: &Watch) -> Result<f64> {
+    let value = evaluate(engine, &Weight::new(Wide, WideNumber::new(activity)), watch)?;
+    let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
+    Ok(value.log2().max(0.0) * (1.0 + 1e-12) + error * std::f64::consts::LOG2_E + 1e-9)
 }
 
 /// Two pieces without the edges between them, and the number of further edges cut free of both with their two ends.

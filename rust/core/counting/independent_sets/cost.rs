@@ -64,6 +64,7 @@ fn nanoseconds_per_addition(engine: &Engine, lanes: usize) -> f64 {
         Engine::FourEightEight(_) => 0.21,
         Engine::Diagonal(_) => 0.55,
         Engine::Frontier(_) => 0.6,
+        Engine::Tree(_) => 5.0,
     };
     let narrow = match lanes {
         8 => 1.0,

@@ -3,6 +3,7 @@
 //! All three are values of `Z` modulo primes, put together by [`exact`]: at 1; at 1, 2, ..., d, interpolated modulo each prime,
 //! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer.
 
+use super::bound::evaluated_log2;
 use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
@@ -62,6 +63,7 @@ impl IndependentSets {
         let engine = Engine::new(&problem, most_states(options))?;
         let largest = match &engine {
             Engine::Frontier(frontier) => frontier.independence_bound(),
+            Engine::Tree(tree) => tree.independence_bound(),
             _ => problem.largest_set_bound().unwrap_or_else(|| problem.vertices()),
         };
         let bits = match bits {
@@ -250,6 +252,9 @@ fn bound(
     options: &Options,
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
+    if let Engine::Tree(tree) = engine {
+        return parallel::run(options.threads, 0, monitor, |watch| evaluated_log2(tree.as_ref(), activity, watch));
+    }
     if engine.len() <= GRAIN {
         return log2_bound(problem, activity, &Watch::default());
     }

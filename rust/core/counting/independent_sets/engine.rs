@@ -4,11 +4,20 @@ use super::diagonal::{Diagonal, Diagonals};
 use super::four_eight_eight::FourEightEight;
 use super::frontier::Frontier;
 use super::square::Square;
+use super::tree::Tree;
 use super::{Kind, Problem};
 use crate::Result;
+use crate::counting::evaluation::work;
 use crate::counting::transfer::{Transfer, Weight};
+use crate::graphs::Graph;
 use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
+
+/// Seconds of one addition of eight residues, by tree and by frontier (`benches/counting.rs`).
+const TREE_ADDITION: f64 = 4e-8;
+const FRONTIER_ADDITION: f64 = 5e-9;
+/// Seconds for each vertex that a frontier takes to plan, about.
+const PLANNING: f64 = 1e-4;
 
 /// The engine that works on a problem.
 #[derive(Debug)]
@@ -19,8 +28,10 @@ pub enum Engine {
     Diagonal(Diagonal),
     /// The 4-8-8 lattice.
     FourEightEight(FourEightEight),
-    /// Any graph.
+    /// Any graph, along a path decomposition.
     Frontier(Box<Frontier>),
+    /// Any graph, along a tree decomposition.
+    Tree(Box<Tree>),
 }
 
 impl Engine {
@@ -36,10 +47,26 @@ impl Engine {
                 Kind::Triangular => Self::Diagonal(Diagonal::new(rows, cols, Diagonals::Falling, boundary)?),
                 Kind::FourEightEight => Self::FourEightEight(FourEightEight::new(rows, cols, boundary)?),
             },
-            Problem::Graph { graph, order } => {
-                Self::Frontier(Box::new(Frontier::plan(graph, order.as_deref(), states)?))
-            }
+            Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), states)?,
         })
+    }
+
+    /// The tree or the frontier, whichever forecasts less time; the frontier alone for an order of the user's.
+    ///
+    /// A frontier takes long to plan, so it is not looked for where the tree would be done sooner.
+    fn for_graph(graph: &Graph, order: Option<&[u32]>, states: usize) -> Result<Self> {
+        let tree = if order.is_none() { Tree::plan(graph, states) } else { None };
+        let seconds = |tree: &Tree| tree.total_work() as f64 * TREE_ADDITION;
+        match tree {
+            Some(tree) if seconds(&tree) <= PLANNING * graph.vertices() as f64 => Ok(Self::Tree(Box::new(tree))),
+            Some(tree) => match Frontier::plan(graph, None, states) {
+                Ok(frontier) if work(&frontier) as f64 * FRONTIER_ADDITION <= seconds(&tree) => {
+                    Ok(Self::Frontier(Box::new(frontier)))
+                }
+                _ => Ok(Self::Tree(Box::new(tree))),
+            },
+            None => Ok(Self::Frontier(Box::new(Frontier::plan(graph, order, states)?))),
+        }
     }
 
     /// Its name, for a forecast.
@@ -49,6 +76,7 @@ impl Engine {
             Self::Diagonal(_) => "one-site",
             Self::FourEightEight(_) => "4-8-8 columns",
             Self::Frontier(_) => "frontier",
+            Self::Tree(_) => "tree decomposition",
         }
     }
 }
@@ -61,6 +89,7 @@ macro_rules! each {
             Engine::Diagonal($engine) => $call,
             Engine::FourEightEight($engine) => $call,
             Engine::Frontier($engine) => $call,
+            Engine::Tree($engine) => $call,
         }
     };
 }

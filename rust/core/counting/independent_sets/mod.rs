@@ -18,6 +18,7 @@ mod partition;
 mod polynomial;
 mod problem;
 pub mod square;
+pub mod tree;
 
 pub use bound::log2_bound;
 pub use cost::{Cost, estimate_cost};

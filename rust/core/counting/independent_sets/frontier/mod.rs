@@ -24,6 +24,8 @@ mod scratch;
 mod sums;
 pub mod timeline;
 
+pub use bound::independence;
+
 use self::formula::{Formulas, Program, Value, read};
 use self::listed::{Forecast, Listed};
 use self::order::States;

@@ -1,0 +1,190 @@
+//! Elimination orders of a graph, and the tree of bags that comes of one.
+//!
+//! Eliminating a vertex joins its neighbors to one another and takes it away. Its *scope* is the set of its neighbors at that
+//! moment: all of them are eliminated later, and the first of them is its parent. The sets `{v} + scope(v)` are the bags of a
+//! tree decomposition, the largest scope its width. Two greedy rules, both with lazy priorities: least degree, and least
+//! number of pairs of neighbors that are not joined yet.
+//!
+//! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds, sections 3 and 4.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The widest scope; the states of a scope are masks of 64 bits.
+pub const WIDEST: usize = 60;
+/// Steps of work that one order may cost, for each vertex and in all.
+const EFFORT: u64 = 1 << 14;
+const MOST_EFFORT: u64 = 1 << 27;
+
+/// Which vertex is eliminated next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// One with the fewest neighbors.
+    Degree,
+    /// One whose elimination joins the fewest pairs.
+    Fill,
+}
+
+/// An order with the scope of each vertex.
+#[derive(Debug)]
+pub struct Elimination {
+    /// The vertices as they are eliminated.
+    pub order: Vec<u32>,
+    /// For each place in the order, the scope as places in the order, rising: the first is the parent.
+    pub scopes: Vec<Vec<u32>>,
+}
+
+impl Elimination {
+    /// An order by a rule; `None` if a scope would be wider than [`WIDEST`] or finding out costs too much.
+    pub fn greedy(neighbors: &[Vec<u32>], rule: Rule) -> Option<Self> {
+        let n = neighbors.len();
+        let mut adjacent = neighbors.to_vec();
+        let mut effort = (EFFORT * n as u64).min(MOST_EFFORT);
+        let mut spend = |steps: usize| {
+            effort = effort.checked_sub(steps as u64 + 1)?;
+            Some(())
+        };
+        let mut current = vec![0u64; n];
+        let mut queue = BinaryHeap::with_capacity(n);
+        for v in 0..n as u32 {
+            spend(cost(&adjacent, v, rule))?;
+            current[v as usize] = score(&adjacent, v, rule);
+            queue.push(Reverse((current[v as usize], v)));
+        }
+        let (mut order, mut scopes) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut place = vec![u32::MAX; n];
+        while let Some(Reverse((priority, v))) = queue.pop() {
+            if place[v as usize] != u32::MAX || priority != current[v as usize] {
+                continue; // gone, or in the queue again with another priority
+            }
+            if rule == Rule::Fill {
+                // Edges between two neighbors may have come since; priorities only fall by that.
+                spend(cost(&adjacent, v, rule))?;
+                let now = score(&adjacent, v, rule);
+                if now != priority {
+                    current[v as usize] = now;
+                    queue.push(Reverse((now, v)));
+                    continue;
+                }
+            }
+            let scope = std::mem::take(&mut adjacent[v as usize]);
+            if scope.len() > WIDEST {
+                return None;
+            }
+            place[v as usize] = order.len() as u32;
+            order.push(v);
+            for &u in &scope {
+                spend(scope.len() + adjacent[u as usize].len())?;
+                adjacent[u as usize] = joined(&adjacent[u as usize], &scope, u, v);
+            }
+            for &u in &scope {
+                spend(cost(&adjacent, u, rule))?;
+                current[u as usize] = score(&adjacent, u, rule);
+                queue.push(Reverse((current[u as usize], u)));
+            }
+            scopes.push(scope);
+        }
+        for scope in &mut scopes {
+            scope.iter_mut().for_each(|u| *u = place[*u as usize]);
+            scope.sort_unstable();
+        }
+        Some(Self { order, scopes })
+    }
+
+    /// The largest scope.
+    pub fn width(&self) -> usize {
+        self.scopes.iter().map(Vec::len).max().unwrap_or(0)
+    }
+}
+
+/// The neighbors of `u` after the elimination of `v`: two rising lists merged, without `u` and `v`.
+fn joined(list: &[u32], scope: &[u32], u: u32, v: u32) -> Vec<u32> {
+    let mut merged = Vec::with_capacity(list.len() + scope.len());
+    let (mut a, mut b) = (list.iter().copied().peekable(), scope.iter().copied().peekable());
+    loop {
+        let next = match (a.peek().copied(), b.peek().copied()) {
+            (Some(x), Some(y)) => {
+                let least = x.min(y);
+                if x == least {
+                    a.next();
+                }
+                if y == least {
+                    b.next();
+                }
+                least
+            }
+            (Some(x), None) => {
+                a.next();
+                x
+            }
+            (None, Some(y)) => {
+                b.next();
+                y
+            }
+            (None, None) => return merged,
+        };
+        if next != u && next != v {
+            merged.push(next);
+        }
+    }
+}
+
+/// What a priority costs to find.
+fn cost(adjacent: &[Vec<u32>], v: u32, rule: Rule) -> usize {
+    let degree = adjacent[v as usize].len();
+    if rule == Rule::Fill && degree <= WIDEST { 4 * degree * degree } else { 0 }
+}
+
+/// The priority of a vertex, the least is next.
+fn score(adjacent: &[Vec<u32>], v: u32, rule: Rule) -> u64 {
+    let around = &adjacent[v as usize];
+    let degree = around.len() as u64;
+    if rule == Rule::Degree || around.len() > WIDEST {
+        return degree << 32;
+    }
+    let missing = |(i, &a): (usize, &u32)| {
+        around[i + 1..].iter().filter(|b| adjacent[a as usize].binary_search(b).is_err()).count() as u64
+    };
+    (around.iter().enumerate().map(missing).sum::<u64>() << 8) + degree
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn neighbors(n: usize, edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
+        crate::graphs::Graph::new(n, edges.to_vec()).unwrap().neighbors()
+    }
+
+    #[test]
+    fn cycles_and_grids_have_their_treewidth() {
+        for rule in [Rule::Degree, Rule::Fill] {
+            let cycle: Vec<_> = (0..9).map(|v| (v, (v + 1) % 9)).collect();
+            assert_eq!(Elimination::greedy(&neighbors(9, &cycle), rule).unwrap().width(), 2);
+            let grid: Vec<_> = (0..25)
+                .flat_map(|v: u32| [(v % 5 < 4, v + 1), (v < 20, v + 5)].map(|(is, u)| (is, v, u)))
+                .filter_map(|(is, v, u)| is.then_some((v, u)))
+                .collect();
+            assert_eq!(Elimination::greedy(&neighbors(25, &grid), rule).unwrap().width(), 5);
+        }
+    }
+
+    #[test]
+    fn scopes_are_later_places_that_contain_each_others_rest() {
+        let edges: Vec<_> = (0..40u32).flat_map(|v| [(v, (v * 7 + 3) % 40), (v, (v * 11 + 5) % 40)]).collect();
+        let found = Elimination::greedy(&neighbors(40, &edges), Rule::Fill).unwrap();
+        for (place, scope) in found.scopes.iter().enumerate() {
+            assert!(scope.iter().all(|&u| u as usize > place));
+            if let Some((&parent, rest)) = scope.split_first() {
+                let above = &found.scopes[parent as usize];
+                assert!(rest.iter().all(|u| above.contains(u)), "a bag's tree is connected");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_wide_is_given_up() {
+        let clique: Vec<_> = (0..70u32).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
+        assert!(Elimination::greedy(&neighbors(70, &clique), Rule::Degree).is_none());
+    }
+}
