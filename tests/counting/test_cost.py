@@ -15,7 +15,7 @@ KERNELS = {
     "king": "one-site",
     "triangular": "one-site",
     "4-8-8": "4-8-8 columns",
-    "kagome": "frontier",
+    "kagome": "frontier|tree decomposition",  # whichever is planned and counted sooner
 }
 
 
@@ -25,7 +25,7 @@ def test_the_primes_of_the_forecast_suffice_with_one_to_spare(kind, boundary):
     for m, n in [(2, 2), (3, 5), (6, 6), (40, 5)] if boundary != "torus" else [(3, 3), (6, 5)]:
         lattice = lattices.named(kind, m, n, boundary, multigraph=kind != "4-8-8")
         cost = estimate_cost(lattice)
-        assert cost.engine == KERNELS[kind]
+        assert cost.engine in KERNELS[kind].split("|")
         count = count_independent_sets(lattice)
         assert math.prod(primes(cost.primes)[:-1]) > count
         # The bound is a fifth above the count at most, where it is long: no primes are wasted.
