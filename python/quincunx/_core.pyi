@@ -35,6 +35,7 @@ __all__ = [
     "NormalNoise",
     "PairOrbits",
     "PermutationGroup",
+    "PrivacyLosses",
     "ReleasedCounts",
     "Trace",
     "__build_profile__",
@@ -54,8 +55,6 @@ __all__ = [
     "column_maxima",
     "combine_residues",
     "complete",
-    "composed_delta",
-    "composed_epsilon",
     "discrete_gaussian_delta",
     "distances",
     "distances_from",
@@ -91,6 +90,7 @@ __all__ = [
     "primes",
     "redraw_categories",
     "redraw_chance",
+    "renyi_divergence",
     "renyi_entropy",
     "residues",
     "shannon_capacity",
@@ -100,6 +100,8 @@ __all__ = [
     "torus",
     "triangulated_grid",
     "two_piece_poisson_log_marginals",
+    "zcdp_delta",
+    "zcdp_epsilon",
 ]
 
 __version__: Final[str]
@@ -237,6 +239,12 @@ class NormalNoise:
     ) -> npt.NDArray[np.float64]: ...
 
 @final
+class PrivacyLosses:
+    def __new__(cls, parts: list[tuple[str, list[float], int]], ratio: float) -> PrivacyLosses: ...
+    def delta(self, epsilon: float) -> float: ...
+    def epsilon(self, delta: float) -> float: ...
+
+@final
 class DiscreteGaussianNoise:
     def __new__(cls, numerator: int, denominator: int) -> DiscreteGaussianNoise: ...
     def add(
@@ -262,8 +270,9 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float: .
 def gaussian_sigma_alongside(epsilon: float, delta: float, sensitivity: float, alongside: float) -> float: ...
 def gaussian_delta(epsilon: float, sigma: float, sensitivity: float) -> float: ...
 def gaussian_epsilon(delta: float, sigma: float, sensitivity: float) -> float: ...
-def composed_delta(epsilon: float, pure: list[tuple[float, int]], ratio: float) -> float: ...
-def composed_epsilon(delta: float, pure: list[tuple[float, int]], ratio: float) -> float: ...
+def renyi_divergence(kind: str, values: list[float], order: float) -> float: ...
+def zcdp_delta(rho: float, epsilon: float) -> float: ...
+def zcdp_epsilon(rho: float, delta: float) -> float: ...
 def discrete_gaussian_delta(epsilon: float, variance: float, sensitivity: int) -> float: ...
 def linear_regression_sensitivity(radius: float, response: float, cross: float, square: float, line: bool) -> float: ...
 def logistic_regression_sensitivity(radius: float, ratio: float, line: bool) -> float: ...

@@ -4,11 +4,12 @@ use crate::boundary::{compute, raise};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use quincunx::Result;
+use quincunx::privacy::loss::Pair;
 use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
 use quincunx::privacy::normal::RoundedNormal;
 use quincunx::privacy::response::{self, Encoding};
 use quincunx::privacy::source::Generator;
-use quincunx::privacy::{calibration, composition, mechanism, sensitivity};
+use quincunx::privacy::{calibration, composition, discrete, mechanism, sensitivity, zcdp};
 
 type Seed = Option<[u64; 2]>;
 
@@ -233,22 +234,55 @@ pub fn gaussian_epsilon(py: Python<'_>, delta: f64, sigma: f64, sensitivity: f64
     result(py, calibration::gaussian_epsilon(delta, sigma, sensitivity))
 }
 
-/// The delta of pure guarantees and Gaussian noise together.
-#[pyfunction]
-pub fn composed_delta(py: Python<'_>, epsilon: f64, pure: Vec<(f64, u32)>, ratio: f64) -> PyResult<f64> {
-    compute(py, None, |_| Ok(composition::Losses::new(&pure, ratio)?.delta(epsilon)))
+/// Parts of a composition: the kind of a pair of laws, its parameters, how often.
+type Parts = Vec<(String, Vec<f64>, u64)>;
+
+/// The law of the privacy loss of several releases together.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct PrivacyLosses(composition::Losses);
+
+#[pymethods]
+impl PrivacyLosses {
+    #[new]
+    fn new(py: Python<'_>, parts: Parts, ratio: f64) -> PyResult<Self> {
+        let pairs: Result<Vec<_>> =
+            parts.iter().map(|(kind, values, times)| Ok((Pair::named(kind, values)?, *times))).collect();
+        let pairs = result(py, pairs)?;
+        compute(py, None, |_| composition::Losses::new(&pairs, ratio)).map(Self)
+    }
+
+    fn delta(&self, py: Python<'_>, epsilon: f64) -> PyResult<f64> {
+        compute(py, None, |_| Ok(self.0.delta(epsilon)))
+    }
+
+    fn epsilon(&self, py: Python<'_>, delta: f64) -> PyResult<f64> {
+        compute(py, None, |_| self.0.epsilon(delta))
+    }
 }
 
-/// The epsilon of pure guarantees and Gaussian noise together.
+/// The Renyi divergence of a pair of laws.
 #[pyfunction]
-pub fn composed_epsilon(py: Python<'_>, delta: f64, pure: Vec<(f64, u32)>, ratio: f64) -> PyResult<f64> {
-    compute(py, None, |_| composition::Losses::new(&pure, ratio)?.epsilon(delta))
+pub fn renyi_divergence(py: Python<'_>, kind: &str, values: Vec<f64>, order: f64) -> PyResult<f64> {
+    let pair = result(py, Pair::named(kind, &values))?;
+    compute(py, None, |_| pair.renyi(order))
+}
+
+/// The delta of a zero-concentrated guarantee.
+#[pyfunction]
+pub fn zcdp_delta(py: Python<'_>, rho: f64, epsilon: f64) -> PyResult<f64> {
+    result(py, zcdp::zcdp_delta(rho, epsilon))
+}
+
+/// The epsilon of a zero-concentrated guarantee.
+#[pyfunction]
+pub fn zcdp_epsilon(py: Python<'_>, rho: f64, delta: f64) -> PyResult<f64> {
+    result(py, zcdp::zcdp_epsilon(rho, delta))
 }
 
 /// The delta of the discrete Gaussian mechanism.
 #[pyfunction]
 pub fn discrete_gaussian_delta(py: Python<'_>, epsilon: f64, variance: f64, sensitivity: u64) -> PyResult<f64> {
-    compute(py, None, |_| calibration::discrete_gaussian_delta(epsilon, variance, sensitivity))
+    compute(py, None, |_| discrete::discrete_gaussian_delta(epsilon, variance, sensitivity))
 }
 
 /// The sensitivity of linear-regression statistics, for records on a line or in more dimensions.

@@ -140,14 +140,15 @@ def test_many_different_parts_fall_back_to_bounds():
 def test_another_distance_scales_the_guarantee():
     metric = PrivacyGuarantee(0.5, 1e-6, relation=DataMetric("l1", 2))
     assert metric.at(6).epsilon == 1.5
-    assert metric.at(6).delta == pytest.approx(3e-6)
+    assert metric.at(6).delta == pytest.approx(1e-6 * math.expm1(1.5) / math.expm1(0.5))  # three steps, not 3e-6
+    assert metric.at(1).epsilon == 0.5
     assert metric.at(6).relation == DataMetric("l1", 6)
     assert metric.at(2) == metric
     group = PrivacyGuarantee(0.5, 1e-6).at(3)
     assert group.relation == ReplaceOne(3)
     assert group.epsilon == 1.5
     assert group.delta == pytest.approx(1e-6 * math.expm1(1.5) / math.expm1(0.5))
-    assert PrivacyGuarantee(0.5).at(3).zcdp == pytest.approx(9 * 0.125)
+    assert PrivacyGuarantee(0.5).at(3).zcdp == pytest.approx(1.5 * math.tanh(0.75))
     gaussian_metric = PrivacyGuarantee.of_gaussian(5.0, 1e-6, relation=DataMetric("l2"))
     assert gaussian_metric.at(2).epsilon == pytest.approx(gaussian_epsilon(1e-6, 2.5), rel=1e-10)
     assert gaussian_metric.at(2).delta == 1e-6

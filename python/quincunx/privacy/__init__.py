@@ -16,7 +16,7 @@ from quincunx.privacy._noise import (
     LaplaceMechanism,
     privatize,
 )
-from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
+from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
 
@@ -31,6 +31,7 @@ __all__ = [
     "GeneralizedRandomizedResponse",
     "GeometricMechanism",
     "LaplaceMechanism",
+    "NoGuarantee",
     "Plan",
     "PrivacyGuarantee",
     "RandomizedResponse",

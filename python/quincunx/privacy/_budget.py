@@ -430,7 +430,7 @@ class Plan:
             raise RuntimeError("a plan belongs to the process that made it")
         promise = getattr(guarantee, "guarantee", guarantee)
         with self._lock:
-            if promise not in self._slots:
+            if not isinstance(promise, PrivacyGuarantee) or promise not in self._slots:
                 raise BudgetExceeded(f"{promise} was not announced, or is used up: not released")
             self._slots.remove(promise)
 

@@ -19,9 +19,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from quincunx import _core
 from quincunx.privacy import _rational
 from quincunx.privacy._calibration import gaussian_sigma
-from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee, _zcdp_delta
+from quincunx.privacy._curves import Approx
+from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee
 
 KINDS = ("sum", "zcdp", "gaussian")
 #: A limit is understood up to this relative rounding, so that ten times 0.1 fit into 1, and Gaussian noise that was
@@ -76,16 +78,27 @@ def charge_of(guarantee: PrivacyGuarantee, kind: str) -> Charge:
     sums = Charge(guarantee.exact_epsilon, guarantee.exact_delta, numerics=guarantee.numerics)
     if kind == "sum":
         return sums
-    ratio, failure, pure = guarantee._ratio, guarantee._failure, Fraction(0)
-    rho, square = ratio / 2, ratio
-    for epsilon, times in guarantee._pure:
-        pure += epsilon * times
-        rho += pure_rho(epsilon) * times
-        square += pure_square(epsilon) * times if kind == "gaussian" else 0
-    if kind == "zcdp" and guarantee._zcdp is not None and (failure or guarantee._zcdp < rho):
-        # The level holds for the whole release, without a failure.
-        return replace(sums, rho=guarantee._zcdp, pure=pure if not (failure or ratio) else None)
-    return replace(sums, failure=failure, pure=None if ratio else pure, rho=rho, square=square)
+    total = replace(sums, pure=Fraction(0), rho=Fraction(0), square=Fraction(0))
+    kept = Fraction(1)
+    for part in guarantee.parts:
+        curve, count = part.curve, part.count
+        if kind == "zcdp":
+            kept *= 1 - part.failure
+            cost, pure = part.rho, None if part.curve.failure and not part.failure else curve.pure
+        else:
+            kept *= (1 - curve.failure) ** count if curve.failure else Fraction(1)
+            cost, pure = part.ratio, curve.pure
+        if isinstance(curve, Approx) and (kind == "gaussian" or part.failure):
+            pure = curve.epsilon
+        if kind == "gaussian" and cost is None and pure is not None:
+            cost = pure_square(pure) * count
+        all_pure = None if total.pure is None or pure is None else total.pure + pure * count
+        if kind == "zcdp":
+            total = replace(total, pure=all_pure, rho=None if total.rho is None or cost is None else total.rho + cost)
+        else:
+            square = None if total.square is None or cost is None else total.square + cost
+            total = replace(total, pure=all_pure, square=square)
+    return replace(total, failure=1 - kept)
 
 
 def pure_rho(epsilon: Fraction) -> Fraction:
@@ -148,10 +161,10 @@ class Filter:
         if self.kind == "gaussian":
             return 1 / Fraction(gaussian_sigma(level, room)) ** 2
         below, above = 0.0, 1.0
-        while _zcdp_delta(above, level) <= room and above < 1e300:
+        while _core.zcdp_delta(above, level) <= room and above < 1e300:
             below, above = above, 2 * above
         while below < (middle := (below + above) / 2) < above:
-            below, above = (middle, above) if _zcdp_delta(middle, level) <= room else (below, middle)
+            below, above = (middle, above) if _core.zcdp_delta(middle, level) <= room else (below, middle)
         return Fraction(below)
 
     @cached_property

@@ -1,27 +1,101 @@
 """What a release promises: epsilon, delta, zCDP, for which neighbors, and by what arithmetic."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
-from quincunx.privacy import _rational, _relations
-from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
+from quincunx.privacy import _curves, _rational, _relations, _words
+from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Zcdp
+from quincunx.privacy._reach import Reach
+from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
 NUMERICS = ("exact", "float64", "insecure")  # from the best to the worst
 
 
-@dataclass(frozen=True, repr=False, init=False)
+@dataclass(frozen=True)
+class Part:
+    """One kind of release inside a guarantee, with its figures for one copy and how many copies there are.
+
+    Attributes
+    ----------
+    curve : Curve
+        What one copy gives away at the relation's radius.
+    reach : Reach or None
+        How the curve follows from the distance; None if it was stated at the radius only.
+    epsilon, delta : Fraction
+        The stated pair of one copy.
+    times, copies : int
+        How many releases, and how many copies of the curve a neighbor sees in each.
+    integers : bool
+        Whether the mechanism takes whole numbers only.
+    """
+
+    curve: Curve
+    reach: Reach | None
+    epsilon: Fraction
+    delta: Fraction
+    times: int = 1
+    copies: int = 1
+    integers: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many copies there are in all."""
+        return self.times * self.copies
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The zero-concentrated level of all copies, beyond `failure`; None if there is none."""
+        level = self.curve.rho
+        if level is None and isinstance(self.curve, Approx):
+            level = _curves.tanh_level(self.curve.epsilon)
+        return None if level is None else level * self.count
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability beside which `rho` holds: 0 unless (epsilon, delta) is all that is known."""
+        return Fraction(0) if self.curve.rho is not None else 1 - (1 - self.curve.failure) ** self.count
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The square of shift over deviation, for Gaussian noise; None for every other part."""
+        return self.curve.ratio * self.count if isinstance(self.curve, Gaussian) else None
+
+    @property
+    def pure(self) -> Fraction | None:
+        """The largest loss of all copies, None if it is infinite."""
+        return None if self.curve.pure is None else self.curve.pure * self.count
+
+
+def stated(curve: Curve, delta: Fraction, epsilon: Fraction | None = None) -> Part:
+    """Return a part with the least epsilon at a delta, unless a calibrated one is given."""
+    if epsilon is None:
+        if isinstance(curve, Approx):
+            epsilon, delta = curve.epsilon, curve.delta
+        elif curve.pure is not None and not delta:
+            epsilon = curve.pure
+        else:
+            level = curve.epsilon_at(_rational.downwards(delta))
+            if not math.isfinite(level):
+                raise NoGuarantee(f"no epsilon at delta {float(delta)}")
+            epsilon = Fraction(level)
+    return Part(curve, None, epsilon, delta)
+
+
+@dataclass(frozen=True, repr=False, init=False, eq=False)
 class PrivacyGuarantee:
     """A promise about a release.
 
     For every two neighbors x, y of `relation` and every set B of outcomes, ``P(B | x) <= exp(epsilon) P(B | y) +
-    delta``. Beside this pair a guarantee remembers what the release was made of, pure guarantees and Gaussian noise, so
-    that `delta_at` and `epsilon_at` give the exact trade-off of a composition and not only the sums.
+    delta``. Beside this pair a guarantee remembers what the release was made of, so that `delta_at` and `epsilon_at`
+    give the exact trade-off of a composition and not only the sums, and `at` what is proved at another distance.
 
     Parameters
     ----------
@@ -36,7 +110,7 @@ class PrivacyGuarantee:
         exploit), or were drawn from a seed that somebody knows (no protection at all).
     range_bounded : bool
         Whether the logarithm of the density ratio of any two neighbors lies in an interval of *length* epsilon, as for
-        a sample of a posterior; only with ``delta = 0``. Then ``zcdp = epsilon**2 / 8`` instead of ``epsilon**2 / 2``.
+        a sample of a posterior; only with ``delta = 0``. Then ``zcdp = epsilon**2 / 8``.
     zcdp : float, optional
         The zero-concentrated level rho, where more is known than follows from epsilon.
 
@@ -48,6 +122,9 @@ class PrivacyGuarantee:
         The exact values.
     zcdp : float or None
         The zero-concentrated level, None if there is none.
+    parts : tuple of Part
+        What the guarantee is made of, with the figures that a filter charges: `epsilon` and `delta` (the stated pair of
+        one copy), `count`, and of all copies `pure`, `rho` beyond `failure`, and `ratio` (Gaussian u squared).
 
     Raises
     ------
@@ -56,8 +133,10 @@ class PrivacyGuarantee:
 
     Notes
     -----
-    ``g1 & g2`` is the guarantee of both releases about the same data, ``n * g`` that of n releases; both hold if later
-    releases are chosen in the light of earlier ones. Relations are not mixed: that is a TypeError.
+    ``g1 & g2`` is the guarantee of both releases about the same data, ``n * g`` that of n releases. This is exact
+    composition, which holds if all parameters are announced in advance (mechanisms, order and what is left out may
+    then depend on earlier outcomes). For parameters chosen in the light of outcomes use a `Budget`. Relations are not
+    mixed: that is a TypeError.
 
     References
     ----------
@@ -79,15 +158,9 @@ class PrivacyGuarantee:
     2.419093
     """
 
-    exact_epsilon: Fraction
-    exact_delta: Fraction
     relation: Relation
     numerics: str
-    range_bounded: bool
-    _pure: tuple[tuple[Fraction, int], ...]  # epsilons of pure parts and how often each
-    _ratio: Fraction  # sum of the squares of sensitivity / sigma over Gaussian parts
-    _failure: Fraction  # probability of an unbounded loss
-    _zcdp: Fraction | None
+    parts: tuple[Part, ...]
 
     def __init__(
         self,
@@ -106,24 +179,42 @@ class PrivacyGuarantee:
         if range_bounded and failure:
             raise ValueError(f"`range_bounded` must be False where delta is positive, got delta = {float(failure)}")
         known = None if zcdp is None else _rational.fraction(zcdp, "zcdp")
-        if failure == 0:
-            implied = exact**2 / (8 if range_bounded else 2)
-            known = implied if known is None else min(known, implied)
-        self._fill(
-            exact_epsilon=exact,
-            exact_delta=failure,
-            relation=_relations.check(relation),
-            numerics=_check.one_of(numerics, "numerics", NUMERICS),
-            range_bounded=range_bounded,
-            _pure=((exact, 1),) if exact else (),
-            _ratio=Fraction(0),
-            _failure=failure,
-            _zcdp=known,
-        )
+        curve: Curve = Pure(exact, known)
+        if failure:
+            curve = Approx(exact, failure, known)
+        elif range_bounded and (known is None or known >= exact**2 / 8):
+            curve = Ranged(exact)
+        self._fill(relation, numerics, (stated(curve, failure),))
 
-    def _fill(self, **values: object) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    def _fill(self, relation: Relation, numerics: str, parts: Iterable[Part]) -> None:
+        object.__setattr__(self, "relation", _relations.check(relation))
+        object.__setattr__(self, "numerics", _check.one_of(numerics, "numerics", NUMERICS))
+        object.__setattr__(self, "parts", tuple(parts))
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Part], *, relation: Relation, numerics: str = "exact") -> "PrivacyGuarantee":
+        """Return the guarantee of parts that were proved for a relation.
+
+        Parameters
+        ----------
+        parts : iterable of Part
+            What it is made of.
+        relation, numerics
+            As for the class.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Their composition.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the relation or the word is not one.
+        """
+        guarantee = object.__new__(cls)
+        guarantee._fill(relation, numerics, parts)
+        return guarantee
 
     @classmethod
     def of_gaussian(
@@ -168,10 +259,110 @@ class PrivacyGuarantee:
             epsilon = _core.gaussian_epsilon(delta, sigma, sensitivity)
         elif _core.gaussian_sigma(epsilon, delta, sensitivity) > sigma:
             raise ValueError(f"`epsilon` must be one that sigma = {sigma} keeps at delta = {delta}, got {epsilon}")
-        guarantee = cls(epsilon, delta, relation=relation, numerics=numerics)
-        ratio = (Fraction(sensitivity) / Fraction(sigma)) ** 2
-        guarantee._fill(_pure=(), _failure=Fraction(0), _ratio=ratio, _zcdp=ratio / 2)
-        return guarantee
+        curve = Gaussian((Fraction(sensitivity) / Fraction(sigma)) ** 2)
+        part = stated(curve, Fraction(delta), Fraction(epsilon))
+        return cls.of_parts((part,), relation=relation, numerics=numerics)
+
+    @classmethod
+    def of_zcdp(
+        cls,
+        rho: float | Fraction,
+        delta: float,
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+        numerics: str = "exact",
+    ) -> "PrivacyGuarantee":
+        """Return the guarantee of a mechanism of which only the zero-concentrated level is known.
+
+        Parameters
+        ----------
+        rho : float or Fraction
+            The level, >= 0.
+        delta : float
+            Where epsilon is stated, in (0, 1).
+        relation, numerics
+            As for the class.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With the least epsilon at `delta` that follows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> round(PrivacyGuarantee.of_zcdp(0.125, 1e-6).epsilon, 6)
+        2.419093
+        """
+        level = _check.real(delta, "delta")
+        if not 0 < level < 1:
+            raise ValueError(f"`delta` must be in (0, 1), got {level}")
+        part = stated(Zcdp(_rational.fraction(rho, "rho")), Fraction(level))
+        return cls.of_parts((part,), relation=relation, numerics=numerics)
+
+    @classmethod
+    def of_outcomes(
+        cls,
+        p: Iterable[float | Fraction],
+        q: Iterable[float | Fraction],
+        delta: float | Fraction = 0,
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+        numerics: str = "exact",
+    ) -> "PrivacyGuarantee":
+        """Return the guarantee of a mechanism that is dominated by two laws on finitely many outcomes.
+
+        Parameters
+        ----------
+        p, q : sequence of float or Fraction
+            The probabilities of the outcomes. For `AddRemove`, p is about the data set with the record.
+        delta : float or Fraction
+            Where epsilon is stated.
+        relation, numerics
+            As for the class.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With the exact profile, in both directions.
+
+        Raises
+        ------
+        ValueError
+            If the lists do not fit, hold no probabilities, or no epsilon has this delta.
+
+        Examples
+        --------
+        >>> from fractions import Fraction
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> g = PrivacyGuarantee.of_outcomes([Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)])
+        >>> round(g.epsilon, 6)  # ln 3
+        1.098612
+        """
+        table = tuple(
+            (_rational.fraction(a, "p"), _rational.fraction(b, "q")) for a, b in zip(list(p), list(q), strict=True)
+        )
+        for name, column in (("p", 0), ("q", 1)):
+            total = sum((pair[column] for pair in table), Fraction(0))
+            if abs(total - 1) > Fraction(1, 2**40):
+                raise ValueError(f"`{name}` must sum to 1, got {float(total)}")
+        part = stated(Outcomes(table), _rational.fraction(delta, "delta", below_one=True))
+        return cls.of_parts((part,), relation=relation, numerics=numerics)
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The sum of the parts' epsilons."""
+        return sum((part.epsilon * part.count for part in self.parts), Fraction(0))
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """The sum of the parts' deltas."""
+        return min(sum((part.delta * part.count for part in self.parts), Fraction(0)), Fraction(1))
 
     @property
     def epsilon(self) -> float:
@@ -186,16 +377,35 @@ class PrivacyGuarantee:
     @property
     def zcdp(self) -> float | None:
         """The zero-concentrated level rho: Renyi divergences of order a are at most ``rho a``."""
-        return None if self._zcdp is None else _rational.upwards(self._zcdp)
+        if any(part.curve.rho is None for part in self.parts):
+            return None
+        return _rational.upwards(sum((part.rho or Fraction(0) for part in self.parts), Fraction(0)))
 
     @property
     def is_pure(self) -> bool:
         """Whether delta is 0."""
         return self.exact_delta == 0
 
+    @property
+    def range_bounded(self) -> bool:
+        """Whether it is that of a single mechanism whose losses lie in an interval of length epsilon."""
+        return len(self.parts) == 1 and isinstance(self.parts[0].curve, Ranged) and self.parts[0].count == 1
+
     def __repr__(self) -> str:
         figures = f"epsilon={self.epsilon}, delta={self.delta}"
         return f"PrivacyGuarantee({figures}, relation={self.relation}, numerics={self.numerics!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrivacyGuarantee):
+            return NotImplemented
+        same = (self.relation, self.numerics) == (other.relation, other.numerics)
+        return same and frozenset(self.parts) == frozenset(other.parts)
+
+    def __hash__(self) -> int:
+        return hash((self.relation, self.numerics, frozenset(self.parts)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"relation": self.relation, "numerics": self.numerics, "parts": self.parts}
 
     def __and__(self, other: object) -> "PrivacyGuarantee":
         if not isinstance(other, PrivacyGuarantee):
@@ -205,40 +415,71 @@ class PrivacyGuarantee:
                 f"guarantees of different relations do not compose: {self.relation} and {other.relation}; "
                 "`at(distance)` restates a guarantee for another radius"
             )
-        merged = dict(self._pure)
-        for epsilon, times in other._pure:
-            merged[epsilon] = merged.get(epsilon, 0) + times
-        both = None if self._zcdp is None or other._zcdp is None else self._zcdp + other._zcdp
-        result = replace_fields(self)
-        result._fill(
-            exact_epsilon=self.exact_epsilon + other.exact_epsilon,
-            exact_delta=min(self.exact_delta + other.exact_delta, Fraction(1)),
-            numerics=max(self.numerics, other.numerics, key=NUMERICS.index),
-            range_bounded=False,  # later intervals may depend on earlier outcomes
-            _pure=tuple(sorted(merged.items())),
-            _ratio=self._ratio + other._ratio,
-            _failure=1 - (1 - self._failure) * (1 - other._failure),
-            _zcdp=both,
-        )
-        return result
+        merged: dict[Part, int] = {}
+        for part in (*self.parts, *other.parts):
+            one = replace(part, times=1)
+            merged[one] = merged.get(one, 0) + part.times
+        parts = (replace(part, times=times) for part, times in merged.items())
+        numerics = max(self.numerics, other.numerics, key=NUMERICS.index)
+        return PrivacyGuarantee.of_parts(parts, relation=self.relation, numerics=numerics)
 
     def __mul__(self, times: object) -> "PrivacyGuarantee":
         if isinstance(times, bool) or not isinstance(times, (int, float, np.integer)):
             return NotImplemented
         count = _check.whole(times, "times", minimum=1)
-        result = replace_fields(self)
-        result._fill(
-            exact_epsilon=self.exact_epsilon * count,
-            exact_delta=min(self.exact_delta * count, Fraction(1)),
-            range_bounded=self.range_bounded and count == 1,
-            _pure=tuple((epsilon, many * count) for epsilon, many in self._pure),
-            _ratio=self._ratio * count,
-            _failure=1 - (1 - self._failure) ** count if self._failure else self._failure,
-            _zcdp=None if self._zcdp is None else self._zcdp * count,
-        )
-        return result
+        parts = (replace(part, times=part.times * count) for part in self.parts)
+        return PrivacyGuarantee.of_parts(parts, relation=self.relation, numerics=self.numerics)
 
     __rmul__ = __mul__
+
+    def marked(self, numerics: str) -> "PrivacyGuarantee":
+        """Return the same promise by another arithmetic.
+
+        Parameters
+        ----------
+        numerics : {"exact", "float64", "insecure"}
+            The word; a better one than before is not taken.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With the worse of both words.
+        """
+        word = max(self.numerics, _check.one_of(numerics, "numerics", NUMERICS), key=NUMERICS.index)
+        return PrivacyGuarantee.of_parts(self.parts, relation=self.relation, numerics=word)
+
+    @property
+    def _tied(self) -> bool:
+        """Whether one record that comes or goes fixes the direction of every part."""
+        return isinstance(self.relation, AddRemove) and self.relation.records == 1
+
+    def _counted(self) -> list[tuple[Curve, int]]:
+        """Return the curves with their counts; where directions are free, curves that bound both."""
+        return [(part.curve if self._tied else part.curve.worst(), part.count) for part in self.parts]
+
+    @cached_property
+    def _losses(self) -> list[_core.PrivacyLosses] | None:
+        """The laws of the total loss in each direction; None where they are not known or too large."""
+        counted = self._counted()
+        both = self._tied and any(not curve.symmetric for curve, _ in counted)
+        try:
+            found = [_curves.losses_of(counted, removed=removed) for removed in ((False, True) if both else (False,))]
+        except TooLargeError:
+            return None
+        return None if any(losses is None for losses in found) else found  # type: ignore[return-value]
+
+    @cached_property
+    def _failure(self) -> Fraction:
+        """The probability beside which the profiles hold."""
+        return 1 - _curves.surviving(self._counted())
+
+    @cached_property
+    def _concentrated(self) -> tuple[Fraction, Fraction] | None:
+        """The total zero-concentrated level and the probability beside which it holds."""
+        if any(part.rho is None for part in self.parts):
+            return None
+        level = sum((part.rho or Fraction(0) for part in self.parts), Fraction(0))
+        return level, 1 - _curves.surviving([(part.curve, part.count) for part in self.parts if part.failure])
 
     def delta_at(self, epsilon: float) -> float:
         """Return a delta for which the release is (epsilon, delta)-private.
@@ -251,8 +492,9 @@ class PrivacyGuarantee:
         Returns
         -------
         float
-            Never below the least such delta. It is that delta (to 1e-13) for the composition of randomized responses
-            and Gaussian noise, and so the best that can be said of pure guarantees of which no more is known.
+            Never below the least such delta. For randomized response, geometric and Gaussian noise it is that delta to
+            1e-13, and to 1e-16 times the number of releases where these are many; for mixtures of other mechanisms to
+            1e-2 or better.
 
         Raises
         ------
@@ -271,16 +513,16 @@ class PrivacyGuarantee:
         found = [1.0]
         if Fraction(level) >= self.exact_epsilon:
             found.append(self.delta)
-        try:
-            rest = _core.composed_delta(level, self._losses(), _rational.root_upwards(self._ratio))
+        if len(self.parts) == 1 and self.parts[0].count == 1:
+            found.append(self.parts[0].curve.delta_at(level))
+        elif self._losses is not None:
             failure = _rational.upwards(self._failure)
-            found.append(failure + (1 - failure) * rest * (1 + 1e-15))
-        except TooLargeError:
-            pass
-        if self._zcdp is not None:
-            found.append(_zcdp_delta(_rational.upwards(self._zcdp), level))
-        if self.range_bounded and level == 0:
-            found.append(math.tanh(self.epsilon / 4) * (1 + 1e-15))
+            rest = max(losses.delta(level) for losses in self._losses)
+            found.append(failure + (1 - failure) * rest * (1 + 2.0**-50))
+        if self._concentrated is not None:
+            rho, beside = self._concentrated
+            failure = _rational.upwards(beside)
+            found.append(failure + (1 - failure) * _core.zcdp_delta(_rational.upwards(rho), level) * (1 + 2.0**-50))
         return min(found)
 
     def epsilon_at(self, delta: float) -> float:
@@ -312,15 +554,85 @@ class PrivacyGuarantee:
             raise ValueError(f"`delta` must be in (0, 1), got {level}")
         exact = Fraction(level)
         found = [self.epsilon] if exact >= self.exact_delta else []
-        failure = self._failure
-        if exact > failure or (exact == 0 and not self._ratio):
+        if level == 0:
+            return min(found)
+        if len(self.parts) == 1 and self.parts[0].count == 1:
+            found.append(self.parts[0].curve.epsilon_at(level))
+        elif self._losses is not None and exact > self._failure:
+            room = _rational.downwards((exact - self._failure) / (1 - self._failure))
             try:
-                found.append(self._composed_epsilon(level))
-            except TooLargeError:
-                pass
-        if self._zcdp is not None and level > 0:
-            found.append(_zcdp_epsilon(_rational.upwards(self._zcdp), level))
+                found.append(max(losses.epsilon(room) for losses in self._losses))
+            except ValueError:
+                pass  # a delta that only infinite losses leave, or a Gaussian ratio beyond its domain
+        if self._concentrated is not None and exact > self._concentrated[1]:
+            rho, beside = self._concentrated
+            room = _rational.downwards((exact - beside) / (1 - beside))
+            if room > 0:
+                found.append(_core.zcdp_epsilon(_rational.upwards(rho), room))
         return min(found, default=math.inf)
+
+    def renyi(self, order: float) -> float:
+        """Return a bound of the Renyi divergence between the outputs for two neighbors.
+
+        Parameters
+        ----------
+        order : float
+            Above 1.
+
+        Returns
+        -------
+        float
+            In nats, never below the least bound that follows from what is known; infinite if there is none.
+
+        Raises
+        ------
+        ValueError
+            If the order is not above 1 and finite.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> round(PrivacyGuarantee(1.0).renyi(2), 6)
+        0.735326
+        """
+        level = _check.real(order, "order")
+        if not level > 1:
+            raise ValueError(f"`order` must be above 1, got {level}")
+        ways = (False, True)
+        found = {
+            way: [part.count * part.curve.renyi(level, removed=way) for part in self.parts]
+            for way in ways
+            if way is False or any(not part.curve.symmetric for part in self.parts)
+        }
+        if self._tied:
+            total = max(math.fsum(values) for values in found.values())
+        else:
+            total = math.fsum(max(values) for values in zip(*found.values(), strict=True))
+        return total * (1 + 2.0**-50)
+
+    def to_zcdp(self) -> float:
+        """Return the zero-concentrated level of all parts together.
+
+        Returns
+        -------
+        float
+            Their sum, as `zcdp`.
+
+        Raises
+        ------
+        NoGuarantee
+            If a part has none.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> round(PrivacyGuarantee(1.0).to_zcdp(), 12)  # epsilon tanh(epsilon / 2)
+        0.46211715726
+        """
+        level = self.zcdp
+        if level is None:
+            raise NoGuarantee("no zCDP: of a part only epsilon and delta are known")
+        return level
 
     def total_variation(self) -> float:
         """Return a bound of the total variation distance between the outputs for two neighbors.
@@ -353,9 +665,9 @@ class PrivacyGuarantee:
         >>> PrivacyGuarantee(1.0, range_bounded=True).kl_divergence()
         0.125
         """
-        found = [math.inf if self._zcdp is None else _rational.upwards(self._zcdp)]
+        found = [math.inf if self.zcdp is None else self.zcdp]
         if self.is_pure:
-            found.append(self.epsilon * math.tanh(self.epsilon / 2) * (1 + 1e-15))
+            found.append(_rational.upwards(_curves.tanh_level(self.exact_epsilon)))
         return min(found)
 
     def at(self, distance: float) -> "PrivacyGuarantee":
@@ -370,58 +682,60 @@ class PrivacyGuarantee:
         Returns
         -------
         PrivacyGuarantee
-            For `DataMetric`, epsilon and delta are linear in the distance; where there is Gaussian noise, delta stays
-            and epsilon follows its exact profile. For k records, epsilon grows by k, zCDP by ``k**2``, and delta by
-            ``(exp(k epsilon) - 1) / (exp(epsilon) - 1)``.
+            A part that is proved at every distance takes its curve there. A part that was stated at the radius keeps
+            its figures for shorter distances, and for longer ones takes the rule of its kind for as many steps as are
+            needed: k epsilon; for Gaussian noise k u; for a zero-concentrated level ``k**2 rho``; for a delta
+            ``(exp(k epsilon) - 1) / (exp(epsilon) - 1)`` times it. Deltas are kept otherwise, and epsilons computed
+            anew.
 
         Raises
         ------
+        NoGuarantee
+            If nothing is proved at that distance, or no epsilon is left at the delta.
         ValueError, TypeError
-            If the distance is outside its domain, or delta would reach 1.
+            If the distance is outside its domain.
 
         Examples
         --------
         >>> from quincunx.privacy import DataMetric, PrivacyGuarantee
         >>> PrivacyGuarantee(0.5, relation=DataMetric("l1", 1)).at(4)
         PrivacyGuarantee(epsilon=2.0, delta=0.0, relation=DataMetric(metric='l1', radius=4), numerics='exact')
+        >>> PrivacyGuarantee(0.5, relation=DataMetric("l1", 2)).at(1).epsilon
+        0.5
         """
-        linear = isinstance(self.relation, DataMetric)
         if isinstance(self.relation, DataMetric):
-            factor = _rational.fraction(distance, "distance") / Fraction(self.relation.radius)
-            if not factor:
+            far = _check.real(distance, "distance")
+            if not far > 0:
                 raise ValueError(f"`distance` must be positive, got {distance}")
-            relation: Relation = DataMetric(self.relation.metric, float(distance))
-            growth = factor
+            relation: Relation = replace(self.relation, radius=far)
         else:
-            records = _check.whole(distance, "distance", minimum=1)
-            factor = Fraction(math.ceil(Fraction(records, self.relation.records)))
-            relation = type(self.relation)(records)
-            growth = _group_growth(self.epsilon, int(factor))
-        # Gaussian noise keeps its exact profile, which is not linear: there delta stays and epsilon is worked out anew.
-        anew = bool(linear and self._ratio)
-        delta = self.exact_delta if anew else self.exact_delta * growth
-        if delta >= 1:
-            raise ValueError(f"`distance` must leave delta below 1, got {distance} with delta {self.delta}")
-        result = replace_fields(self)
-        result._fill(
-            exact_epsilon=self.exact_epsilon * factor,
-            exact_delta=delta,
-            relation=relation,
-            _pure=tuple((epsilon * factor, times) for epsilon, times in self._pure),
-            _ratio=self._ratio * factor**2,
-            _failure=min(self._failure * growth, Fraction(1)),
-            _zcdp=None if self._zcdp is None else self._zcdp * factor**2,
-        )
-        if anew:
-            result._fill(exact_epsilon=Fraction(result._composed_epsilon(float(delta))))
-        return result
+            far = _check.whole(distance, "distance", minimum=1)
+            relation = type(self.relation)(far)
+        if far == self.relation.radius:
+            return self
+        integers = any(part.integers for part in self.parts)
+        parts = (self._moved(part, relation, far, integers) for part in self.parts)
+        return PrivacyGuarantee.of_parts(parts, relation=relation, numerics=self.numerics)
 
-    def _composed_epsilon(self, delta: float) -> float:
-        room = float((Fraction(delta) - self._failure) / (1 - self._failure)) * (1 - 1e-15)
-        return _core.composed_epsilon(room, self._losses(), _rational.root_upwards(self._ratio))
-
-    def _losses(self) -> list[tuple[float, int]]:
-        return [(_rational.upwards(epsilon), times) for epsilon, times in self._pure]
+    def _moved(self, part: Part, relation: Relation, distance: float, integers: bool) -> Part:
+        """Return a part at another distance."""
+        near = self.relation.radius
+        if part.reach is None and distance <= near:
+            return part
+        if part.reach is not None:
+            curve, copies = part.reach.at(relation, distance)
+            if not copies:
+                curve, copies = Pure(Fraction(0)), 1
+        else:
+            steps = self.relation.chain(distance, integers=integers)
+            if steps is None:
+                raise NoGuarantee(f"stated within {near}; nothing is known at {distance:g}")
+            # Several copies and one step each: the rule of the group is one for each copy.
+            curve, copies = part.curve.group(steps), part.copies
+        if isinstance(curve, Approx) and curve.delta >= 1:
+            raise NoGuarantee(f"`distance` must leave delta below 1, got {distance} with delta {float(part.delta)}")
+        delta = Fraction(0) if curve.pure is not None and not part.delta else part.delta
+        return replace(stated(curve, delta), reach=part.reach, times=part.times, copies=copies, integers=part.integers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as words and numbers that JSON can hold, exactly.
@@ -438,18 +752,12 @@ class PrivacyGuarantee:
         >>> PrivacyGuarantee.from_dict(g.to_dict()) == g
         True
         """
-        relation = self.relation
-        size = [relation.metric, relation.radius] if isinstance(relation, DataMetric) else [relation.records]
         return {
             "epsilon": str(self.exact_epsilon),
             "delta": str(self.exact_delta),
-            "relation": [type(relation).__name__, *size],
+            "relation": _words.relation_words(self.relation),
             "numerics": self.numerics,
-            "range_bounded": self.range_bounded,
-            "pure": [[str(epsilon), times] for epsilon, times in self._pure],
-            "ratio": str(self._ratio),
-            "failure": str(self._failure),
-            "zcdp": None if self._zcdp is None else str(self._zcdp),
+            "parts": [_words.encode(part) for part in self.parts],
         }
 
     @classmethod
@@ -469,7 +777,7 @@ class PrivacyGuarantee:
         Raises
         ------
         ValueError
-            If the description is not one.
+            If the description is not one, or its figures contradict one another.
 
         Examples
         --------
@@ -478,80 +786,17 @@ class PrivacyGuarantee:
         1.0
         """
         try:
-            name, *arguments = values["relation"]
-            kinds: dict[str, Any] = {"ReplaceOne": ReplaceOne, "AddRemove": AddRemove, "DataMetric": DataMetric}
-            zcdp = values["zcdp"]
-            guarantee = cls(
-                Fraction(values["epsilon"]),
-                relation=kinds[name](*arguments),
-                numerics=values["numerics"],
-                range_bounded=values["range_bounded"],
-            )
-            guarantee._fill(
-                exact_delta=Fraction(values["delta"]),
-                _pure=tuple((Fraction(epsilon), int(times)) for epsilon, times in values["pure"]),
-                _ratio=Fraction(values["ratio"]),
-                _failure=Fraction(values["failure"]),
-                _zcdp=None if zcdp is None else Fraction(zcdp),
-            )
-        except (KeyError, TypeError, ValueError) as reason:
-            raise ValueError(f"`values` must be a guarantee as `to_dict` describes it, got {values!r}") from reason
+            relation = _words.relation_of(values["relation"])
+            if "parts" not in values:  # as written by versions before 0.3: its pair is kept, and nothing beyond
+                pair = Fraction(values["epsilon"]), Fraction(values["delta"])
+                return cls(*pair, relation=relation, numerics=values["numerics"])
+            parts = [_words.part_of(words, relation) for words in values["parts"]]
+            guarantee = cls.of_parts(parts, relation=relation, numerics=values["numerics"])
+            stated_pair = Fraction(values["epsilon"]), Fraction(values["delta"])
+            if stated_pair != (guarantee.exact_epsilon, guarantee.exact_delta):
+                raise ValueError("its pair is not the sum of its parts")
+        except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as reason:
+            raise ValueError(
+                f"`values` must be a guarantee as `to_dict` describes it, got {values!r}: {reason}"
+            ) from reason
         return guarantee
-
-
-def replace_fields(guarantee: PrivacyGuarantee) -> PrivacyGuarantee:
-    """Return a copy to be filled anew."""
-    copy = object.__new__(PrivacyGuarantee)
-    copy.__dict__.update(guarantee.__dict__)
-    return copy
-
-
-def _group_growth(epsilon: float, records: int) -> Fraction:
-    """Return (e^(k epsilon) - 1) / (e^epsilon - 1), rounded upwards: how the delta of one record grows for k."""
-    if records == 1:
-        return Fraction(1)
-    try:
-        factor = math.expm1(records * epsilon) / math.expm1(epsilon) if epsilon else float(records)
-    except OverflowError:
-        return Fraction(2**1023)
-    return Fraction(factor) * (1 + Fraction(1, 2**40))
-
-
-def _zcdp_epsilon(rho: float, delta: float) -> float:
-    """Minimize rho a + log(1 - 1/a) - log(a delta) / (a - 1) over orders a > 1."""
-    if rho == 0:
-        return 0.0
-
-    def value(log_order: float) -> float:
-        order = 1 + math.exp(log_order)
-        return rho * order + math.log1p(-1 / order) - math.log(order * delta) / (order - 1)
-
-    return max(value(_minimize(value)), 0.0) * (1 + 1e-14)
-
-
-def _zcdp_delta(rho: float, epsilon: float) -> float:
-    """Minimize over orders a > 1 the delta for which the bound of `_zcdp_epsilon` is epsilon."""
-    if rho == 0:
-        return 0.0
-
-    def value(log_order: float) -> float:
-        order = 1 + math.exp(log_order)
-        return (order - 1) * (rho * order + math.log1p(-1 / order) - epsilon) - math.log(order)
-
-    found = value(_minimize(value))
-    return min(math.exp(min(found, 0.0)) * (1 + 1e-14 * (1 + abs(found))), 1.0)
-
-
-def _minimize(function: Any) -> float:
-    """Return about where a function is least: any place gives a valid bound, so no more is needed."""
-    grid = [-12 + 0.25 * i for i in range(161)]
-    best = min(range(161), key=lambda i: function(grid[i]))
-    below, above = grid[max(best - 1, 0)], grid[min(best + 1, 160)]
-    golden = (math.sqrt(5) - 1) / 2
-    for _ in range(60):
-        left, right = above - golden * (above - below), below + golden * (above - below)
-        if function(left) < function(right):
-            above = right
-        else:
-            below = left
-    return (above + below) / 2

@@ -57,11 +57,31 @@ def downwards(value: Fraction) -> float:
 
 
 def root_upwards(value: Fraction) -> float:
-    """Return a float not below the square root of an exact value, nor more than two roundings above."""
-    number = math.sqrt(value)
-    while Fraction(number) ** 2 < value:
-        number = math.nextafter(number, math.inf)
-    return number
+    """Return a float not below the square root of an exact value, nor more than two roundings above.
+
+    The root of the next larger multiple of ``4**-shift`` with 60 bits or more, in whole numbers: nothing is searched.
+    """
+    if not value:
+        return 0.0
+    shift = max(0, 60 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+    scaled = -((-value.numerator << (2 * shift)) // value.denominator)
+    root = math.isqrt(scaled)
+    return upwards(Fraction(root + (root * root < scaled), 1 << shift))
+
+
+def log_upwards(odds: Fraction) -> float:
+    """Return a float not below the logarithm of a number of at least 1."""
+    if odds < 2:
+        return math.nextafter(math.log1p(upwards(odds - 1)) * (1 + 2.0**-50), math.inf)
+    more = max(0, odds.numerator.bit_length() - odds.denominator.bit_length() - 500)
+    return (math.log(upwards(odds / 2**more)) + more * math.log(2)) * (1 + 2.0**-50)
+
+
+def amplified_upwards(epsilon: float, rate: float) -> float:
+    """Return a float not below ``log(1 + rate (exp(epsilon) - 1))``."""
+    if epsilon > 700:
+        return epsilon
+    return min(math.nextafter(math.log1p(rate * math.expm1(epsilon)) * (1 + 2.0**-49), math.inf), epsilon)
 
 
 def fraction(value: object, name: str, *, below_one: bool = False) -> Fraction:

@@ -1,11 +1,27 @@
 """Which two data sets a guarantee compares: guarantees compose only within one relation."""
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
 from quincunx import _check
 
 METRICS = ("l1", "l2", "linf", "hamming")
+
+
+class NoGuarantee(ValueError):
+    """Nothing is known that would answer the question, so nothing is claimed.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import DataMetric, NoGuarantee, PrivacyGuarantee
+    >>> try:
+    ...     PrivacyGuarantee(1.0, relation=DataMetric("l2", 1.5, integers=True)).at(3)
+    ... except NoGuarantee as error:
+    ...     print(error)
+    stated within 1.5; nothing is known at 3
+    """
 
 
 @dataclass(frozen=True)
@@ -17,6 +33,28 @@ class _Records:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'' if self.records == 1 else self.records})"
+
+    @property
+    def radius(self) -> int:
+        """How many records may differ."""
+        return self.records
+
+    def chain(self, distance: float, *, integers: bool = False) -> int | None:
+        """Return how many steps of this relation join any two data sets at a distance.
+
+        Parameters
+        ----------
+        distance : float
+            How many records differ, >= 0.
+        integers : bool
+            Has no meaning for records.
+
+        Returns
+        -------
+        int
+            ``ceil(distance / records)``.
+        """
+        return math.ceil(Fraction(math.floor(distance), self.records))
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +78,8 @@ class ReplaceOne(_Records):
     >>> from quincunx.privacy import ReplaceOne
     >>> ReplaceOne()
     ReplaceOne()
+    >>> ReplaceOne(2).chain(5)
+    3
     """
 
 
@@ -65,12 +105,9 @@ class AddRemove(_Records):
     """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DataMetric:
     """Two data sets are neighbors if their distance is at most a radius.
-
-    The guarantee is linear in the distance d: the logarithm of a probability changes by at most ``epsilon d / radius``
-    (and a probability beyond that by ``delta d / radius``), for every d and not only up to the radius.
 
     Parameters
     ----------
@@ -78,10 +115,13 @@ class DataMetric:
         The distance.
     radius : float
         The distance at which the guarantee's figures are stated, > 0.
+    integers : bool
+        Whether all data are whole numbers. Between two of them there is not a point at every distance, so that fewer
+        distances can be reached in steps. Mechanisms for whole numbers know it by themselves.
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If the metric has another name or the radius is not positive and finite.
 
     Examples
@@ -89,15 +129,50 @@ class DataMetric:
     >>> from quincunx.privacy import DataMetric
     >>> DataMetric("l1", 3)
     DataMetric(metric='l1', radius=3)
+    >>> DataMetric("l1", 1.5).chain(3), DataMetric("l1", 1.5, integers=True).chain(3)
+    (2, 3)
     """
 
     metric: str
     radius: float = 1
+    integers: bool = False
 
     def __post_init__(self) -> None:
         _check.one_of(self.metric, "metric", METRICS)
         radius = _check.real(self.radius, "radius", positive=True)
         object.__setattr__(self, "radius", int(radius) if radius.is_integer() else radius)
+        if not isinstance(self.integers, bool):
+            raise TypeError(f"`integers` must be True or False, got {self.integers!r}")
+
+    def __repr__(self) -> str:
+        whole = ", integers=True" if self.integers else ""
+        return f"DataMetric(metric={self.metric!r}, radius={self.radius}{whole})"
+
+    def chain(self, distance: float, *, integers: bool = False) -> int | None:
+        """Return how many steps of at most the radius join any two data sets at a distance.
+
+        Parameters
+        ----------
+        distance : float
+            The distance, >= 0.
+        integers : bool
+            Whether the data are whole numbers.
+
+        Returns
+        -------
+        int or None
+            ``ceil(distance / radius)`` for real data; for whole numbers the same of distance and radius rounded down;
+            None where no number of steps is enough for all of them: whole numbers in several coordinates under "l2",
+            or a radius below 1.
+        """
+        far, near = Fraction(distance), Fraction(self.radius)
+        if integers or self.integers or self.metric == "hamming":
+            if self.metric == "l2":
+                return 1 if far <= near else None
+            far, near = Fraction(math.floor(far)), Fraction(math.floor(near))
+            if not near:
+                return None if far else 0
+        return math.ceil(far / near)
 
 
 Relation: TypeAlias = ReplaceOne | AddRemove | DataMetric
@@ -108,3 +183,26 @@ def check(value: object, name: str = "relation") -> Relation:
     if not isinstance(value, (ReplaceOne, AddRemove, DataMetric)):
         raise TypeError(f"`{name}` must be ReplaceOne(), AddRemove() or DataMetric(...), got {value!r}")
     return value
+
+
+def moved(relation: Relation, distance: float) -> int | None:
+    """Return how many entries of an array can differ at a distance, each by any amount or by a whole number.
+
+    None where no number is enough. Of whole numbers and categories at an L1 distance d at most d differ, at an L2
+    distance at most d**2.
+    """
+    if isinstance(relation, ReplaceOne):
+        return math.floor(distance)
+    if isinstance(relation, DataMetric) and relation.metric in ("hamming", "l1", "l2"):
+        exact = Fraction(distance)
+        return math.floor(exact * exact if relation.metric == "l2" else exact)
+    return None
+
+
+def refuse_rows(relation: Relation, name: str) -> None:
+    """Refuse to promise anything about added records where the number of rows of the output tells."""
+    if isinstance(relation, AddRemove):
+        raise NoGuarantee(
+            f"{name} gives out a row for each record, and their number tells whether one was added: "
+            "`relation` must be ReplaceOne() or a DataMetric"
+        )

@@ -195,10 +195,4 @@ def seed_words(insecure_seed: object) -> list[int] | None:
 
 def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarantee:
     """Return the guarantee of a release, which is none worth the name if the seed is known."""
-    if insecure_seed is None:
-        return guarantee
-    from quincunx.privacy._guarantee import replace_fields
-
-    result = replace_fields(guarantee)
-    result._fill(numerics="insecure")
-    return result
+    return guarantee if insecure_seed is None else guarantee.marked("insecure")

@@ -1,110 +1,323 @@
-//! What several releases promise together, exactly: pure guarantees and Gaussian noise.
+//! What several releases promise together: the law of the sum of their privacy losses.
 //!
-//! Every epsilon-private release is a function of randomized response with that epsilon, whose privacy loss is +-epsilon with
-//! probability p = e^epsilon / (1 + e^epsilon) of plus. Losses add, Gaussian ratios u^2 = (sensitivity / sigma)^2 add, so
+//! delta(epsilon) = sum over totals l of P(l) delta_u(epsilon - l) + P(infinite),   delta_0(x) = max(0, 1 - e^x).
 //!
-//! delta(epsilon) = sum over signs of P(signs) delta_u(epsilon - loss),   delta_0(x) = max(0, 1 - e^x).
+//! Losses of independent draws from the dominating pairs add, so their laws are convolved; Gaussian noise, of which only
+//! u^2 = sum of (sensitivity / sigma)^2 matters, is kept apart and enters by its exact profile. Few atoms are enumerated as
+//! they are; many lie on a grid, whose steps double when it grows beyond [`GRID`] points. Both convolutions add positive
+//! products: a mass errs by the number of terms times half an ulp, relatively, at every depth of the tail.
 //!
-//! Source: P. Kairouz, S. Oh, P. Viswanath (2015), The composition theorem for differential privacy.
+//! Source: P. Kairouz, S. Oh, P. Viswanath (2015), The composition theorem for differential privacy, for pure parts.
 
-use super::calibration::{profile, profile_error};
+use super::calibration::{gaussian_epsilon, gaussian_sigma, profile, profile_error};
+use super::loss::{Law, Pair, binomial, shares};
 use crate::{Error, Result};
-use libm::{exp, expm1, log1p};
+use libm::{expm1, log};
 
-/// More loss values than this are not enumerated.
-pub const MOST_LOSSES: usize = 20_000;
+/// Atoms of different parts that are enumerated together.
+const ENUMERATED: usize = 20_000;
+/// Points of a grid before it is made coarser.
+const GRID: usize = 4096;
+/// What is cut off an end of a grid goes to infinity or to the lowest point kept; so little that no delta shows it.
+const CUT: f64 = 1e-40;
+
+const ULP: f64 = f64::EPSILON;
+
+/// Masses on `origin + i step`.
+#[derive(Clone, Debug)]
+struct Grid {
+    origin: f64,
+    step: f64,
+    masses: Vec<f64>,
+    infinite: f64,
+    /// Absolute error of a point.
+    slack: f64,
+    /// Relative error of a mass, in ulps.
+    error: f64,
+}
+
+impl Grid {
+    /// A law whose losses have a common distance stays as it is; another one is split between the points of a fine grid.
+    fn of(law: &Law) -> Self {
+        let (low, high) = ends(law);
+        let gap = law.atoms.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|gap| *gap > 1e-9 * (high - low));
+        let gap = gap.fold(f64::INFINITY, f64::min);
+        let regular = |loss: f64| {
+            let place = (loss - low) / gap;
+            place < GRID as f64 && (place - place.round()).abs() < 1e-9
+        };
+        let step = if high == low {
+            1.0
+        } else if law.atoms.iter().all(|atom| regular(atom.0)) {
+            gap
+        } else {
+            (high - low) / (GRID - 2) as f64
+        };
+        Self::with_step(law, step)
+    }
+
+    fn with_step(law: &Law, step: f64) -> Self {
+        let (low, high) = ends(law);
+        let mut masses = vec![0.0; ((high - low) / step).floor() as usize + 2];
+        for &(loss, mass) in &law.atoms {
+            let at = (((loss - low) / step).floor() as usize).min(masses.len() - 2);
+            let lower = low + at as f64 * step;
+            let above = loss - lower;
+            // On the point but for rounding: `slack` has room for it.
+            let above = if (above - step).abs() < 1e-13 * loss.abs() { step } else { above };
+            let (up, down) = shares(if above < 1e-13 * loss.abs() { 0.0 } else { above }, step);
+            masses[at] += mass * down;
+            masses[at + 1] += mass * up;
+        }
+        let far = low.abs().max(high.abs());
+        let slack = law.slack + 2e-13 * far;
+        let error = 16.0 + law.atoms.len() as f64;
+        Self { origin: low, step, masses, infinite: law.infinite, slack, error }.trimmed(0.0)
+    }
+
+    fn law(&self) -> Law {
+        let margin = 1.0 + ULP * (self.error + 4.0);
+        let points = self.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0);
+        let atoms = points.map(|(i, mass)| (self.origin + i as f64 * self.step, mass * margin)).collect();
+        Law { atoms, infinite: self.infinite * margin, slack: self.slack }
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let (a, b) = if self.masses.len() < other.masses.len() { (self, other) } else { (other, self) };
+        let mut masses = vec![0.0; a.masses.len() + b.masses.len() - 1];
+        for (i, &mass) in a.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
+            masses[i..].iter_mut().zip(&b.masses).for_each(|(sum, other)| *sum += mass * other);
+        }
+        let far = |grid: &Self| grid.origin.abs() + grid.step * grid.masses.len() as f64;
+        let result = Self {
+            origin: self.origin + other.origin,
+            step: self.step,
+            masses,
+            // Products that vanish below the smallest double are covered by the last term.
+            infinite: self.infinite + other.infinite + 1e-300,
+            slack: self.slack + other.slack + 2.0 * ULP * (far(self) + far(other)),
+            error: self.error + other.error + a.masses.len() as f64 + 2.0,
+        };
+        let long = result.masses.len() > GRID;
+        let mut result = result.trimmed(if long { CUT } else { 0.0 });
+        while result.masses.len() > GRID {
+            result = result.coarser();
+        }
+        result
+    }
+
+    /// Every second point, the others split between their neighbors: a share 1 / (1 + e^-step) goes up.
+    fn coarser(&self) -> Self {
+        let mut masses = vec![0.0; self.masses.len() / 2 + 1];
+        let up = 1.0 / (1.0 + libm::exp(-self.step));
+        for (i, &mass) in self.masses.iter().enumerate() {
+            if i % 2 == 0 {
+                masses[i / 2] += mass;
+            } else {
+                masses[i / 2] += mass * (1.0 - up) * (1.0 + 2.0 * ULP);
+                masses[i / 2 + 1] += mass * up;
+            }
+        }
+        Self { step: 2.0 * self.step, masses, error: self.error + 6.0, ..self.clone() }
+    }
+
+    /// Without its ends of zeros, or of no more than `cut`.
+    fn trimmed(mut self, cut: f64) -> Self {
+        let mut lost = 0.0;
+        while let Some(&mass) = self.masses.last() {
+            if lost + mass > cut || self.masses.len() == 1 {
+                break;
+            }
+            lost += mass;
+            self.masses.pop();
+        }
+        self.infinite += lost * (1.0 + 1e-9);
+        let (mut low, mut lost) = (0, 0.0);
+        while low + 1 < self.masses.len() && lost + self.masses[low] <= cut {
+            lost += self.masses[low];
+            low += 1;
+        }
+        self.masses[low] += lost * (1.0 + 1e-9);
+        self.masses.drain(..low);
+        self.slack += ULP * (self.origin.abs() + low as f64 * self.step);
+        self.origin += low as f64 * self.step;
+        self
+    }
+}
+
+fn ends(law: &Law) -> (f64, f64) {
+    let first = law.atoms.first().map_or(0.0, |atom| atom.0);
+    (first, law.atoms.last().map_or(first, |atom| atom.0))
+}
+
+/// The law of `times` independent losses, by squaring from the highest bit of `times`.
+fn power(law: &Law, times: u64) -> Law {
+    if times == 1 {
+        return law.clone();
+    }
+    let first = Grid::of(law);
+    let mut total = first.clone();
+    for bit in (0..times.ilog2()).rev() {
+        total = total.times(&total);
+        if times >> bit & 1 == 1 {
+            let one = if total.step == first.step { first.clone() } else { Grid::with_step(law, total.step) };
+            total = total.times(&one);
+        }
+    }
+    total.law()
+}
 
 /// The law of a total privacy loss, but for its Gaussian part.
 #[derive(Clone, Debug)]
 pub struct Losses {
-    atoms: Vec<(f64, f64)>, // loss and probability
+    law: Law,
     u: f64,
+    error: f64,
 }
 
 impl Losses {
-    /// Pure guarantees, each given as an epsilon and how often, beside Gaussian noise of ratio `u = sensitivity / sigma >= 0`.
+    /// Pairs, each with how often it is used, beside Gaussian noise of ratio `u = sensitivity / sigma >= 0`.
     ///
     /// # Errors
-    /// [`Error::Domain`] for a negative or infinite number; [`Error::TooLarge`] for more than [`MOST_LOSSES`] different losses.
-    pub fn new(pure: &[(f64, u32)], u: f64) -> Result<Self> {
-        let all = pure.iter().map(|part| part.0).chain([u]);
-        if let Some(bad) = all.into_iter().find(|x| !(*x >= 0.0 && x.is_finite())) {
-            return Err(Error::Domain {
-                name: "epsilon",
-                value: bad.to_string(),
-                requirement: "at least 0 and finite",
+    /// [`Error::Domain`] for a negative or infinite `u`; [`Error::TooLarge`] if the law has too many atoms.
+    pub fn new(parts: &[(Pair, u64)], u: f64) -> Result<Self> {
+        if !(u >= 0.0 && u.is_finite()) {
+            return Err(Error::Domain { name: "ratio", value: u.to_string(), requirement: "at least 0 and finite" });
+        }
+        let mut laws = Vec::with_capacity(parts.len());
+        for (pair, times) in parts.iter().filter(|part| part.1 > 0) {
+            laws.push(match pair {
+                Pair::Response(epsilon) => binomial(*epsilon, *times)?,
+                _ => power(&pair.law()?, *times),
             });
         }
-        let needed = pure.iter().fold(1usize, |n, part| n.saturating_mul(part.1 as usize + 1));
-        if needed > MOST_LOSSES {
-            let (needed, limit) = (16 * needed as u128, 16 * MOST_LOSSES as u128);
-            return Err(Error::TooLarge { what: "the law of the total privacy loss", needed, limit });
-        }
-        let mut atoms = vec![(0.0, 1.0)];
-        for &(epsilon, times) in pure {
-            let signs = binomial(epsilon, times);
-            atoms = atoms.iter().flat_map(|&(l, p)| signs.iter().map(move |&(m, q)| (l + m, p * q))).collect();
-        }
-        Ok(Self { atoms, u })
+        let count = laws.iter().fold(1usize, |n, law| n.saturating_mul(law.atoms.len()));
+        let law = match laws.len() {
+            0 => Law { atoms: vec![(0.0, 1.0)], ..Law::default() },
+            1 => laws.swap_remove(0),
+            _ if count <= ENUMERATED => enumerated(&laws),
+            _ => gridded(&laws),
+        };
+        Ok(Self { error: 40.0 + law.atoms.len() as f64, law, u })
     }
 
-    /// delta at epsilon, rounded upwards.
+    /// delta at epsilon >= 0, rounded upwards; 0 only where no loss exceeds epsilon.
     pub fn delta(&self, epsilon: f64) -> f64 {
-        let mut sum = 0.0;
-        for &(loss, probability) in &self.atoms {
-            let rest = epsilon - loss;
-            sum += probability
-                * if self.u > 0.0 {
-                    profile(rest, self.u) * (1.0 + profile_error(rest, self.u))
-                } else {
-                    // A loss of exactly epsilon may come out a rounding below it.
-                    (-expm1(rest - 4.0 * f64::EPSILON * (epsilon + loss.abs()))).max(0.0)
-                };
+        let (mut sum, mut any) = (self.law.infinite, self.law.infinite > 0.0);
+        for &(loss, mass) in self.law.atoms.iter().rev() {
+            // Losses are known up to their rounding; what lies at epsilon counts as above it.
+            let rest = epsilon - loss - self.law.slack - 4.0 * ULP * (epsilon + loss.abs());
+            if self.u > 0.0 {
+                sum += mass * profile(rest, self.u) * (1.0 + profile_error(rest, self.u));
+                any = true;
+            } else if rest < 0.0 {
+                sum -= mass * expm1(rest);
+                any = true;
+            } else {
+                break;
+            }
         }
-        (sum * (1.0 + 1e-14)).min(1.0)
+        if any { (sum * (1.0 + ULP * self.error)).clamp(f64::from_bits(1), 1.0) } else { 0.0 }
     }
 
-    /// The least epsilon >= 0 with `delta(epsilon) <= delta`, rounded upwards.
+    /// An epsilon >= 0 with `delta(epsilon) <= delta`, the least one up to rounding.
     ///
     /// # Errors
-    /// [`Error::Domain`] unless `0 <= delta < 1`, and `delta > 0` beside Gaussian noise.
+    /// [`Error::Domain`] unless `0 <= delta < 1`, if no epsilon has this delta, or as [`gaussian_epsilon`].
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
-        if !((0.0..1.0).contains(&delta) && (delta > 0.0 || self.u == 0.0)) {
-            return Err(Error::Domain { name: "delta", value: delta.to_string(), requirement: "in (0, 1)" });
+        let none =
+            || Error::Domain { name: "delta", value: delta.to_string(), requirement: "one that some epsilon has" };
+        let sure = delta > 0.0 || (self.u == 0.0 && self.law.infinite == 0.0);
+        if !((0.0..1.0).contains(&delta) && sure) {
+            return Err(none());
         }
-        let largest = self.atoms.iter().fold(0.0, |most: f64, atom| most.max(atom.0));
-        let above = match super::calibration::gaussian_epsilon(delta, 1.0, self.u) {
-            Ok(gaussian) if self.u > 0.0 => largest + gaussian,
-            Err(error) if self.u > 0.0 => return Err(error),
-            _ => largest * (1.0 + 8.0 * f64::EPSILON),
-        };
-        Ok(bisect(0.0, above, |epsilon| self.delta(epsilon) <= delta))
-    }
-}
-
-/// The losses of one guarantee used several times: (2k - times) epsilon with binomial probability.
-fn binomial(epsilon: f64, times: u32) -> Vec<(f64, f64)> {
-    let (log_yes, log_no) = (-log1p(exp(-epsilon)), -epsilon - log1p(exp(-epsilon)));
-    let mut log_choose = 0.0;
-    (0..=times)
-        .map(|k| {
-            if k > 0 {
-                log_choose += libm::log(f64::from(times - k + 1) / f64::from(k));
+        let (_, high) = ends(&self.law);
+        let mut above = high.max(0.0) * (1.0 + 16.0 * ULP) + 2.0 * self.law.slack;
+        if self.u > 0.0 {
+            above += gaussian_epsilon(0.5 * delta, 1.0, self.u)?;
+        }
+        for _ in 0..8 {
+            if self.delta(above) <= delta {
+                return Ok(falling_root(|epsilon| self.delta(epsilon), delta, above));
             }
-            let (yes, no) = (f64::from(k), f64::from(times - k));
-            ((yes - no) * epsilon, exp(log_choose + yes * log_yes + no * log_no))
-        })
-        .collect()
+            above *= 1.0 + 1e-12;
+        }
+        Err(none())
+    }
 }
 
-/// The least point, up to rounding, from which on `holds` is true; it is true at `above`.
-fn bisect(mut below: f64, mut above: f64, mut holds: impl FnMut(f64) -> bool) -> f64 {
-    if holds(below) {
-        return below;
+/// All sums of losses.
+fn enumerated(laws: &[Law]) -> Law {
+    let mut total = Law { atoms: vec![(0.0, 1.0)], ..Law::default() };
+    for law in laws {
+        let sums = total.atoms.iter().flat_map(|&(l, p)| law.atoms.iter().map(move |&(m, q)| (l + m, p * q)));
+        let (_, far) = ends(law);
+        total = Law {
+            atoms: sums.collect(),
+            infinite: total.infinite + law.infinite,
+            slack: total.slack + law.slack + 4.0 * ULP * far.abs().max(ends(law).0.abs()),
+        };
     }
-    while above - below > 4.0 * f64::EPSILON * above {
-        let middle = 0.5 * (below + above);
-        if holds(middle) { above = middle } else { below = middle }
+    total.atoms.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = laws.len() as f64;
+    total.atoms.iter_mut().for_each(|atom| atom.1 *= 1.0 + 2.0 * count * ULP);
+    total
+}
+
+/// All laws on the grid of the widest one.
+fn gridded(laws: &[Law]) -> Law {
+    let width = |law: &Law| ends(law).1 - ends(law).0;
+    let widest = laws.iter().map(width).fold(0.0, f64::max);
+    let step = widest / (GRID - 2) as f64;
+    let mut total: Option<Grid> = None;
+    for law in laws {
+        let mut next = Grid::with_step(law, total.as_ref().map_or(step, |grid| grid.step));
+        total = Some(match total {
+            None => next,
+            Some(grid) => {
+                if next.step != grid.step {
+                    next = Grid::with_step(law, grid.step);
+                }
+                grid.times(&next)
+            }
+        });
+    }
+    total.map_or_else(Law::default, |grid| grid.law())
+}
+
+/// The least point, up to rounding, from which on a falling function is at most `target`; at `above` it is. The point returned
+/// is one where that was found, so rounding in the search does no harm.
+fn falling_root(function: impl Fn(f64) -> f64, target: f64, above: f64) -> f64 {
+    let at_zero = function(0.0);
+    if at_zero <= target {
+        return 0.0;
+    }
+    let height = |value: f64| log((value / target).max(1e-300));
+    let (mut below, mut above) = (0.0, above);
+    let (mut high, mut low) = (height(at_zero), height(function(above)));
+    let mut side = 0;
+    for round in 0..200 {
+        if above - below <= 4.0 * ULP * above {
+            break;
+        }
+        // The Illinois variant of the false position, and every third time the middle.
+        let chord = above - low * (above - below) / (low - high);
+        let inside = chord > below && chord < above && target > 0.0 && round % 3 != 2;
+        let middle = if inside { chord } else { 0.5 * (below + above) };
+        let value = function(middle);
+        if value <= target {
+            (above, low) = (middle, height(value));
+            if side == 1 {
+                high *= 0.5;
+            }
+            side = 1;
+        } else {
+            (below, high) = (middle, height(value));
+            if side == -1 {
+                low *= 0.5;
+            }
+            side = -1;
+        }
     }
     above
 }
@@ -118,18 +331,26 @@ pub fn gaussian_sigma_alongside(epsilon: f64, delta: f64, sensitivity: f64, alon
         let requirement = "at least 0 and below `epsilon`";
         return Err(Error::Domain { name: "alongside", value: alongside.to_string(), requirement });
     }
-    // Adding both losses in the worst case is safe; no release beside it is not.
-    let enough = super::calibration::gaussian_sigma(epsilon - alongside, delta, 1.0)?;
-    let pure = [(alongside, 1)];
-    let fits = |sigma: f64| Losses::new(&pure, 1.0 / sigma).is_ok_and(|losses| losses.delta(epsilon) <= delta);
-    let found = bisect(0.5 * super::calibration::gaussian_sigma(epsilon, delta, 1.0)?, enough, fits);
-    super::calibration::gaussian_sigma(epsilon, delta, sensitivity)?; // checks the sensitivity
-    Ok(found * sensitivity * (1.0 + 2.0 * f64::EPSILON))
+    // Adding both losses in the worst case is enough; no release beside it is not.
+    let mut above = gaussian_sigma(epsilon - alongside, delta, 1.0)?;
+    let pair = [(Pair::Response(alongside), 1)];
+    let fits = |sigma: f64| Losses::new(&pair, 1.0 / sigma).is_ok_and(|losses| losses.delta(epsilon) <= delta);
+    let mut below = 0.5 * gaussian_sigma(epsilon, delta, 1.0)?;
+    while above - below > 4.0 * ULP * above {
+        let middle = 0.5 * (below + above);
+        if fits(middle) { above = middle } else { below = middle }
+    }
+    gaussian_sigma(epsilon, delta, sensitivity)?; // checks the sensitivity
+    Ok((above * sensitivity * (1.0 + 2.0 * ULP)).next_up())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pairs(parts: &[(f64, u64)]) -> Vec<(Pair, u64)> {
+        parts.iter().map(|&(epsilon, times)| (Pair::Response(epsilon), times)).collect()
+    }
 
     #[test]
     fn randomized_response_beside_gaussian_noise_needs_the_known_sigma() {
@@ -148,7 +369,7 @@ mod tests {
 
     #[test]
     fn nothing_beside_it_leaves_the_gaussian_calibration() {
-        let alone = super::super::calibration::gaussian_sigma(1.0, 1e-5, 2.0).unwrap();
+        let alone = gaussian_sigma(1.0, 1e-5, 2.0).unwrap();
         let beside = gaussian_sigma_alongside(1.0, 1e-5, 2.0, 0.0).unwrap();
         assert!((beside / alone - 1.0).abs() < 1e-12);
     }
@@ -156,18 +377,53 @@ mod tests {
     #[test]
     fn pure_guarantees_compose_as_their_binomial_sum() {
         // Two of log 2: losses log 4, 0, -log 4 with probabilities 4/9, 4/9, 1/9; delta(log 2) = 4/9 (1 - 2/4) = 2/9.
-        let losses = Losses::new(&[(2f64.ln(), 2)], 0.0).unwrap();
+        let losses = Losses::new(&pairs(&[(2f64.ln(), 2)]), 0.0).unwrap();
         assert!((losses.delta(2f64.ln()) - 2.0 / 9.0).abs() < 1e-14);
         assert!((losses.delta(0.0) - 1.0 / 3.0).abs() < 1e-14);
         assert!((losses.epsilon(2.0 / 9.0 + 1e-13).unwrap() - 2f64.ln()).abs() < 1e-11);
         assert!((losses.epsilon(0.0).unwrap() - 4f64.ln()).abs() < 1e-14);
-        let apart = Losses::new(&[(2f64.ln(), 1), (2f64.ln(), 1)], 0.0).unwrap();
-        assert!((apart.delta(0.3) - losses.delta(0.3)).abs() < 1e-15);
+        let apart = Losses::new(&pairs(&[(2f64.ln(), 1), (2f64.ln(), 1)]), 0.0).unwrap();
+        assert!((apart.delta(0.3) - losses.delta(0.3)).abs() < 1e-14);
     }
 
     #[test]
-    fn too_many_different_losses_are_refused() {
-        assert!(matches!(Losses::new(&[(0.1, 1000), (0.2, 1000)], 0.0), Err(Error::TooLarge { .. })));
-        assert!(Losses::new(&[(-0.1, 1)], 0.0).is_err() && Losses::new(&[], f64::NAN).is_err());
+    fn compositions_have_the_known_deltas_and_are_never_below() {
+        for (epsilon, times, at, exact) in
+            [(0.1, 20, 0.5, 0.038255573847233130476), (0.01, 10_000, 2.0, 0.020915810707248357324)]
+        {
+            let found = Losses::new(&pairs(&[(epsilon, times)]), 0.0).unwrap().delta(at);
+            assert!((0.0..2e-12).contains(&(found / exact - 1.0)), "{found}");
+        }
+        let beside = Losses::new(&pairs(&[(0.5, 1)]), 0.5).unwrap().delta(1.0);
+        assert!((0.0..1e-13).contains(&(beside / 0.032790612518120909395 - 1.0)));
+    }
+
+    #[test]
+    fn a_grid_finds_what_the_enumeration_does() {
+        // Randomized response as two outcomes goes by squaring on a grid of its own steps.
+        let keep = 1.0 / (1.0 + (-0.1f64).exp());
+        let outcomes = Pair::Outcomes(vec![(keep, 1.0 - keep), (1.0 - keep, keep)]);
+        for times in [7, 20, 1000] {
+            let (grid, exact) =
+                (Losses::new(&[(outcomes.clone(), times)], 0.0), Losses::new(&pairs(&[(0.1, times)]), 0.0));
+            let (grid, exact) = (grid.unwrap().delta(0.5), exact.unwrap().delta(0.5));
+            assert!((0.0..1e-9).contains(&(grid / exact - 1.0)), "{times}: {grid} {exact}");
+        }
+        // Two grids, and a Gaussian as a grid of its own beside the exact profile.
+        let both = [(Pair::Gaussian(0.3), 9), (Pair::Response(0.2), 3)];
+        let found = Losses::new(&both, 0.0).unwrap().delta(1.0);
+        let exact = Losses::new(&both[1..], 0.9).unwrap().delta(1.0);
+        assert!((0.0..1e-3).contains(&(found / exact - 1.0)), "{found} {exact}");
+        let many = Losses::new(&[(Pair::Gaussian(0.03), 10_000)], 0.0).unwrap().delta(10.0);
+        let exact = Losses::new(&[], 3.0).unwrap().delta(10.0);
+        assert!((0.0..2e-2).contains(&(many / exact - 1.0)), "{many} {exact}");
+    }
+
+    #[test]
+    fn bad_numbers_are_refused_and_large_counts_are_not() {
+        assert!(Losses::new(&[], f64::NAN).is_err());
+        let many = Losses::new(&pairs(&[(1e-6, 1 << 33)]), 0.0).unwrap();
+        assert!(many.delta(0.5) > 0.0 && many.delta(0.5) < 1e-4);
+        assert_eq!(Losses::new(&pairs(&[(0.1, 3)]), 0.0).unwrap().delta(1.0), 0.0);
     }
 }

@@ -1,14 +1,18 @@
 //! Release of data with a guarantee: exact noise, mechanisms, calibration, sensitivities, composition.
 //!
 //! [`source`] gives the bits, [`inversion`] turns them into exact draws of the laws in [`noise`], [`normal`] and [`response`],
-//! which [`mechanism`] adds to whole arrays; [`calibration`], [`composition`] and [`sensitivity`] say what a release promises.
+//! which [`mechanism`] adds to whole arrays; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
+//! release promises.
 
 pub mod calibration;
 pub mod composition;
+pub mod discrete;
 pub mod inversion;
+pub mod loss;
 pub mod mechanism;
 pub mod noise;
 pub mod normal;
 pub mod response;
 pub mod sensitivity;
 pub mod source;
+pub mod zcdp;

@@ -1,0 +1,504 @@
+"""Privacy curves: the pairs of laws that dominate a mechanism at one distance, and what follows from them.
+
+A curve answers four questions. Its profile (`pairs`, for the composition in the core); what zero-concentrated privacy
+it has (`rho`); what is left of it after k steps (`group`); which epsilon it has at a delta (`epsilon_at`). All figures
+are fractions, rounded towards the weaker promise where they are not exact.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from quincunx import _core
+from quincunx.privacy import _rational
+from quincunx.privacy._relations import NoGuarantee
+
+#: The kind of a pair of laws in the core, and its parameters.
+Pair = tuple[str, list[float]]
+#: Outcomes with their probabilities under P and under Q.
+Table = tuple[tuple[Fraction, Fraction], ...]
+ULP = Fraction(1, 2**50)
+
+
+def up(value: Fraction) -> float:
+    """Return a float that is not below."""
+    return _rational.upwards(value)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a mechanism gives away at one distance."""
+
+    kind: ClassVar[str] = ""
+
+    #: Whether both directions, P over Q and Q over P, are the same.
+    symmetric: ClassVar[bool] = True
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability with which nothing is promised, beside the profile of `pairs`."""
+        return Fraction(0)
+
+    @property
+    def ratio(self) -> Fraction:
+        """The square of shift over deviation of Gaussian noise, which composes by its sum."""
+        return Fraction(0)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The zero-concentrated level, None if there is none."""
+        return None
+
+    def pairs(self, *, removed: bool = False) -> list[Pair] | None:
+        """Return the dominating pair of a direction for the core; None if only a Renyi bound is known."""
+        raise NotImplementedError
+
+    def group(self, steps: int) -> "Curve":
+        """Return the curve at so many steps of the distance."""
+        raise NoGuarantee(f"no rule is known for {steps} steps of {self}")
+
+    def worst(self) -> "Curve":
+        """Return a symmetric curve that bounds both directions."""
+        return self
+
+    @property
+    def pure(self) -> Fraction | None:
+        """The largest loss; None if it is infinite."""
+        return None
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return a delta at epsilon."""
+        return max(delta_of([(self, 1)], epsilon, removed=removed) for removed in _directions([(self, 1)]))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return an epsilon at delta; infinite if there is none."""
+        return max(epsilon_of([(self, 1)], delta, removed=removed) for removed in _directions([(self, 1)]))
+
+    def renyi(self, order: float, *, removed: bool = False) -> float:
+        """Return a bound of the Renyi divergence of an order above 1."""
+        bounds = [] if self.rho is None else [up(self.rho * Fraction(order))]
+        pairs = self.pairs(removed=removed)
+        if pairs is not None and not self.failure:
+            bounds.append(sum(_core.renyi_divergence(name, values, order) for name, values in pairs))
+        return min(bounds, default=math.inf)
+
+
+def tanh_level(epsilon: Fraction) -> Fraction:
+    """Return epsilon tanh(epsilon / 2), the zero-concentrated level of pure privacy, rounded upwards."""
+    number = up(epsilon)
+    return min(Fraction(number * math.tanh(number / 2)) * (1 + ULP) + Fraction(5e-324), epsilon**2 / 2)
+
+
+@dataclass(frozen=True)
+class Pure(Curve):
+    """Any mechanism whose loss is at most epsilon: a function of randomized response. `known` is its level if known."""
+
+    epsilon: Fraction
+    known: Fraction | None = None
+    kind: ClassVar[str] = "pure"
+
+    @property
+    def rho(self) -> Fraction:
+        implied = tanh_level(self.epsilon)
+        return implied if self.known is None else min(self.known, implied)
+
+    @property
+    def pure(self) -> Fraction:
+        return self.epsilon
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("response", [up(self.epsilon)])] if self.epsilon else []
+
+    def group(self, steps: int) -> "Pure":
+        return Pure(steps * self.epsilon, None if self.known is None else steps**2 * self.known)
+
+
+@dataclass(frozen=True)
+class Ranged(Curve):
+    """The loss lies in an interval of length `range`: a posterior sample, the exponential mechanism."""
+
+    range: Fraction
+    kind: ClassVar[str] = "ranged"
+
+    @property
+    def rho(self) -> Fraction:
+        return min(self.range**2 / 8, tanh_level(self.range))
+
+    @property
+    def pure(self) -> Fraction:
+        return self.range
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("ranged", [up(self.range)])] if self.range else []
+
+    def group(self, steps: int) -> "Ranged":
+        return Ranged(steps * self.range)
+
+    def delta_at(self, epsilon: float) -> float:
+        # (e^(R/2) - e^(x/2))^2 / (e^R - 1) = e^x expm1((R - x)/2)^2 / expm1(R), over e^R where that overflows.
+        r = up(self.range)
+        if Fraction(epsilon) >= self.range:
+            return 0.0
+        rest = (r - epsilon) * (1 + 2.0**-50)
+        value = math.expm1(-rest / 2) ** 2 / -math.expm1(-r) if r else 0.0
+        return min(value * (1 + 2.0**-48) + 5e-324, 1.0)
+
+
+@dataclass(frozen=True)
+class Gaussian(Curve):
+    """Normal noise; `squared` is the square of shift over deviation."""
+
+    squared: Fraction
+    kind: ClassVar[str] = "gaussian"
+
+    @property
+    def ratio(self) -> Fraction:
+        return self.squared
+
+    @property
+    def rho(self) -> Fraction:
+        return self.squared / 2
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return []
+
+    def group(self, steps: int) -> "Gaussian":
+        return Gaussian(steps**2 * self.squared)
+
+
+@dataclass(frozen=True)
+class Geometric(Curve):
+    """Two-sided geometric noise of ratio ``exp(-decay)``, shifted by a whole number."""
+
+    decay: Fraction
+    shift: int
+    kind: ClassVar[str] = "geometric"
+
+    @property
+    def pure(self) -> Fraction:
+        return self.decay * self.shift
+
+    @property
+    def rho(self) -> Fraction:
+        # The Kullback-Leibler divergence bounds D_a / a: d x - 2 a (1 - a^d) / (1 - a^2) x for x = decay, a = e^-x.
+        # Its cancellation is of order x^2 d where that is small, so pure privacy's level is compared.
+        x, d = up(self.decay), self.shift
+        a = math.exp(-x)
+        value = x * (d - 2 * a * -math.expm1(-d * x) / -math.expm1(-2 * x)) if x else 0.0
+        return min(Fraction(max(value, 0.0) + 2.0**-48 * d * x), tanh_level(self.pure))
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("geometric", [up(self.decay), float(self.shift)])] if self.shift else []
+
+    def group(self, steps: int) -> "Geometric":
+        return Geometric(self.decay, steps * self.shift)
+
+
+@dataclass(frozen=True)
+class Laplace(Curve):
+    """Laplace noise, shifted by so many scales."""
+
+    shift: Fraction
+    kind: ClassVar[str] = "laplace"
+
+    @property
+    def pure(self) -> Fraction:
+        return self.shift
+
+    @property
+    def rho(self) -> Fraction:
+        x = up(self.shift)
+        # x + e^-x - 1, by its series where that cancels.
+        value = x * x / 2 * (1 - x / 3 + x * x / 12) if x < 1e-3 else x + math.expm1(-x)
+        return min(Fraction(value) * (1 + Fraction(1, 2**40)), tanh_level(self.shift))
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("laplace", [up(self.shift)])] if self.shift else []
+
+    def group(self, steps: int) -> "Laplace":
+        return Laplace(steps * self.shift)
+
+    def delta_at(self, epsilon: float) -> float:
+        if Fraction(epsilon) >= self.shift:
+            return 0.0
+        return min(-math.expm1((epsilon - up(self.shift)) / 2 * (1 + 2.0**-50)) * (1 + 2.0**-50), 1.0)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Curve):
+    """Discrete Gaussian noise, shifted by a whole number; `squared` is the square of the Euclidean shift of a vector.
+
+    A vector shift is dominated by the scalar shift of its L1 norm, and integers have an L1 norm of at most the square
+    of their Euclidean one.
+    """
+
+    variance: Fraction
+    shift: int
+    squared: Fraction
+    kind: ClassVar[str] = "discrete-gaussian"
+
+    @property
+    def rho(self) -> Fraction:
+        return self.squared / (2 * self.variance)
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("discrete-gaussian", [float(self.variance), float(self.shift)])] if self.shift else []
+
+    def group(self, steps: int) -> "DiscreteGaussian":
+        squared = steps**2 * self.squared
+        shift = steps * self.shift if self.squared == self.shift**2 else min(steps * self.shift, math.floor(squared))
+        return DiscreteGaussian(self.variance, shift, squared)
+
+    def delta_at(self, epsilon: float) -> float:
+        if not self.shift:
+            return 0.0
+        by_profile = 1.0
+        if self.shift <= 2**40:
+            by_profile = _core.discrete_gaussian_delta(epsilon, float(self.variance), self.shift)
+        return min(by_profile, _core.zcdp_delta(up(self.rho), epsilon))
+
+    def epsilon_at(self, delta: float) -> float:
+        if self.delta_at(0.0) <= delta:
+            return 0.0
+        below, above = 0.0, max(_core.zcdp_epsilon(up(self.rho), delta), 1e-300) if delta else math.inf
+        if not delta:
+            return math.inf
+        for _ in range(100):
+            if above - below <= 1e-12 * above:
+                break
+            middle = (below + above) / 2
+            below, above = (below, middle) if self.delta_at(middle) <= delta else (middle, above)
+        return above
+
+    def renyi(self, order: float, *, removed: bool = False) -> float:
+        return up(self.rho * Fraction(order))
+
+
+@dataclass(frozen=True)
+class Outcomes(Curve):
+    """Finitely many outcomes, each with its probability under P and under Q."""
+
+    table: Table
+    kind: ClassVar[str] = "outcomes"
+    symmetric: ClassVar[bool] = False
+
+    def _forward(self) -> list[tuple[Fraction, Fraction]]:
+        return sorted(self.table, key=lambda pair: math.inf if not pair[1] else pair[0] / pair[1])
+
+    @property
+    def pure(self) -> Fraction | None:
+        seen = [pair for pair in self.table if any(pair)]
+        if not all(p and q for p, q in seen):
+            return None
+        odds = max(max(p / q, q / p) for p, q in seen)
+        return Fraction(_rational.log_upwards(odds))
+
+    @property
+    def rho(self) -> Fraction | None:
+        return None if self.pure is None else tanh_level(self.pure)
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        flat: list[float] = []
+        for p, q in self.table:
+            one, other = (q, p) if removed else (p, q)
+            flat += [up(one), _rational.downwards(other)]
+        return [("outcomes", flat)]
+
+    def group(self, steps: int) -> Curve:
+        if steps == 1:
+            return self
+        if self.pure is None:
+            return super().group(steps)
+        return Pure(steps * self.pure)
+
+    def worst(self) -> "Outcomes":
+        """Return the pair whose profile is the larger of both directions': the envelope of two polygons, exactly.
+
+        With x = e^epsilon the profile sum of (P - x Q)+ is a convex polygon. Its slopes are the masses of Q.
+        """
+        turned = tuple((q, p) for p, q in self.table)
+
+        def profile(table: Table, x: Fraction) -> Fraction:
+            return sum((max(p - x * q, Fraction(0)) for p, q in table), Fraction(0))
+
+        kinks = sorted({p / q for table in (self.table, turned) for p, q in table if q} | {Fraction(0)})
+        places = set(kinks)
+        for a, b in zip(kinks, [*kinks[1:], 2 * kinks[-1] + 1], strict=True):
+            lower, upper = (profile(self.table, x) - profile(turned, x) for x in (a, b))
+            if lower * upper < 0:
+                places.add(a + (b - a) * lower / (lower - upper))
+        grid = sorted(places)
+        heights = [max(profile(self.table, x), profile(turned, x)) for x in grid]
+        slopes = [(h - g) / (b - a) for a, b, g, h in zip(grid, grid[1:], heights, heights[1:], strict=False)] + [
+            Fraction(0)
+        ]
+        table = [(heights[-1], Fraction(0))]  # beyond the last kink nothing of Q is left
+        before = slopes[0]
+        for x, slope in zip(grid[1:], slopes[1:], strict=True):
+            table.append((x * (slope - before), slope - before))
+            before = slope
+        rest = 1 + slopes[0]  # Q where P has nothing
+        if rest > 0:
+            table.append((Fraction(0), rest))
+        return Outcomes(tuple(pair for pair in table if any(pair)))
+
+
+@dataclass(frozen=True)
+class Approx(Curve):
+    """(epsilon, delta) alone: failure with delta, else randomized response. `known` is its level rho if known."""
+
+    epsilon: Fraction
+    delta: Fraction
+    known: Fraction | None = None
+    kind: ClassVar[str] = "approx"
+
+    @property
+    def failure(self) -> Fraction:
+        return self.delta
+
+    @property
+    def rho(self) -> Fraction | None:
+        return self.known
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("response", [up(self.epsilon)])] if self.epsilon else []
+
+    def group(self, steps: int) -> "Approx":
+        growth = group_growth(self.epsilon, steps)
+        return Approx(
+            steps * self.epsilon,
+            min(self.delta * growth, Fraction(1)),
+            None if self.known is None else steps**2 * self.known,
+        )
+
+
+@dataclass(frozen=True)
+class Zcdp(Curve):
+    """A zero-concentrated level alone."""
+
+    level: Fraction
+    kind: ClassVar[str] = "zcdp"
+
+    @property
+    def rho(self) -> Fraction:
+        return self.level
+
+    def pairs(self, *, removed: bool = False) -> None:
+        return None
+
+    def group(self, steps: int) -> "Zcdp":
+        return Zcdp(steps**2 * self.level)
+
+    def delta_at(self, epsilon: float) -> float:
+        return _core.zcdp_delta(up(self.level), epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        return _core.zcdp_epsilon(up(self.level), delta) if delta else (math.inf if self.level else 0.0)
+
+
+@dataclass(frozen=True)
+class Subsampled(Curve):
+    """A curve of a mechanism that sees each record with probability `rate`; P is the data set with the record."""
+
+    rate: Fraction
+    base: Curve
+    kind: ClassVar[str] = "subsampled"
+    symmetric: ClassVar[bool] = False
+
+    @property
+    def failure(self) -> Fraction:
+        return self.rate * self.base.failure
+
+    @property
+    def pure(self) -> Fraction | None:
+        base = self.base.pure
+        return None if base is None else Fraction(_rational.amplified_upwards(up(base), up(self.rate)))
+
+    @property
+    def rho(self) -> Fraction | None:
+        return None if self.pure is None else tanh_level(self.pure)
+
+    def pairs(self, *, removed: bool = False) -> list[Pair] | None:
+        base = [("gaussian", [_rational.root_upwards(self.base.ratio)])] if self.base.ratio else []
+        base += self.base.pairs(removed=removed) or []
+        way = "removed" if removed else "added"
+        return [(f"{way} {name}", [up(self.rate), *values]) for name, values in base]
+
+    def group(self, steps: int) -> Curve:
+        if steps == 1:
+            return self
+        if self.pure is None:
+            return super().group(steps)
+        return Pure(steps * self.pure)
+
+
+CURVES: dict[str, Any] = {
+    curve.kind: curve
+    for curve in (Pure, Ranged, Gaussian, Geometric, Laplace, DiscreteGaussian, Outcomes, Approx, Zcdp, Subsampled)
+}
+
+
+def group_growth(epsilon: Fraction, steps: int) -> Fraction:
+    """Return (e^(k epsilon) - 1) / (e^epsilon - 1), rounded upwards: how the delta of one step grows for k."""
+    if steps == 1 or not epsilon:
+        return Fraction(steps)
+    number = up(epsilon)
+    try:
+        factor = math.expm1(steps * number) / math.expm1(number)
+    except OverflowError:
+        return Fraction(2**1023)
+    return Fraction(factor) * (1 + Fraction(1, 2**40) * (1 + steps * Fraction(number)))
+
+
+def _directions(parts: list[tuple[Curve, int]]) -> tuple[bool, ...]:
+    return (False,) if all(curve.symmetric for curve, _ in parts) else (False, True)
+
+
+def surviving(parts: list[tuple[Curve, int]]) -> Fraction:
+    """Return the probability that no part fails."""
+    result = Fraction(1)
+    for curve, count in parts:
+        if curve.failure:
+            result *= (1 - curve.failure) ** count
+    return result
+
+
+def losses_of(parts: list[tuple[Curve, int]], *, removed: bool = False) -> _core.PrivacyLosses | None:
+    """Return the law of the total loss of parts in one direction; None where some have only a Renyi bound."""
+    pairs: dict[tuple[str, tuple[float, ...]], int] = {}
+    ratio = Fraction(0)
+    for curve, count in parts:
+        known = curve.pairs(removed=removed)
+        if known is None or count >= 2**63:
+            return None
+        if curve.kind != "subsampled":
+            ratio += count * curve.ratio
+        for name, values in known:
+            pairs[name, tuple(values)] = pairs.get((name, tuple(values)), 0) + count
+    if any(count >= 2**63 for count in pairs.values()):
+        return None
+    listed = [(name, list(values), count) for (name, values), count in sorted(pairs.items())]
+    return _core.PrivacyLosses(listed, _rational.root_upwards(ratio))
+
+
+def delta_of(parts: list[tuple[Curve, int]], epsilon: float, *, removed: bool = False) -> float:
+    """Return a delta of parts without failures in one direction."""
+    losses = losses_of(parts, removed=removed)
+    failure = up(1 - surviving(parts))
+    return 1.0 if losses is None else min(failure + (1 - failure) * losses.delta(epsilon) * (1 + 2.0**-50), 1.0)
+
+
+def epsilon_of(parts: list[tuple[Curve, int]], delta: float, *, removed: bool = False) -> float:
+    """Return an epsilon of parts in one direction; infinite if there is none."""
+    failure = 1 - surviving(parts)
+    room = _rational.downwards((Fraction(delta) - failure) / (1 - failure)) if failure < 1 else -1.0
+    if room < 0:
+        return math.inf
+    if room == 0 and any(curve.ratio for curve, _ in parts):
+        return math.inf
+    losses = losses_of(parts, removed=removed)
+    try:
+        return math.inf if losses is None else losses.epsilon(room)
+    except ValueError:
+        return math.inf

@@ -1,0 +1,105 @@
+"""Guarantees as words and numbers for JSON, exactly; what comes back is checked before it is believed."""
+
+from dataclasses import fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from quincunx.privacy._curves import CURVES, Curve
+from quincunx.privacy._reach import REACHES
+from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
+
+if TYPE_CHECKING:
+    from quincunx.privacy._guarantee import Part
+
+#: Counts beyond are not believed.
+MOST = 2**80
+
+
+def relation_words(relation: Relation) -> list[Any]:
+    """Return a relation as a name and its arguments."""
+    if isinstance(relation, DataMetric):
+        whole = [True] if relation.integers else []
+        return ["DataMetric", relation.metric, relation.radius, *whole]
+    return [type(relation).__name__, relation.records]
+
+
+def relation_of(words: Any) -> Relation:
+    """Return the relation of `relation_words`, or raise."""
+    name, *arguments = words
+    kinds: dict[str, Any] = {"ReplaceOne": ReplaceOne, "AddRemove": AddRemove, "DataMetric": DataMetric}
+    relation: Relation = kinds[name](*arguments)
+    return relation
+
+
+def encode(value: Any) -> Any:
+    """Return a part, a curve or a reach as words and numbers."""
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        kind = getattr(value, "kind", None)
+        words = {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+        return words if kind is None else {"kind": kind, **words}
+    return value
+
+
+def _number(word: Any) -> Fraction:
+    if not isinstance(word, str) or len(word) > 10_000:
+        raise ValueError(f"a fraction in words is wanted, got {word!r}")
+    number = Fraction(word)
+    if number < 0:
+        raise ValueError(f"numbers must be at least 0, got {word}")
+    return number
+
+
+def _count(word: Any, least: int) -> int:
+    if isinstance(word, bool) or not isinstance(word, int) or not least <= word <= MOST:
+        raise ValueError(f"a count of at least {least} is wanted, got {word!r}")
+    return word
+
+
+def _decode(words: Any, kinds: dict[str, Any]) -> Any:
+    """Return a curve or a reach."""
+    kind = kinds[words["kind"]]
+    wanted = {field.name: field.type for field in fields(kind)}
+    if set(words) - {"kind"} != set(wanted):
+        raise ValueError(f"{words['kind']} takes {sorted(wanted)}, got {sorted(words)}")
+    values: dict[str, Any] = {}
+    for name, of in wanted.items():
+        word = words[name]
+        if of is Curve:
+            values[name] = _decode(word, CURVES)
+        elif of is int:
+            values[name] = _count(word, 0)
+        elif of is bool:
+            if not isinstance(word, bool):
+                raise ValueError(f"True or False is wanted, got {word!r}")
+            values[name] = word
+        elif isinstance(word, list):
+            values[name] = tuple((_number(p), _number(q)) for p, q in word)
+        elif word is None and of != Fraction:
+            values[name] = None
+        else:
+            values[name] = _number(word)
+    return kind(**values)
+
+
+def part_of(words: Any, relation: Relation) -> "Part":
+    """Return the part that `encode` described; its pair must follow from its curve, and that from its reach."""
+    from quincunx.privacy._guarantee import Part
+
+    curve: Curve = _decode(words["curve"], CURVES)
+    reach = None if words["reach"] is None else _decode(words["reach"], REACHES)
+    epsilon, delta = _number(words["epsilon"]), _number(words["delta"])
+    if delta >= 1:
+        raise ValueError(f"delta must be below 1, got {words['delta']}")
+    if not isinstance(words["integers"], bool):
+        raise ValueError(f"True or False is wanted, got {words['integers']!r}")
+    part = Part(curve, reach, epsilon, delta, _count(words["times"], 1), _count(words["copies"], 1), words["integers"])
+    if reach is not None and reach.at(relation, relation.radius) != (curve, part.copies):
+        raise ValueError("its curve is not what its reach has at this radius")
+    pure = curve.pure is not None and epsilon >= curve.pure
+    if not pure and Fraction(curve.delta_at(float(epsilon) * (1 + 1e-9))) > delta * (1 + Fraction(1, 10**6)):
+        raise ValueError("its epsilon and delta do not follow from its curve")
+    return part
