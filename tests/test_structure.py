@@ -36,7 +36,7 @@ ROOMS = {
     "spectra": {"graphs", "lattices"},
 }
 SHARED_CORE = {"error", "inference", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
-SHARED_PYTHON = {"_check", "_core", "_inference", "_npz", "_optional", "_progress", "_rng", "errors"}
+SHARED_PYTHON = {"_check", "_core", "_html", "_inference", "_npz", "_optional", "_progress", "_rng", "errors"}
 SHARED_BINDINGS = {"arrays", "boundary", "inference"}
 OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}
 

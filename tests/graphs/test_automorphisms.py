@@ -532,3 +532,25 @@ def test_points_out_of_range_are_refused(v):
 def test_what_is_no_permutation_is_refused(permutation, error, message):
     with pytest.raises(error, match=message):
         automorphism_group(graphs.cycle(5)).contains(permutation)
+
+
+def test_a_group_of_a_labelled_graph_answers_in_its_names():
+    graph = nx.relabel_nodes(nx.star_graph(3), {0: "hub", 1: "a", 2: "b", 3: "c"})
+    group = automorphism_group(graph)
+    assert list(group.labels) == ["hub", "a", "b", "c"]
+    assert group.orbit_sets() == [["hub"], ["a", "b", "c"]]
+    assert group.stabilizer("a").orbit_sets() == [["hub"], ["a"], ["b", "c"]]
+    for cycles, images in zip(group.cycles(), group.generators, strict=True):
+        moved = {x: y for cycle in cycles for x, y in zip(cycle, (*cycle[1:], cycle[0]), strict=True)}
+        assert [moved.get(label, label) for label in group.labels] == [group.labels[image] for image in images]
+    assert pickle.loads(pickle.dumps(group)).orbit_sets() == group.orbit_sets()
+    with pytest.raises(ValueError, match="`v` must be the label of a point, got 0"):
+        group.stabilizer(0)
+    assert automorphism_group((3, [(0, 1)])).orbit_sets() == [[0, 1], [2]]
+
+
+def test_orbitals_pickle():
+    orbitals = automorphism_group((4, [(0, 1), (1, 2), (2, 3)])).orbitals()
+    again = pickle.loads(pickle.dumps(orbitals))
+    assert (again.labels() == orbitals.labels()).all()
+    assert (again.sizes == orbitals.sizes).all()

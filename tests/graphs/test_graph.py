@@ -295,3 +295,53 @@ def test_nothing_optional_is_imported():
         "assert not {'networkx', 'scipy', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# Results in the user's names.
+
+
+def test_a_graph_is_a_collection_of_its_labels():
+    graph = Graph(3, [(0, 2)], labels="abc")
+    assert (len(graph), list(graph), list(graph.nodes)) == (3, ["a", "b", "c"], ["a", "b", "c"])
+    assert "b" in graph
+    assert 1 not in graph
+    assert [] not in graph
+    assert 1 in path(3)
+    assert 3 not in path(3)
+
+
+def test_neighbors_of_a_labelled_graph_are_labels():
+    nodes = ["x", (1, 2), 7, "alone"]
+    other = networkx.Graph([("x", 7), (7, (1, 2))])
+    other.add_nodes_from(nodes)
+    graph = Graph.from_networkx(other)
+    for node in nodes:
+        assert set(graph.neighbors(node)) == set(other.neighbors(node))
+    with pytest.raises(ValueError, match="`v` must be the label of a vertex, got 0"):
+        graph.neighbors(0)
+
+
+def test_tables_of_edges_and_dense_matrices_convert():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"from": ["b", "a", "b"], "to": ["a", "c", "c"], "weight": [1, 2, 3]})
+    graph = Graph.from_pandas(frame, "from", "to")
+    assert graph.labels == ("b", "a", "c")
+    assert graph.to_numpy().tolist() == graph.to_scipy().toarray().tolist()
+    assert Graph(2, [(0, 0), (0, 1), (1, 0)]).to_numpy().tolist() == [[2, 2], [2, 0]]
+    with pytest.raises(ValueError, match="`source` must be a column of the table, got 'source'"):
+        Graph.from_pandas(frame)
+    with pytest.raises(ValueError, match=r"both ends of each edge, got \('a', nan\) in row 1"):
+        Graph.from_pandas(pandas.DataFrame({"source": ["a", "a"], "target": ["b", float("nan")]}))
+    with pytest.raises(TypeError, match=r"`frame` must be a pandas\.DataFrame, got dict"):
+        Graph.from_pandas({"source": [], "target": []})
+
+
+def test_two_edges_are_not_taken_for_a_number_and_a_list():
+    with pytest.raises(TypeError, match="the number of vertices comes first"):
+        as_graph([(0, 1), (1, 2)])
+
+
+def test_a_notebook_shows_a_small_table_with_names_made_harmless():
+    html = Graph(2, [(0, 1)], labels=["<b>", "c"])._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>'" not in html

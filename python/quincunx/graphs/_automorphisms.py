@@ -1,12 +1,13 @@
 """Automorphism groups of graphs, and the orbits of a group on vertices and on pairs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.graphs._graph import GraphLike, IntArray, as_graph, counted
 
@@ -33,7 +34,8 @@ def automorphism_group(
     Returns
     -------
     AutomorphismGroup
-        Acts on ``0..n-1``, the positions of the vertices, whatever their labels.
+        Acts on ``0..n-1``, the positions of the vertices; it knows their labels, in which
+        `AutomorphismGroup.orbit_sets` and `AutomorphismGroup.cycles` answer.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def automorphism_group(
     if time_limit is not None:
         time_limit = _check.real(time_limit, "time_limit", positive=True)
     core = _core.PermutationGroup.of_graph(graph.num_vertices, graph.edges, colors, time_limit)
-    return AutomorphismGroup._of(core)
+    return AutomorphismGroup._of(core, graph._labels)
 
 
 class AutomorphismGroup:
@@ -96,6 +98,8 @@ class AutomorphismGroup:
         Exact number of elements.
     orbits : ndarray of int64, shape (num_points,)
         For each point the number of its orbit; orbits are numbered by their first points.
+    labels : sequence
+        The names of the points: the labels of the graph that the group was found for.
     is_transitive : bool
         Whether there is at most one orbit.
     base : tuple of int
@@ -118,9 +122,10 @@ class AutomorphismGroup:
     array([[2, 1, 0]])
     """
 
-    __slots__ = ("_group",)
+    __slots__ = ("_group", "_labels")
 
     _group: _core.PermutationGroup
+    _labels: tuple[Hashable, ...] | None
 
     def __init__(self) -> None:
         raise TypeError(
@@ -129,9 +134,9 @@ class AutomorphismGroup:
         )
 
     @classmethod
-    def _of(cls, core: _core.PermutationGroup) -> "AutomorphismGroup":
+    def _of(cls, core: _core.PermutationGroup, labels: tuple[Hashable, ...] | None = None) -> "AutomorphismGroup":
         group = cls.__new__(cls)
-        group._group = core
+        group._group, group._labels = core, labels
         return group
 
     @classmethod
@@ -179,7 +184,7 @@ class AutomorphismGroup:
             if graph.num_vertices != n:
                 raise ValueError(f"`graph` must have {counted(n, 'vertex', 'vertices')}, got {graph.num_vertices}")
             edges = graph.edges
-        return cls._of(_core.PermutationGroup.of_images(n, images, edges))
+        return cls._of(_core.PermutationGroup.of_images(n, images, edges), None if graph is None else graph._labels)
 
     @classmethod
     def hamming(cls, length: int, alphabet_size: int) -> "AutomorphismGroup":
@@ -247,6 +252,69 @@ class AutomorphismGroup:
         return self._group.orbits()
 
     @property
+    def labels(self) -> Sequence[Hashable]:
+        """The names of the points: those of the graph's vertices, else ``range(num_points)``."""
+        return range(self.num_points) if self._labels is None else self._labels
+
+    def orbit_sets(self) -> list[list[Hashable]]:
+        """Return the orbits as lists of labels.
+
+        Returns
+        -------
+        list of list
+            One list for each orbit, in the order of `orbits`; labels in the order of the points.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import Graph, automorphism_group
+        >>> trio = Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"])
+        >>> automorphism_group(trio).orbit_sets()
+        [['Ann', 'Cid'], ['Bea']]
+        """
+        sets: list[list[Hashable]] = []
+        for label, orbit in zip(self.labels, self.orbits.tolist(), strict=True):
+            if orbit == len(sets):
+                sets.append([])
+            sets[orbit].append(label)
+        return sets
+
+    def cycles(self) -> list[list[tuple[Hashable, ...]]]:
+        """Return the generators as products of disjoint cycles of labels, fixed points left out.
+
+        Returns
+        -------
+        list of list of tuple
+            One list of cycles for each row of `generators`.
+
+        Raises
+        ------
+        quincunx.errors.TooLargeError
+            If the generators do not fit into memory.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import Graph, automorphism_group
+        >>> trio = Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"])
+        >>> automorphism_group(trio).cycles()
+        [[('Ann', 'Cid')]]
+        """
+        labels = self.labels
+        found = []
+        for images in self.generators.tolist():
+            cycles, seen = [], [False] * len(images)
+            for start, image in enumerate(images):
+                if seen[start] or image == start:
+                    continue
+                cycle, point = [], start
+                while not seen[point]:
+                    seen[point] = True
+                    cycle.append(labels[point])
+                    point = images[point]
+                cycles.append(tuple(cycle))
+            found.append(cycles)
+        return found
+
+    @property
     def is_transitive(self) -> bool:
         """Whether there is at most one orbit."""
         return self._group.is_transitive()
@@ -295,13 +363,13 @@ class AutomorphismGroup:
     def __contains__(self, permutation: npt.ArrayLike) -> bool:
         return self.contains(permutation)
 
-    def stabilizer(self, v: int) -> "AutomorphismGroup":
+    def stabilizer(self, v: Any) -> "AutomorphismGroup":
         """Return the subgroup that fixes a point.
 
         Parameters
         ----------
-        v : int
-            The point.
+        v : int or label
+            The point; its label where the graph has labels of its own.
 
         Returns
         -------
@@ -321,15 +389,15 @@ class AutomorphismGroup:
         >>> stabilizer.order, stabilizer.orbits.tolist()
         (2, [0, 1, 2, 3, 2, 1])
         """
-        return AutomorphismGroup._of(self._group.stabilizer(self._point(v)))
+        return AutomorphismGroup._of(self._group.stabilizer(self._point(v)), self._labels)
 
-    def transversal(self, v: int) -> tuple[IntArray, IntArray]:
+    def transversal(self, v: Any) -> tuple[IntArray, IntArray]:
         """Return the orbit of a point, with a group element for each of its points.
 
         Parameters
         ----------
-        v : int
-            The point.
+        v : int or label
+            The point; its label where the graph has labels of its own.
 
         Returns
         -------
@@ -387,16 +455,31 @@ class AutomorphismGroup:
                [3, 4, 3],
                [2, 1, 0]], dtype=int32)
         """
-        return Orbitals._of(self._group.orbitals(_check.memory_limit(memory_limit)))
+        return Orbitals._of(self._group.orbitals(_check.memory_limit(memory_limit)), self)
 
-    def _point(self, v: int) -> int:
-        v = _check.whole(v, "v")
-        if v >= self.num_points:
-            raise ValueError(f"`v` must be a point in 0..{self.num_points - 1}, got {v}")
-        return v
+    def _point(self, v: Any) -> int:
+        if self._labels is not None:
+            try:
+                return self._labels.index(v)
+            except ValueError:
+                raise ValueError(f"`v` must be the label of a point, got {v!r}") from None
+        point = _check.whole(v, "v")
+        if point >= self.num_points:
+            raise ValueError(f"`v` must be a point in 0..{self.num_points - 1}, got {point}")
+        return point
 
     def __reduce__(self) -> tuple[Callable[..., "AutomorphismGroup"], tuple[Any, ...]]:
-        return _restored, self._group.state()
+        return _restored, (self._labels, *self._group.state())
+
+    def _repr_html_(self) -> str:
+        return table_html(
+            "AutomorphismGroup",
+            {
+                "order": _check.shown(self.order),
+                "points": self.num_points,
+                "orbits": int(self.orbits.max(initial=-1)) + 1,
+            },
+        )
 
     def __repr__(self) -> str:
         if self.num_points <= 1000 or self._group.is_order_known:
@@ -404,8 +487,8 @@ class AutomorphismGroup:
         return f"<AutomorphismGroup: on {counted(self.num_points, 'point')}>"
 
 
-def _restored(*state: Any) -> AutomorphismGroup:
-    return AutomorphismGroup._of(_core.PermutationGroup.from_state(*state))
+def _restored(labels: tuple[Hashable, ...] | None, *state: Any) -> AutomorphismGroup:
+    return AutomorphismGroup._of(_core.PermutationGroup.from_state(*state), labels)
 
 
 class Orbitals:
@@ -438,18 +521,22 @@ class Orbitals:
     [[0, 0], [0, 1], [0, 4]]
     """
 
-    __slots__ = ("_pairs",)
+    __slots__ = ("_group", "_pairs")
 
     _pairs: _core.PairOrbits
+    _group: AutomorphismGroup
 
     def __init__(self) -> None:
         raise TypeError("Orbitals are made by AutomorphismGroup.orbitals")
 
     @classmethod
-    def _of(cls, core: _core.PairOrbits) -> "Orbitals":
+    def _of(cls, core: _core.PairOrbits, group: AutomorphismGroup) -> "Orbitals":
         orbitals = cls.__new__(cls)
-        orbitals._pairs = core
+        orbitals._pairs, orbitals._group = core, group
         return orbitals
+
+    def __reduce__(self) -> tuple[Callable[..., "Orbitals"], tuple[AutomorphismGroup]]:
+        return AutomorphismGroup.orbitals, (self._group,)  # found anew: the group is far smaller than its pairs
 
     @property
     def num_points(self) -> int:

@@ -1,17 +1,20 @@
 """The `Graph` type: vertices `0..n-1`, an array of edges, and labels that never leave Python."""
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._html import table_html
 from quincunx._optional import require
+from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
     import networkx
+    import pandas
     import scipy.sparse
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -228,6 +231,55 @@ class Graph:
             )
         return cls._trusted(len(table), np.argwhere(np.triu(table)).astype(np.int64))
 
+    @classmethod
+    def from_pandas(
+        cls, frame: "pandas.DataFrame", source: Hashable = "source", target: Hashable = "target"
+    ) -> "Graph":
+        """Make a graph from a table with one edge in each row.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            One row for each edge; further columns are not looked at.
+        source, target : hashable
+            The columns with the labels of the two ends.
+
+        Returns
+        -------
+        Graph
+            Its labels are the ends in the order in which they first occur, row by row.
+
+        Raises
+        ------
+        TypeError
+            If `frame` is not a DataFrame.
+        ValueError
+            If a column is missing, or an end is missing (NaN).
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from quincunx.graphs import Graph
+        >>> calls = pandas.DataFrame({"source": ["Ann", "Bea"], "target": ["Bea", "Cid"]})
+        >>> Graph.from_pandas(calls).neighbors("Bea")
+        ('Ann', 'Cid')
+        """
+        columns = getattr(frame, "columns", None)
+        if columns is None:
+            raise TypeError(f"`frame` must be a pandas.DataFrame, got {type(frame).__name__}")
+        for name, column in (("source", source), ("target", target)):
+            if column not in columns:
+                raise ValueError(f"`{name}` must be a column of the table, got {column!r}; it has {list(columns)}")
+        ends = list(zip(frame[source].tolist(), frame[target].tolist(), strict=True))
+        numbers: dict[Hashable, int] = {}
+        edges = np.empty((len(ends), 2), dtype=np.int64)
+        for row, pair in enumerate(ends):
+            for side, end in enumerate(pair):
+                if end is None or end != end:
+                    raise ValueError(f"`frame` must name both ends of each edge, got {pair!r} in row {row}")
+                edges[row, side] = numbers.setdefault(end, len(numbers))
+        return cls._trusted(len(numbers), edges, list(numbers))
+
     @property
     def num_vertices(self) -> int:
         """Number of vertices."""
@@ -242,6 +294,24 @@ class Graph:
     def edges(self) -> IntArray:
         """The ends of the edges, in the order given: read-only int64 array of shape ``(num_edges, 2)``."""
         return self._edges
+
+    def __len__(self) -> int:
+        return self._num_vertices
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        try:
+            self.index(label)
+        except ValueError:
+            return False
+        return True
+
+    @property
+    def nodes(self) -> Sequence[Hashable]:
+        """The names of the vertices, as networkx calls them: the same as `labels`."""
+        return self.labels
 
     @property
     def labels(self) -> Sequence[Hashable]:
@@ -294,33 +364,47 @@ class Graph:
         """
         return np.bincount(self._edges.ravel(), minlength=self._num_vertices).astype(np.int64, copy=False)
 
-    def neighbors(self, v: int) -> IntArray:
-        """Return the distinct neighbors of a vertex in rising order, the vertex itself left out.
+    def neighbors(self, v: Any) -> Any:
+        """Return the distinct neighbors of a vertex in the order of the vertices, the vertex itself left out.
 
         Parameters
         ----------
-        v : int
-            A vertex in ``0..num_vertices-1``.
+        v : int or label
+            A vertex in ``0..num_vertices-1``; its label in a graph with labels of its own.
 
         Returns
         -------
-        ndarray of int64
-            Read-only.
+        ndarray of int64, or tuple of labels
+            Read-only numbers; labels if the graph has labels of its own.
 
         Raises
         ------
         TypeError
             If `v` is not a whole number.
         ValueError
-            If `v` is not a vertex.
+            If `v` is not a vertex, or not a label.
 
         Examples
         --------
-        >>> from quincunx.graphs import cycle
+        >>> from quincunx.graphs import Graph, cycle
         >>> cycle(5).neighbors(0)
         array([1, 4])
+        >>> Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"]).neighbors("Bea")
+        ('Ann', 'Cid')
         """
-        v = _check.whole(v, "v", minimum=0, maximum=self._num_vertices - 1)
+        found = self._row(self._vertex(v, "v"))
+        return found if self._labels is None else tuple(self._labels[u] for u in found.tolist())
+
+    def _vertex(self, v: Any, name: str) -> int:
+        """Return the number of a vertex that a user named: by its label if the graph has labels of its own."""
+        if self._labels is None:
+            return _check.whole(v, name, minimum=0, maximum=self._num_vertices - 1)
+        try:
+            return self.index(v)
+        except ValueError:
+            raise ValueError(f"`{name}` must be the label of a vertex, got {v!r}") from None
+
+    def _row(self, v: int) -> IntArray:
         if self._rows is None:
             ends = self._edges[self._edges[:, 0] != self._edges[:, 1]]
             # One key per direction of an edge: sorted, they are the rows of the adjacency matrix one after the other.
@@ -411,6 +495,32 @@ class Graph:
         shape = (self._num_vertices, self._num_vertices)
         return coo_array((np.ones(len(rows), dtype=np.int64), (rows, cols)), shape=shape).tocsr()
 
+    def to_numpy(self) -> IntArray:
+        """Return the adjacency matrix as a dense array, with the entries of `to_scipy`.
+
+        Returns
+        -------
+        ndarray of int64, shape (num_vertices, num_vertices)
+
+        Raises
+        ------
+        quincunx.errors.TooLargeError
+            If it does not fit into memory.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> path(3).to_numpy().tolist()
+        [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+        """
+        needed, limit = 8 * self._num_vertices**2, _check.memory_limit(None)
+        if needed > limit:
+            raise TooLargeError(f"the dense matrix needs {needed} bytes, the limit is {limit} bytes", needed, limit)
+        matrix = np.zeros((self._num_vertices, self._num_vertices), dtype=np.int64)
+        np.add.at(matrix, (self._edges[:, 0], self._edges[:, 1]), 1)
+        np.add.at(matrix, (self._edges[:, 1], self._edges[:, 0]), 1)
+        return matrix
+
     def _sorted_keys(self) -> npt.NDArray[np.uint64]:
         """Return the edges as numbers, without the order and direction they were given in."""
         return np.sort(_keys(np.sort(self._edges, axis=1), self._num_vertices))
@@ -431,6 +541,11 @@ class Graph:
 
     def __reduce__(self) -> tuple[Callable[..., "Graph"], tuple[int, IntArray, tuple[Hashable, ...] | None]]:
         return Graph._trusted, (self._num_vertices, self._edges, self._labels)
+
+    def _repr_html_(self) -> str:
+        return table_html(
+            "Graph", {"vertices": len(self), "edges": self.num_edges, "labels": shown_labels(self.labels)}
+        )
 
     def __repr__(self) -> str:
         return f"<Graph: {counted(self._num_vertices, 'vertex', 'vertices')}, {counted(len(self._edges), 'edge')}>"
@@ -465,11 +580,22 @@ def as_graph(value: object, name: str = "graph") -> Graph:
     if _is_sparse(value):
         return _from_scipy(value, name)
     if isinstance(value, (tuple, list)) and len(value) == 2:
+        if isinstance(value[0], (tuple, list)):
+            raise TypeError(
+                f"`{name}` must be a pair (n, edges), got edges alone: the number of vertices comes first, "
+                "as in (3, [(0, 1), (1, 2)])"
+            )
         return Graph._trusted(*_checked(*value))
     raise TypeError(
         f"`{name}` must be a Graph, a lattice, a networkx graph, a scipy.sparse matrix or a pair (n, edges), "
         f"got {type(value).__name__}"
     )
+
+
+def shown_labels(labels: Sequence[Hashable], most: int = 6) -> str:
+    """Return the first labels in words."""
+    first = ", ".join(map(repr, labels[:most]))
+    return f"{first}, ..." if len(labels) > most else first
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
