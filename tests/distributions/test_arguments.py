@@ -85,10 +85,16 @@ def test_what_is_not_a_number_is_a_type_error(bad):
 
 def test_points_must_be_whole_and_probabilities_in_the_unit_interval():
     law = Skellam(1.0, 2.0)
-    for bad in (*NOT_FINITE, 0.5, [0, 1, 2.5], 2.0**54):
+    for bad in (*NOT_FINITE, 2.0**54):
         for method in (law.pmf, law.logpmf, law.cdf, law.logcdf, law.ccdf, law.logccdf):
             with pytest.raises(ValueError, match="`k` must"):
                 method(bad)
+    for bad in (0.5, [0, 1, 2.5]):
+        for method in (law.pmf, law.logpmf):
+            with pytest.raises(ValueError, match="`k` must"):
+                method(bad)
+    for tail in (law.cdf, law.logcdf, law.ccdf, law.logccdf):
+        assert tail([-1.5, 0.4, 2.0]).tolist() == tail([-2, 0, 2]).tolist()
     for bad in (*NOT_FINITE, -1e-9, 1.0 + 1e-9):
         for method in (law.icdf, law.iccdf):
             with pytest.raises(ValueError, match=r"`p` must be in \[0, 1\]"):
@@ -218,3 +224,63 @@ def test_importing_the_room_does_not_load_matplotlib_or_scipy():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+LAWS = [Skellam(3.0, 7.5), Bessel(4, 20.0), TwoSidedGeometric(alpha=0.8), TwoPiecePoisson(5, 3.0, 0.6)]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_moments_are_sums_over_the_masses(law):
+    k = np.arange(-400.0, 400.0)
+    masses = law.pmf(k)
+    mean = float(masses @ k)
+    for order in range(5):
+        assert law.moment(order) == pytest.approx(float(masses @ k**order), rel=1e-9, abs=1e-9)
+        central = float(masses @ (k - mean) ** order)
+        assert law.moment(order, "central") == pytest.approx(central, rel=1e-9, abs=1e-9)
+        scaled = central / law.standard_deviation() ** order
+        assert law.moment(order, "standardized") == pytest.approx(scaled, rel=1e-9, abs=1e-9)
+    assert law.median() == law.icdf(0.5)
+    assert law.support() == (law.icdf(0), law.icdf(1))
+    assert law.logentropy() == pytest.approx(math.log(law.entropy()))
+    with pytest.raises(ValueError, match="`order` must be"):
+        law.moment(5)
+    with pytest.raises(ValueError, match="`kind` must be"):
+        law.moment(1, "raw-ish")
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_logarithmic_quantiles_invert_the_logarithmic_tails_far_beyond_underflow(law):
+    low, high = law.support()
+    points = np.clip(np.array([-3000.0, -40.0, -3.0, 0.0, 2.0, 60.0, 4000.0]), max(low, -1e9), min(high, 1e9))
+    for tail, inverse in ((law.logcdf, law.ilogcdf), (law.logccdf, law.ilogccdf)):
+        for k in np.unique(points):
+            reached = float(tail(k))
+            if reached == 0:  # the whole law in double precision: the end of the support
+                continue
+            first = inverse(reached)
+            assert first <= k
+            assert tail(first) == reached
+            if first > low:
+                assert (tail(first - 1) < reached) if tail == law.logcdf else (tail(first - 1) > reached)
+    assert (law.ilogcdf(-np.inf), law.ilogcdf(0.0)) == (low, high)
+    assert (law.ilogccdf(0.0), law.ilogccdf(-np.inf)) == (low, high)
+    for bad in (0.1, np.nan, [-1.0, 2.0]):
+        with pytest.raises(ValueError, match="`logp` must be at most 0"):
+            law.ilogcdf(bad)
+
+
+def test_quantiles_of_a_family_broadcast():
+    law = Skellam([1.0, 30.0], 2.0)
+    assert law.ilogcdf([[-1.0], [-5.0], [-900.0]]).shape == (3, 2)
+    assert law.moment(3).shape == law.median().shape == law.logentropy().shape == (2,)
+    assert Skellam(0.0, 0.0).moment(3, "central") == 0.0
+
+
+def test_laws_far_apart_are_drawn_each_on_its_own_grid():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    axes = plt.subplots()[1]
+    assert Skellam([1.0, 1e6], [1e6, 1.0]).plot(ax=axes, tail=0.2, kind="cdf") is axes
+    with pytest.raises(TypeError, match="`ax` must be a matplotlib axes, got int"):
+        Skellam(1.0, 1.0).plot(ax=3)
+    plt.close("all")

@@ -122,7 +122,10 @@ class Distribution:
         return columns, flat, shape
 
     def _ask(self, question: str, k: npt.ArrayLike) -> Floats:
-        points = _check.counts_as_floats(k, "k", minimum=None)
+        if question in ("pmf", "logpmf"):
+            points = _check.counts_as_floats(k, "k", minimum=None)
+        else:  # a tail at 2.5 is that at 2
+            points = np.floor(_check.reals_where(k, "k", "numbers of at most 2**53 in size", lambda x: abs(x) <= 2**53))
         columns, flat, shape = self._spread(points)
         out = np.empty(math.prod(shape))
         if out.size:
@@ -205,8 +208,8 @@ class Distribution:
 
         Parameters
         ----------
-        k : array_like of int, shape (...)
-            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+        k : array_like of float, shape (...)
+            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
 
         Returns
         -------
@@ -216,7 +219,7 @@ class Distribution:
         Raises
         ------
         ValueError
-            If a point is not whole, not finite or too large.
+            If a point is not finite or too large.
         TypeError
             If the points are not numbers.
 
@@ -237,8 +240,8 @@ class Distribution:
 
         Parameters
         ----------
-        k : array_like of int, shape (...)
-            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+        k : array_like of float, shape (...)
+            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
 
         Returns
         -------
@@ -248,7 +251,7 @@ class Distribution:
         Raises
         ------
         ValueError
-            If a point is not whole, not finite or too large.
+            If a point is not finite or too large.
         TypeError
             If the points are not numbers.
 
@@ -265,8 +268,8 @@ class Distribution:
 
         Parameters
         ----------
-        k : array_like of int, shape (...)
-            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+        k : array_like of float, shape (...)
+            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
 
         Returns
         -------
@@ -276,7 +279,7 @@ class Distribution:
         Raises
         ------
         ValueError
-            If a point is not whole, not finite or too large.
+            If a point is not finite or too large.
         TypeError
             If the points are not numbers.
 
@@ -294,8 +297,8 @@ class Distribution:
 
         Parameters
         ----------
-        k : array_like of int, shape (...)
-            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+        k : array_like of float, shape (...)
+            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
 
         Returns
         -------
@@ -305,7 +308,7 @@ class Distribution:
         Raises
         ------
         ValueError
-            If a point is not whole, not finite or too large.
+            If a point is not finite or too large.
         TypeError
             If the points are not numbers.
 
@@ -372,6 +375,197 @@ class Distribution:
         29.0
         """
         return self._invert(False, "p", p)
+
+    def ilogcdf(self, logp: npt.ArrayLike, /) -> Floats:
+        """Smallest value whose ``logcdf`` is at least `logp`, where the probability itself would underflow.
+
+        Parameters
+        ----------
+        logp : array_like of float, shape (...)
+            Logarithms of probabilities, <= 0; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Whole numbers, or the ends of the support at minus infinity and 0.
+
+        Raises
+        ------
+        ValueError
+            If a logarithm is positive or not a number.
+
+        Notes
+        -----
+        Bisection between points found by doubling steps away from the median: the cost of some sixty values of
+        ``logcdf``.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> TwoSidedGeometric(epsilon_per_unit=1.0).ilogcdf(-2000.4)
+        -2000.0
+        """
+        return self._invert_log(True, logp)
+
+    def ilogccdf(self, logp: npt.ArrayLike, /) -> Floats:
+        """Smallest value whose ``logccdf`` is at most `logp`, where the probability itself would underflow.
+
+        Parameters
+        ----------
+        logp : array_like of float, shape (...)
+            Logarithms of probabilities, <= 0; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+            Whole numbers, or the ends of the support at 0 and minus infinity.
+
+        Raises
+        ------
+        ValueError
+            If a logarithm is positive or not a number.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> TwoSidedGeometric(epsilon_per_unit=1.0).ilogccdf(-2000.3)
+        1999.0
+        """
+        return self._invert_log(False, logp)
+
+    def _invert_log(self, lower: bool, logp: npt.ArrayLike) -> Floats:
+        """Bisect for the first value where the lower log tail reaches `logp`, or the upper one falls to it."""
+        wanted: npt.NDArray[Any] = np.asarray(logp)
+        if wanted.dtype.kind not in "iuf":
+            raise TypeError(f"`logp` must be real numbers, got dtype {wanted.dtype}")
+        if not (wanted <= 0).all():
+            first = wanted[~(wanted <= 0)].flat[0]
+            raise ValueError(f"`logp` must be at most 0, got {float(first)}")
+        shape = _broadcast(wanted.shape, self._shape)
+        target = np.broadcast_to(wanted.astype(np.float64), shape)
+        ends = [np.broadcast_to(np.asarray(self.icdf(end), dtype=np.float64), shape) for end in (0.0, 1.0)]
+
+        def reached(k: Column) -> npt.NDArray[np.bool_]:
+            tail = np.asarray(self.logcdf(k) if lower else self.logccdf(k))
+            return tail >= target if lower else tail <= target
+
+        low, high = (np.clip(end, -(2.0**53), 2.0**53) for end in ends)
+        start = np.broadcast_to(np.asarray(self.icdf(0.5), dtype=np.float64), shape)
+        for sign, name in ((-1.0, "low"), (1.0, "high")):
+            step, edge = 1.0, np.array(low if sign < 0 else high)
+            found = np.zeros(shape, dtype=bool)
+            while not found.all() and step < 2.0**54:
+                at = np.clip(start + sign * step, low, high)
+                hit = ~found & (reached(at) == (sign > 0))
+                edge = np.where(hit, at, edge)
+                found |= hit
+                step *= 2
+            if name == "low":
+                below = edge
+            else:
+                above = edge
+        while (above - below > 1).any():
+            middle = np.floor((below + above) / 2)
+            is_reached = reached(middle)
+            above, below = np.where(is_reached, middle, above), np.where(is_reached, below, middle)
+        first = np.where(reached(below), below, above)
+        nothing, all_of_it = (target == -np.inf, target == 0) if lower else (target == 0, target == -np.inf)
+        result = np.where(nothing, ends[0], np.where(all_of_it, ends[1], first))
+        return result if shape else float(result[()])
+
+    def median(self) -> Floats:
+        """Smallest value whose ``cdf`` is at least one half.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> Skellam(20.0, 15.0).median()
+        5.0
+        """
+        return self.icdf(0.5)
+
+    def support(self) -> tuple[Floats, Floats]:
+        """Smallest and largest possible value, infinite where there is none.
+
+        Returns
+        -------
+        tuple of two floats or ndarrays of float64, the shape of the parameters
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Bessel
+        >>> Bessel(order=0, argument=2.0).support()
+        (0.0, inf)
+        """
+        return self.icdf(0.0), self.icdf(1.0)
+
+    def moment(self, order: int = 1, kind: str = "raw") -> Floats:
+        """Return the moment of an order up to 4.
+
+        Parameters
+        ----------
+        order : int
+            From 0 to 4.
+        kind : {"raw", "central", "standardized"}
+            About 0; about the mean; about the mean, in standard deviations.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+
+        Raises
+        ------
+        ValueError
+            If `order` is above 4, or `kind` is another word.
+        TypeError
+            If `order` is not a whole number.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import Skellam
+        >>> law = Skellam(3.0, 1.0)
+        >>> law.moment(2), law.moment(2, "central"), law.moment(4, "standardized")
+        (8.0, 4.0, 3.25)
+        """
+        order = _check.whole(order, "order", minimum=0, maximum=4)
+        kind = _check.one_of(kind, "kind", ["raw", "central", "standardized"])
+        one = np.ones(self._shape)
+        if kind == "standardized":
+            found = (one, 0 * one, one, self.skewness(), self.kurtosis())[order]
+        else:
+            variance = np.asarray(self.variance())
+            spread = np.sqrt(variance)
+            # A point mass has no skewness; its central moments are 0.
+            cubed = np.where(variance > 0, np.nan_to_num(self.skewness()) * spread**3, 0.0) if order > 2 else 0.0
+            fourth = np.where(variance > 0, np.nan_to_num(self.kurtosis()) * variance**2, 0.0) if order > 3 else 0.0
+            central = [one, 0 * one, variance, cubed, fourth]
+            mean = np.asarray(self.mean())
+            if kind == "central":
+                found = central[order]
+            else:
+                found = sum(math.comb(order, j) * central[j] * mean ** (order - j) for j in range(order + 1))
+        return np.asarray(found) if self._shape else float(np.asarray(found)[()])
+
+    def logentropy(self) -> Floats:
+        """Logarithm of the Shannon entropy in nats; minus infinity for a point mass.
+
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> round(TwoSidedGeometric(alpha=0.5).logentropy(), 12)
+        0.704486906852
+        """
+        with np.errstate(divide="ignore"):
+            found = np.log(self.entropy())
+        return found if self._shape else float(found)
 
     def mean(self) -> Floats:
         """Mean.
@@ -562,8 +756,64 @@ class Distribution:
             _core.distribution_draws(self._family, self._spread(None)[0], key, result.reshape(-1), workers)
         return result if full or out is not None else int(result[()])
 
+    def plot(self, ax: "Axes | None" = None, *, kind: str = "pmf", tail: float = 1e-3) -> "Axes":
+        """Draw probabilities as stems, or distribution functions as steps, one color per law of the family.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default the current axes.
+        kind : {"pmf", "cdf", "ccdf"}
+            What to draw.
+        tail : float
+            Probability left out at each end.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+
+        Raises
+        ------
+        ValueError
+            If a law has more than 10000 values to draw, `kind` is another word, or `tail` is not in (0, 1/2).
+        TypeError
+            If `ax` is not a matplotlib axes.
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.distributions import TwoSidedGeometric
+        >>> ax = TwoSidedGeometric(alpha=0.5).plot(kind="cdf")  # doctest: +SKIP
+        """
+        plt = _optional.require("matplotlib.pyplot", "plot")
+        kind = _check.one_of(kind, "kind", ["pmf", "cdf", "ccdf"])
+        if not 0 < _check.real(tail, "tail") < 0.5:
+            raise ValueError(f"`tail` must be in (0, 1/2), got {tail}")
+        if ax is not None and not hasattr(ax, "vlines"):
+            raise TypeError(f"`ax` must be a matplotlib axes, got {type(ax).__name__}")
+        lows, highs = np.atleast_1d(self.icdf(tail)).reshape(-1), np.atleast_1d(self.iccdf(tail)).reshape(-1)
+        if (highs - lows).max(initial=0) > 10_000:
+            raise ValueError("the law is too wide for a plot of single values; draw `pmf` on a grid of your own")
+        axes: Axes = plt.gca() if ax is None else ax
+        laws = self._laws()
+        for i, law in enumerate(laws):
+            grid = np.arange(lows[i], highs[i] + 1)
+            values = np.asarray(getattr(law, kind)(grid))
+            color = f"C{i % 10}"
+            if kind == "pmf":
+                axes.vlines(grid, 0.0, values, colors=color, linewidth=1.0)
+                axes.plot(grid, values, "o", color=color, markersize=3.5)
+            else:
+                axes.step(grid, values, where="post", color=color)
+        axes.set_xlabel("value")
+        axes.set_ylabel({"pmf": "probability", "cdf": "at most", "ccdf": "more than"}[kind])
+        axes.set_ylim(bottom=0.0)
+        return axes
+
     def plot_pmf(self, ax: "Axes | None" = None, *, tail: float = 1e-3) -> "Axes":
-        """Draw the probabilities as stems, one color per law of the family.
+        """Draw the probabilities as stems, one color per law of the family: ``plot(kind="pmf")``.
 
         Parameters
         ----------
@@ -579,31 +829,18 @@ class Distribution:
 
         Raises
         ------
-        ValueError
-            If more than 10000 values would be drawn, or `tail` is not in (0, 1/2).
-        ImportError
-            If matplotlib is not installed.
+        ValueError, TypeError, ImportError
+            As `plot`.
 
         Examples
         --------
         >>> from quincunx.distributions import TwoSidedGeometric
         >>> ax = TwoSidedGeometric(alpha=0.5).plot_pmf()  # doctest: +SKIP
         """
-        plt = _optional.require("matplotlib.pyplot", "plot")
-        if not 0 < _check.real(tail, "tail") < 0.5:
-            raise ValueError(f"`tail` must be in (0, 1/2), got {tail}")
-        axes: Axes = plt.gca() if ax is None else ax
-        lows, highs = np.atleast_1d(self.icdf(tail)).reshape(-1), np.atleast_1d(self.iccdf(tail)).reshape(-1)
-        if (highs - lows).max(initial=0) > 10_000:
-            raise ValueError("the law is too wide for a plot of single values; draw `pmf` on a grid of your own")
-        grid = np.arange(lows.min(initial=0), highs.max(initial=0) + 1)
-        masses = np.asarray(self.pmf(grid.reshape(-1, *(1,) * len(self._shape)))).reshape(grid.size, -1)
-        for i in range(lows.size):
-            inside = (grid >= lows[i]) & (grid <= highs[i])
-            color = f"C{i % 10}"
-            axes.vlines(grid[inside], 0.0, masses[inside, i], colors=color, linewidth=1.0)
-            axes.plot(grid[inside], masses[inside, i], "o", color=color, markersize=3.5)
-        axes.set_xlabel("value")
-        axes.set_ylabel("probability")
-        axes.set_ylim(bottom=0.0)
-        return axes
+        return self.plot(ax, tail=tail)
+
+    def _laws(self) -> "list[Distribution]":
+        """Return the laws of the family one by one."""
+        given = {name: np.broadcast_to(value, self._shape).reshape(-1) for name, value in self._given.items()}
+        size = math.prod(self._shape)
+        return [type(self)(**{name: value[i].item() for name, value in given.items()}) for i in range(size)]
