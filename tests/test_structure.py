@@ -167,6 +167,47 @@ def test_every_public_docstring_is_complete(name, thing):
             assert re.search(rf"\b{parameter}\b", text), f"{name} does not describe `{parameter}`"
 
 
+def public_methods() -> list[tuple[str, object]]:
+    """Methods and properties of public classes that are ours."""
+    found = {}
+    for name, thing in public_objects():
+        if not inspect.isclass(thing):
+            continue
+        for method, member in inspect.getmembers_static(thing):
+            plain = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+            if not method.startswith("_") and inspect.isfunction(plain) and plain.__module__.startswith("quincunx"):
+                found[f"{name}.{method}"] = member if isinstance(member, property) else plain
+    return sorted(found.items(), key=lambda item: item[0])
+
+
+def test_every_public_method_is_described():
+    for name, method in public_methods():
+        text = inspect.getdoc(method)
+        assert text, f"{name} has no docstring"
+        assert text.splitlines()[0].endswith((".", ":")), f"{name}: the first line must be a sentence"
+        if isinstance(method, property):
+            continue
+        signature = inspect.signature(method)
+        for parameter in signature.parameters:
+            if parameter not in ("self", "cls") and not parameter.startswith("_"):
+                assert re.search(rf"\b{parameter}\b", text), f"{name} does not describe `{parameter}`"
+        if signature.return_annotation not in (None, "None"):
+            assert re.search(r"\n(Returns|Yields)\n---", text), f"{name} does not say what it returns"
+
+
+def test_references_are_listed_where_they_are_cited_and_have_a_year():
+    rooms = set()
+    for name, thing in [*public_objects(), *public_methods()]:
+        text = inspect.getdoc(thing) or ""
+        listed = dict(re.findall(r"^ *\.\. \[(\d+)\](.*(?:\n +.+)*)", text, flags=re.MULTILINE))
+        cited = set(re.findall(r"\[(\d+)\]_", text))
+        assert cited <= listed.keys(), f"{name} cites {cited - listed.keys()}, which its References do not list"
+        for number, reference in listed.items():
+            assert re.search(r"\b(1[89]|20)\d\d\b|\bA\d{6}\b", reference), f"{name}: reference {number} has no year"
+            rooms.add(name.split(".")[1])
+    assert rooms == set(quincunx._ROOMS), f"{set(quincunx._ROOMS) - rooms} name no source"
+
+
 def test_every_room_lists_its_names_and_has_its_page():
     for module in public_modules():
         public = {

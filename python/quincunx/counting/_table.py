@@ -43,7 +43,12 @@ class IndependentSetTable:
         return {place: entry for place, entry in self.published.items() if entry != self.values[place]}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table with every number as a decimal string, ready for JSON."""
+        """Return the table with every number as a decimal string, ready for JSON.
+
+        Returns
+        -------
+        dict
+        """
         values = {f"{m},{n}": _core.to_decimal(value) for (m, n), value in self.values.items()}
         answer: dict[str, Any] = {
             "lattice": self.lattice,

@@ -8,6 +8,9 @@ use super::residue::BITS;
 use super::ring::{Lanes, Ring};
 use std::sync::OnceLock;
 
+/// Whether kernels are compiled for every level. Development builds compile the baseline alone, in half of the time.
+const EVERY_LEVEL: bool = cfg!(any(not(debug_assertions), feature = "every-level"));
+
 /// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -99,12 +102,14 @@ pub trait Work {
 #[inline]
 pub fn work<W: Work>(level: Level, work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the level is at most what the machine has.
-    unsafe {
-        match level.min(Level::best()) {
-            Level::Avx512 => return x86::avx512_work(work),
-            Level::Avx2 => return x86::avx2_work(work),
-            Level::Baseline => {}
+    if const { EVERY_LEVEL } {
+        // SAFETY: the level is at most what the machine has.
+        unsafe {
+            match level.min(Level::best()) {
+                Level::Avx512 => return x86::avx512_work(work),
+                Level::Avx2 => return x86::avx2_work(work),
+                Level::Baseline => {}
+            }
         }
     }
     let _ = level;
@@ -158,18 +163,22 @@ pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(level: Level, ring: Lanes<
     // The conditions are constants, so that only what fits the number of lanes is compiled.
     // SAFETY: `level` is at most what the machine has; `L` lanes fill the registers of each arm.
     unsafe {
-        if const { L == 8 } {
+        if const { L == 8 && EVERY_LEVEL } {
             match level {
                 Level::Avx512 => avx512(kernel, Zmm::<1, L, 31>::new(&excess)),
                 Level::Avx2 => avx2(kernel, Ymm::<2, L, 7>::new(&excess)),
                 Level::Baseline => kernel.run(Xmm::<4, L, 3>::new(&excess)),
             }
-        } else if const { L == 4 } {
+        } else if const { L == 4 && EVERY_LEVEL } {
             match level {
                 Level::Avx512 => avx512(kernel, Ymm::<1, L, 31>::new(&excess)),
                 Level::Avx2 => avx2(kernel, Ymm::<1, L, 15>::new(&excess)),
                 Level::Baseline => kernel.run(Xmm::<2, L, 7>::new(&excess)),
             }
+        } else if const { L == 8 } {
+            kernel.run(Xmm::<4, L, 3>::new(&excess))
+        } else if const { L == 4 } {
+            kernel.run(Xmm::<2, L, 7>::new(&excess))
         } else if const { L == 2 } {
             // Two lanes are for the rare job that is short of memory: not worth three copies of each kernel.
             kernel.run(Xmm::<1, L, 15>::new(&excess))
