@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import quincunx
-from quincunx import _core, lattices
+from quincunx import _core, _job, lattices
 from quincunx.counting import (
     count_independent_sets,
     estimate_cost,
@@ -346,11 +346,11 @@ def print_jobs(jobs: dict[str, Job], only: str) -> None:
 def print_overhead() -> None:
     """Print what a call costs above the bare work, and what an import costs beside NumPy's."""
     lattice = lattices.square(2, 2)
-    problem = ("square", 2, 2, "free")
+    problem, job = ("square", 2, 2, "free"), _job.Job(threads=1, memory_limit=1 << 40)
     public, bare = least_times(
         [
             lambda: count_independent_sets(lattice),
-            lambda: _core.plan_independent_sets(problem, "count", 1, 1 << 40).solve(threads=1, memory_limit=1 << 40),
+            lambda: _core.plan_independent_sets(problem, "count", job).solve(job),
         ],
         9,
     )

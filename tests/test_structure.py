@@ -36,8 +36,8 @@ ROOMS = {
     "spectra": {"graphs", "lattices"},
 }
 SHARED_CORE = {"error", "inference", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
-SHARED_PYTHON = {"_check", "_core", "_html", "_inference", "_npz", "_optional", "_progress", "_rng", "errors"}
-SHARED_BINDINGS = {"arrays", "boundary", "inference"}
+SHARED_PYTHON = {"_check", "_core", "_html", "_inference", "_job", "_npz", "_optional", "_progress", "_rng", "errors"}
+SHARED_BINDINGS = {"arrays", "boundary", "inference", "job"}
 OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}
 
 

@@ -2,6 +2,7 @@
 
 use crate::arrays;
 use crate::boundary::{compute, raise};
+use crate::job::Job;
 use num_bigint::{BigInt, BigUint};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -14,7 +15,6 @@ use quincunx::counting::transfer::Point;
 use quincunx::numeric::residue::{self, Modulus};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What is counted on, as Python says it: a lattice by its name, or a graph by its edges and perhaps an order.
 #[derive(FromPyObject)]
@@ -77,16 +77,6 @@ fn problem_argument(py: Python<'_>, problem: &Problem) -> PyResult<Py<PyTuple>> 
     Ok(arguments.unbind())
 }
 
-/// How a job may run, as Python says it.
-fn options(
-    threads: usize,
-    memory_limit: u64,
-    checkpoint: Option<PathBuf>,
-    checkpoint_interval: Option<f64>,
-) -> Options {
-    Options { threads, memory_limit, checkpoint, checkpoint_interval: checkpoint_interval.map(Duration::from_secs_f64) }
-}
-
 /// An exact job: its primes and bound are known, its residues can be computed anywhere. Pickled, it takes what rebuilds it
 /// without a search for a good order and without proving the bound again.
 #[pyclass(frozen, module = "quincunx._core")]
@@ -115,38 +105,20 @@ impl ExactPlan {
     }
 
     /// The integers sought, computed here.
-    #[pyo3(signature = (*, threads, memory_limit, progress=None, checkpoint=None, checkpoint_interval=None))]
-    fn solve(
-        &self,
-        py: Python<'_>,
-        threads: usize,
-        memory_limit: u64,
-        progress: Option<Py<PyAny>>,
-        checkpoint: Option<PathBuf>,
-        checkpoint_interval: Option<f64>,
-    ) -> PyResult<Vec<BigInt>> {
-        let options = options(threads, memory_limit, checkpoint, checkpoint_interval);
-        compute(py, progress, |monitor| self.plan.solve(&options, monitor))
+    fn solve(&self, py: Python<'_>, job: Job) -> PyResult<Vec<BigInt>> {
+        let (options, report) = job.split();
+        compute(py, report, |monitor| self.plan.solve(&options, monitor))
     }
 
     /// The residues of the primes `start .. stop`: one task of an executor.
-    #[pyo3(signature = (start, stop, *, threads, memory_limit))]
-    fn residues(
-        &self,
-        py: Python<'_>,
-        start: usize,
-        stop: usize,
-        threads: usize,
-        memory_limit: u64,
-    ) -> PyResult<Vec<u64>> {
-        let options = options(threads, memory_limit, None, None);
-        compute(py, None, |monitor| self.plan.residues(start..stop, &options, monitor))
+    fn residues(&self, py: Python<'_>, start: usize, stop: usize, job: Job) -> PyResult<Vec<u64>> {
+        let (options, report) = job.split();
+        compute(py, report, |monitor| self.plan.residues(start..stop, &options, monitor))
     }
 
     /// The integers with these residues, verified.
-    #[pyo3(signature = (residues, *, threads))]
-    fn combine(&self, py: Python<'_>, residues: Vec<u64>, threads: usize) -> PyResult<Vec<BigInt>> {
-        let options = Options { threads, ..Options::default() };
+    fn combine(&self, py: Python<'_>, residues: Vec<u64>, job: Job) -> PyResult<Vec<BigInt>> {
+        let (options, _) = job.split();
         compute(py, None, |monitor| self.plan.combine(&residues, &options, monitor))
     }
 
@@ -181,28 +153,26 @@ pub enum QuantityArgument {
 
 /// A plan for the independent sets of a problem; `bits` is the bound on the integers, where it is known.
 #[pyfunction]
-#[pyo3(signature = (problem, quantity, threads, memory_limit, progress=None, bits=None))]
+#[pyo3(signature = (problem, quantity, job, bits=None))]
 pub fn plan_independent_sets(
     py: Python<'_>,
     problem: ProblemArgument<'_>,
     quantity: QuantityArgument,
-    threads: usize,
-    memory_limit: u64,
-    progress: Option<Py<PyAny>>,
+    job: Option<Job>,
     bits: Option<f64>,
 ) -> PyResult<ExactPlan> {
     let problem = problem.problem(py)?;
     let quantity = quantity.quantity()?;
-    let options = options(threads, memory_limit, None, None);
+    let (options, report) = job.map_or_else(Default::default, Job::split);
     let plan =
-        compute(py, progress, |monitor| Plan::new(IndependentSets::new(problem, quantity, bits, &options, monitor)?))?;
+        compute(py, report, |monitor| Plan::new(IndependentSets::new(problem, quantity, bits, &options, monitor)?))?;
     let plan = Arc::new(plan);
     let planned = Arc::clone(&plan);
     let arguments: Arguments = Box::new(move |py| {
         let planned = planned.quantity();
         let problem = problem_argument(py, planned.problem())?;
         let quantity = QuantityArgument::of(planned.quantity());
-        let arguments = (problem, quantity, threads, memory_limit, None::<bool>, planned.bits());
+        let arguments = (problem, quantity, None::<bool>, planned.bits()); // a bound that is known needs no job
         Ok(arguments.into_pyobject(py)?.unbind())
     });
     Ok(ExactPlan { plan, builder: "plan_independent_sets", arguments })
@@ -229,38 +199,32 @@ impl QuantityArgument {
 
 /// `Z(activity)` as mantissa, power of two and relative error; see `quincunx.counting.hard_core`.
 #[pyfunction]
-#[pyo3(signature = (problem, activity, *, threads, memory_limit, progress=None))]
 pub fn hard_core_float(
     py: Python<'_>,
     problem: ProblemArgument<'_>,
     activity: f64,
-    threads: usize,
-    memory_limit: u64,
-    progress: Option<Py<PyAny>>,
+    job: Job,
 ) -> PyResult<(f64, i64, f64)> {
     let problem = problem.problem(py)?;
-    let options = options(threads, memory_limit, None, None);
-    let value = compute(py, progress, |monitor| counting::hard_core_float(&problem, activity, &options, monitor))?;
+    let (options, report) = job.split();
+    let value = compute(py, report, |monitor| counting::hard_core_float(&problem, activity, &options, monitor))?;
     Ok((value.mantissa, value.exponent, value.relative_error))
 }
 
 /// Residues of `Z` at pairs of a modulus and an activity; see `quincunx.counting.residue`.
 #[pyfunction]
-#[pyo3(signature = (problem, points, *, threads, memory_limit, progress=None))]
 pub fn residues(
     py: Python<'_>,
     problem: ProblemArgument<'_>,
     points: Vec<(u64, u64)>,
-    threads: usize,
-    memory_limit: u64,
-    progress: Option<Py<PyAny>>,
+    job: Job,
 ) -> PyResult<Vec<u64>> {
     let problem = problem.problem(py)?;
-    let options = options(threads, memory_limit, None, None);
+    let (options, report) = job.split();
     let point = |(modulus, activity)| Ok(Point { modulus: Modulus::new(modulus)?, activity });
     let points =
         points.into_iter().map(point).collect::<quincunx::Result<Vec<_>>>().map_err(|error| raise(py, error))?;
-    compute(py, progress, |monitor| counting::residues(&problem, &points, &options, monitor))
+    compute(py, report, |monitor| counting::residues(&problem, &points, &options, monitor))
 }
 
 /// The number with the given residues; see `quincunx.counting.combine_residues`.
@@ -277,15 +241,13 @@ pub fn primes(py: Python<'_>, count: usize) -> PyResult<Vec<u64>> {
 
 /// A forecast as a dictionary; see `quincunx.counting.estimate_cost`.
 #[pyfunction]
-#[pyo3(signature = (problem, *, threads, memory_limit))]
 pub fn estimate_cost<'py>(
     py: Python<'py>,
     problem: ProblemArgument<'_>,
-    threads: usize,
-    memory_limit: u64,
+    job: Job,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let problem = problem.problem(py)?;
-    let cost = compute(py, None, |_| counting::estimate_cost(&problem, &options(threads, memory_limit, None, None)))?;
+    let (problem, (options, _)) = (problem.problem(py)?, job.split());
+    let cost = compute(py, None, |_| counting::estimate_cost(&problem, &options))?;
     let answer = PyDict::new(py);
     answer.set_item("engine", cost.engine)?;
     answer.set_item("states", cost.states)?;

@@ -10,6 +10,7 @@ mod distributions;
 mod factorization;
 mod graphs;
 mod inference;
+mod job;
 mod lattices;
 mod leakage;
 mod privacy;

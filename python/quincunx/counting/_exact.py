@@ -1,12 +1,11 @@
 """Exact jobs: a plan's residues computed here or by an executor, with a checkpoint, and put together once."""
 
-import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Future, as_completed
 
-from quincunx import _check, _core
-from quincunx._progress import Progress, reporting
+from quincunx import _core
+from quincunx._job import Job
 from quincunx.errors import InternalError
 
 # Primes in one task of an executor: the lanes of the widest vector unit.
@@ -15,56 +14,32 @@ _GROUP = 8
 _INTERVAL = 30.0
 
 
-def solve(
-    make_plan: Callable[[int, int], _core.ExactPlan],
-    description: str,
-    *,
-    threads: int | None,
-    memory_limit: int | None,
-    progress: Progress,
-    checkpoint: str | os.PathLike[str] | None,
-    checkpoint_interval: float | None,
-    executor: Executor | None,
-) -> tuple[list[int], int]:
+def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Job) -> tuple[list[int], int]:
     """Return the integers of a job and their common denominator.
 
-    `make_plan` is called with a number of threads and a memory limit. A checkpoint of an executor's job can be gone on
-    with here, and the other way round.
+    A checkpoint of an executor's job can be gone on with here, and the other way round.
     """
-    cores, limit = _check.threads(threads), _check.memory_limit(memory_limit)
-    path = _check.path(checkpoint, "checkpoint")
-    interval = _check.interval(checkpoint_interval, "checkpoint_interval")
-    if executor is not None and not isinstance(executor, Executor):
-        raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
-    plan = make_plan(cores, limit)
-    with reporting(progress, description) as report:
-        if executor is None:
-            found = plan.solve(
-                threads=cores, memory_limit=limit, progress=report, checkpoint=path, checkpoint_interval=interval
-            )
-            return found, plan.denominator
-        residues = _gather(plan, threads, limit, report, path, _INTERVAL if interval is None else interval, executor)
+    plan = make_plan(job)
+    with job.reporting(description):
+        if job.executor is None:
+            return plan.solve(job), plan.denominator
+        residues = _gather(plan, job)
     try:
-        return plan.combine(residues, threads=cores), plan.denominator
+        return plan.combine(residues, job), plan.denominator
     except InternalError as error:
         raise ValueError(f"`residues` must belong to one number: {error}") from error
 
 
 def residues_of(plan: _core.ExactPlan, start: int, stop: int, threads: int | None, memory_limit: int) -> list[int]:
     """Compute the residues of a group of primes: one task of an executor. `threads` is resolved where the task runs."""
-    return plan.residues(start, stop, threads=_check.threads(threads), memory_limit=memory_limit)
+    return plan.residues(start, stop, Job(threads=threads, memory_limit=memory_limit))
 
 
-def _gather(
-    plan: _core.ExactPlan,
-    threads: int | None,
-    memory_limit: int,
-    report: Callable[[int, int], object] | None,
-    checkpoint: str | None,
-    interval: float,
-    executor: Executor,
-) -> list[int]:
+def _gather(plan: _core.ExactPlan, job: Job) -> list[int]:
     """Return the residues of all primes, from what a checkpoint holds onwards, one task a group of primes."""
+    assert job.executor is not None
+    checkpoint, report = job.checkpoint, job.report
+    interval = _INTERVAL if job.checkpoint_interval is None else job.checkpoint_interval
     found: dict[int, list[int]] = {}
     groups = {start: min(start + _GROUP, plan.primes) for start in range(0, plan.primes, _GROUP)}
     width = 1
@@ -85,7 +60,8 @@ def _gather(
     try:
         for start, stop in groups.items():
             if start not in found:
-                futures[executor.submit(residues_of, plan, start, stop, threads, memory_limit)] = start
+                task = job.executor.submit(residues_of, plan, start, stop, job.threads_asked, job.memory_limit)
+                futures[task] = start
         saved = time.monotonic()
         for future in as_completed(futures):
             found[futures[future]] = future.result()

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._progress import Progress, reporting
+from quincunx._job import Job
+from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._problem import as_problem
 
@@ -87,25 +88,27 @@ def hard_core(
     True
     """
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
-    problem = as_problem(graph, order)
-    if mode != "exact":
-        if checkpoint is not None or executor is not None:
-            name = "checkpoint" if executor is None else "executor"
-            raise ValueError(f'`{name}` must be None unless mode="exact"')
-        cores, limit = _check.threads(threads), _check.memory_limit(memory_limit)
-        number = _check.real(activity, "activity")
-        with reporting(progress, "partition function") as report:
-            found = _core.hard_core_float(problem, number, threads=cores, memory_limit=limit, progress=report)
-        return _as_log(*found) if mode == "log" else _as_float(*found)
-    (numerator,), denominator = _exact.solve(
-        partial(_core.plan_independent_sets, problem, _rational(activity).as_integer_ratio()),
-        "partition function",
+    job = Job(
         threads=threads,
         memory_limit=memory_limit,
         progress=progress,
         checkpoint=checkpoint,
         checkpoint_interval=checkpoint_interval,
         executor=executor,
+    )
+    problem = as_problem(graph, order)
+    if mode != "exact":
+        if checkpoint is not None or executor is not None:
+            name = "checkpoint" if executor is None else "executor"
+            raise ValueError(f'`{name}` must be None unless mode="exact"')
+        number = _check.real(activity, "activity")
+        with job.reporting("partition function"):
+            found = _core.hard_core_float(problem, number, job)
+        return _as_log(*found) if mode == "log" else _as_float(*found)
+    (numerator,), denominator = _exact.solve(
+        partial(_core.plan_independent_sets, problem, _rational(activity).as_integer_ratio()),
+        "partition function",
+        job,
     )
     if isinstance(activity, (int, np.integer)):
         return numerator

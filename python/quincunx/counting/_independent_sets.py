@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from quincunx import _check, _core
+from quincunx import _core
+from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._problem import as_problem
@@ -91,16 +92,19 @@ def count_independent_sets(
     >>> count_independent_sets((3, [(0, 1), (1, 2)]))
     5
     """
-    problem = as_problem(graph, order)
-    (count,), _ = _exact.solve(
-        partial(_core.plan_independent_sets, problem, "count"),
-        "independent sets",
+    job = Job(
         threads=threads,
         memory_limit=memory_limit,
         progress=progress,
         checkpoint=checkpoint,
         checkpoint_interval=checkpoint_interval,
         executor=executor,
+    )
+    problem = as_problem(graph, order)
+    (count,), _ = _exact.solve(
+        partial(_core.plan_independent_sets, problem, "count"),
+        "independent sets",
+        job,
     )
     return count
 
@@ -148,16 +152,19 @@ def independence_polynomial(
     >>> independence_polynomial(lattices.square(3, 3))
     [1, 9, 24, 22, 6, 1]
     """
-    problem = as_problem(graph, order)
-    coefficients, _ = _exact.solve(
-        partial(_core.plan_independent_sets, problem, "polynomial"),
-        "independence polynomial",
+    job = Job(
         threads=threads,
         memory_limit=memory_limit,
         progress=progress,
         checkpoint=checkpoint,
         checkpoint_interval=checkpoint_interval,
         executor=executor,
+    )
+    problem = as_problem(graph, order)
+    coefficients, _ = _exact.solve(
+        partial(_core.plan_independent_sets, problem, "polynomial"),
+        "independence polynomial",
+        job,
     )
     return coefficients
 
@@ -231,6 +238,5 @@ def estimate_cost(
     >>> cost.engine, cost.primes
     ('square butterfly', 11)
     """
-    problem = as_problem(graph, order)
-    limit = _check.memory_limit(memory_limit)
-    return CostEstimate(**_core.estimate_cost(problem, threads=_check.threads(threads), memory_limit=limit))
+    job = Job(threads=threads, memory_limit=memory_limit)
+    return CostEstimate(**_core.estimate_cost(as_problem(graph, order), job))

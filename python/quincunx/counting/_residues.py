@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quincunx import _check, _core
+from quincunx._job import Job
 from quincunx.counting._problem import as_problem
 
 
@@ -78,13 +79,7 @@ def residue(
     """
     number = _check.whole(modulus, "modulus", minimum=2, maximum=2**55 - 1)
     point = (number, _check.whole(activity, "activity", minimum=None) % number)
-    (found,) = _core.residues(
-        as_problem(graph, order),
-        [point],
-        threads=_check.threads(threads),
-        memory_limit=_check.memory_limit(memory_limit),
-        progress=None,
-    )
+    (found,) = _core.residues(as_problem(graph, order), [point], Job(threads=threads, memory_limit=memory_limit))
     return found
 
 

@@ -1,10 +1,11 @@
 """Channels and what leaks through them: min-entropy leakage, averaging over symmetries, best private mechanisms."""
 
 from quincunx.leakage._bounds import utility_bound
-from quincunx.leakage._channel import CapacityResult, Channel
+from quincunx.leakage._channel import Channel
 from quincunx.leakage._counterexamples import counterexamples
 from quincunx.leakage._entropy import renyi_entropy
 from quincunx.leakage._files import leakage_command, read_channel
+from quincunx.leakage._measures import CapacityResult
 from quincunx.leakage._mechanisms import (
     OptimalMechanism,
     distance_channel,

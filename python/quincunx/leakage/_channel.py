@@ -1,36 +1,20 @@
 """Channels: what an observer of the output learns about the input."""
 
-import math
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx.errors import ConvergenceWarning
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
-from quincunx.leakage import _checks
+from quincunx.leakage import _checks, _levels, _measures
 from quincunx.leakage._checks import Exact, FloatArray
 
 if TYPE_CHECKING:
     from quincunx.leakage._symmetrization import Symmetrization
-    from quincunx.privacy import PrivacyGuarantee, Relation
-
-#: Steps after which the capacity is given as far as it is known.
-_MOST_STEPS = 20_000
-
-
-class CapacityResult(NamedTuple):
-    """An interval that holds a Shannon capacity, in bits, with the input distribution that reaches its lower end."""
-
-    lower: float
-    upper: float
-    prior: FloatArray
-    iterations: int
 
 
 class Channel:
@@ -309,428 +293,25 @@ class Channel:
 
     # ---- vulnerability and leakage
 
-    def bayes_vulnerability(self, prior: npt.ArrayLike | None = None) -> float | Fraction:
-        """Return the chance that the best guess of the input is right once the output is seen.
-
-        ``sum_y max_x prior[x] C[x, y]``.
-
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float, or Fraction for an exact channel and prior
-
-        Examples
-        --------
-        >>> from quincunx.leakage import randomized_response
-        >>> round(randomized_response(3, 0.0).bayes_vulnerability([0.5, 0.25, 0.25]), 12)
-        0.5
-        """
-        if self._fractions is not None and (exact := _checks.prior_exact(prior, self.n_inputs)) is not None:
-            columns = zip(*self._fractions, strict=True)
-            return sum((max(p * c for p, c in zip(exact, column, strict=True)) for column in columns), Fraction(0))
-        weights = _checks.prior(prior, self.n_inputs)
-        return math.fsum(_core.column_maxima(self._matrix, weights)[0])
-
-    def conditional_min_entropy(self, prior: npt.ArrayLike | None = None) -> float:
-        """Return the min-entropy of the input given the output, ``-log2(bayes_vulnerability(prior))``.
-
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float
-            In bits.
-        """
-        return -_log2(self.bayes_vulnerability(prior)) + 0.0
-
-    def min_entropy_leakage(self, prior: npt.ArrayLike | None = None) -> float:
-        """Return by how much the output lowers the min-entropy of the input.
-
-        ``log2(bayes_vulnerability(prior) / max(prior))``.
-
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float
-            In bits, between 0 and `min_capacity`.
-        """
-        return max(_log2(self.bayes_vulnerability(prior)) - _log2(self._prior_vulnerability(prior)), 0.0)
-
-    def additive_leakage(self, prior: npt.ArrayLike | None = None) -> float | Fraction:
-        """Return by how much the output raises the chance of a right guess.
-
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float, or Fraction for an exact channel and prior
-        """
-        return max(
-            self.bayes_vulnerability(prior) - self._prior_vulnerability(prior), 0 * self.bayes_vulnerability(prior)
-        )
-
-    def _prior_vulnerability(self, prior: npt.ArrayLike | None) -> float | Fraction:
-        exact = _checks.prior_exact(prior, self.n_inputs) if self.is_exact else None
-        return max(exact) if exact is not None else float(max(_checks.prior(prior, self.n_inputs)))
-
-    def min_capacity(self) -> float:
-        """Return the largest min-entropy leakage over all priors; the uniform one reaches it.
-
-        ``log2(sum_y max_x C[x, y])``.
-
-        Returns
-        -------
-        float
-            In bits, between 0 and ``log2(min(n_inputs, n_outputs))``.
-
-        Examples
-        --------
-        >>> import math
-        >>> from quincunx.leakage import randomized_response
-        >>> round(randomized_response(4, math.log(2)).min_capacity(), 12)
-        0.678071905113
-        """
-        return max(_log2(self._column_maxima_sum()), 0.0)
-
-    def _column_maxima_sum(self) -> float | Fraction:
-        if self._fractions is not None:
-            return sum((max(column) for column in zip(*self._fractions, strict=True)), Fraction(0))
-        return math.fsum(_core.column_maxima(self._matrix, None)[0])
-
-    def g_vulnerability(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
-        """Return the expected gain of the best guess once the output is seen.
-
-        ``sum_y max_w sum_x prior[x] C[x, y] gain[w, x]``.
-
-        Parameters
-        ----------
-        gain : array_like of float, shape (guesses, n_inputs)
-            What guess ``w`` is worth if the input is ``x``, >= 0.
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from quincunx.leakage import Channel
-        >>> Channel([[0.75, 0.25], [0.5, 0.5]]).g_vulnerability(np.eye(2))
-        0.625
-        """
-        values = _checks.gain(gain, self.n_inputs)
-        weighted = values * _checks.prior(prior, self.n_inputs)
-        return math.fsum((weighted @ self._matrix).max(axis=0))
-
-    def g_leakage(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
-        """Return the logarithm of the factor by which the output raises the expected gain.
-
-        Parameters
-        ----------
-        gain : array_like of float, shape (guesses, n_inputs)
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float
-            In bits, between 0 and `min_capacity` whatever the gain; 0 if nothing can be gained at all.
-        """
-        values = _checks.gain(gain, self.n_inputs)
-        before = float((values @ _checks.prior(prior, self.n_inputs)).max())
-        return max(math.log2(self.g_vulnerability(values, prior) / before), 0.0) if before > 0 else 0.0
-
-    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        """Return the mutual information of input and output, in bits.
-
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from quincunx.leakage import Channel
-        >>> round(Channel([[0.89, 0.11], [0.11, 0.89]]).mutual_information(), 12)
-        0.500084041835
-        """
-        return _core.mutual_information(self._matrix, _checks.prior(prior, self.n_inputs))
-
-    def shannon_capacity(self, tol: float = 1e-9) -> CapacityResult:
-        """Return an interval that holds the largest mutual information over all priors.
-
-        Parameters
-        ----------
-        tol : float
-            Width of the interval in bits, > 0.
-
-        Returns
-        -------
-        CapacityResult
-            ``(lower, upper, prior, iterations)``; `prior` reaches the lower end.
-
-        Raises
-        ------
-        ValueError
-            If `tol` is not positive.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the interval is still wider than `tol` after 20,000 steps. It holds the capacity all the same.
-
-        Notes
-        -----
-        Blahut-Arimoto with growing steps [1]_. Every input distribution gives a lower and an upper bound; the best of
-        each are kept and widened by a bound for their rounding errors, so the interval is proved.
-
-        References
-        ----------
-        .. [1] R. E. Blahut (1972), Computation of channel capacity and rate-distortion functions, IEEE Trans.
-           Inf. Theory.
-
-        Examples
-        --------
-        >>> from quincunx.leakage import Channel
-        >>> found = Channel([[1.0, 0.0], [0.5, 0.5]]).shannon_capacity()
-        >>> found.lower <= 0.321928094887362 <= found.upper
-        True
-        """
-        tol = _check.real(tol, "tol", positive=True)
-        found = CapacityResult(*_core.shannon_capacity(self._matrix, tol, _MOST_STEPS))
-        if not found.upper - found.lower <= tol:
-            warnings.warn(
-                f"the capacity lies in an interval of width {found.upper - found.lower:.2g}, wider than {tol:.2g}, "
-                f"after {found.iterations} steps",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return found
-
-    def capacity(self, kind: str = "min", tol: float = 1e-9) -> float | CapacityResult:
-        """Return the capacity: `min_capacity` or `shannon_capacity`.
-
-        Parameters
-        ----------
-        kind : {"min", "shannon"}
-        tol : float
-            Width of the interval for the Shannon capacity.
-
-        Returns
-        -------
-        float or CapacityResult
-        """
-        if _check.one_of(kind, "kind", ["min", "shannon"]) == "min":
-            return self.min_capacity()
-        return self.shannon_capacity(tol)
+    bayes_vulnerability = _measures.bayes_vulnerability
+    conditional_min_entropy = _measures.conditional_min_entropy
+    min_entropy_leakage = _measures.min_entropy_leakage
+    additive_leakage = _measures.additive_leakage
+    min_capacity = _measures.min_capacity
+    g_vulnerability = _measures.g_vulnerability
+    g_leakage = _measures.g_leakage
+    mutual_information = _measures.mutual_information
+    shannon_capacity = _measures.shannon_capacity
+    capacity = _measures.capacity
 
     # ---- privacy
 
-    def likelihood_ratio(self, graph: GraphLike) -> float | Fraction:
-        """Return the largest ratio of the probabilities of an output for two neighbors: e to the power `dp_epsilon`.
-
-        Parameters
-        ----------
-        graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-
-        Returns
-        -------
-        float, or Fraction for an exact channel
-            At least 1; infinite where 0 faces more than 0.
-
-        Examples
-        --------
-        >>> from quincunx.graphs import path
-        >>> from quincunx.leakage import Channel
-        >>> Channel([["2/3", "1/3"], ["1/2", "1/2"]], exact=True).likelihood_ratio(path(2))
-        Fraction(3, 2)
-        """
-        if self._fractions is None:
-            epsilon = self.dp_epsilon(graph)
-            return math.exp(epsilon) if epsilon < 709 else math.inf
-        largest = Fraction(1)
-        for u, v in _checks.graph_on(graph, self.n_inputs).edges.tolist():
-            for a, b in zip(self._fractions[u], self._fractions[v], strict=True):
-                if a == b:
-                    continue
-                if a == 0 or b == 0:
-                    return math.inf
-                largest = max(largest, a / b, b / a)
-        return largest
-
-    def dp_epsilon(self, graph: GraphLike, *, threads: int | None = None) -> float:
-        """Return the least epsilon for which the channel is differentially private on a graph.
-
-        The largest ``|ln C[h, k] - ln C[l, k]|`` over the edges ``{h, l}`` and outputs ``k``, in nats. Where both are 0
-        nothing is counted, where one is 0 the level is infinite; 0 without edges.
-
-        Parameters
-        ----------
-        graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-        threads : int, optional
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `graph` is no graph, or does not have one vertex for each input.
-
-        Examples
-        --------
-        >>> from quincunx.graphs import complete
-        >>> from quincunx.leakage import randomized_response
-        >>> round(randomized_response(5, 0.5).dp_epsilon(complete(5)), 12)
-        0.5
-        """
-        if self._fractions is not None:
-            ratio = self.likelihood_ratio(graph)
-            return (
-                math.log(ratio) if isinstance(ratio, float) else math.log(ratio.numerator) - math.log(ratio.denominator)
-            )
-        edges = _checks.graph_on(graph, self.n_inputs).edges
-        return _core.channel_epsilon(self._matrix, edges, _check.threads(threads))
-
-    def dp_delta(self, graph: GraphLike, epsilon: float, *, threads: int | None = None) -> float:
-        """Return the least delta for which the channel is (epsilon, delta)-private on a graph.
-
-        Parameters
-        ----------
-        graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-        epsilon : float
-            In nats, >= 0.
-        threads : int, optional
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If `epsilon` is negative, or `graph` does not have one vertex for each input.
-        """
-        edges = _checks.graph_on(graph, self.n_inputs).edges
-        return _core.channel_delta(self._matrix, edges, _checks.level(epsilon), _check.threads(threads))
-
-    def renyi_dp(self, graph: GraphLike, alpha: float, *, threads: int | None = None) -> float:
-        """Return the least level of Renyi differential privacy of an order on a graph.
-
-        The largest Renyi divergence of order `alpha` between the rows of neighbors, in nats; Kullback-Leibler at
-        ``alpha = 1``, `dp_epsilon` at infinity.
-
-        Parameters
-        ----------
-        graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-        alpha : float
-            The order, >= 0; may be infinite.
-        threads : int, optional
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If `alpha` is negative, or `graph` does not have one vertex for each input.
-        """
-        edges = _checks.graph_on(graph, self.n_inputs).edges
-        return _core.channel_renyi(self._matrix, edges, _checks.level(alpha, "alpha"), _check.threads(threads))
-
-    def metric_epsilon(self, metric: Any, *, threads: int | None = None) -> float:
-        """Return the least epsilon with ``|ln C[h, k] - ln C[l, k]| <= epsilon d(h, l)`` for all pairs of inputs.
-
-        Parameters
-        ----------
-        metric : array_like of float, shape (n_inputs, n_inputs), or a graph
-            The distances: symmetric, >= 0, infinite where a pair does not count. For a graph its own distances, for
-            which the level is `dp_epsilon`.
-        threads : int, optional
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If `metric` is not symmetric or has a negative entry; the message names the pair.
-
-        Examples
-        --------
-        >>> from quincunx.leakage import geometric_channel
-        >>> round(geometric_channel(3, 0.5).metric_epsilon([[0, 1, 2], [1, 0, 1], [2, 1, 0]]), 12)
-        0.5
-        """
-        try:
-            distances = np.asarray(metric, dtype=np.float64)
-            is_table = distances.ndim == 2 and not isinstance(metric, (tuple,))
-        except (TypeError, ValueError):
-            is_table = False
-        if not is_table:
-            return self.dp_epsilon(metric, threads=threads)
-        n = self.n_inputs
-        if distances.shape != (n, n):
-            raise ValueError(f"`metric` must have shape ({n}, {n}), got {distances.shape}")
-        wrong = ~(distances >= 0) | (distances != distances.T)
-        if wrong.any():
-            u, v = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
-            found = f"{distances[u, v]} and {distances[v, u]} for the pair ({u}, {v})"
-            raise ValueError(f"`metric` must be symmetric and at least 0, got {found}")
-        return _core.metric_epsilon(self._matrix, np.ascontiguousarray(distances), _check.threads(threads))
-
-    def guarantee(self, graph: GraphLike, relation: "Relation | None" = None) -> "PrivacyGuarantee":
-        """Return what the channel promises, in the form in which releases are composed.
-
-        Parameters
-        ----------
-        graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-            Joins inputs that are neighbors.
-        relation : ReplaceOne, AddRemove or DataMetric, optional
-            What the edges stand for; `ReplaceOne` if left out, as on ``hamming(people, values)``.
-
-        Returns
-        -------
-        PrivacyGuarantee
-            With the level of the channel, rounded up.
-
-        Raises
-        ------
-        ValueError
-            If the level is infinite, or `graph` does not have one vertex for each input.
-
-        Examples
-        --------
-        >>> from quincunx.graphs import complete
-        >>> from quincunx.leakage import randomized_response
-        >>> promise = randomized_response(3, 0.5).guarantee(complete(3))
-        >>> 0.5 <= (2 * promise).epsilon / 2 < 0.5 + 1e-14
-        True
-        """
-        from quincunx.privacy import PrivacyGuarantee, ReplaceOne
-
-        epsilon = self.dp_epsilon(graph)
-        if epsilon == math.inf:
-            raise ValueError("`graph` must join no input to one with other possible outputs, got an infinite level")
-        # The level is right to a few units in the last place of the largest ratio.
-        upwards = epsilon * (1 + 2.0**-50) + (2.0**-50 if epsilon > 0 else 0.0)
-        return PrivacyGuarantee(upwards, relation=ReplaceOne() if relation is None else relation, numerics="float64")
+    likelihood_ratio = _levels.likelihood_ratio
+    dp_epsilon = _levels.dp_epsilon
+    dp_delta = _levels.dp_delta
+    renyi_dp = _levels.renyi_dp
+    metric_epsilon = _levels.metric_epsilon
+    guarantee = _levels.guarantee
 
     # ---- symmetry
 
@@ -828,12 +409,6 @@ def _names(names: Iterable[Hashable] | None, n: int, argument: str) -> tuple[Has
     if len(found) != n:
         raise ValueError(f"`{argument}` must hold {n} names, got {len(found)}")
     return found
-
-
-def _log2(value: float | Fraction) -> float:
-    if isinstance(value, Fraction):
-        return math.log2(value.numerator) - math.log2(value.denominator)
-    return math.log2(value)
 
 
 def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:

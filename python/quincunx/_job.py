@@ -1,0 +1,78 @@
+"""How a long job may run: what public functions take one by one, checked once and handed on as one object."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from quincunx import _check
+from quincunx._progress import Progress, reporting
+
+
+class Job:
+    """Threads, memory, progress, checkpoint and executor of a job.
+
+    The core reads what it needs of it: ``threads``, ``memory_limit``, ``report``, ``checkpoint`` and
+    ``checkpoint_interval``.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Threads to use; by default all this process may use. A task of an executor asks again where it runs.
+    memory_limit : int, optional
+        Bytes the job may use; by default what is available.
+    progress : bool or callable, optional
+        As in `reporting`.
+    checkpoint : path, optional
+        Where the job keeps its state.
+    checkpoint_interval : float, optional
+        Seconds between two checkpoints.
+    executor : concurrent.futures.Executor, optional
+        Where its tasks run.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one of them is not what it should be.
+    """
+
+    __slots__ = (
+        "checkpoint",
+        "checkpoint_interval",
+        "executor",
+        "memory_limit",
+        "progress",
+        "report",
+        "threads",
+        "threads_asked",
+    )
+
+    report: Callable[[int, int], object] | None
+
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        memory_limit: int | None = None,
+        progress: Progress = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_interval: float | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self.threads_asked = threads
+        self.threads = _check.threads(threads)
+        self.memory_limit = _check.memory_limit(memory_limit)
+        self.progress = progress
+        self.report = None
+        self.checkpoint = _check.path(checkpoint, "checkpoint")
+        self.checkpoint_interval = _check.interval(checkpoint_interval, "checkpoint_interval")
+        self.executor = executor
+        if executor is not None and not isinstance(executor, Executor):
+            raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
+
+    @contextmanager
+    def reporting(self, description: str) -> Iterator[None]:
+        """Set `report` while the job runs to what hears of its progress."""
+        with reporting(self.progress, description) as self.report:
+            yield
+        self.report = None

@@ -1,0 +1,216 @@
+"""What a channel protects: its privacy levels on a graph of neighboring inputs. Each function is a method of `Channel`.
+
+Source: K. Chatzikokolakis, M. Andres, N. Bordenabe and C. Palamidessi (2013), Broadening the scope of differential
+privacy using metrics, PETS.
+"""
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quincunx import _check, _core
+from quincunx.graphs._graph import GraphLike
+from quincunx.leakage import _checks
+
+if TYPE_CHECKING:
+    from quincunx.leakage._channel import Channel
+    from quincunx.privacy import PrivacyGuarantee, Relation
+
+
+def likelihood_ratio(self: "Channel", graph: GraphLike) -> float | Fraction:
+    """Return the largest ratio of the probabilities of an output for two neighbors: e to the power `dp_epsilon`.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+
+    Returns
+    -------
+    float, or Fraction for an exact channel
+        At least 1; infinite where 0 faces more than 0.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import path
+    >>> from quincunx.leakage import Channel
+    >>> Channel([["2/3", "1/3"], ["1/2", "1/2"]], exact=True).likelihood_ratio(path(2))
+    Fraction(3, 2)
+    """
+    if self._fractions is None:
+        epsilon = self.dp_epsilon(graph)
+        return math.exp(epsilon) if epsilon < 709 else math.inf
+    largest = Fraction(1)
+    for u, v in _checks.graph_on(graph, self.n_inputs).edges.tolist():
+        for a, b in zip(self._fractions[u], self._fractions[v], strict=True):
+            if a == b:
+                continue
+            if a == 0 or b == 0:
+                return math.inf
+            largest = max(largest, a / b, b / a)
+    return largest
+
+
+def dp_epsilon(self: "Channel", graph: GraphLike, *, threads: int | None = None) -> float:
+    """Return the least epsilon for which the channel is differentially private on a graph.
+
+    The largest ``|ln C[h, k] - ln C[l, k]|`` over the edges ``{h, l}`` and outputs ``k``, in nats. Where both are 0
+    nothing is counted, where one is 0 the level is infinite; 0 without edges.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    threads : int, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `graph` is no graph, or does not have one vertex for each input.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import complete
+    >>> from quincunx.leakage import randomized_response
+    >>> round(randomized_response(5, 0.5).dp_epsilon(complete(5)), 12)
+    0.5
+    """
+    if self._fractions is not None:
+        ratio = self.likelihood_ratio(graph)
+        return math.log(ratio) if isinstance(ratio, float) else math.log(ratio.numerator) - math.log(ratio.denominator)
+    edges = _checks.graph_on(graph, self.n_inputs).edges
+    return _core.channel_epsilon(self._matrix, edges, _check.threads(threads))
+
+
+def dp_delta(self: "Channel", graph: GraphLike, epsilon: float, *, threads: int | None = None) -> float:
+    """Return the least delta for which the channel is (epsilon, delta)-private on a graph.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    epsilon : float
+        In nats, >= 0.
+    threads : int, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is negative, or `graph` does not have one vertex for each input.
+    """
+    edges = _checks.graph_on(graph, self.n_inputs).edges
+    return _core.channel_delta(self._matrix, edges, _checks.level(epsilon), _check.threads(threads))
+
+
+def renyi_dp(self: "Channel", graph: GraphLike, alpha: float, *, threads: int | None = None) -> float:
+    """Return the least level of Renyi differential privacy of an order on a graph.
+
+    The largest Renyi divergence of order `alpha` between the rows of neighbors, in nats; Kullback-Leibler at
+    ``alpha = 1``, `dp_epsilon` at infinity.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    alpha : float
+        The order, >= 0; may be infinite.
+    threads : int, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is negative, or `graph` does not have one vertex for each input.
+    """
+    edges = _checks.graph_on(graph, self.n_inputs).edges
+    return _core.channel_renyi(self._matrix, edges, _checks.level(alpha, "alpha"), _check.threads(threads))
+
+
+def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) -> float:
+    """Return the least epsilon with ``|ln C[h, k] - ln C[l, k]| <= epsilon d(h, l)`` for all pairs of inputs.
+
+    Parameters
+    ----------
+    metric : array_like of float, shape (n_inputs, n_inputs), or a graph
+        The distances: symmetric, >= 0, infinite where a pair does not count. For a graph its own distances, for
+        which the level is `dp_epsilon`.
+    threads : int, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `metric` is not symmetric or has a negative entry; the message names the pair.
+
+    Examples
+    --------
+    >>> from quincunx.leakage import geometric_channel
+    >>> round(geometric_channel(3, 0.5).metric_epsilon([[0, 1, 2], [1, 0, 1], [2, 1, 0]]), 12)
+    0.5
+    """
+    try:
+        distances = np.asarray(metric, dtype=np.float64)
+        is_table = distances.ndim == 2 and not isinstance(metric, (tuple,))
+    except (TypeError, ValueError):
+        is_table = False
+    if not is_table:
+        return self.dp_epsilon(metric, threads=threads)
+    n = self.n_inputs
+    if distances.shape != (n, n):
+        raise ValueError(f"`metric` must have shape ({n}, {n}), got {distances.shape}")
+    wrong = ~(distances >= 0) | (distances != distances.T)
+    if wrong.any():
+        u, v = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+        found = f"{distances[u, v]} and {distances[v, u]} for the pair ({u}, {v})"
+        raise ValueError(f"`metric` must be symmetric and at least 0, got {found}")
+    return _core.metric_epsilon(self._matrix, np.ascontiguousarray(distances), _check.threads(threads))
+
+
+def guarantee(self: "Channel", graph: GraphLike, relation: "Relation | None" = None) -> "PrivacyGuarantee":
+    """Return what the channel promises, in the form in which releases are composed.
+
+    Parameters
+    ----------
+    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+        Joins inputs that are neighbors.
+    relation : ReplaceOne, AddRemove or DataMetric, optional
+        What the edges stand for; `ReplaceOne` if left out, as on ``hamming(people, values)``.
+
+    Returns
+    -------
+    PrivacyGuarantee
+        With the level of the channel, rounded up.
+
+    Raises
+    ------
+    ValueError
+        If the level is infinite, or `graph` does not have one vertex for each input.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import complete
+    >>> from quincunx.leakage import randomized_response
+    >>> promise = randomized_response(3, 0.5).guarantee(complete(3))
+    >>> 0.5 <= (2 * promise).epsilon / 2 < 0.5 + 1e-14
+    True
+    """
+    from quincunx.privacy import PrivacyGuarantee, ReplaceOne
+
+    epsilon = self.dp_epsilon(graph)
+    if epsilon == math.inf:
+        raise ValueError("`graph` must join no input to one with other possible outputs, got an infinite level")
+    # The level is right to a few units in the last place of the largest ratio.
+    upwards = epsilon * (1 + 2.0**-50) + (2.0**-50 if epsilon > 0 else 0.0)
+    return PrivacyGuarantee(upwards, relation=ReplaceOne() if relation is None else relation, numerics="float64")

@@ -1,0 +1,275 @@
+"""What an observer learns: vulnerabilities, leakages, capacities. Each function is a method of `Channel`.
+
+Source: M. Alvim et al. (2020), The Science of Quantitative Information Flow, chapters 4 to 7.
+"""
+
+import math
+import warnings
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.errors import ConvergenceWarning
+from quincunx.leakage import _checks
+from quincunx.leakage._checks import FloatArray
+
+if TYPE_CHECKING:
+    from quincunx.leakage._channel import Channel
+
+#: Steps after which the capacity is given as far as it is known.
+_MOST_STEPS = 20_000
+
+
+class CapacityResult(NamedTuple):
+    """An interval that holds a Shannon capacity, in bits, with the input distribution that reaches its lower end."""
+
+    lower: float
+    upper: float
+    prior: FloatArray
+    iterations: int
+
+
+def bayes_vulnerability(self: "Channel", prior: npt.ArrayLike | None = None) -> float | Fraction:
+    """Return the chance that the best guess of the input is right once the output is seen.
+
+    ``sum_y max_x prior[x] C[x, y]``.
+
+    Parameters
+    ----------
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float, or Fraction for an exact channel and prior
+
+    Examples
+    --------
+    >>> from quincunx.leakage import randomized_response
+    >>> round(randomized_response(3, 0.0).bayes_vulnerability([0.5, 0.25, 0.25]), 12)
+    0.5
+    """
+    if self._fractions is not None and (exact := _checks.prior_exact(prior, self.n_inputs)) is not None:
+        columns = zip(*self._fractions, strict=True)
+        return sum((max(p * c for p, c in zip(exact, column, strict=True)) for column in columns), Fraction(0))
+    weights = _checks.prior(prior, self.n_inputs)
+    return math.fsum(_core.column_maxima(self._matrix, weights)[0])
+
+
+def conditional_min_entropy(self: "Channel", prior: npt.ArrayLike | None = None) -> float:
+    """Return the min-entropy of the input given the output, ``-log2(bayes_vulnerability(prior))``.
+
+    Parameters
+    ----------
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float
+        In bits.
+    """
+    return -_log2(self.bayes_vulnerability(prior)) + 0.0
+
+
+def min_entropy_leakage(self: "Channel", prior: npt.ArrayLike | None = None) -> float:
+    """Return by how much the output lowers the min-entropy of the input.
+
+    ``log2(bayes_vulnerability(prior) / max(prior))``.
+
+    Parameters
+    ----------
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float
+        In bits, between 0 and `min_capacity`.
+    """
+    return max(_log2(self.bayes_vulnerability(prior)) - _log2(_prior_vulnerability(self, prior)), 0.0)
+
+
+def additive_leakage(self: "Channel", prior: npt.ArrayLike | None = None) -> float | Fraction:
+    """Return by how much the output raises the chance of a right guess.
+
+    Parameters
+    ----------
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float, or Fraction for an exact channel and prior
+    """
+    return max(self.bayes_vulnerability(prior) - _prior_vulnerability(self, prior), 0 * self.bayes_vulnerability(prior))
+
+
+def _prior_vulnerability(self: "Channel", prior: npt.ArrayLike | None) -> float | Fraction:
+    exact = _checks.prior_exact(prior, self.n_inputs) if self.is_exact else None
+    return max(exact) if exact is not None else float(max(_checks.prior(prior, self.n_inputs)))
+
+
+def min_capacity(self: "Channel") -> float:
+    """Return the largest min-entropy leakage over all priors; the uniform one reaches it.
+
+    ``log2(sum_y max_x C[x, y])``.
+
+    Returns
+    -------
+    float
+        In bits, between 0 and ``log2(min(n_inputs, n_outputs))``.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.leakage import randomized_response
+    >>> round(randomized_response(4, math.log(2)).min_capacity(), 12)
+    0.678071905113
+    """
+    return max(_log2(_column_maxima_sum(self)), 0.0)
+
+
+def _column_maxima_sum(self: "Channel") -> float | Fraction:
+    if self._fractions is not None:
+        return sum((max(column) for column in zip(*self._fractions, strict=True)), Fraction(0))
+    return math.fsum(_core.column_maxima(self._matrix, None)[0])
+
+
+def g_vulnerability(self: "Channel", gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
+    """Return the expected gain of the best guess once the output is seen.
+
+    ``sum_y max_w sum_x prior[x] C[x, y] gain[w, x]``.
+
+    Parameters
+    ----------
+    gain : array_like of float, shape (guesses, n_inputs)
+        What guess ``w`` is worth if the input is ``x``, >= 0.
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.leakage import Channel
+    >>> Channel([[0.75, 0.25], [0.5, 0.5]]).g_vulnerability(np.eye(2))
+    0.625
+    """
+    values = _checks.gain(gain, self.n_inputs)
+    weighted = values * _checks.prior(prior, self.n_inputs)
+    return math.fsum((weighted @ self._matrix).max(axis=0))
+
+
+def g_leakage(self: "Channel", gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
+    """Return the logarithm of the factor by which the output raises the expected gain.
+
+    Parameters
+    ----------
+    gain : array_like of float, shape (guesses, n_inputs)
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float
+        In bits, between 0 and `min_capacity` whatever the gain; 0 if nothing can be gained at all.
+    """
+    values = _checks.gain(gain, self.n_inputs)
+    before = float((values @ _checks.prior(prior, self.n_inputs)).max())
+    return max(math.log2(self.g_vulnerability(values, prior) / before), 0.0) if before > 0 else 0.0
+
+
+def mutual_information(self: "Channel", prior: npt.ArrayLike | None = None) -> float:
+    """Return the mutual information of input and output, in bits.
+
+    Parameters
+    ----------
+    prior : array_like of float, shape (n_inputs,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from quincunx.leakage import Channel
+    >>> round(Channel([[0.89, 0.11], [0.11, 0.89]]).mutual_information(), 12)
+    0.500084041835
+    """
+    return _core.mutual_information(self._matrix, _checks.prior(prior, self.n_inputs))
+
+
+def shannon_capacity(self: "Channel", tol: float = 1e-9) -> CapacityResult:
+    """Return an interval that holds the largest mutual information over all priors.
+
+    Parameters
+    ----------
+    tol : float
+        Width of the interval in bits, > 0.
+
+    Returns
+    -------
+    CapacityResult
+        ``(lower, upper, prior, iterations)``; `prior` reaches the lower end.
+
+    Raises
+    ------
+    ValueError
+        If `tol` is not positive.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the interval is still wider than `tol` after 20,000 steps. It holds the capacity all the same.
+
+    Notes
+    -----
+    Blahut-Arimoto with growing steps [1]_. Every input distribution gives a lower and an upper bound; the best of
+    each are kept and widened by a bound for their rounding errors, so the interval is proved.
+
+    References
+    ----------
+    .. [1] R. E. Blahut (1972), Computation of channel capacity and rate-distortion functions, IEEE Trans.
+       Inf. Theory.
+
+    Examples
+    --------
+    >>> from quincunx.leakage import Channel
+    >>> found = Channel([[1.0, 0.0], [0.5, 0.5]]).shannon_capacity()
+    >>> found.lower <= 0.321928094887362 <= found.upper
+    True
+    """
+    tol = _check.real(tol, "tol", positive=True)
+    found = CapacityResult(*_core.shannon_capacity(self._matrix, tol, _MOST_STEPS))
+    if not found.upper - found.lower <= tol:
+        warnings.warn(
+            f"the capacity lies in an interval of width {found.upper - found.lower:.2g}, wider than {tol:.2g}, "
+            f"after {found.iterations} steps",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def capacity(self: "Channel", kind: str = "min", tol: float = 1e-9) -> float | CapacityResult:
+    """Return the capacity: `min_capacity` or `shannon_capacity`.
+
+    Parameters
+    ----------
+    kind : {"min", "shannon"}
+    tol : float
+        Width of the interval for the Shannon capacity.
+
+    Returns
+    -------
+    float or CapacityResult
+    """
+    if _check.one_of(kind, "kind", ["min", "shannon"]) == "min":
+        return self.min_capacity()
+    return self.shannon_capacity(tol)
+
+
+def _log2(value: float | Fraction) -> float:
+    if isinstance(value, Fraction):
+        return math.log2(value.numerator) - math.log2(value.denominator)
+    return math.log2(value)
