@@ -213,12 +213,7 @@ pub fn hard_core_float(
 
 /// Residues of `Z` at pairs of a modulus and an activity; see `quincunx.counting.residue`.
 #[pyfunction]
-pub fn residues(
-    py: Python<'_>,
-    problem: ProblemArgument<'_>,
-    points: Vec<(u64, u64)>,
-    job: Job,
-) -> PyResult<Vec<u64>> {
+pub fn residues(py: Python<'_>, problem: ProblemArgument<'_>, points: Vec<(u64, u64)>, job: Job) -> PyResult<Vec<u64>> {
     let problem = problem.problem(py)?;
     let (options, report) = job.split();
     let point = |(modulus, activity)| Ok(Point { modulus: Modulus::new(modulus)?, activity });
@@ -241,11 +236,7 @@ pub fn primes(py: Python<'_>, count: usize) -> PyResult<Vec<u64>> {
 
 /// A forecast as a dictionary; see `quincunx.counting.estimate_cost`.
 #[pyfunction]
-pub fn estimate_cost<'py>(
-    py: Python<'py>,
-    problem: ProblemArgument<'_>,
-    job: Job,
-) -> PyResult<Bound<'py, PyDict>> {
+pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Job) -> PyResult<Bound<'py, PyDict>> {
     let (problem, (options, _)) = (problem.problem(py)?, job.split());
     let cost = compute(py, None, |_| counting::estimate_cost(&problem, &options))?;
     let answer = PyDict::new(py);

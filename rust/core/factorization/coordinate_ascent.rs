@@ -14,7 +14,7 @@
 use super::collapsed::CollapsedRow;
 use super::gibbs::{hidden_as, start};
 use super::likelihood::{Rates, log_sum, scaled_mean};
-use super::model::{Kind, Model, Panel, Prior, gram};
+use super::model::{Kind, Model, Panel, Prior};
 use super::split::LANES;
 use super::table::{HIDDEN, Table};
 use crate::distributions::{Bessel, Distribution};
@@ -80,12 +80,12 @@ pub type Noise = [f64; 2];
 #[derive(Clone, Debug)]
 pub struct CoordinateAscent {
     table: Arc<Table>,
-    model: Model,
-    factors: Vec<Gammas>,
-    means: Vec<Panel>,
-    geometric: Vec<Panel>,
+    pub(super) model: Model,
+    pub(super) factors: Vec<Gammas>,
+    pub(super) means: Vec<Panel>,
+    pub(super) geometric: Vec<Panel>,
     digammas: Vec<Panel>,
-    fixed: Vec<bool>,
+    pub(super) fixed: Vec<bool>,
     augmentation: Augmentation,
     noise: Vec<Noise>,
     bounds: Vec<f64>,
@@ -105,9 +105,11 @@ struct Wanted {
 
 /// What a pass has added up.
 #[derive(Default)]
-struct Sums {
-    left: Vec<f64>,
-    right: Vec<f64>,
+pub struct Sums {
+    /// Over columns, for a tally left of the product.
+    pub(super) left: Vec<f64>,
+    /// Over rows.
+    pub(super) right: Vec<f64>,
     /// The cells' part of the bound.
     bound: f64,
 }
@@ -161,7 +163,7 @@ impl CoordinateAscent {
     }
 
     /// Works out what passes ask of the laws of a factor.
-    fn refresh(&mut self, factor: usize) {
+    pub(super) fn refresh(&mut self, factor: usize) {
         let gammas = &self.factors[factor];
         self.means[factor] = gammas.means();
         self.digammas[factor] = gammas.map(|shape, _| digamma(shape));
@@ -286,103 +288,7 @@ impl CoordinateAscent {
             fit.noise = noise;
             Ok::<_, Error>(sums)
         };
-        match self.model.kind() {
-            Kind::Cp => {
-                let last = self.factors.len() - 1;
-                for mode in (0..=last).filter(|&mode| !self.fixed[mode]).collect::<Vec<_>>() {
-                    let sums = pass(self, (mode < last).then_some(mode), mode == last)?;
-                    self.update_mode(mode, if mode == last { &sums.right } else { &sums.left });
-                }
-            }
-            _ => {
-                if !self.fixed[0] {
-                    // Both in one pass: the law of the noise moves on with each.
-                    let sums = pass(self, Some(0), true)?;
-                    self.update_members(&sums.left, &sums.right);
-                }
-                if !self.fixed[1] {
-                    let sums = pass(self, Some(0), false)?;
-                    self.update_blocks(&sums.left);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn update_mode(&mut self, mode: usize, sums: &[f64]) {
-        let totals: Vec<_> = self.means.iter().map(Panel::sums).collect();
-        let geometric = &self.geometric[mode];
-        let (stride, width) = (geometric.stride, geometric.width);
-        let mut exposure = vec![0.0; stride];
-        let last = mode + 1 == self.factors.len();
-        for index in 0..geometric.rows {
-            self.model.exposure_of_mode(mode, index, &self.means, &totals, &mut exposure);
-            for k in 0..width {
-                let (shape, rate) = self.model.prior(mode).at(index * width + k);
-                let weight = if last { geometric.row(index)[k] } else { 1.0 };
-                self.factors[mode].shape.row_mut(index)[k] = shape + weight * sums[index * stride + k];
-                self.factors[mode].rate.row_mut(index)[k] = rate + exposure[k];
-            }
-        }
-        self.refresh(mode);
-    }
-
-    fn update_members(&mut self, sent: &[f64], received: &[f64]) {
-        let mut means = self.means.clone();
-        let geometric = &self.geometric;
-        let (stride, width) = (means[0].stride, means[0].width);
-        let mut totals = means[0].sums();
-        let mut exposure = vec![0.0; stride];
-        for actor in 0..means[0].rows {
-            self.model.exposure_of_actor(actor, &means, &totals, &mut exposure);
-            let sent = &sent[actor * stride..(actor + 1) * stride];
-            for c in 0..width {
-                let (shape, rate) = self.model.prior(0).at(actor * width + c);
-                let as_sender: f64 = geometric[1].row(c).iter().zip(sent).map(|(p, sum)| p * sum).sum();
-                let counts = geometric[0].row(actor)[c] * (as_sender + received[actor * stride + c]);
-                let (shape, rate) = (shape + counts, rate + exposure[c]);
-                self.factors[0].shape.row_mut(actor)[c] = shape;
-                self.factors[0].rate.row_mut(actor)[c] = rate;
-                let old = std::mem::replace(&mut means[0].row_mut(actor)[c], shape / rate);
-                totals[c] += shape / rate - old;
-            }
-        }
-        self.refresh(0);
-    }
-
-    fn update_blocks(&mut self, sent: &[f64]) {
-        let (members, geometric) = (&self.means[0], &self.geometric);
-        let (stride, width) = (members.stride, members.width);
-        let undirected = self.model.kind() == Kind::Undirected;
-        let (sums, gram) = (members.sums(), gram(members));
-        let mut counts = vec![0.0; width * width];
-        for actor in 0..members.rows {
-            for c in 0..width {
-                let weight = geometric[0].row(actor)[c];
-                for d in 0..width {
-                    counts[c * width + d] += weight * geometric[1].row(c)[d] * sent[actor * stride + d];
-                }
-            }
-        }
-        let mut exposure = vec![0.0; stride];
-        for c in 0..width {
-            self.model.exposure_of_block(c, members, &sums, &gram, &mut exposure);
-            for d in (if undirected { c } else { 0 })..width {
-                let (shape, rate) = self.model.prior(1).at(c * width + d);
-                let both = undirected && d != c;
-                let counts = counts[c * width + d] + if both { counts[d * width + c] } else { 0.0 };
-                let exposed = exposure[d];
-                let mut set = |c: usize, d: usize| {
-                    self.factors[1].shape.row_mut(c)[d] = shape + counts;
-                    self.factors[1].rate.row_mut(c)[d] = rate + exposed;
-                };
-                set(c, d);
-                if undirected {
-                    set(d, c);
-                }
-            }
-        }
-        self.refresh(1);
+        self.model.structure().ascend(self, &mut pass)
     }
 
     /// The bound, given the part of the cells at the optimal law of their counts.
@@ -393,7 +299,7 @@ impl CoordinateAscent {
             if self.fixed[factor] {
                 continue;
             }
-            let symmetric = factor == 1 && self.model.kind() == Kind::Undirected;
+            let symmetric = self.model.structure().is_symmetric(factor);
             for row in 0..gammas.shape.rows {
                 let from = if symmetric { row } else { 0 };
                 divergence += (from..gammas.shape.width)
@@ -502,11 +408,11 @@ impl Reads<'_> {
                 work(level, OverColumns { weights: &weights, length, tile: tile.len(), right, out: &mut products });
                 for (i, row) in tile.clone().enumerate() {
                     let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
-                    let cp = self.fit.model.kind() == Kind::Cp;
+                    let is_product = self.fit.model.structure().is_product();
                     for (_, index) in self.fit.model.places(row).filter(|(part, _)| *part == tally) {
                         let sums = &mut sums.left[index * stride..(index + 1) * stride];
                         for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
-                            *sum += if cp { u * p } else { *p };
+                            *sum += if is_product { u * p } else { *p };
                         }
                     }
                 }

@@ -9,35 +9,32 @@
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
 use super::likelihood;
-use super::model::{Kind, Model, Panel, Prior, gram};
-use super::split::binomials;
+use super::model::{Kind, Model, Panel, Prior};
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
 use super::table::Table;
-use crate::distributions::gamma::{self, Gamma};
 use crate::inference::Chain;
 use crate::monitor::{Monitor, Watch};
 use crate::stream::Burst;
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The purpose of the words that start a chain; those of factor m follow at m + 1, of sharing between blocks at [`SHARES`].
 const FACTORS: u64 = 0x0066_6163_746f_7200;
-const SHARES: u64 = 0x0073_6861_7265_7300;
+pub(super) const SHARES: u64 = 0x0073_6861_7265_7300;
 
 /// A chain: data, factors and how far it is.
 #[derive(Clone, Debug)]
 pub struct GibbsChain {
     table: Arc<Table>,
-    model: Model,
-    factors: Vec<Panel>,
-    fixed: Vec<bool>,
+    pub(super) model: Model,
+    pub(super) factors: Vec<Panel>,
+    pub(super) fixed: Vec<bool>,
     noise: Vec<[u32; 2]>,
     method: Method,
-    key: [u64; 2],
-    iteration: u64,
+    pub(super) key: [u64; 2],
+    pub(super) iteration: u64,
     positive: f64,
     last: [f64; 2],
 }
@@ -179,122 +176,13 @@ impl GibbsChain {
     /// Draws the factors given the tally of a whole sweep.
     fn finish(&mut self, tally: &Tally, threads: usize) {
         self.iteration += 1;
-        let total_rate = match self.model.kind() {
-            Kind::Cp => self.finish_modes(tally, threads),
-            _ => {
-                self.finish_blocks(tally);
-                None
-            }
-        };
+        let total_rate = self.model.structure().redraw(self, tally, threads);
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
     }
 
-    fn words(&self, factor: usize, row: usize) -> Burst {
+    pub(super) fn words(&self, factor: usize, row: usize) -> Burst {
         Burst::new(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64)
-    }
-
-    /// Redraws the modes; returns the sum of the observed rates if there was one to redraw.
-    fn finish_modes(&mut self, tally: &Tally, threads: usize) -> Option<f64> {
-        let mut total_rate = None;
-        let mut sums: Vec<_> = self.factors.iter().map(Panel::sums).collect();
-        for mode in (0..self.factors.len()).filter(|&mode| !self.fixed[mode]) {
-            let (stride, width) = (self.factors[mode].stride, self.model.width());
-            let prior = self.model.prior(mode);
-            let empty = if let [shape] = prior.shape[..] { Some(Gamma::new(shape)) } else { None };
-            let redraw = |(index, (row, total)): (usize, (&mut [f64], &mut f64))| {
-                let mut words = self.words(mode, index);
-                let mut exposure = vec![0.0; stride];
-                self.model.exposure_of_mode(mode, index, &self.factors, &sums, &mut exposure);
-                let counts = &tally.parts[mode][index * stride..(index + 1) * stride];
-                for k in 0..width {
-                    let (shape, rate) = prior.at(index * width + k);
-                    // Most entries of a sparse table got no count, and share a law.
-                    let law = match &empty {
-                        Some(law) if counts[k] == 0 => *law,
-                        _ => Gamma::new(shape + counts[k] as f64),
-                    };
-                    row[k] = law.draw(&mut words) / (rate + exposure[k]);
-                    *total += row[k] * exposure[k];
-                }
-            };
-            let mut fresh = Panel::new(self.factors[mode].rows, width);
-            let mut totals = vec![0.0; fresh.rows];
-            if threads == 1 {
-                fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate().for_each(redraw);
-            } else {
-                let rows = fresh.padded_mut().par_chunks_exact_mut(stride).zip(&mut totals);
-                rows.enumerate().with_min_len(16).for_each(redraw);
-            }
-            sums[mode] = fresh.sums();
-            self.factors[mode] = fresh;
-            // Exposures know what is held out, so this is the sum of the observed rates.
-            total_rate = Some(totals.iter().sum());
-        }
-        total_rate
-    }
-
-    fn finish_blocks(&mut self, tally: &Tally) {
-        let (actors, width, stride) = (self.factors[0].rows, self.model.width(), self.factors[0].stride);
-        let undirected = self.model.kind() == Kind::Undirected;
-        // Counts by actor, as sender and receiver, and by block.
-        let mut members = tally.parts[1].clone();
-        let mut blocks = vec![0u64; width * width];
-        let mut weights = vec![0.0; width];
-        for actor in 0..actors {
-            let mut words = Burst::new(self.key, SHARES, self.iteration, actor as u64);
-            for d in 0..width {
-                let count = tally.parts[0][actor * stride + d];
-                if count == 0 {
-                    continue;
-                }
-                for (c, weight) in weights.iter_mut().enumerate() {
-                    *weight = self.factors[0].row(actor)[c] * self.factors[1].row(c)[d];
-                }
-                if weights.iter().all(|&weight| weight == 0.0) {
-                    weights.fill(1.0); // all underflowed: any share will do until the next sweep
-                }
-                binomials(count, &weights, &mut words, |c, part| {
-                    members[actor * stride + c] += part;
-                    blocks[c * width + d] += part;
-                });
-            }
-        }
-        if !self.fixed[0] {
-            let mut sums = self.factors[0].sums();
-            let mut exposure = vec![0.0; stride];
-            for actor in 0..actors {
-                let mut words = self.words(0, actor);
-                self.model.exposure_of_actor(actor, &self.factors, &sums, &mut exposure);
-                for c in 0..width {
-                    let (shape, rate) = self.model.prior(0).at(actor * width + c);
-                    let counts = members[actor * stride + c] as f64;
-                    let fresh = gamma::draw(shape + counts, rate + exposure[c], &mut words);
-                    let old = std::mem::replace(&mut self.factors[0].row_mut(actor)[c], fresh);
-                    sums[c] += fresh - old;
-                }
-            }
-        }
-        if !self.fixed[1] {
-            let (sums, gram) = (self.factors[0].sums(), gram(&self.factors[0]));
-            let mut exposure = vec![0.0; stride];
-            for c in 0..width {
-                let mut words = self.words(1, c);
-                self.model.exposure_of_block(c, &self.factors[0], &sums, &gram, &mut exposure);
-                for d in (if undirected { c } else { 0 })..width {
-                    let (shape, rate) = self.model.prior(1).at(c * width + d);
-                    let mut counts = blocks[c * width + d];
-                    if undirected && d != c {
-                        counts += blocks[d * width + c];
-                    }
-                    let fresh = gamma::draw(shape + counts as f64, rate + exposure[d], &mut words);
-                    self.factors[1].row_mut(c)[d] = fresh;
-                    if undirected {
-                        self.factors[1].row_mut(d)[c] = fresh;
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -364,7 +252,7 @@ fn no_noise(table: &Table, method: Method) -> Vec<[u32; 2]> {
 
 /// The table with the cells hidden that the model has no rate for.
 pub(super) fn hidden_as(model: &Model, mut table: Arc<Table>) -> Arc<Table> {
-    if model.kind() != Kind::Cp {
+    if model.hides() {
         model.hide(Arc::make_mut(&mut table));
     }
     table
@@ -377,10 +265,7 @@ pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<Panel> {
     let observed = (cells - table.hidden() as f64).max(1.0);
     let total = table.total().max(0.1 * observed) * (cells / observed).max(1.0);
     // A rate is a sum of products: over components in a factorization, over pairs of them in a blockmodel.
-    let (terms, order) = match model.kind() {
-        Kind::Cp => (model.width() as f64, shapes.len() as f64),
-        _ => ((model.width() * model.width()) as f64, 3.0),
-    };
+    let (terms, order) = model.structure().terms(model.extents(), model.width());
     let scale = (total / (terms * cells.max(1.0))).powf(1.0 / order);
     let mut panels: Vec<Panel> = Vec::new();
     for (factor, &(rows, width)) in shapes.iter().enumerate() {
@@ -393,10 +278,10 @@ pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<Panel> {
         }
         panels.push(panel);
     }
-    if model.kind() == Kind::Undirected {
-        for c in 0..model.width() {
+    for (_, panel) in panels.iter_mut().enumerate().filter(|(factor, _)| model.structure().is_symmetric(*factor)) {
+        for c in 0..panel.width {
             for d in 0..c {
-                panels[1].row_mut(c)[d] = panels[1].row(d)[c];
+                panel.row_mut(c)[d] = panel.row(d)[c];
             }
         }
     }

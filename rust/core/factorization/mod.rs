@@ -11,13 +11,16 @@
 
 mod alias;
 mod auxiliary;
+mod blockmodel;
 mod collapsed;
 pub mod coordinate_ascent;
+mod cp;
 mod events;
 pub mod gibbs;
 pub mod likelihood;
 pub mod model;
 mod split;
+mod structure;
 mod sweep;
 pub mod table;
 

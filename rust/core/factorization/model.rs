@@ -9,7 +9,10 @@
 //! its conditional is Gamma(shape + n, rate + exposure). Held-out cells are taken off the exposure and never counted.
 //! Source: A. Schein et al. (2019), section 4 of the appendix; the sums over pairs i < j are derived here.
 
+use super::blockmodel::Blockmodel;
+use super::cp::Cp;
 use super::split::LANES;
+use super::structure::Structure;
 use super::table::{HIDDEN, Table};
 use crate::{Error, Result};
 
@@ -116,6 +119,17 @@ pub enum Kind {
     Undirected,
 }
 
+impl Kind {
+    /// What a kind says of itself: the one place that tells them apart.
+    pub(super) fn structure(self) -> &'static dyn Structure {
+        match self {
+            Self::Cp => &Cp,
+            Self::Directed => &Blockmodel { undirected: false },
+            Self::Undirected => &Blockmodel { undirected: true },
+        }
+    }
+}
+
 /// The gamma prior of a factor: shapes and rates, one for all or one per entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
@@ -149,9 +163,10 @@ impl Prior {
 
 /// Cells held out of the model's own choosing left aside: for each index of each factor, which.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Held {
+pub(super) struct Held {
     starts: Vec<usize>,
-    cells: Vec<u64>,
+    /// All cells, those of one index after those of the one before.
+    pub cells: Vec<u64>,
 }
 
 impl Held {
@@ -163,7 +178,8 @@ impl Held {
         Self { starts, cells: pairs.into_iter().map(|(_, cell)| cell).collect() }
     }
 
-    fn at(&self, index: usize) -> &[u64] {
+    /// The cells of an index.
+    pub fn at(&self, index: usize) -> &[u64] {
         &self.cells[self.starts[index]..self.starts[index + 1]]
     }
 }
@@ -175,14 +191,7 @@ pub struct Model {
     extents: Vec<usize>,
     width: usize,
     priors: Vec<Prior>,
-    held: Vec<Held>,
-}
-
-/// What of a pair (i, j) is the actor's own place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Sender,
-    Receiver,
+    pub(super) held: Vec<Held>,
 }
 
 impl Model {
@@ -206,14 +215,10 @@ impl Model {
             let (value, requirement) = ("0".to_owned(), "at least 1");
             return Err(Error::Domain { name: "n_components", value, requirement });
         }
-        let (rows, cols) = match (kind, extents) {
-            (Kind::Cp, [first @ .., last]) if !first.is_empty() => (first.iter().product(), *last),
-            (Kind::Directed | Kind::Undirected, [actors]) => (*actors, *actors),
-            _ => {
-                let requirement = "at least two modes, or the number of actors";
-                return Err(Error::Domain { name: "extents", value: format!("{extents:?}"), requirement });
-            }
-        };
+        let (rows, cols) = kind.structure().table_shape(extents).ok_or_else(|| {
+            let requirement = "at least two modes, or the number of actors";
+            Error::Domain { name: "extents", value: format!("{extents:?}"), requirement }
+        })?;
         if (rows, cols) != size {
             let (expected, found) = (format!("({rows}, {cols})"), format!("{size:?}"));
             return Err(Error::Shape { name: "released", expected, found });
@@ -231,11 +236,13 @@ impl Model {
 
     /// Hides the cells of a table that the model has no rate for.
     pub fn hide(&self, table: &mut Table) {
-        match self.kind {
-            Kind::Cp => {}
-            Kind::Directed => table.hide(|i, j| i == j),
-            Kind::Undirected => table.hide(|i, j| i >= j),
-        }
+        let structure = self.structure();
+        table.hide(|row, column| !structure.has_rate(row, column));
+    }
+
+    /// Whether there are such cells.
+    pub fn hides(&self) -> bool {
+        !self.structure().has_rate(0, 0)
     }
 
     /// A model for rates alone: no table, and priors that are not looked at.
@@ -250,7 +257,7 @@ impl Model {
         };
         let table = Table::new(&[], 0, 0, super::table::Alpha::One(0.0), None)?;
         let prior = Prior { shape: vec![1.0], rate: vec![1.0] };
-        let factors = if kind == Kind::Cp { extents.len() } else { 2 };
+        let factors = kind.structure().shapes(extents, width).len();
         Self::sized(kind, extents, width, vec![prior; factors], (rows, cols), &table)
     }
 
@@ -283,31 +290,28 @@ impl Model {
         })
     }
 
+    /// For each index of each factor, the cells that are held out.
     fn held_cells(&self, table: &Table) -> Vec<Held> {
+        let structure = self.structure();
         let mut pairs = vec![vec![]; self.extents.len().max(2)];
         if table.hidden() > 0 {
             for row in 0..table.rows() {
-                let codes = table.row(row).codes;
-                for (column, _) in codes.iter().enumerate().filter(|(_, code)| **code == HIDDEN) {
+                let codes = table.row(row).codes.iter().enumerate();
+                for (column, _) in codes.filter(|(column, code)| **code == HIDDEN && structure.has_rate(row, *column)) {
                     let cell = (row * table.cols() + column) as u64;
-                    match self.kind {
-                        Kind::Cp => {
-                            for (mode, pairs) in pairs.iter_mut().enumerate() {
-                                pairs.push((self.index(mode, row, column), cell));
-                            }
-                        }
-                        Kind::Directed if row == column => {}
-                        Kind::Undirected if row >= column => {}
-                        _ => {
-                            pairs[0].push((row, cell));
-                            pairs[1].push((column, cell));
-                        }
+                    for (number, pairs) in pairs.iter_mut().enumerate() {
+                        pairs.push((structure.index(&self.extents, number, row, column), cell));
                     }
                 }
             }
         }
         let extent = |mode: usize| self.extents[mode.min(self.extents.len() - 1)];
         pairs.into_iter().enumerate().map(|(mode, pairs)| Held::new(extent(mode), pairs)).collect()
+    }
+
+    /// What the kind of model says of itself.
+    pub(super) fn structure(&self) -> &'static dyn Structure {
+        self.kind.structure()
     }
 
     /// Which model.
@@ -332,216 +336,54 @@ impl Model {
 
     /// Rows and components of each factor.
     pub fn shapes(&self) -> Vec<(usize, usize)> {
-        match self.kind {
-            Kind::Cp => self.extents.iter().map(|&extent| (extent, self.width)).collect(),
-            _ => vec![(self.extents[0], self.width), (self.width, self.width)],
-        }
+        self.structure().shapes(&self.extents, self.width)
     }
 
     /// Shapes of the tallies of a sweep: counts by component that fell to the left of the product, and to its right.
     pub fn tally_shapes(&self) -> Vec<(usize, usize)> {
-        match self.kind {
-            Kind::Cp => self.shapes(),
-            _ => vec![(self.extents[0], self.width); 2],
-        }
+        self.structure().tally_shapes(&self.extents, self.width)
     }
 
     /// The factor of the columns.
     pub fn right<'a>(&self, factors: &'a [Panel]) -> &'a Panel {
-        match self.kind {
-            Kind::Cp => &factors[factors.len() - 1],
-            _ => &factors[0],
-        }
+        &factors[self.structure().right(&self.extents)]
     }
 
     /// The first column of a row that the model explains.
     pub fn first_column(&self, row: usize) -> usize {
-        if self.kind == Kind::Undirected { row + 1 } else { 0 }
-    }
-
-    /// The index of a mode in a cell.
-    #[inline]
-    fn index(&self, mode: usize, row: usize, column: usize) -> usize {
-        let last = self.extents.len() - 1;
-        if mode == last {
-            return column;
-        }
-        let inner: usize = self.extents[mode + 1..last].iter().product();
-        row / inner % self.extents[mode]
+        self.structure().first_column(row)
     }
 
     /// The weights of a row, u_r.
     #[inline]
     pub fn left(&self, factors: &[Panel], row: usize, out: &mut [f64]) {
-        match self.kind {
-            Kind::Cp => {
-                let (last, mut row) = (factors.len() - 1, row);
-                let mut first = true;
-                for factor in factors[..last].iter().rev() {
-                    let entries = factor.row(row % factor.rows);
-                    row /= factor.rows;
-                    if first {
-                        out.copy_from_slice(entries);
-                        first = false;
-                    } else {
-                        out.iter_mut().zip(entries).for_each(|(out, x)| *out *= x);
-                    }
-                }
-            }
-            _ => {
-                out.fill(0.0);
-                for (c, &weight) in factors[0].row(row)[..self.width].iter().enumerate() {
-                    out.iter_mut().zip(factors[1].row(c)).for_each(|(out, x)| *out += weight * x);
-                }
-            }
-        }
+        self.structure().left(factors, row, out);
     }
 
     /// Where the parts of a row are added: `(tally, index)` for each tally left of the product.
     #[inline]
     pub fn places(&self, row: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let modes = if self.kind == Kind::Cp { self.extents.len() - 1 } else { 1 };
-        let column = 0; // not looked at: only modes of the row are asked for
-        (0..modes).map(move |mode| (mode, if self.kind == Kind::Cp { self.index(mode, row, column) } else { row }))
+        let structure = self.structure();
+        let column = 0; // not looked at: only indices of the row are asked for
+        (0..structure.left_tallies(&self.extents))
+            .map(move |tally| (tally, structure.index(&self.extents, tally, row, column)))
     }
 
     /// The sum of the observed rates.
     pub fn total_rate(&self, factors: &[Panel]) -> f64 {
-        let (mut total, cols) = (0.0, self.extents[self.extents.len() - 1]);
-        match self.kind {
-            Kind::Cp => {
-                let sums: Vec<_> = factors.iter().map(Panel::sums).collect();
-                total += (0..self.width).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
-                let mut left = vec![0.0; self.width.next_multiple_of(LANES)];
-                for &cell in &self.held[0].cells {
-                    let (row, column) = self.cell(cell, cols);
-                    self.left(factors, row, &mut left);
-                    total -= left.iter().zip(self.right(factors).row(column)).map(|(a, b)| a * b).sum::<f64>();
-                }
-            }
-            _ => {
-                let mut exposure = vec![0.0; factors[1].stride];
-                let sums = factors[0].sums();
-                let gram = gram(&factors[0]);
-                for c in 0..self.width {
-                    self.exposure_of_block(c, &factors[0], &sums, &gram, &mut exposure);
-                    let from = if self.kind == Kind::Undirected { c } else { 0 };
-                    total += (from..self.width).map(|d| factors[1].row(c)[d] * exposure[d]).sum::<f64>();
-                }
-            }
-        }
-        total.max(0.0)
+        self.structure().total_rate(self, factors).max(0.0)
     }
 
-    fn cell(&self, cell: u64, cols: usize) -> (usize, usize) {
+    /// Row and column of a cell of a table with so many columns.
+    pub(super) fn cell(&self, cell: u64, cols: usize) -> (usize, usize) {
         ((cell / cols as u64) as usize, (cell % cols as u64) as usize)
     }
-
-    /// What the entries of one index of a mode are exposed to (cp), given the sums of all factors.
-    pub fn exposure_of_mode(&self, mode: usize, index: usize, factors: &[Panel], sums: &[Vec<f64>], out: &mut [f64]) {
-        out.fill(1.0);
-        for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
-            out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
-        }
-        let cells = self.held[mode].at(index);
-        let (last, slice) = (self.extents.len() - 1, self.extents.iter().product::<usize>() / self.extents[mode]);
-        if cells.len() == slice {
-            out.fill(0.0);
-            return;
-        }
-        let mut product = vec![0.0; out.len()];
-        for &cell in cells {
-            let (row, column) = self.cell(cell, self.extents[last]);
-            product.fill(1.0);
-            for other in (0..=last).filter(|&other| other != mode) {
-                let entries = factors[other].row(self.index(other, row, column));
-                product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
-            }
-            out.iter_mut().zip(&product).for_each(|(out, x)| *out -= x);
-        }
-        out.iter_mut().for_each(|x| *x = x.max(0.0));
-    }
-
-    /// What the memberships of one actor are exposed to (blockmodels), given the sums of all memberships.
-    pub fn exposure_of_actor(&self, actor: usize, factors: &[Panel], sums: &[f64], out: &mut [f64]) {
-        let (members, blocks) = (&factors[0], &factors[1]);
-        let others = |side: Side| {
-            let mut others: Vec<f64> = sums.iter().zip(members.row(actor)).map(|(sum, own)| sum - own).collect();
-            let mut take = |side: Side| {
-                let cells = self.held[usize::from(side == Side::Receiver)].at(actor);
-                for &cell in cells {
-                    let (i, j) = self.cell(cell, self.extents[0]);
-                    let other = if side == Side::Sender { j } else { i };
-                    others.iter_mut().zip(members.row(other)).for_each(|(sum, x)| *sum -= x);
-                }
-                cells.len()
-            };
-            let mut taken = take(side);
-            if self.kind == Kind::Undirected {
-                taken += take(Side::Receiver);
-            }
-            let nobody = taken + 1 == self.extents[0];
-            others.iter_mut().for_each(|x| *x = if nobody { 0.0 } else { x.max(0.0) });
-            others
-        };
-        let sent = others(Side::Sender);
-        out.fill(0.0);
-        for (c, out) in out[..self.width].iter_mut().enumerate() {
-            *out = blocks.row(c).iter().zip(&sent).map(|(p, t)| p * t).sum();
-        }
-        if self.kind == Kind::Directed {
-            let received = others(Side::Receiver);
-            for (d, &weight) in received[..self.width].iter().enumerate() {
-                for (c, out) in out[..self.width].iter_mut().enumerate() {
-                    *out += blocks.row(d)[c] * weight;
-                }
-            }
-        }
-    }
-
-    /// What a row of the block matrix is exposed to, given sums and second moments of the memberships. Below the diagonal
-    /// of an undirected model nothing is written.
-    pub fn exposure_of_block(&self, c: usize, members: &Panel, sums: &[f64], gram: &[f64], out: &mut [f64]) {
-        let (width, undirected) = (self.width, self.kind == Kind::Undirected);
-        let from = if undirected { c } else { 0 };
-        for d in from..width {
-            out[d] = sums[c] * sums[d] - gram[c * width + d];
-            if undirected && d == c {
-                out[d] *= 0.5;
-            }
-        }
-        for i in 0..self.extents[0] {
-            for &cell in self.held[0].at(i) {
-                let (sender, receiver) = self.cell(cell, self.extents[0]);
-                let (a, b) = (members.row(sender), members.row(receiver));
-                for (d, out) in out.iter_mut().enumerate().take(width).skip(from) {
-                    *out -= a[c] * b[d] + if undirected && d != c { a[d] * b[c] } else { 0.0 };
-                }
-            }
-        }
-        let actors = self.extents[0];
-        let pairs = actors * actors.saturating_sub(1) / if undirected { 2 } else { 1 };
-        let nothing = self.held[0].cells.len() == pairs;
-        out[from..width].iter_mut().for_each(|x| *x = if nothing { 0.0 } else { x.max(0.0) });
-    }
-}
-
-/// Second moments of the rows of a panel: entry (c, d) sums the products of components c and d.
-pub fn gram(panel: &Panel) -> Vec<f64> {
-    let width = panel.width;
-    let mut gram = vec![0.0; width * width];
-    for row in 0..panel.rows {
-        let row = &panel.row(row)[..width];
-        for (c, gram) in gram.chunks_exact_mut(width).enumerate() {
-            gram.iter_mut().zip(row).for_each(|(sum, x)| *sum += row[c] * x);
-        }
-    }
-    gram
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::factorization::blockmodel::gram;
     use crate::factorization::table::Alpha;
 
     fn panel(rows: usize, width: usize, seed: usize) -> Panel {
@@ -588,7 +430,7 @@ mod tests {
         let mut out = vec![0.0; 8];
         for (mode, extent) in [2, 3, 4].into_iter().enumerate() {
             for index in 0..extent {
-                model.exposure_of_mode(mode, index, &factors, &sums, &mut out);
+                Cp.exposure(&model, mode, index, &factors, &sums, &mut out);
                 for (k, exposure) in out[..3].iter().enumerate() {
                     assert!((exposure - slope(&model, &factors, &table, mode, index, k)).abs() < 1e-11);
                 }
@@ -599,6 +441,7 @@ mod tests {
     #[test]
     fn exposures_of_blockmodels_are_derivatives_too() {
         for kind in [Kind::Directed, Kind::Undirected] {
+            let undirected = kind == Kind::Undirected;
             let hidden: Vec<u8> = (0..25).map(|i| u8::from(i % 7 == 2)).collect();
             let mut table = Table::new(&[1; 25], 5, 5, Alpha::One(0.5), Some(&hidden)).unwrap();
             let model = Model::new(kind, &[5], 3, vec![prior(); 2], &table).unwrap();
@@ -616,13 +459,13 @@ mod tests {
             let (sums, gram) = (factors[0].sums(), gram(&factors[0]));
             let mut out = vec![0.0; 8];
             for actor in 0..5 {
-                model.exposure_of_actor(actor, &factors, &sums, &mut out);
+                Blockmodel { undirected }.exposure_of_actor(&model, actor, &factors, &sums, &mut out);
                 for (k, exposure) in out[..3].iter().enumerate() {
                     assert!((exposure - slope(&model, &factors, &table, 0, actor, k)).abs() < 1e-11, "{kind:?}");
                 }
             }
             for c in 0..3 {
-                model.exposure_of_block(c, &factors[0], &sums, &gram, &mut out);
+                Blockmodel { undirected }.exposure_of_block(&model, c, &factors[0], &sums, &gram, &mut out);
                 let from = if kind == Kind::Undirected { c } else { 0 };
                 for (d, exposure) in out[..3].iter().enumerate().skip(from) {
                     assert!((exposure - slope(&model, &factors, &table, 1, c, d)).abs() < 1e-11, "{kind:?} {c} {d}");
