@@ -10,6 +10,7 @@ The package is divided into rooms, each a module that is loaded on first use:
 ``quincunx.privacy``          release of data with a guarantee, by exact noise
 ``quincunx.factorization``    private Poisson factorization of matrices, networks, tensors
 ``quincunx.leakage``          channels, leakage, symmetries and best private mechanisms
+``quincunx.posterior``        privacy by posterior sampling, private Bayesian networks
 ============================  ==========================================================
 """
 
@@ -21,7 +22,7 @@ from quincunx import _core
 
 __version__: str = _core.__version__
 
-_ROOMS = ("counting", "distributions", "factorization", "graphs", "lattices", "leakage", "privacy")
+_ROOMS = ("counting", "distributions", "factorization", "graphs", "lattices", "leakage", "posterior", "privacy")
 __all__ = ["__version__", *_ROOMS, "errors"]
 
 # A thread pool does not survive a fork; the child builds its own when it first needs one.

@@ -30,12 +30,15 @@ _GroupState: TypeAlias = tuple[
 
 __all__ = [
     "CoordinateAscent",
+    "CubeNoise",
     "DiscreteGaussianNoise",
     "ExactPlan",
     "GeometricNoise",
     "GibbsChain",
     "NormalNoise",
+    "PackedBits",
     "PairOrbits",
+    "ParameterGrid",
     "PermutationGroup",
     "PrivacyLosses",
     "ReleasedCounts",
@@ -45,18 +48,21 @@ __all__ = [
     "available_threads",
     "average_hamming",
     "aztec_diamond",
+    "ball_normal",
     "channel_delta",
     "channel_epsilon",
     "channel_renyi",
     "check_cell",
     "check_channel",
     "check_simple",
+    "choose",
     "clique_insert",
     "clique_insert_cell",
     "clique_insertion_size",
     "column_maxima",
     "combine_residues",
     "complete",
+    "count_families",
     "discrete_gaussian_delta",
     "distances",
     "distances_from",
@@ -88,7 +94,9 @@ __all__ = [
     "metric_epsilon",
     "mutual_information",
     "named_cell",
+    "parity_sensitivity",
     "plan_independent_sets",
+    "posterior_epsilon",
     "primes",
     "redraw_categories",
     "redraw_chance",
@@ -101,7 +109,10 @@ __all__ = [
     "to_decimal",
     "torus",
     "triangulated_grid",
+    "trimmed_dirichlet",
+    "trimmed_dirichlet_error",
     "two_piece_poisson_log_marginals",
+    "walsh_transform",
     "zcdp_delta",
     "zcdp_epsilon",
 ]
@@ -407,3 +418,44 @@ def expected_counts(
 def log_likelihoods(
     counts: ReleasedCounts, rates: npt.NDArray[np.float64], threads: int
 ) -> npt.NDArray[np.float64]: ...
+
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Ints: TypeAlias = npt.NDArray[np.int64]
+
+@final
+class ParameterGrid:
+    def __new__(cls, logit: bool, width: float, upper: float, points: int) -> ParameterGrid: ...
+    def parameters(self) -> _Floats: ...
+    def draw(self, x: float, y: float, size: int, insecure_seed: list[int] | None = None) -> _Floats: ...
+    def replace_epsilon(self, x: float, y: float, dx: float, dy: float) -> float: ...
+
+@final
+class CubeNoise:
+    def __new__(cls, numerator: int, denominator: int, dimension: int) -> CubeNoise: ...
+    def add(self, rows: _Ints, insecure_seed: list[int] | None = None) -> _Ints: ...
+
+@final
+class PackedBits:
+    def __new__(cls, data: npt.NDArray[Any], width: int) -> PackedBits: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    def count(self, families: list[list[int]]) -> list[_Ints]: ...
+
+def posterior_epsilon(
+    logit: bool, width: float, upper: float, x: float, y: float, dx: float, dy: float
+) -> float: ...
+def trimmed_dirichlet(
+    alphas: _Floats, trim: float, resolution: int, size: int, insecure_seed: list[int] | None = None
+) -> _Floats: ...
+def trimmed_dirichlet_error(total: float, categories: int, trim: float, resolution: int) -> float: ...
+def ball_normal(
+    eigenvalues: _Floats, means: _Floats, radius: float, size: int, insecure_seed: list[int] | None = None
+) -> tuple[_Floats, int]: ...
+def count_families(data: npt.NDArray[Any], categories: list[int], families: list[list[int]]) -> list[_Ints]: ...
+def walsh_transform(values: _Ints) -> _Ints: ...
+def parity_sensitivity(masks: list[int], bits: int) -> int: ...
+def choose(
+    scores: _Ints, options: int, numerator: int, denominator: int, insecure_seed: list[int] | None = None
+) -> _Ints: ...

@@ -13,6 +13,7 @@ mod inference;
 mod job;
 mod lattices;
 mod leakage;
+mod posterior;
 mod privacy;
 
 #[pymodule]
@@ -52,7 +53,11 @@ mod _core {
         average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima, metric_epsilon,
         mutual_information, renyi_entropy, shannon_capacity,
     };
-
+    #[pymodule_export]
+    use crate::posterior::{
+        CubeNoise, PackedBits, ParameterGrid, ball_normal, choose, count_families, parity_sensitivity,
+        posterior_epsilon, trimmed_dirichlet, trimmed_dirichlet_error, walsh_transform,
+    };
     #[pymodule_export]
     use crate::privacy::{
         DiscreteGaussianNoise, GeometricNoise, NormalNoise, PrivacyLosses, discrete_gaussian_delta, encode_unary,

@@ -14,6 +14,7 @@ pub mod leakage;
 pub mod monitor;
 pub mod numeric;
 pub mod parallel;
+pub mod posterior;
 pub mod privacy;
 pub mod stream;
 

@@ -7,6 +7,7 @@ from quincunx.privacy import _sensitivity as sensitivity
 from quincunx.privacy._audit import AuditResult, audit
 from quincunx.privacy._budget import Budget, Plan
 from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from quincunx.privacy._exponential import ExponentialMechanism
 from quincunx.privacy._filters import BudgetExceeded
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._noise import (
@@ -15,6 +16,18 @@ from quincunx.privacy._noise import (
     GeometricMechanism,
     LaplaceMechanism,
     privatize,
+)
+from quincunx.privacy._range import (
+    LipschitzConstants,
+    beta_hockey_stick,
+    gamma_hockey_stick,
+    kl_bound,
+    le_cam_lower_bound,
+    min_samples_to_distinguish,
+    prior_change_bounds,
+    query_error_bound,
+    regret_bound,
+    tv_bound,
 )
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
@@ -27,10 +40,12 @@ __all__ = [
     "BudgetExceeded",
     "DataMetric",
     "DiscreteGaussianMechanism",
+    "ExponentialMechanism",
     "GaussianMechanism",
     "GeneralizedRandomizedResponse",
     "GeometricMechanism",
     "LaplaceMechanism",
+    "LipschitzConstants",
     "NoGuarantee",
     "Plan",
     "PrivacyGuarantee",
@@ -40,9 +55,18 @@ __all__ = [
     "ReplaceOne",
     "UnaryEncoding",
     "audit",
+    "beta_hockey_stick",
+    "gamma_hockey_stick",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
+    "kl_bound",
+    "le_cam_lower_bound",
+    "min_samples_to_distinguish",
+    "prior_change_bounds",
     "privatize",
+    "query_error_bound",
+    "regret_bound",
     "sensitivity",
+    "tv_bound",
 ]

@@ -5,6 +5,7 @@
 //! release promises.
 
 pub mod calibration;
+pub mod choice;
 pub mod composition;
 pub mod discrete;
 pub mod inversion;

@@ -181,6 +181,16 @@ impl TwoSidedGeometric {
         }
     }
 
+    /// A draw of the one-sided law on 0, 1, 2, ...: P(x) = (1 - alpha) alpha^x.
+    ///
+    /// # Errors
+    /// As [`TwoSidedGeometric::draw`].
+    #[inline]
+    pub fn draw_one_sided(&self, source: &mut impl Source) -> Result<i64> {
+        let word = source.bits(self.word_bits);
+        self.magnitude(word, source)
+    }
+
     /// A geometric variable with a fair sign, or nothing for "minus zero".
     #[inline]
     fn attempt(&self, source: &mut impl Source) -> Result<Option<i64>> {

@@ -7,6 +7,7 @@
 //! A biased coin compares random bytes with the bytes of its probability, from the highest; the first one nearly always decides,
 //! so an array of coins is an array of random bytes, compared where it lies.
 
+use super::choice::dyadic;
 use super::source::Source;
 use crate::monitor::Monitor;
 use crate::numeric::interval::Interval;
@@ -50,16 +51,6 @@ fn chance(epsilon: f64, above: u64, others: u64) -> Result<u64> {
     let decay = Interval::exp_negative(&numerator, &denominator, 192);
     let of = |e: &BigUint, d: &BigUint| ((e * above) << 64u32) / ((BigUint::from(1u32) << 192u32) + d * others) + 1u32;
     u64::try_from(of(&decay.upper, &decay.lower)).map_err(|_| epsilon_error(epsilon))
-}
-
-/// A positive number as a fraction of whole numbers, exactly.
-fn dyadic(value: f64) -> (BigUint, BigUint) {
-    let bits = value.to_bits();
-    let exponent = (bits >> 52) as i64;
-    let mantissa = bits & ((1 << 52) - 1) | u64::from(exponent > 0) << 52;
-    let exponent = exponent.max(1) - 1075;
-    let power = |n: i64| BigUint::from(1u32) << n.max(0) as u64;
-    (BigUint::from(mantissa) * power(exponent), power(-exponent))
 }
 
 /// Makes each byte a coin: 1 with probability `chance / 2^64`, else 0.

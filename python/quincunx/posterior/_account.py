@@ -1,0 +1,75 @@
+"""Guarantees of this room: a posterior draw is range-bounded, under one relation."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
+from quincunx.privacy._relations import Relation
+
+ONE = ReplaceOne()
+
+
+def relation_of(relation: object) -> Relation:
+    """Return a relation that these models know: one record replaced, or added or removed."""
+    if isinstance(relation, (ReplaceOne, AddRemove)) and relation.records == 1:
+        return relation
+    raise ValueError(f"`relation` must be ReplaceOne() or AddRemove(), got {relation!r}; `at` restates for groups")
+
+
+def ranged(epsilon: float, relation: Relation, numerics: str = "exact") -> PrivacyGuarantee:
+    """Return the guarantee of a draw whose log density ratio lies in an interval of this length."""
+    return PrivacyGuarantee(epsilon, relation=relation, numerics=numerics, range_bounded=True)
+
+
+def upwards(value: float, margin: float = 0.0) -> float:
+    """Return a value with a margin and a few roundings more."""
+    return (value + margin) * (1 + 2.0**-50)
+
+
+def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> npt.NDArray[np.float64]:
+    """Return records as floats in [lower, upper]: each is clipped by itself, NaN to the lower end, without a word."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf" and array.size:
+        raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
+    if array.ndim > 1:
+        raise ValueError(f"`{name}` must have one axis of records, got shape {array.shape}")
+    values = np.atleast_1d(array).astype(np.float64)
+    return np.clip(np.where(np.isnan(values), lower, values), lower, upper)
+
+
+def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "data") -> npt.NDArray[np.float64]:
+    """Return rows clipped to a ball about 0, each by itself; a row that is not finite becomes 0."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf" and array.size:
+        raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
+    if array.ndim != 2 or (width is not None and array.shape[1] != width):
+        raise ValueError(f"`{name}` must have shape (n, {'d' if width is None else width}), got {array.shape}")
+    values = array.astype(np.float64)
+    values[~np.isfinite(values).all(axis=1)] = 0.0
+    # The largest entry first, so that squares neither overflow nor vanish.
+    largest = np.abs(values).max(axis=1, initial=0.0)
+    safe = np.where(largest > 0, largest, 1.0)
+    norms = safe * np.sqrt(((values / safe[:, None]) ** 2).sum(axis=1))
+    factor = np.where(norms > radius, radius / np.where(norms > 0, norms, 1.0) * (1 - 2.0**-48), 1.0)
+    return values * factor[:, None]
+
+
+def trim_for(share: float, categories: int = 2) -> float:
+    """Return the w whose range ``2 ln((1 - (K - 1) w) / w)`` is `share`, rounded so that it is not more."""
+    return min(1 / (categories - 1 + math.exp(share / 2)) * (1 + 2.0**-50), (1 - 2.0**-40) / categories)
+
+
+def log_odds(trim: float, categories: int = 2) -> float:
+    """Return ``ln((1 - (K - 1) w) / w)``, rounded upwards."""
+    return math.log((1 - (categories - 1) * trim) / trim) * (1 + 2.0**-50) + 2.0**-52
+
+
+def checked_trim(trim: object, categories: int = 2) -> float:
+    """Return a trimming point in (0, 1/K)."""
+    value = _check.real(trim, "trim")
+    if not 0 < value < 1 / categories:
+        raise ValueError(f"`trim` must be in (0, 1/{categories}), got {value}")
+    return value

@@ -1,0 +1,173 @@
+"""A network with its conditional probabilities and their guarantee."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._optional import require
+from quincunx._rng import RandomSource, generator
+from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.privacy import PrivacyGuarantee
+
+
+class PrivateBayesNet:
+    """A fitted network: everything in it may be published.
+
+    Attributes
+    ----------
+    net : DiscreteBayesNet
+        The structure.
+    cpds : dict
+        Of node to float64 array with axes (parents in edge order, node); sums over the last axis are 1. Posterior means
+        with a pseudo-count of 1 per cell where counts were released, else what was drawn.
+    counts : dict
+        Of node to array of exact Fractions with the same axes, after the treatment of negative cells; empty where
+        probabilities were drawn.
+    noisy_counts : dict or None
+        The same before that treatment.
+    coefficients : dict or None
+        Of bit mask of columns to Fraction: the noisy Walsh-Hadamard coefficients of a Fourier mechanism.
+    guarantee : PrivacyGuarantee
+        Of the whole fit.
+    mechanism : str
+        What was used, never "auto".
+    consistent : bool
+        Whether tables that share nodes agree on them: false once clipping changed a table or smoothing differs between
+        families, or where tables were measured apart.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import DiscreteBayesNet
+    >>> net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 3})
+    >>> fitted = net.fit_private([[0, 0], [1, 2], [1, 1]] * 200, epsilon=5.0)
+    >>> fitted.sample(4, rng=1).shape
+    (4, 2)
+    >>> bool(fitted.log_likelihood([[1, 2], [0, 0]]) < 0)
+    True
+    """
+
+    def __init__(
+        self,
+        net: DiscreteBayesNet,
+        *,
+        counts: dict[Any, Any],
+        cpds: dict[Any, npt.NDArray[np.float64]],
+        guarantee: PrivacyGuarantee,
+        mechanism: str,
+        consistent: bool,
+        noisy_counts: dict[Any, Any] | None,
+        coefficients: dict[int, Fraction] | None,
+    ) -> None:
+        self.net = net
+        self.counts = counts
+        self.cpds = cpds
+        self.guarantee = guarantee
+        self.mechanism = mechanism
+        self.consistent = consistent
+        self.noisy_counts = noisy_counts
+        self.coefficients = coefficients
+        for table in cpds.values():
+            table.flags.writeable = False
+
+    def __repr__(self) -> str:
+        figures = f"mechanism={self.mechanism!r}, epsilon={self.guarantee.epsilon}, consistent={self.consistent}"
+        return f"PrivateBayesNet({len(self.net.nodes)} nodes, {figures})"
+
+    def sample(self, size: int = 1, *, rng: RandomSource = None) -> npt.NDArray[np.int64]:
+        """Draw synthetic records.
+
+        Parameters
+        ----------
+        size : int
+            Records.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of randomness: synthetic records need no protection beyond that of the fit.
+
+        Returns
+        -------
+        ndarray of int64, shape (size, n_nodes)
+            Columns in the order of the cardinalities.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+        """
+        count = _check.whole(size, "size")
+        source = generator(rng)
+        records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
+        for node in self.net._order:
+            columns = [records[:, self.net._columns[parent]] for parent in self.net.parents[node]]
+            sums = np.cumsum(self.cpds[node], axis=-1)[tuple(columns)]
+            sums = np.broadcast_to(sums, (count, self.net.cardinalities[node]))
+            uniform = source.random(count)
+            records[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
+        return records
+
+    def _record_log_likelihood(self, data: Any) -> npt.NDArray[np.float64]:
+        flat, rows = self.net._data(data)
+        table = flat.reshape(rows, len(self.net.nodes)).astype(np.int64)
+        most = np.array(list(self.net.cardinalities.values())) - 1
+        table = np.clip(table, 0, most)
+        total = np.zeros(rows)
+        for node in self.net.nodes:
+            cells = tuple(table[:, self.net._columns[other]] for other in self.net.family(node))
+            with np.errstate(divide="ignore"):
+                total += np.log(self.cpds[node])[cells]
+        return total
+
+    def log_likelihood(self, data: Any) -> float:
+        """Return the total log-likelihood of records, in nats.
+
+        Parameters
+        ----------
+        data : array_like of int, shape (n, n_nodes) or DataFrame
+            Records, clipped as in the fit.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `data` has another shape or does not hold numbers.
+        """
+        return float(self._record_log_likelihood(data).sum())
+
+    def to_networkx(self) -> Any:
+        """Return a networkx.DiGraph whose nodes carry `cardinality` and `cpd`."""
+        graph = self.net.to_networkx()
+        for node in self.net.nodes:
+            graph.nodes[node]["cpd"] = self.cpds[node]
+        return graph
+
+    def to_pgmpy(self) -> Any:
+        """Return a pgmpy DiscreteBayesianNetwork with the same tables.
+
+        Returns
+        -------
+        pgmpy.models.DiscreteBayesianNetwork
+
+        Raises
+        ------
+        ImportError
+            If pgmpy is not installed.
+        """
+        models, factors = require("pgmpy.models", "pgmpy"), require("pgmpy.factors.discrete", "pgmpy")
+        found = models.DiscreteBayesianNetwork()
+        found.add_nodes_from(self.net.nodes)
+        found.add_edges_from((parent, node) for node in self.net.nodes for parent in self.net.parents[node])
+        for node in self.net.nodes:
+            size, parents = self.net.cardinalities[node], list(self.net.parents[node])
+            values = self.cpds[node].reshape(-1, size).T
+            more = {"evidence": parents, "evidence_card": [self.net.cardinalities[p] for p in parents]} if parents else {}
+            found.add_cpds(factors.TabularCPD(node, size, values.tolist(), **more))
+        return found
+
+    def draw(self, ax: Any = None) -> Any:
+        """Draw the graph: `DiscreteBayesNet.draw`."""
+        return self.net.draw(ax)

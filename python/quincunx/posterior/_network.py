@@ -1,0 +1,547 @@
+"""Discrete Bayesian networks: structure, counts, parities, and their sensitivities."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.errors import TooLargeError
+from quincunx.posterior import _account
+from quincunx.privacy import AddRemove, ReplaceOne
+from quincunx.privacy._relations import Relation
+
+MOST_PARENTS = 24
+MOST_CELLS = 2**26
+Counts = npt.NDArray[np.int64]
+
+
+class DiscreteBayesNet:
+    """A directed acyclic graph over discrete variables, to be fitted to private data.
+
+    Parameters
+    ----------
+    edges : iterable of (parent, child), networkx.DiGraph or pgmpy model
+        The graph. The order in which a node's edges appear is the order of its parents.
+    cardinalities : mapping of node to int
+        Number of categories of each node, never inferred from data. Its order is that of the data's columns; nodes
+        without edges are those that appear only here.
+
+    Attributes
+    ----------
+    nodes : tuple
+        In the order of the columns.
+    cardinalities : dict
+        Of node to number of categories.
+    parents : dict
+        Of node to tuple of parents.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the graph has a cycle, a repeated edge, a node without a cardinality or one with more than 24 parents.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import DiscreteBayesNet
+    >>> net = DiscreteBayesNet([("Y", "X1"), ("Y", "X2")], {"Y": 2, "X1": 2, "X2": 2})
+    >>> net.count_sensitivity(), net.fourier_sensitivity(), len(net.fourier_closure())
+    (4, 4, 6)
+    >>> data = [[0, 0, 0], [0, 1, 1], [1, 1, 1], [1, 0, 1], [1, 1, 0], [1, 1, 1], [0, 1, 0]]
+    >>> fitted = net.fit_private(data, epsilon=1.0)
+    >>> fitted.guarantee.epsilon, fitted.cpds["X1"].shape
+    (1.0, (2, 2))
+    """
+
+    def __init__(self, edges: Any, cardinalities: Mapping[Any, int]) -> None:
+        if not isinstance(cardinalities, Mapping):
+            raise TypeError(f"`cardinalities` must be a mapping of node to int, got {type(cardinalities).__name__}")
+        self.cardinalities: dict[Hashable, int] = {
+            node: _check.whole(size, f"cardinalities[{node!r}]", minimum=2, maximum=2**16)
+            for node, size in cardinalities.items()
+        }
+        if not self.cardinalities:
+            raise ValueError("`cardinalities` must name at least one node, got none")
+        self.nodes: tuple[Any, ...] = tuple(self.cardinalities)
+        lists: dict[Any, list[Any]] = {node: [] for node in self.nodes}
+        for parent, child in _edges(edges, self.cardinalities):
+            if parent in lists[child]:
+                raise ValueError(f"`edges` must differ, got {parent!r} -> {child!r} twice")
+            lists[child].append(parent)
+        self.parents: dict[Any, tuple[Any, ...]] = {node: tuple(found) for node, found in lists.items()}
+        for node, found in self.parents.items():
+            if len(found) > MOST_PARENTS:
+                raise ValueError(f"`edges` must give each node at most 24 parents, got {len(found)} of {node!r}")
+        self._order = _topological(self.nodes, self.parents)
+
+    def __repr__(self) -> str:
+        edges = sum(len(found) for found in self.parents.values())
+        return f"DiscreteBayesNet({len(self.nodes)} nodes, {edges} edges)"
+
+    @cached_property
+    def _columns(self) -> dict[Any, int]:
+        return {node: place for place, node in enumerate(self.nodes)}
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every node has two categories."""
+        return all(size == 2 for size in self.cardinalities.values())
+
+    def family(self, node: Any) -> tuple[Any, ...]:
+        """Return the parents of a node, in the order of the edges, and the node.
+
+        Parameters
+        ----------
+        node : object
+            Of the graph.
+
+        Returns
+        -------
+        tuple
+            The axes of its tables.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node.
+        """
+        if node not in self.parents:
+            raise ValueError(f"`node` must be one of {list(self.nodes)}, got {node!r}")
+        return (*self.parents[node], node)
+
+    def _shape(self, node: Any) -> tuple[int, ...]:
+        return tuple(self.cardinalities[other] for other in self.family(node))
+
+    def _checked_cells(self) -> None:
+        for node in self.nodes:
+            cells = math.prod(self._shape(node))
+            if cells > MOST_CELLS:
+                raise TooLargeError(
+                    f"the table of {node!r} needs {8 * cells} bytes, the limit is {8 * MOST_CELLS} bytes",
+                    8 * cells,
+                    8 * MOST_CELLS,
+                )
+
+    @cached_property
+    def measured(self) -> tuple[Any, ...]:
+        """The nodes whose families are measured: those contained in no other's."""
+        families = {node: frozenset(self.family(node)) for node in self.nodes}
+        kept: list[Any] = []
+        for node in self.nodes:
+            mine = families[node]
+            later = self.nodes[self._columns[node] + 1 :]
+            inside = any(mine < families[other] for other in self.nodes) or any(mine == families[o] for o in later)
+            if not inside:
+                kept.append(node)
+        return tuple(kept)
+
+    # Data.
+
+    def _data(self, data: Any) -> tuple[npt.NDArray[Any], int]:
+        """Return data as a flat array of bytes or integers that the core clips, and the number of records."""
+        if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+            missing = [node for node in self.nodes if node not in set(data.columns)]
+            if missing:
+                raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
+            data = data[list(self.nodes)].to_numpy()
+        array = np.asarray(data)
+        if array.ndim == 1 and array.size == 0:
+            array = array.reshape(0, len(self.nodes)).astype(np.int64)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"`data` must hold numbers of categories, got dtype {array.dtype}")
+        if array.ndim != 2 or array.shape[1] != len(self.nodes):
+            raise ValueError(f"`data` must have shape (n, {len(self.nodes)}), got {array.shape}")
+        if array.dtype.kind == "f":
+            array = np.clip(np.nan_to_num(np.rint(array), nan=0.0), 0, 2**16).astype(np.int64)
+        elif array.dtype == np.bool_ or array.dtype == np.uint8:
+            array = array.view(np.uint8) if array.flags.c_contiguous else np.ascontiguousarray(array).view(np.uint8)
+        elif array.dtype.kind == "u":
+            array = np.minimum(array, 2**16).astype(np.int64)
+        flat = np.ascontiguousarray(array, dtype=np.uint8 if array.dtype == np.uint8 else np.int64).reshape(-1)
+        return flat, array.shape[0]
+
+    def check_data(self, data: Any) -> None:
+        """Raise if data do not fit the declared categories: for data that are not private.
+
+        Parameters
+        ----------
+        data : array_like of int, shape (n, n_nodes)
+            Records.
+
+        Raises
+        ------
+        ValueError
+            If a code is no category of its column, with its place. `fit_private` clips instead, without a word.
+        """
+        flat, rows = self._data(data)
+        table = flat.reshape(rows, len(self.nodes))
+        for place, (node, size) in enumerate(self.cardinalities.items()):
+            _check.categories(table[:, place], f"data[:, {place}] ({node!r})", size)
+
+    def count_tables(self, data: Any, nodes: Iterable[Any] | None = None) -> dict[Any, Counts]:
+        """Count the families of nodes, without any protection.
+
+        Parameters
+        ----------
+        data : array_like of int, shape (n, n_nodes), DataFrame or PackedRecords
+            Records; codes outside their categories are clipped, each by itself.
+        nodes : iterable, optional
+            Whose families; all of them if not given.
+
+        Returns
+        -------
+        dict
+            Of node to int64 array with axes (parents in edge order, node).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `data` has another shape or does not hold numbers.
+        """
+        wanted = list(self.nodes if nodes is None else nodes)
+        return self._tables(data, wanted)[0]
+
+    def _tables(self, data: Any, wanted: list[Any]) -> tuple[dict[Any, Counts], int]:
+        self._checked_cells()
+        families = [[self._columns[other] for other in self.family(node)] for node in wanted]
+        if isinstance(data, PackedRecords):
+            if data.width != len(self.nodes) or not self.is_binary:
+                raise ValueError(f"`data` must be {len(self.nodes)} columns of binary nodes, got {data.width} columns")
+            tables, rows = data._bits.count(families), data.rows
+        else:
+            flat, rows = self._data(data)
+            if self.is_binary:
+                tables = _core.PackedBits(flat, len(self.nodes)).count(families)
+            else:
+                tables = _core.count_families(flat, list(self.cardinalities.values()), families)
+        shaped = {node: table.reshape(self._shape(node)) for node, table in zip(wanted, tables, strict=True)}
+        return shaped, rows
+
+    # Sensitivities.
+
+    def count_sensitivity(self, relation: Relation = _account.ONE) -> int:
+        """Return the L1 sensitivity of the tables that are measured.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            About which neighbors.
+
+        Returns
+        -------
+        int
+            Replacing a record moves two cells of each table (one, of a lone binary node, of which only the ones are
+            counted); adding one moves one.
+
+        Raises
+        ------
+        ValueError
+            If the relation is another.
+        """
+        if isinstance(_account.relation_of(relation), AddRemove):
+            return len(self.measured)
+        return sum(1 if self._shape(node) == (2,) else 2 for node in self.measured)
+
+    def fourier_closure(self) -> tuple[frozenset[Any], ...]:
+        """Return the sets of nodes whose parities determine all families: their subsets, the empty one included.
+
+        Returns
+        -------
+        tuple of frozenset
+            The empty set first, then by size.
+
+        Raises
+        ------
+        ValueError
+            If a node is not binary: the transform is for binary variables.
+        """
+        return tuple(frozenset(node for node in self.nodes if mask >> self._columns[node] & 1) for mask in self._masks)
+
+    @cached_property
+    def _masks(self) -> tuple[int, ...]:
+        if not self.is_binary:
+            raise ValueError("the Fourier mechanisms are for binary variables, got nodes of more categories")
+        found = {0}
+        for node in self.measured:
+            bits = [1 << self._columns[other] for other in self.family(node)]
+            if len(bits) > 20:
+                raise TooLargeError(
+                    f"the parities of {node!r} need {8 << len(bits)} bytes", 8 << len(bits), 8 << 20
+                )
+            subsets = [0]
+            for bit in bits:
+                subsets += [mask | bit for mask in subsets]
+            found.update(subsets)
+        return tuple(sorted(found, key=lambda mask: (mask.bit_count(), mask)))
+
+    def fourier_sensitivity(self, relation: Relation = _account.ONE) -> int:
+        """Return how much the parity counts q change in sum (L1) between neighbors.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            About which neighbors.
+
+        Returns
+        -------
+        int
+            For `ReplaceOne` ``M = max_z #{g : parity of g and z odd}`` up to 20 nodes, else its bound, the number of
+            parities but the empty one. For `AddRemove` the number of all parities, of the coefficients themselves.
+
+        Raises
+        ------
+        ValueError
+            If the relation is another, or a node is not binary.
+        """
+        if isinstance(_account.relation_of(relation), AddRemove):
+            return len(self._masks)
+        if len(self.nodes) > 20:
+            return len(self._masks) - 1
+        return _core.parity_sensitivity(list(self._masks), len(self.nodes))
+
+    def coefficients(self, data: Any) -> dict[frozenset[Any], int]:
+        """Return the integer Walsh-Hadamard coefficients ``sum over records of (-1)**parity``, without any protection.
+
+        Parameters
+        ----------
+        data
+            As for `count_tables`.
+
+        Returns
+        -------
+        dict
+            Of set of nodes to int, for the sets of `fourier_closure`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `data` does not fit, or a node is not binary.
+        """
+        found = self._coefficients(data)[0]
+        return dict(zip(self.fourier_closure(), (found[mask] for mask in self._masks), strict=True))
+
+    def _coefficients(self, data: Any) -> tuple[dict[int, int], int]:
+        masks = self._masks
+        tables, rows = self._tables(data, list(self.measured))
+        found: dict[int, int] = {}
+        for node, table in tables.items():
+            values = _core.walsh_transform(table.reshape(-1)).tolist()
+            found.update(zip(self._family_masks(node), values, strict=True))
+        assert len(found) == len(masks)
+        return found, rows
+
+    def _family_masks(self, node: Any) -> list[int]:
+        """Return the masks of a family's transform in its order: the node is the lowest bit of an index."""
+        masks = [0]
+        for other in reversed(self.family(node)):
+            bit = 1 << self._columns[other]
+            masks += [mask | bit for mask in masks]
+        return masks
+
+    def cell_deviation(self, node: Any, mechanism: str, epsilon: float, relation: Relation = _account.ONE) -> float:
+        """Return the predicted standard deviation of a cell of a node's table, which does not depend on data.
+
+        Parameters
+        ----------
+        node : object
+            Of the graph.
+        mechanism : {"laplace", "fourier_l1", "fourier_linf"}
+            That adds noise.
+        epsilon : float
+            Level, > 0.
+        relation : ReplaceOne or AddRemove
+            About which neighbors.
+
+        Returns
+        -------
+        float
+            In records; for noise in real numbers, which that of whole numbers approaches.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+        """
+        level = _check.real(epsilon, "epsilon", positive=True)
+        width = len(self.family(node))
+        if _check.one_of(mechanism, "mechanism", ("laplace", "fourier_l1", "fourier_linf")) == "laplace":
+            return math.sqrt(2) * self.count_sensitivity(relation) / level
+        replaced = isinstance(_account.relation_of(relation), ReplaceOne)
+        terms = 2**width - (1 if replaced else 0)
+        factor = 2.0 if replaced else 1.0  # noise of q counts twice in c
+        dimension = len(self._masks) - (1 if replaced else 0)
+        if mechanism == "fourier_l1":
+            one = math.sqrt(2) * self.fourier_sensitivity(relation) / level
+        else:
+            one = math.sqrt((dimension + 1) * (dimension + 2) / 3) / level
+        return factor * 2.0**-width * math.sqrt(terms) * one
+
+    def fit_private(
+        self,
+        data: Any,
+        epsilon: float,
+        mechanism: str = "auto",
+        *,
+        relation: Relation = _account.ONE,
+        nonneg: Any = None,
+        smooth: float = 1.0,
+        trim: float | None = None,
+        insecure_seed: int | None = None,
+    ) -> Any:
+        """Fit the network's conditional probabilities with a guarantee.
+
+        Parameters
+        ----------
+        data : array_like of int, shape (n, n_nodes), DataFrame or PackedRecords
+            Records, columns in the order of `cardinalities`. Codes outside their categories are clipped, each by itself.
+        epsilon : float
+            Privacy level, > 0.
+        mechanism : {"auto", "laplace", "fourier_l1", "fourier_linf", "posterior_sample", "map"}
+            Noise on counts; noise on parities by the L1 or the L-infinity norm (binary nodes); one draw of the posterior
+            on trimmed parameters; the exponential mechanism on the log-likelihood, which sharpens to its maximum. "auto"
+            takes the smallest predicted error of a cell, which does not depend on the data.
+        relation : ReplaceOne or AddRemove
+            Who is protected. With `AddRemove` the number of records is private, too.
+        nonneg : {"clip", "min_shift", "project"} or ("fixed_shift", t), optional
+            How negative cells are dealt with, after the noise; by default "clip".
+        smooth : float
+            Each measured table's cells get ``smooth`` times its predicted cell deviation before probabilities are formed.
+        trim : float, optional
+            Of "map": each probability is at least this; by default 1/(4 K) for a node of K categories.
+        insecure_seed : int, optional
+            Makes the fit repeatable, for tests: the guarantee then says that it protects nobody.
+
+        Returns
+        -------
+        PrivateBayesNet
+            With `cpds`, `counts`, `guarantee`, `consistent`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+        TooLargeError
+            If a table would be larger than 2**26 cells.
+        """
+        from quincunx.posterior._mechanisms import fit
+
+        return fit(self, data, epsilon, mechanism, relation, nonneg, smooth, trim, insecure_seed)
+
+    def to_networkx(self) -> Any:
+        """Return the graph as a networkx.DiGraph with a node attribute `cardinality`."""
+        from quincunx._optional import require
+
+        graph = require("networkx", "graph").DiGraph()
+        graph.add_nodes_from((node, {"cardinality": size}) for node, size in self.cardinalities.items())
+        graph.add_edges_from((parent, node) for node in self.nodes for parent in self.parents[node])
+        return graph
+
+    def draw(self, ax: Any = None) -> Any:
+        """Draw the graph in layers from the roots, with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where; new ones if not given.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from quincunx._optional import require
+
+        networkx, pyplot = require("networkx", "graph"), require("matplotlib.pyplot", "plot")
+        if ax is None:
+            _, ax = pyplot.subplots()
+        graph = self.to_networkx()
+        depth: dict[Any, int] = {}
+        for node in self._order:
+            depth[node] = max((depth[parent] + 1 for parent in self.parents[node]), default=0)
+            graph.nodes[node]["layer"] = depth[node]
+        places = networkx.multipartite_layout(graph, subset_key="layer", align="horizontal")
+        places = {node: (x, -y) for node, (x, y) in places.items()}
+        networkx.draw_networkx(graph, places, ax=ax, node_color="white", edgecolors="black", node_size=900)
+        ax.set_axis_off()
+        return ax
+
+
+class PackedRecords:
+    """Records of binary variables, packed 64 to a word: counted many times faster than bytes.
+
+    Parameters
+    ----------
+    data : array_like of bool or int, shape (n, width)
+        Records; numbers above 0 are ones.
+
+    Attributes
+    ----------
+    rows, width : int
+        Records and columns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `data` has another shape or does not hold whole numbers.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import DiscreteBayesNet, PackedRecords
+    >>> packed = PackedRecords([[0, 1], [1, 1], [1, 0]])
+    >>> DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2}).count_tables(packed)["B"]
+    array([[0, 1],
+           [1, 1]])
+    """
+
+    def __init__(self, data: Any) -> None:
+        array = np.asarray(data)
+        if array.dtype.kind not in "biu":
+            raise TypeError(f"`data` must hold whole numbers, got dtype {array.dtype}")
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise ValueError(f"`data` must have shape (n, width), got {array.shape}")
+        kind = np.uint8 if array.dtype in (np.bool_, np.uint8) else np.int64
+        flat = np.ascontiguousarray(array, dtype=kind).reshape(-1)
+        self._bits = _core.PackedBits(flat, array.shape[1])
+        self.rows, self.width = array.shape
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def _edges(edges: Any, cardinalities: Mapping[Any, int]) -> list[tuple[Any, Any]]:
+    """Return the edges of a list, a networkx graph or a pgmpy model."""
+    if hasattr(edges, "edges"):
+        if hasattr(edges, "is_directed") and not edges.is_directed():
+            raise ValueError("`edges` must be a directed graph, got an undirected one")
+        alone = [node for node in edges.nodes if node not in cardinalities]
+        if alone:
+            raise ValueError(f"`cardinalities` must name every node, got none for {alone[0]!r}")
+        edges = edges.edges() if callable(edges.edges) else edges.edges
+    found = []
+    for edge in edges:
+        try:
+            parent, child = edge
+        except (TypeError, ValueError):
+            raise ValueError(f"`edges` must be pairs of parent and child, got {edge!r}") from None
+        for node in (parent, child):
+            if node not in cardinalities:
+                raise ValueError(f"`cardinalities` must name every node, got none for {node!r}")
+        found.append((parent, child))
+    return found
+
+
+def _topological(nodes: tuple[Any, ...], parents: dict[Any, tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return the nodes, parents before children, or raise."""
+    order: list[Any] = []
+    placed: set[Any] = set()
+    waiting = list(nodes)
+    while waiting:
+        ready = [node for node in waiting if all(parent in placed for parent in parents[node])]
+        if not ready:
+            raise ValueError(f"`edges` must have no cycle, got one among {waiting}")
+        order += ready
+        placed.update(ready)
+        waiting = [node for node in waiting if node not in placed]
+    return tuple(order)

@@ -1,0 +1,168 @@
+"""What a private posterior draw comes as, and answers to queries from it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx.privacy import PrivacyGuarantee, query_error_bound
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateSample:
+    """Draws from a posterior with the guarantee of all of them together.
+
+    Attributes
+    ----------
+    values : ndarray, shape (size, ...)
+        One parameter, or parameter vector, per draw; read-only.
+    guarantee : PrivacyGuarantee or None
+        Of all draws together; None for draws that promise nothing.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import BetaBernoulli
+    >>> sample = BetaBernoulli(1, 1, trim=0.25).posterior([1, 0, 1]).sample(4)
+    >>> sample.values.shape, len(sample)
+    ((4,), 4)
+    """
+
+    values: npt.NDArray[Any]
+    guarantee: PrivacyGuarantee | None
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
+
+
+class QueryAnswerer:
+    """Answers to any number of queries from one private sample, at no further cost.
+
+    A query is a utility u(theta, response) in [0, 1]; its answer is the response with the largest mean utility over the
+    draws. All answers are post-processing of the sample.
+
+    Parameters
+    ----------
+    sample : PrivateSample
+        Draws of a posterior.
+
+    Attributes
+    ----------
+    guarantee : PrivacyGuarantee or None
+        That of the sample, however many queries are answered.
+
+    Raises
+    ------
+    TypeError
+        If `sample` is none.
+
+    Notes
+    -----
+    For T queries fixed in advance, each answer is nearly optimal under the posterior: `error_bound`. A query chosen in
+    the light of earlier answers must come from a finite set, whose size is then T.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import BetaBernoulli, QueryAnswerer
+    >>> sample = BetaBernoulli(1, 1, trim=0.25).posterior([1] * 90 + [0] * 10).sample(50)
+    >>> answerer = QueryAnswerer(sample)
+    >>> answerer.answer(lambda theta, r: 1 - abs(theta - r), [0.3, 0.5, 0.7])
+    0.7
+    """
+
+    def __init__(self, sample: PrivateSample) -> None:
+        if not isinstance(sample, PrivateSample):
+            raise TypeError(f"`sample` must be a PrivateSample, got {type(sample).__name__}")
+        if len(sample) == 0:
+            raise ValueError("`sample` must hold at least one draw, got none")
+        self.sample = sample
+        self.guarantee = sample.guarantee
+
+    def utilities(
+        self, utility: Callable[[npt.NDArray[Any], Any], npt.ArrayLike], responses: Sequence[Any]
+    ) -> npt.NDArray[np.float64]:
+        """Return the mean utility of each response over the draws.
+
+        Parameters
+        ----------
+        utility : function
+            ``utility(theta, response)`` in [0, 1], for all draws at once: theta has the draws along its first axis.
+        responses : sequence
+            A finite, non-empty set.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_responses,)
+
+        Raises
+        ------
+        ValueError
+            If there is no response, or a utility leaves [0, 1] or has another shape.
+        """
+        options = list(responses)
+        if not options:
+            raise ValueError("`responses` must hold at least one response, got none")
+        means = []
+        for response in options:
+            found = np.asarray(utility(self.sample.values, response), dtype=np.float64)
+            if found.shape not in ((), (len(self.sample),)):
+                raise ValueError(f"`utility` must return shape ({len(self.sample)},), got {found.shape}")
+            if not ((found >= 0) & (found <= 1)).all():
+                raise ValueError(f"`utility` must return numbers in [0, 1], got {found.min()} to {found.max()}")
+            means.append(float(found.mean()))
+        return np.array(means)
+
+    def answer(self, utility: Callable[[npt.NDArray[Any], Any], npt.ArrayLike], responses: Sequence[Any]) -> Any:
+        """Return the response of the largest mean utility, the first of several.
+
+        Parameters
+        ----------
+        utility, responses
+            As for `utilities`.
+
+        Returns
+        -------
+        object
+            One of `responses`.
+
+        Raises
+        ------
+        ValueError
+            As `utilities`.
+        """
+        return list(responses)[int(np.argmax(self.utilities(utility, responses)))]
+
+    def error_bound(self, n_responses: int, n_queries: int = 1, *, beta: float = 0.05) -> float:
+        """Return the posterior expected utility that each of T answers loses at most, with probability 1 - beta.
+
+        Parameters
+        ----------
+        n_responses, n_queries : int
+            Responses of each query, and queries.
+        beta : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            As `quincunx.privacy.query_error_bound`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+        """
+        return query_error_bound(n_samples=len(self.sample), n_responses=n_responses, n_queries=n_queries, beta=beta)
+
+
+def sample_size(size: object) -> int:
+    """Return a number of draws, at least one."""
+    return _check.whole(size, "size", minimum=1)

@@ -1,0 +1,214 @@
+"""The exponential mechanism: a choice from a finite set by private scores, made with whole numbers."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.privacy import _rational, _relations
+from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._relations import Relation, ReplaceOne
+from quincunx.privacy._release import Release, marked, seed_words
+
+#: Steps of the grid of scores per sensitivity, as a power of two.
+GRID_BITS = 30
+#: Scores beyond this many steps are clipped.
+LARGEST = 2**61
+
+
+class ExponentialMechanism(Mechanism):
+    """A choice i from a finite set with ``P(i)`` proportional to ``exp(epsilon score(i) / (2 sensitivity))``.
+
+    Scores are rounded to a grid of about ``2**-30`` of the sensitivity, which is widened by one step; the choice is made
+    by comparing random bits with shares that are enclosed between integers, so its law is exact.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level, > 0.
+    sensitivity : float
+        How much any one score changes at most between neighbors, > 0.
+    monotonic : bool
+        Whether a neighbor moves all scores the same way (all up or all down), as counts do when a record is added.
+        Then ``exp(epsilon score / sensitivity)`` has the same epsilon.
+    relation : ReplaceOne, AddRemove or DataMetric
+        Which neighbors the sensitivity is about.
+
+    Attributes
+    ----------
+    guarantee : PrivacyGuarantee
+        Range-bounded: its zCDP is ``epsilon**2 / 8``.
+    step : float
+        The grid of the scores, a power of two.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+
+    Notes
+    -----
+    About 10 ns per element of the set and 0.3 us per choice. With weight ``exp(epsilon score / (2 sensitivity))`` the
+    chosen score lies more than ``(2 sensitivity / epsilon) (log(k / s) + t)`` below the best with probability at most
+    ``exp(-t)``, for a set of k elements of which s are best: `utility_bound`.
+
+    References
+    ----------
+    .. [1] F. McSherry and K. Talwar (2007), Mechanism design via differential privacy, FOCS.
+    .. [2] J. Dong, D. Durfee and R. Rogers (2020), Optimal differential privacy composition for exponential mechanisms,
+       ICML.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import ExponentialMechanism
+    >>> mechanism = ExponentialMechanism(1.0, sensitivity=1.0)
+    >>> int(mechanism.release([0.0, 0.0, 500.0]).values)
+    2
+    >>> mechanism.guarantee.zcdp
+    0.125
+    >>> round(float(mechanism.log_likelihood(1, [0.0, 2.0])), 6)  # weights 1 and e
+    -0.313262
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        sensitivity: float,
+        *,
+        monotonic: bool = False,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> None:
+        level = _check.real(epsilon, "epsilon", positive=True)
+        self.sensitivity = _check.real(sensitivity, "sensitivity", positive=True)
+        if not isinstance(monotonic, bool):
+            raise TypeError(f"`monotonic` must be True or False, got {monotonic!r}")
+        self.monotonic = monotonic
+        self.relation = _relations.check(relation)
+        exponent = math.frexp(self.sensitivity)[1] - GRID_BITS
+        if not -1000 <= exponent <= 960:
+            raise ValueError(f"`sensitivity` must leave a grid that floats can hold, got {sensitivity}")
+        self.step = math.ldexp(1.0, exponent)
+        # Rounding moves two neighboring scores apart by less than one more step.
+        steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.step)) + 1
+        width = steps if monotonic else 2 * steps
+        self._exponent = _rational.exponent(level, width)
+        self.guarantee = PrivacyGuarantee(self._exponent * width, relation=self.relation, range_bounded=True)
+
+    @property
+    def rate(self) -> float:
+        """What a score is multiplied by in the exponent, about ``epsilon / (2 sensitivity)``."""
+        return float(self._exponent / Fraction(self.step))
+
+    def _units(self, scores: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        values = _check.reals(scores, "scores")
+        if values.ndim == 0 or values.shape[-1] == 0:
+            raise ValueError(f"`scores` must have a last axis of at least one element, got shape {values.shape}")
+        with np.errstate(over="ignore"):
+            return np.rint(np.clip(values / self.step, -LARGEST, LARGEST)).astype(np.int64)
+
+    def release(self, scores: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Choose by private scores.
+
+        Parameters
+        ----------
+        scores : array_like of float, shape (..., k)
+            The score of each element; the leading axes are separate choices, each of which spends `epsilon`.
+        insecure_seed : int, optional
+            Makes the choice repeatable, for tests: the guarantee then says that it protects nobody.
+
+        Returns
+        -------
+        Release
+            With the indices chosen, int64 of shape ``(...)``. The guarantee is about one choice.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a score is not finite, or the set is empty.
+        """
+        units = self._units(scores)
+        chosen = _core.choose(
+            units.reshape(-1),
+            units.shape[-1],
+            self._exponent.numerator,
+            self._exponent.denominator,
+            seed_words(insecure_seed),
+        )
+        parameters = {"sensitivity": self.sensitivity, "monotonic": self.monotonic, "exponent": str(self._exponent)}
+        return Release(
+            chosen.reshape(units.shape[:-1]),
+            marked(self.guarantee, insecure_seed),
+            mechanism="exponential",
+            parameters=parameters,
+            _owned=True,
+        )
+
+    def log_likelihood(self, z: npt.ArrayLike, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of choices given the scores.
+
+        Parameters
+        ----------
+        z : array_like of int or Release
+            Indices, broadcast against the leading axes of `scores`.
+        scores : array_like of float, shape (..., k)
+            The scores.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the broadcast shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an index is none, or a score is not finite.
+        """
+        units = self._units(scores)
+        chosen = _check.categories(z, "z", units.shape[-1]).astype(np.int64)
+        gaps = (units - units.max(axis=-1, keepdims=True)) * float(self._exponent)
+        logs = gaps - np.log(np.exp(gaps).sum(axis=-1, keepdims=True))
+        shape = np.broadcast_shapes(chosen.shape, logs.shape[:-1])
+        logs = np.broadcast_to(logs, (*shape, logs.shape[-1]))
+        return np.take_along_axis(logs, np.broadcast_to(chosen, shape)[..., None], axis=-1)[..., 0]
+
+    def utility_bound(self, options: int, *, beta: float, best: int = 1) -> float:
+        """Return how far below the best score the chosen one lies at most, with probability 1 - beta.
+
+        Parameters
+        ----------
+        options : int
+            Elements of the set.
+        beta : float
+            In (0, 1).
+        best : int
+            Elements that have the best score.
+
+        Returns
+        -------
+        float
+            ``log(options / (best beta)) / rate``, plus the rounding of the scores.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import ExponentialMechanism
+        >>> round(ExponentialMechanism(1.0, 1.0).utility_bound(100, beta=0.05), 4)
+        15.2018
+        """
+        count = _check.whole(options, "options", minimum=1)
+        among = _check.whole(best, "best", minimum=1, maximum=count)
+        rate = _check.probability(beta, "beta")
+        if not 0 < rate < 1:
+            raise ValueError(f"`beta` must be in (0, 1), got {beta}")
+        return math.log(count / (among * rate)) / self.rate + self.step
+
+    def __repr__(self) -> str:
+        more = ", monotonic=True" if self.monotonic else ""
+        return f"ExponentialMechanism({self.epsilon}, sensitivity={self.sensitivity}{more})"

@@ -1,0 +1,243 @@
+//! Posterior: from Python to the core and back. The documentation is in `quincunx.posterior`.
+
+use crate::boundary::{compute, raise};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use quincunx::posterior::ball::BallNormal;
+use quincunx::posterior::grid::{Coordinate, Grid};
+use quincunx::posterior::infinity::InfinityNoise;
+use quincunx::posterior::simplex::{self, TrimmedDirichlet};
+use quincunx::posterior::tables::{self, BitColumns};
+use quincunx::posterior::{quadrature, walsh};
+use quincunx::privacy::choice;
+use quincunx::privacy::source::Generator;
+use std::sync::Arc;
+
+type Seed = Option<[u64; 2]>;
+
+fn copied<T: Copy + numpy::Element>(values: &PyReadonlyArray1<'_, T>) -> Vec<T> {
+    values.as_slice().map_or_else(|_| values.as_array().iter().copied().collect(), <[T]>::to_vec)
+}
+
+fn coordinate(logit: bool, width: f64, upper: f64) -> Coordinate {
+    if logit { Coordinate::Logit { half: width } } else { Coordinate::Log { upper, width } }
+}
+
+/// A grid of parameters, on which posteriors are drawn from exactly.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct ParameterGrid(Arc<Grid>);
+
+#[pymethods]
+impl ParameterGrid {
+    #[new]
+    fn new(py: Python<'_>, logit: bool, width: f64, upper: f64, points: usize) -> PyResult<Self> {
+        let grid = Grid::new(coordinate(logit, width, upper), points).map_err(|error| raise(py, error))?;
+        Ok(Self(Arc::new(grid)))
+    }
+
+    fn parameters<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.0.parameters().to_vec().into_pyarray(py)
+    }
+
+    #[pyo3(signature = (x, y, size, insecure_seed=None))]
+    fn draw<'py>(
+        &self,
+        py: Python<'py>,
+        x: f64,
+        y: f64,
+        size: usize,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let draws = compute(py, None, |monitor| {
+            let choice = self.0.posterior(x, y)?;
+            let mut source = Generator::new(insecure_seed)?;
+            choice.draw_many(size, &mut source, monitor)
+        })?;
+        let parameters = self.0.parameters();
+        Ok(draws.into_iter().map(|i| parameters[i]).collect::<Vec<_>>().into_pyarray(py))
+    }
+
+    fn replace_epsilon(&self, py: Python<'_>, x: f64, y: f64, dx: f64, dy: f64) -> PyResult<f64> {
+        compute(py, None, |_| Ok(self.0.replace_epsilon((x, y), (dx, dy))))
+    }
+}
+
+/// The finite-n epsilon between two continuous posteriors.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn posterior_epsilon(
+    py: Python<'_>,
+    logit: bool,
+    width: f64,
+    upper: f64,
+    x: f64,
+    y: f64,
+    dx: f64,
+    dy: f64,
+) -> PyResult<f64> {
+    quadrature::replace_epsilon(coordinate(logit, width, upper), (x, y), (dx, dy)).map_err(|error| raise(py, error))
+}
+
+/// Trimmed Dirichlet vectors, flat.
+#[pyfunction]
+#[pyo3(signature = (alphas, trim, resolution, size, insecure_seed=None))]
+pub fn trimmed_dirichlet<'py>(
+    py: Python<'py>,
+    alphas: PyReadonlyArray1<'py, f64>,
+    trim: f64,
+    resolution: usize,
+    size: usize,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let alphas = copied(&alphas);
+    let vectors = compute(py, None, |monitor| {
+        let law = TrimmedDirichlet::new(&alphas, trim, resolution)?;
+        law.draw_many(size, &mut Generator::new(insecure_seed)?, monitor)
+    })?;
+    Ok(vectors.into_pyarray(py))
+}
+
+/// A bound of the error of the logarithm of a trimmed Dirichlet vector's probability.
+#[pyfunction]
+pub fn trimmed_dirichlet_error(total: f64, categories: usize, trim: f64, resolution: usize) -> f64 {
+    simplex::log_error(total, categories, trim, resolution)
+}
+
+/// Normal vectors truncated to a ball, in the eigenbasis, flat; and how many proposals they took.
+#[pyfunction]
+#[pyo3(signature = (eigenvalues, means, radius, size, insecure_seed=None))]
+pub fn ball_normal<'py>(
+    py: Python<'py>,
+    eigenvalues: PyReadonlyArray1<'py, f64>,
+    means: PyReadonlyArray1<'py, f64>,
+    radius: f64,
+    size: usize,
+    insecure_seed: Seed,
+) -> PyResult<(Bound<'py, PyArray1<f64>>, u64)> {
+    let (eigenvalues, means) = (copied(&eigenvalues), copied(&means));
+    let (rows, proposals) = compute(py, None, |monitor| {
+        let law = BallNormal::new(&eigenvalues, &means, radius)?;
+        let mut rows = vec![0.0; size.saturating_mul(means.len())];
+        let proposals = law.draw_rows(&mut rows, &mut Generator::new(insecure_seed)?, monitor)?;
+        Ok((rows, proposals))
+    })?;
+    Ok((rows.into_pyarray(py), proposals))
+}
+
+/// Noise of constant probability on cubes.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct CubeNoise(InfinityNoise);
+
+#[pymethods]
+impl CubeNoise {
+    #[new]
+    fn new(py: Python<'_>, numerator: u64, denominator: u64, dimension: usize) -> PyResult<Self> {
+        InfinityNoise::new(numerator, denominator, dimension).map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (rows, insecure_seed=None))]
+    fn add<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, i64>,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut rows = copied(&rows);
+        let rows = compute(py, None, |monitor| {
+            self.0.add(&mut rows, &mut Generator::new(insecure_seed)?, monitor)?;
+            Ok(rows)
+        })?;
+        Ok(rows.into_pyarray(py))
+    }
+}
+
+/// Columns of bits, 64 records a word.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct PackedBits(BitColumns);
+
+#[pymethods]
+impl PackedBits {
+    #[new]
+    fn new(py: Python<'_>, data: &Bound<'_, PyAny>, width: usize) -> PyResult<Self> {
+        if let Ok(bytes) = data.extract::<PyReadonlyArray1<'_, u8>>() {
+            let bytes = bytes.as_slice()?;
+            return compute(py, None, |monitor| BitColumns::pack(bytes, width, monitor)).map(Self);
+        }
+        let whole = data.extract::<PyReadonlyArray1<'_, i64>>()?;
+        let whole = whole.as_slice()?;
+        compute(py, None, |monitor| BitColumns::pack(whole, width, monitor)).map(Self)
+    }
+
+    #[getter]
+    fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
+    #[getter]
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    fn count<'py>(&self, py: Python<'py>, families: Vec<Vec<usize>>) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
+        let tables = compute(py, None, |_| families.iter().map(|family| self.0.count(family)).collect())?;
+        Ok(arrays(py, tables))
+    }
+}
+
+fn arrays(py: Python<'_>, tables: Vec<Vec<i64>>) -> Vec<Bound<'_, PyArray1<i64>>> {
+    tables.into_iter().map(|table| table.into_pyarray(py)).collect()
+}
+
+/// The tables of families of columns, flat.
+#[pyfunction]
+pub fn count_families<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyAny>,
+    categories: Vec<u32>,
+    families: Vec<Vec<usize>>,
+) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
+    let tables = if let Ok(bytes) = data.extract::<PyReadonlyArray1<'_, u8>>() {
+        let bytes = bytes.as_slice()?;
+        compute(py, None, |monitor| tables::count_families(bytes, &categories, &families, monitor))?
+    } else {
+        let whole = data.extract::<PyReadonlyArray1<'_, i64>>()?;
+        let whole = whole.as_slice()?;
+        compute(py, None, |monitor| tables::count_families(whole, &categories, &families, monitor))?
+    };
+    Ok(arrays(py, tables))
+}
+
+/// The Walsh-Hadamard transform of whole numbers.
+#[pyfunction]
+pub fn walsh_transform<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let mut values = copied(&values);
+    let values = compute(py, None, |_| walsh::transform(&mut values).map(|()| values))?;
+    Ok(values.into_pyarray(py))
+}
+
+/// The most parities that replacing one record changes.
+#[pyfunction]
+pub fn parity_sensitivity(py: Python<'_>, masks: Vec<u64>, bits: u32) -> PyResult<u64> {
+    compute(py, None, |_| walsh::parity_sensitivity(&masks, bits))
+}
+
+/// One exact choice in each row of scores.
+#[pyfunction]
+#[pyo3(signature = (scores, options, numerator, denominator, insecure_seed=None))]
+pub fn choose<'py>(
+    py: Python<'py>,
+    scores: PyReadonlyArray1<'py, i64>,
+    options: usize,
+    numerator: u64,
+    denominator: u64,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let scores = copied(&scores);
+    let chosen = compute(py, None, |monitor| {
+        choice::choose(&scores, options, (numerator, denominator), &mut Generator::new(insecure_seed)?, monitor)
+    })?;
+    Ok(chosen.into_pyarray(py))
+}

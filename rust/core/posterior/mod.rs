@@ -1,0 +1,13 @@
+//! Privacy by sampling a posterior, and for discrete Bayesian networks.
+//!
+//! [`grid`] draws exactly from one-parameter posteriors and accounts for them, [`quadrature`] does the accounts of the continuous
+//! laws, [`simplex`] draws trimmed Dirichlet vectors, [`ball`] normals truncated to a ball. [`tables`] counts families of a
+//! network, [`walsh`] transforms the counts, [`infinity`] is the noise of constant law on cubes.
+
+pub mod ball;
+pub mod grid;
+pub mod infinity;
+pub mod quadrature;
+pub mod simplex;
+pub mod tables;
+pub mod walsh;

@@ -1,0 +1,257 @@
+//! Contingency tables of the families of a network, from columns of bits or of category codes.
+//!
+//! Bits: 64 records a word. For a family S the numbers m(T) of records with all bits of T set, T within S, are popcounts of
+//! conjunctions; the table follows by subtraction (Moebius inversion over the subsets). Wider families and categories that are not binary
+//! are counted record by record. Values outside a column's categories are clipped, each record by itself.
+
+use crate::monitor::Monitor;
+use crate::numeric::simd::{Work, level, work};
+use crate::{Error, Result};
+
+/// Families wider than this are counted record by record.
+const WIDE: usize = 8;
+/// Records between two looks at the monitor.
+const BATCH: usize = 1 << 18;
+
+/// A value in a table of data.
+pub trait Code: Copy {
+    /// The category, clipped to 0..categories.
+    fn category(self, categories: u32) -> u32;
+}
+
+impl Code for u8 {
+    #[inline(always)]
+    fn category(self, categories: u32) -> u32 {
+        u32::from(self).min(categories - 1)
+    }
+}
+
+impl Code for i64 {
+    #[inline(always)]
+    fn category(self, categories: u32) -> u32 {
+        self.clamp(0, i64::from(categories) - 1) as u32
+    }
+}
+
+/// Columns of bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BitColumns {
+    rows: usize,
+    columns: Vec<Vec<u64>>,
+}
+
+struct Pack<'a, T> {
+    data: &'a [T],
+    width: usize,
+    columns: &'a mut [Vec<u64>],
+    first: usize,
+}
+
+impl<T: Code> Work for Pack<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (place, rows) in self.data.chunks(64 * self.width).enumerate() {
+            for (j, column) in self.columns.iter_mut().enumerate() {
+                let mut word = 0;
+                for (i, row) in rows.chunks_exact(self.width).enumerate() {
+                    word |= u64::from(row[j].category(2)) << i;
+                }
+                column[self.first + place] = word;
+            }
+        }
+    }
+}
+
+impl BitColumns {
+    /// Packs a row-major table of records.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `data` holds whole rows; whatever the monitor returned.
+    pub fn pack<T: Code>(data: &[T], width: usize, monitor: &mut dyn Monitor) -> Result<Self> {
+        let rows = whole_rows(data.len(), width)?;
+        let mut columns = vec![vec![0; rows.div_ceil(64)]; width];
+        for (batch, part) in data.chunks(BATCH * width).enumerate() {
+            monitor.tick((batch * BATCH) as u64, rows as u64)?;
+            work(level(), Pack { data: part, width, columns: &mut columns, first: batch * BATCH / 64 });
+        }
+        Ok(Self { rows, columns })
+    }
+
+    /// Records.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The table of a family of columns, the last one fastest.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a column that does not exist or a family of more than 25.
+    pub fn count(&self, family: &[usize]) -> Result<Vec<i64>> {
+        check_family(family, self.columns.len())?;
+        // Axis by axis as bits of the cell's index, the last column lowest.
+        let columns: Vec<&[u64]> = family.iter().rev().map(|&j| &self.columns[j][..]).collect();
+        let mut table = if columns.len() <= WIDE {
+            work(level(), Conjunctions { columns: &columns })
+        } else {
+            self.one_by_one(&columns)
+        };
+        if columns.len() <= WIDE {
+            table[0] = self.rows as i64;
+            for bit in 0..columns.len() {
+                for cell in (0..table.len()).filter(|cell| cell >> bit & 1 == 0) {
+                    table[cell] -= table[cell | 1 << bit];
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    fn one_by_one(&self, columns: &[&[u64]]) -> Vec<i64> {
+        let mut table = vec![0; 1 << columns.len()];
+        for row in 0..self.rows {
+            let bit = |(j, column): (usize, &&[u64])| ((column[row / 64] >> (row % 64) & 1) as usize) << j;
+            table[columns.iter().enumerate().map(bit).sum::<usize>()] += 1;
+        }
+        table
+    }
+}
+
+struct Conjunctions<'a> {
+    columns: &'a [&'a [u64]],
+}
+
+impl Work for Conjunctions<'_> {
+    type Output = Vec<i64>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<i64> {
+        let width = self.columns.len();
+        let mut sums = vec![0i64; 1 << width];
+        match *self.columns {
+            [a] => sums[1] = a.iter().map(|word| i64::from(word.count_ones())).sum(),
+            [a, b] => {
+                for (a, b) in a.iter().zip(b) {
+                    sums[1] += i64::from(a.count_ones());
+                    sums[2] += i64::from(b.count_ones());
+                    sums[3] += i64::from((a & b).count_ones());
+                }
+            }
+            _ => {
+                let mut conjunctions = [!0u64; 1 << WIDE];
+                for place in 0..self.columns.first().map_or(0, |column| column.len()) {
+                    for (bit, column) in self.columns.iter().enumerate() {
+                        for cell in 0..1usize << bit {
+                            let both = conjunctions[cell] & column[place];
+                            conjunctions[cell | 1 << bit] = both;
+                            sums[cell | 1 << bit] += i64::from(both.count_ones());
+                        }
+                    }
+                }
+            }
+        }
+        sums
+    }
+}
+
+fn check_family(family: &[usize], width: usize) -> Result<()> {
+    if let Some(&column) = family.iter().find(|&&column| column >= width) {
+        return Err(Error::Domain { name: "family", value: column.to_string(), requirement: "columns of the data" });
+    }
+    if family.len() > 25 {
+        let requirement = "of at most 25 columns";
+        return Err(Error::Domain { name: "family", value: family.len().to_string(), requirement });
+    }
+    Ok(())
+}
+
+fn whole_rows(length: usize, width: usize) -> Result<usize> {
+    if width == 0 || !length.is_multiple_of(width) {
+        let found = format!("({length},)");
+        return Err(Error::Shape { name: "data", expected: format!("(rows, {width})"), found });
+    }
+    Ok(length / width)
+}
+
+/// The tables of families of columns with any numbers of categories, from row-major data; the last column of a family is fastest.
+///
+/// # Errors
+/// [`Error::Shape`] and [`Error::Domain`] for what does not fit; whatever the monitor returned.
+pub fn count_families<T: Code>(
+    data: &[T],
+    categories: &[u32],
+    families: &[Vec<usize>],
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<Vec<i64>>> {
+    let width = categories.len();
+    let rows = whole_rows(data.len(), width)?;
+    if let Some(none) = categories.iter().find(|&&number| number == 0) {
+        return Err(Error::Domain { name: "cardinalities", value: none.to_string(), requirement: "at least 1" });
+    }
+    let mut tables = Vec::with_capacity(families.len());
+    for family in families {
+        check_family(family, width)?;
+        let cells = family.iter().try_fold(1usize, |cells, &j| cells.checked_mul(categories[j] as usize));
+        let cells = cells.filter(|&cells| cells <= 1 << 28).ok_or(Error::TooLarge {
+            what: "a family's table",
+            needed: family.iter().map(|&j| u128::from(categories[j])).product::<u128>() * 8,
+            limit: 8 << 28,
+        })?;
+        tables.push(vec![0i64; cells]);
+    }
+    for (batch, part) in data.chunks(BATCH * width).enumerate() {
+        monitor.tick((batch * BATCH) as u64, rows as u64)?;
+        for (family, table) in families.iter().zip(&mut tables) {
+            for row in part.chunks_exact(width) {
+                let cell = family
+                    .iter()
+                    .fold(0usize, |cell, &j| cell * categories[j] as usize + row[j].category(categories[j]) as usize);
+                table[cell] += 1;
+            }
+        }
+    }
+    Ok(tables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::Silent;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bits_and_codes_are_counted_alike(bytes in proptest::collection::vec(0u8..3, 0..900)) {
+            let data = &bytes[..bytes.len() / 9 * 9];
+            let packed = BitColumns::pack(data, 9, &mut Silent).unwrap();
+            let families = vec![vec![0], vec![3, 1], vec![8, 2, 5], vec![], (0..9).collect(), (0..7).rev().collect()];
+            let tables = count_families(data, &[2; 9], &families, &mut Silent).unwrap();
+            let wide: Vec<i64> = data.iter().map(|&byte| i64::from(byte)).collect();
+            prop_assert_eq!(&tables, &count_families(&wide, &[2; 9], &families, &mut Silent).unwrap());
+            for (family, table) in families.iter().zip(tables) {
+                prop_assert_eq!(packed.count(family).unwrap(), table);
+            }
+        }
+    }
+
+    #[test]
+    fn cells_follow_the_axes_and_values_outside_are_clipped() {
+        let data = [0i64, 2, 1, 5, -3, 1];
+        let tables = count_families(&data, &[2, 3], &[vec![0, 1], vec![1]], &mut Silent).unwrap();
+        assert_eq!(tables, [vec![0, 1, 1, 0, 0, 1], vec![0, 1, 2]]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert!(BitColumns::pack(&[0u8; 5], 2, &mut Silent).is_err());
+        assert!(BitColumns::pack(&[0u8; 4], 2, &mut Silent).unwrap().count(&[2]).is_err());
+        assert!(count_families(&[0u8; 4], &[2, 0], &[vec![0]], &mut Silent).is_err());
+        assert!(count_families(&[0u8; 4], &[1 << 16; 2], &[vec![0, 1]], &mut Silent).is_err());
+    }
+}
