@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_privatize(verbs)
     _add_budget(verbs)
     _add_factorize(verbs)
+    _add_bayesnet(verbs)
     _add_leakage(verbs)
     _add_info(verbs)
     return parser
@@ -170,6 +171,23 @@ def _add_factorize(verbs: Any) -> None:
     verb.add_argument("--threads", type=int, metavar="N", help="threads to use (default: all this process may use)")
     verb.add_argument("--json", action="store_true", help="print a JSON object")
     verb.set_defaults(run=_factorize)
+
+
+def _add_bayesnet(verbs: Any) -> None:
+    verb = verbs.add_parser("bayesnet", help="Bayesian networks of private records")
+    what = verb.add_subparsers(title="what to do", metavar="WHAT", required=True)
+    verb = what.add_parser("fit", help="fit a network with a guarantee", description="Prints the network as JSON.")
+    verb.add_argument("source", metavar="data.csv", help="a line of names, then a line of category codes per record")
+    verb.add_argument("--edges", required=True, help="A:B,A:C (parents first), or a CSV file of pairs")
+    verb.add_argument("--cardinalities", default="2", help="a number for all columns (default 2), or A=2,B=3,...")
+    verb.add_argument("--epsilon", type=float, required=True, help="the privacy level of the whole fit")
+    verb.add_argument("--mechanism", default="auto", help="auto (default), laplace, fourier_l1, fourier_linf, ...")
+    verb.add_argument("--relation", choices=["replace-one", "add-remove"], default="replace-one", help="the neighbors")
+    verb.add_argument("--nonneg", choices=["clip", "min_shift", "project"], help="what is done to negative cells")
+    verb.add_argument("--smooth", type=float, default=1.0, help="smoothing in deviations of the noise (default 1)")
+    verb.add_argument("--sample", type=int, default=0, metavar="N", help="add N synthetic records to the answer")
+    verb.add_argument("--out", metavar="FILE", help="where the JSON goes (default: standard output)")
+    verb.set_defaults(run=_bayesnet_fit)
 
 
 def _add_leakage(verbs: Any) -> None:
@@ -337,6 +355,12 @@ def _factorize(options: argparse.Namespace) -> None:
     for warning in caught:
         print(f"quincunx: {warning.message}", file=sys.stderr)
     print(said)
+
+
+def _bayesnet_fit(options: argparse.Namespace) -> None:
+    from quincunx.posterior._command import bayesnet_fit
+
+    print(bayesnet_fit(**{name: value for name, value in vars(options).items() if name != "run"}))
 
 
 def _leakage(options: argparse.Namespace) -> None:

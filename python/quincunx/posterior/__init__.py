@@ -4,6 +4,10 @@
 fits networks by six mechanisms. The estimators need scikit-learn: ``pip install 'quincunx[sklearn]'``.
 """
 
+import importlib
+import typing
+
+from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
 from quincunx.posterior._fitted import PrivateBayesNet
 from quincunx.posterior._network import DiscreteBayesNet, PackedRecords
@@ -23,6 +27,9 @@ from quincunx.posterior._vectors import (
     WishartPosterior,
 )
 
+if typing.TYPE_CHECKING:
+    from quincunx.posterior._estimators import PosteriorSampleRegressor, PrivateBernoulliNB, PrivateCategoricalNB
+
 __all__ = [
     "BallPosterior",
     "BallRegression",
@@ -37,8 +44,25 @@ __all__ = [
     "MultivariateNormalPrecision",
     "NormalPrecisionGamma",
     "PackedRecords",
+    "PosteriorSampleRegressor",
     "PrivateBayesNet",
+    "PrivateBernoulliNB",
+    "PrivateCategoricalNB",
     "PrivateSample",
     "QueryAnswerer",
     "WishartPosterior",
+    "counterexamples",
+    "naive_bayes_loss",
 ]
+
+_ESTIMATORS = ("PosteriorSampleRegressor", "PrivateBernoulliNB", "PrivateCategoricalNB")
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _ESTIMATORS:
+        return getattr(importlib.import_module("quincunx.posterior._estimators"), name)
+    raise AttributeError(f"module 'quincunx.posterior' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

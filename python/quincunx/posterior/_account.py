@@ -10,6 +10,8 @@ from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
 
 ONE = ReplaceOne()
+#: Records that a guarantee which does not name n allows for where roundings grow with them.
+MOST_RECORDS = 2**20
 
 
 def relation_of(relation: object) -> Relation:
@@ -22,6 +24,11 @@ def relation_of(relation: object) -> Relation:
 def ranged(epsilon: float, relation: Relation, numerics: str = "exact") -> PrivacyGuarantee:
     """Return the guarantee of a draw whose log density ratio lies in an interval of this length."""
     return PrivacyGuarantee(epsilon, relation=relation, numerics=numerics, range_bounded=True)
+
+
+def public(n: int, relation: Relation) -> int | None:
+    """Return the number of records where it is public, None where it is not."""
+    return n if isinstance(relation, ReplaceOne) else None
 
 
 def upwards(value: float, margin: float = 0.0) -> float:
@@ -53,7 +60,7 @@ def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "
     largest = np.abs(values).max(axis=1, initial=0.0)
     safe = np.where(largest > 0, largest, 1.0)
     norms = safe * np.sqrt(((values / safe[:, None]) ** 2).sum(axis=1))
-    factor = np.where(norms > radius, radius / np.where(norms > 0, norms, 1.0) * (1 - 2.0**-48), 1.0)
+    factor = np.where(norms > radius, radius / np.where(norms > radius, norms, 1.0) * (1 - 2.0**-48), 1.0)
     return values * factor[:, None]
 
 

@@ -88,7 +88,8 @@ class DirichletPosterior:
         words = seed_words(insecure_seed)
         if not private:
             words = [int(word) for word in generator(rng).integers(0, 2**64, size=2, dtype=np.uint64)]
-        values = self.model._draw(self.alphas, self.n, count, words)
+        known = _account.public(self.n, _account.relation_of(relation))
+        values = self.model._draw(self.alphas, known, count, words)
         if not private:
             return PrivateSample(values, None)
         guarantee = count * self.model.guarantee(self.n, relation=relation)
@@ -97,7 +98,9 @@ class DirichletPosterior:
 
 @dataclass(frozen=True)
 class DirichletCategorical:
-    """Categories 0..K-1 with a Dirichlet prior on ``{theta_k >= w}``; the posterior is ``Dirichlet(alpha + tau counts)`` there.
+    """Categories 0..K-1 with a Dirichlet prior on ``{theta_k >= w}``.
+
+    The posterior is ``Dirichlet(alpha + tau counts)`` there.
 
     Parameters
     ----------
@@ -124,7 +127,9 @@ class DirichletCategorical:
 
     Vectors are drawn from the law on a lattice of ``N >= 256`` steps (finer for more records, which are public), one
     category after another, in an amount of work that does not depend on the data: K N**2 / 2 exponentials once, and K
-    exact choices per draw. What the doubles of the lattice differ from the law is part of epsilon.
+    exact choices per draw. What the doubles of the lattice differ from the law is part of epsilon: for the n given,
+    else for up
+    to 2**20 records.
 
     Examples
     --------
@@ -162,14 +167,15 @@ class DirichletCategorical:
         # The first category is the zero.
         return BetaBernoulli(self.alphas[1], self.alphas[0], self._trimmed(), self.temper)
 
-    def _resolution(self, n: int) -> int:
-        return min(2048, max(256, 2 ** math.ceil(math.log2(4 * math.sqrt(n + 1)))))
+    def _resolution(self, n: int | None) -> int:
+        # A number of records that is private must not show in the lattice.
+        return 2048 if n is None else min(2048, max(256, 2 ** math.ceil(math.log2(4 * math.sqrt(n + 1)))))
 
-    def _excess(self, n: int) -> float:
+    def _excess(self, n: int | None) -> float:
         """Return what the doubles of the lattice add to epsilon."""
         if len(self.alphas) == 2 or self.prior != "dirichlet":
             return 0.0
-        total = sum(self.alphas) + self.temper * n
+        total = sum(self.alphas) + self.temper * (_account.MOST_RECORDS if n is None else n)
         return 2 * _core.trimmed_dirichlet_error(total, len(self.alphas), self._trimmed(), self._resolution(n))
 
     def guarantee(self, n: int | None = None, *, relation: Relation = ONE) -> PrivacyGuarantee:
@@ -200,10 +206,13 @@ class DirichletCategorical:
         if self.prior == "beta_tree":
             per_split = self.temper * _account.log_odds(self._trimmed())
             depth = math.ceil(math.log2(len(self.alphas)))
-            margin = depth * sum(self._split_models()[0]._margin(count or 0) for _ in range(2))
+            most = count if count is not None and sides == 2 else _account.MOST_RECORDS
+            margin = 2 * depth * max(model._margin(most) for model in self._split_models())
             return _account.ranged(_account.upwards(sides * depth * per_split, margin), about)
         whole = sides * self.temper * _account.log_odds(self._trimmed(), len(self.alphas))
-        return _account.ranged(_account.upwards(whole, self._excess(count or 0)), about)
+        return _account.ranged(
+            _account.upwards(whole, self._excess(_account.public(count, about) if count is not None else None)), about
+        )
 
     def _splits(self) -> list[tuple[range, range]]:
         """Return the splits of a balanced tree: which categories go left and right."""
@@ -251,7 +260,7 @@ class DirichletCategorical:
         return DirichletPosterior(self, int(counts.sum()), alphas)
 
     def _draw(
-        self, alphas: npt.NDArray[np.float64], n: int, size: int, words: list[int] | None
+        self, alphas: npt.NDArray[np.float64], n: int | None, size: int, words: list[int] | None
     ) -> npt.NDArray[np.float64]:
         trim = self._trimmed()
         if len(alphas) == 2:
@@ -273,7 +282,7 @@ class DirichletCategorical:
         return BetaBernoulli(1, 1, self._trimmed())._grid()
 
     def calibrate(self, epsilon: float, *, knob: str | None = None) -> "DirichletCategorical":
-        """Return the model changed so that one draw spends at most epsilon, for every n up to 2**40.
+        """Return the model changed so that one draw spends at most epsilon, for every n up to 2**20.
 
         Parameters
         ----------
@@ -298,10 +307,16 @@ class DirichletCategorical:
         if way == "temper":
             spent = self.guarantee().epsilon
             model = replace(self, temper=self.temper * min(1.0, level / spent * (1 - 1e-9)))
+            while model.guarantee().epsilon > level and model.temper > 1e-12:
+                model = replace(self, temper=model.temper * (1 - 1e-6))
         else:
             categories = 2 if self.prior == "beta_tree" else len(self.alphas)
             share = level * (1 - 1e-9) / (self.temper * depth)
             model = replace(self, trim=_account.trim_for(share, categories))
+            excess = model.guarantee().epsilon - level
+            if excess > 0:
+                share -= (1 + 1e-6) * excess / (self.temper * depth)
+                model = replace(self, trim=_account.trim_for(max(share, 1e-12), categories))
         if model.guarantee().epsilon > level:
             raise ValueError(f"`epsilon` must be large enough for this model, got {level}")
         return model

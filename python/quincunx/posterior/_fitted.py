@@ -164,7 +164,9 @@ class PrivateBayesNet:
         for node in self.net.nodes:
             size, parents = self.net.cardinalities[node], list(self.net.parents[node])
             values = self.cpds[node].reshape(-1, size).T
-            more = {"evidence": parents, "evidence_card": [self.net.cardinalities[p] for p in parents]} if parents else {}
+            more = (
+                {"evidence": parents, "evidence_card": [self.net.cardinalities[p] for p in parents]} if parents else {}
+            )
             found.add_cpds(factors.TabularCPD(node, size, values.tolist(), **more))
         return found
 

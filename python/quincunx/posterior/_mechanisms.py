@@ -66,7 +66,8 @@ def automatic(net: DiscreteBayesNet, epsilon: float, relation: Relation) -> str:
     best = min(names, key=spread)
     if net.is_binary:
         return best
-    # A draw of a trimmed posterior errs by the pull of its trimming, w per probability, whatever n; noise of deviation s in a
+    # A draw of a trimmed posterior errs by the pull of its trimming, w per probability, whatever n; noise of
+    # deviation s in a
     # cell of a table of n records by s / n: with a reference of 100 records per cell they meet at w = s / (100 cells).
     sides = 2 if isinstance(relation, ReplaceOne) else 1
     share = epsilon * 2 / sides / len(net.nodes)
@@ -127,13 +128,15 @@ def _noisy(
 def _laplace(
     net: DiscreteBayesNet, data: Any, epsilon: float, relation: Relation, words: list[int] | None
 ) -> tuple[dict[Any, Exact], int, PrivacyGuarantee]:
-    """Add two-sided geometric noise to the tables measured; tables within others follow by summing, and are averaged."""
+    """Add two-sided geometric noise to the tables measured; tables within others are the mean of their sums."""
     tables, rows = net._tables(data, list(net.measured))
     sensitivity = net.count_sensitivity(relation)
     exponent = _rational.exponent(epsilon, sensitivity)
     noise = _core.GeometricNoise(exponent.numerator, exponent.denominator, True)
     replaced = isinstance(relation, ReplaceOne)
-    parts = [table.reshape(-1)[1:] if replaced and table.shape == (2,) else table.reshape(-1) for table in tables.values()]
+    parts = [
+        table.reshape(-1)[1:] if replaced and table.shape == (2,) else table.reshape(-1) for table in tables.values()
+    ]
     noisy = noise.add(np.concatenate(parts), -LARGEST, LARGEST, words)
     measured: dict[Any, Exact] = {}
     place = 0
@@ -161,8 +164,8 @@ def _completed(net: DiscreteBayesNet, measured: dict[Any, Exact]) -> dict[Any, E
             continue
         family = net.family(node)
         wider = [other for other in net.measured if set(family) <= set(net.family(other))]
-        total = sum(_marginal(measured[other], net.family(other), family) for other in wider)
-        complete[node] = total * Fraction(1, len(wider))
+        margins = [_marginal(measured[other], net.family(other), family) for other in wider]
+        complete[node] = np.add.reduce(margins) * Fraction(1, len(wider))
     return complete
 
 
@@ -243,7 +246,9 @@ def _without_negatives(
         tables = {node: _each(clip, table) for node, table in raw.items()}
         return tables, all(np.array_equal(tables[node], raw[node]) for node in raw)
     if way == "project":
-        tables = {node: _projected(table, table.sum() if rows is None else Fraction(rows)) for node, table in raw.items()}
+        tables = {
+            node: _projected(table, table.sum() if rows is None else Fraction(rows)) for node, table in raw.items()
+        }
         return tables, all(np.array_equal(tables[node], raw[node]) for node in raw)
     if way == "fixed_shift":
         # The thesis: 4 t |N|^2 / (2^w epsilon) on every cell, which is a uniform mass of 4 t |N|^2 / epsilon.
@@ -309,25 +314,19 @@ def _sampled(
 ) -> PrivateBayesNet:
     """Draw all conditional probabilities from trimmed Dirichlet posteriors: the ranges of the nodes add up."""
     tables, rows = net._tables(data, list(net.nodes))
-    sides = 2 if isinstance(relation, ReplaceOne) else 1
+    known = _account.public(rows, relation)
     level = epsilon * (1 - 1e-9)
-    models = {}
-    for node in net.nodes:
-        size = net.cardinalities[node]
-        if mechanism == "posterior_sample":
-            w = _account.trim_for(level / len(net.nodes) * 2 / sides, size)
-            models[node] = DirichletCategorical([1.0] * size, trim=w)
-        else:
-            w = 1 / (4 * size) if trim is None else _account.checked_trim(trim, size)
-            models[node] = DirichletCategorical([1.0] * size, trim=w)
-    if mechanism == "map":
-        # exp(tau log-likelihood), tau = epsilon / range: the exponential mechanism with the log-likelihood as its score.
-        whole = math.fsum(model.guarantee(relation=relation).epsilon for model in models.values())
-        temper = level / whole
-        models = {node: DirichletCategorical(m.alphas, trim=m.trim, temper=temper) for node, m in models.items()}
-    # The range, whatever n: a record that moves between configurations of the parents changes two posteriors, for which no
-    # account by n is proved. What lattices and rounded statistics add is for the whole number of records.
-    spent = math.fsum(_spent(model, rows, relation) for model in models.values()) * (1 + 2.0**-50)
+    for _ in range(20):
+        models = _models(net, level, mechanism, relation, trim)
+        # The range, whatever n: a record that moves between configurations of the parents changes two posteriors, for
+        # which
+        # no account by n is proved. What lattices and rounded statistics add is for the whole number of records.
+        spent = math.fsum(_spent(model, known, relation) for model in models.values()) * (1 + 2.0**-50)
+        if spent <= epsilon:
+            break
+        level -= (1 + 1e-6) * (spent - epsilon) + 1e-12 * epsilon
+    else:
+        raise ValueError(f"`epsilon` must be large enough for this network and mechanism, got {epsilon}")
     guarantee = marked(_account.ranged(spent, relation), insecure_seed)
     cpds = {}
     for place, node in enumerate(net.nodes):
@@ -337,7 +336,7 @@ def _sampled(
         for row, values in enumerate(flat):
             alphas = np.array(model.alphas) + model.temper * values
             key = None if words is None else [words[0] ^ ((place << 32) + row + 1), words[1]]
-            drawn[row] = model._draw(alphas, rows, 1, key)[0]
+            drawn[row] = model._draw(alphas, known, 1, key)[0]
         cpds[node] = drawn.reshape(table.shape)
     return PrivateBayesNet(
         net,
@@ -351,6 +350,37 @@ def _sampled(
     )
 
 
-def _spent(model: DirichletCategorical, rows: int, relation: Relation) -> float:
-    spent = model.guarantee(relation=relation).epsilon + model._excess(rows)
-    return spent + (2 * model._binary()._margin(rows) if len(model.alphas) == 2 and model.temper != 1 else 0.0)
+def _models(
+    net: DiscreteBayesNet, level: float, mechanism: str, relation: Relation, trim: float | None
+) -> dict[Any, DirichletCategorical]:
+    """Return the models of the nodes, whose ranges sum to the level."""
+    sides = 2 if isinstance(relation, ReplaceOne) else 1
+    models = {}
+    for node in net.nodes:
+        size = net.cardinalities[node]
+        if mechanism == "posterior_sample":
+            w = _account.trim_for(level / len(net.nodes) * 2 / sides, size)
+        else:
+            w = 1 / (4 * size) if trim is None else _account.checked_trim(trim, size)
+        models[node] = DirichletCategorical([1.0] * size, trim=w)
+    if mechanism == "posterior_sample":
+        return models
+    # exp(tau log-likelihood), tau = epsilon / range: the exponential mechanism with the log-likelihood as its score.
+    whole = math.fsum(sides * _account.log_odds(_trim(model), len(model.alphas)) for model in models.values())
+    return {
+        node: DirichletCategorical(model.alphas, trim=model.trim, temper=level / whole)
+        for node, model in models.items()
+    }
+
+
+def _trim(model: DirichletCategorical) -> float:
+    assert model.trim is not None
+    return model.trim
+
+
+def _spent(model: DirichletCategorical, known: int | None, relation: Relation) -> float:
+    """Return the range of a node, with what the lattice or the rounding of statistics adds."""
+    sides = 2 if isinstance(relation, ReplaceOne) else 1
+    spent = sides * model.temper * _account.log_odds(_trim(model), len(model.alphas)) + model._excess(known)
+    most = _account.MOST_RECORDS if known is None else known
+    return spent + (2 * model._binary()._margin(most) if len(model.alphas) == 2 else 0.0)

@@ -268,9 +268,7 @@ class DiscreteBayesNet:
         for node in self.measured:
             bits = [1 << self._columns[other] for other in self.family(node)]
             if len(bits) > 20:
-                raise TooLargeError(
-                    f"the parities of {node!r} need {8 << len(bits)} bytes", 8 << len(bits), 8 << 20
-                )
+                raise TooLargeError(f"the parities of {node!r} need {8 << len(bits)} bytes", 8 << len(bits), 8 << 20)
             subsets = [0]
             for bit in bits:
                 subsets += [mask | bit for mask in subsets]
@@ -396,19 +394,23 @@ class DiscreteBayesNet:
         Parameters
         ----------
         data : array_like of int, shape (n, n_nodes), DataFrame or PackedRecords
-            Records, columns in the order of `cardinalities`. Codes outside their categories are clipped, each by itself.
+            Records, columns in the order of `cardinalities`. Codes outside their categories are clipped, each by
+            itself.
         epsilon : float
             Privacy level, > 0.
         mechanism : {"auto", "laplace", "fourier_l1", "fourier_linf", "posterior_sample", "map"}
-            Noise on counts; noise on parities by the L1 or the L-infinity norm (binary nodes); one draw of the posterior
-            on trimmed parameters; the exponential mechanism on the log-likelihood, which sharpens to its maximum. "auto"
+            Noise on counts; noise on parities by the L1 or the L-infinity norm (binary nodes); one draw of the
+            posterior
+            on trimmed parameters; the exponential mechanism on the log-likelihood, which sharpens to its maximum.
+            "auto"
             takes the smallest predicted error of a cell, which does not depend on the data.
         relation : ReplaceOne or AddRemove
             Who is protected. With `AddRemove` the number of records is private, too.
         nonneg : {"clip", "min_shift", "project"} or ("fixed_shift", t), optional
             How negative cells are dealt with, after the noise; by default "clip".
         smooth : float
-            Each measured table's cells get ``smooth`` times its predicted cell deviation before probabilities are formed.
+            Each measured table's cells get ``smooth`` times its predicted cell deviation before probabilities are
+            formed.
         trim : float, optional
             Of "map": each probability is at least this; by default 1/(4 K) for a node of K categories.
         insecure_seed : int, optional
@@ -507,7 +509,7 @@ class PackedRecords:
         self.rows, self.width = array.shape
 
     def __len__(self) -> int:
-        return self.rows
+        return int(self.rows)
 
 
 def _edges(edges: Any, cardinalities: Mapping[Any, int]) -> list[tuple[Any, Any]]:

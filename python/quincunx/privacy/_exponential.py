@@ -22,7 +22,8 @@ LARGEST = 2**61
 class ExponentialMechanism(Mechanism):
     """A choice i from a finite set with ``P(i)`` proportional to ``exp(epsilon score(i) / (2 sensitivity))``.
 
-    Scores are rounded to a grid of about ``2**-30`` of the sensitivity, which is widened by one step; the choice is made
+    Scores are rounded to a grid of about ``2**-30`` of the sensitivity, which is widened by one step; the choice is
+    made
     by comparing random bits with shares that are enclosed between integers, so its law is exact.
 
     Parameters

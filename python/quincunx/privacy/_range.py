@@ -193,7 +193,7 @@ def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta:
     --------
     >>> from quincunx.privacy import query_error_bound
     >>> round(query_error_bound(n_samples=1000, n_responses=10, n_queries=5, beta=0.05), 6)
-    0.123317
+    0.123296
     """
     n = _check.whole(n_samples, "n_samples", minimum=1)
     k = _check.whole(n_responses, "n_responses", minimum=1)
@@ -349,7 +349,8 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     """Return the exact delta of one sample from an untrimmed Beta posterior of n bits.
 
     Between the posteriors of k and of k + 1 ones, ``p0 = Beta(a + k, b + n - k)`` and ``p1 = Beta(a + k + 1,
-    b + n - k - 1)``, the log density ratio grows with the parameter, so that both hockey-stick divergences are differences of
+    b + n - k - 1)``, the log density ratio grows with the parameter, so that both hockey-stick divergences are
+    differences of
     two incomplete beta functions; delta is the largest over k and both directions.
 
     Parameters
@@ -408,7 +409,8 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
 def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, data_bound: float) -> float:
     """Return the exact delta of one sample from an untrimmed Gamma posterior of n records of an exponential law.
 
-    The posterior is ``Gamma(shape + n, rate + sum x)``. Replacing a record of [0, data_bound] changes the rate by at most
+    The posterior is ``Gamma(shape + n, rate + sum x)``. Replacing a record of [0, data_bound] changes the rate by at
+    most
     `data_bound`, relatively most where the sum of the others is 0; the divergences grow with the ratio of the rates.
 
     Parameters
@@ -436,7 +438,7 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     --------
     >>> from quincunx.privacy import gamma_hockey_stick
     >>> round(gamma_hockey_stick(1.0, 1.0, 20.0, 10, data_bound=1.0), 8)
-    3.1e-07
+    9e-07
     """
     from scipy import special
 

@@ -9,8 +9,8 @@
 //! The m points are the midpoints of equal cells in the coordinate. A grid prior is a prior like any other, so the bounds by the
 //! range hold; the finite-n epsilon of the grid itself is [`Grid::replace_epsilon`].
 
-use crate::privacy::choice::{Choice, Weights, dyadic};
 use crate::numeric::interval::Interval;
+use crate::privacy::choice::{Choice, Weights, dyadic};
 use crate::{Error, Result};
 use num_bigint::BigUint;
 use std::sync::Arc;

@@ -1,0 +1,360 @@
+"""scikit-learn estimators with a guarantee: naive Bayes by private counts, regression by a posterior draw."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._optional import require
+from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._vectors import BallRegression
+from quincunx.privacy import PrivacyGuarantee
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+else:
+    _base = require("sklearn.base", "sklearn")
+    BaseEstimator, ClassifierMixin, RegressorMixin = _base.BaseEstimator, _base.ClassifierMixin, _base.RegressorMixin
+
+validation: Any = require("sklearn.utils.validation", "sklearn")
+multiclass: Any = require("sklearn.utils.multiclass", "sklearn")
+
+
+class _PrivateNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fit of a star-shaped network, and prediction from its tables."""
+
+    guarantee_: PrivacyGuarantee
+    classes_: npt.NDArray[Any]
+    epsilon: float
+    mechanism: str
+    nonneg: str
+    smooth: float
+    classes: Any
+    insecure_seed: int | None
+
+    def _sizes(self, features: int) -> list[int]:
+        raise NotImplementedError
+
+    def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # fresh noise in every fit
+        tags.classifier_tags.poor_score = True  # small data of the checks drown in it
+        tags.input_tags.allow_nan = True  # whether a record is malformed is private, too
+        return tags
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit by noisy counts.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Private features.
+        y : array_like, shape (n_samples,)
+            Private labels. With `classes` a label that is none of them counts as the first; without, the set of
+            labels that
+            occur is published.
+
+        Returns
+        -------
+        self
+        """
+        rows, y = validation.validate_data(self, X, y, ensure_all_finite=False)
+        if self.classes is None:
+            multiclass.check_classification_targets(y)
+            self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
+        else:
+            self.classes_ = np.unique(np.asarray(self.classes))
+            places = np.clip(np.searchsorted(self.classes_, y), 0, len(self.classes_) - 1)
+            labels = np.where(self.classes_[places] == y, places, 0)
+        features = rows.shape[1]
+        sizes = self._sizes(features)
+        count = max(2, len(self.classes_))
+        net = DiscreteBayesNet(
+            [("y", i) for i in range(features)], {"y": count, **{i: sizes[i] for i in range(features)}}
+        )
+        data = np.column_stack((labels, self._codes(rows)))
+        mechanism = self.mechanism
+        if mechanism.startswith("fourier") and not net.is_binary:
+            mechanism = "laplace"
+        noisy = mechanism not in ("posterior_sample", "map")
+        fitted = net.fit_private(
+            data,
+            self.epsilon,
+            mechanism,
+            nonneg=self.nonneg if noisy else None,
+            smooth=self.smooth,
+            insecure_seed=self.insecure_seed,
+        )
+        self.network_ = fitted
+        self.guarantee_ = fitted.guarantee
+        prior = np.asarray(fitted.cpds["y"][: len(self.classes_)])
+        self.class_log_prior_ = np.log(prior / prior.sum())
+        self.feature_log_prob_ = [np.log(fitted.cpds[i][: len(self.classes_)]) for i in range(features)]
+        return self
+
+    def predict_joint_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return log P(class, features), up to nothing: shape (n_samples, n_classes)."""
+        validation.check_is_fitted(self)
+        codes = self._codes(validation.validate_data(self, X, reset=False, ensure_all_finite=False))
+        joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
+        for column, table in zip(codes.T, self.feature_log_prob_, strict=True):
+            joint += table.T[column]
+        return np.asarray(joint)
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return log P(class | features), shape (n_samples, n_classes)."""
+        joint = self.predict_joint_log_proba(X)
+        top = joint.max(axis=1, keepdims=True)
+        return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return P(class | features), shape (n_samples, n_classes)."""
+        proba = np.exp(self.predict_log_proba(X))
+        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return the most probable class of each row."""
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(self.classes_[np.argmax(joint, axis=1)])
+
+
+class PrivateBernoulliNB(_PrivateNaiveBayes):
+    """Naive Bayes on binary features with differentially private counts.
+
+    Two classes: noise of constant law on cubes (the L-infinity mechanism) on the parities of (class, feature). More
+    classes: two-sided geometric noise on their counts.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level of one fit, for replacing one record.
+    mechanism : str
+        As for `DiscreteBayesNet.fit_private`; where it is a Fourier mechanism and there are more than two classes,
+        "laplace".
+    nonneg : str
+        How negative counts are dealt with.
+    smooth : float
+        Cells get this times their noise's deviation before probabilities are formed.
+    binarize : float
+        A feature is one where it is above.
+    classes : array_like, optional
+        The possible labels; without them those that occur are taken, which publishes their set.
+    insecure_seed : int, optional
+        Makes a fit repeatable, for tests.
+
+    Attributes
+    ----------
+    guarantee_ : PrivacyGuarantee
+        Of the fit.
+    network_ : PrivateBayesNet
+        The fitted tables.
+    classes_ : ndarray
+        The labels.
+
+    Notes
+    -----
+    Features are clipped to bits, NaN to 0, record by record, without a warning. The number of records is public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.posterior import PrivateBernoulliNB
+    >>> y = np.tile([0, 1], 500)
+    >>> X = np.stack((y, 1 - y, y), axis=1)
+    >>> model = PrivateBernoulliNB(epsilon=2.0, classes=[0, 1]).fit(X, y)
+    >>> model.predict([[1, 0, 1], [0, 1, 0]]), model.guarantee_.epsilon
+    (array([1, 0]), 2.0)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        mechanism: str = "fourier_linf",
+        nonneg: str = "clip",
+        smooth: float = 1.0,
+        binarize: float = 0.0,
+        classes: Any = None,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.mechanism = mechanism
+        self.nonneg = nonneg
+        self.smooth = smooth
+        self.binarize = binarize
+        self.classes = classes
+        self.insecure_seed = insecure_seed
+
+    def _sizes(self, features: int) -> list[int]:
+        return [2] * features
+
+    def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        return np.asarray(X > _check.real(self.binarize, "binarize"), dtype=np.int64)
+
+
+class PrivateCategoricalNB(_PrivateNaiveBayes):
+    """Naive Bayes on categorical features with differentially private counts.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level of one fit, for replacing one record.
+    n_categories : int or array_like of int, shape (n_features,)
+        Categories of each feature, declared: never inferred from data.
+    mechanism, nonneg, smooth, classes, insecure_seed
+        As for `PrivateBernoulliNB`; the mechanism is "auto".
+
+    Attributes
+    ----------
+    guarantee_, network_, classes_
+        As for `PrivateBernoulliNB`.
+
+    Notes
+    -----
+    Codes are clipped to 0..n_categories - 1, NaN to 0, record by record, without a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.posterior import PrivateCategoricalNB
+    >>> y = np.tile([0, 1, 2], 400)
+    >>> model = PrivateCategoricalNB(epsilon=3.0, n_categories=3, classes=[0, 1, 2]).fit(y[:, None], y)
+    >>> model.predict([[0], [2]])
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        n_categories: Any = 8,
+        mechanism: str = "auto",
+        nonneg: str = "clip",
+        smooth: float = 1.0,
+        classes: Any = None,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.n_categories = n_categories
+        self.mechanism = mechanism
+        self.nonneg = nonneg
+        self.smooth = smooth
+        self.classes = classes
+        self.insecure_seed = insecure_seed
+
+    def _sizes(self, features: int) -> list[int]:
+        sizes = np.asarray(self.n_categories)
+        if sizes.ndim > 1 or (sizes.ndim == 1 and len(sizes) != features):
+            raise ValueError(f"`n_categories` must be a number or have shape ({features},), got {sizes.shape}")
+        return [_check.whole(size, "n_categories", minimum=2) for size in np.broadcast_to(sizes, features).tolist()]
+
+    def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        most = np.array(self._sizes(X.shape[1])) - 1
+        values = np.nan_to_num(np.rint(X), nan=0.0, posinf=2.0**16, neginf=0.0)
+        return np.asarray(np.clip(values, 0, most), dtype=np.int64)
+
+
+class PosteriorSampleRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear regression by one draw of the coefficients from a posterior on a ball.
+
+    The likelihood is tempered by epsilon over its range, so that ``P = (epsilon / r) X'X + prior_precision`` and the
+    coefficients are ``N(P**-1 (epsilon / r) X'y, P**-1)`` truncated to norm at most `radius`, with
+    ``r = 4 X Y W`` if ``X W <= Y`` else ``(Y + X W)**2``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level of one fit, for replacing one record.
+    radius : float
+        W, the norm of the coefficients at most.
+    x_norm, y_bound : float
+        X and Y: the norm to which rows and the size to which responses are clipped.
+    prior_precision : float
+        Of the normal prior.
+    insecure_seed : int, optional
+        Makes a fit repeatable, for tests.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (n_features,)
+        The draw.
+    guarantee_ : PrivacyGuarantee
+        Of the fit; its numerics are "float64".
+
+    Notes
+    -----
+    There is no intercept: add a constant column. The draw is exact up to rounding, by rejection: its *time* depends
+    on the
+    data, and must not be shown to an attacker. Rows and responses beyond their bounds are clipped, those that are not
+    finite become 0, record by record, without a warning. Responses that are not finite are refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.posterior import PosteriorSampleRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-0.5, 0.5, (20000, 2))
+    >>> model = PosteriorSampleRegressor(epsilon=1.0).fit(X, X @ [0.5, -0.5])
+    >>> bool(np.abs(model.coef_ - [0.5, -0.5]).max() < 0.5), round(model.guarantee_.epsilon, 6)
+    (True, 1.0)
+    """
+
+    guarantee_: PrivacyGuarantee
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        radius: float = 1.0,
+        x_norm: float = 1.0,
+        y_bound: float = 1.0,
+        prior_precision: float = 1.0,
+        insecure_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.radius = radius
+        self.x_norm = x_norm
+        self.y_bound = y_bound
+        self.prior_precision = prior_precision
+        self.insecure_seed = insecure_seed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.regressor_tags.poor_score = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Draw the coefficients.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Private rows.
+        y : array_like, shape (n_samples,)
+            Private responses.
+
+        Returns
+        -------
+        self
+        """
+        rows, responses = validation.validate_data(
+            self, X, y, ensure_all_finite=False, dtype=np.float64, y_numeric=True
+        )
+        model = BallRegression(self.radius, 1.0, self.x_norm, self.y_bound, self.prior_precision)
+        sample = model.calibrate(self.epsilon).posterior(rows, responses).sample(1, insecure_seed=self.insecure_seed)
+        self.coef_ = sample.values[0].copy()
+        assert sample.guarantee is not None
+        self.guarantee_ = sample.guarantee
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Return ``X @ coef_``, shape (n_samples,)."""
+        validation.check_is_fitted(self)
+        rows = validation.validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        return np.asarray(rows @ self.coef_)
