@@ -15,8 +15,7 @@ use std::time::Duration;
 fn step<const L: usize>(c: &mut Criterion, group: &str, kind: Kind, n: usize, states: u64) {
     let problem = Problem::Lattice { kind, rows: n, cols: n, boundary: Boundary::Free };
     let engine = Engine::new(&problem, usize::MAX).expect("the sizes of this bench are sizes of lattices");
-    let points: Vec<Point> =
-        primes(L).expect("few primes").into_iter().map(|modulus| Point { modulus, activity: 1 }).collect();
+    let points: Vec<Point> = primes(L).expect("few primes").into_iter().map(|modulus| Point::new(modulus, 1)).collect();
     let weight = lane_weight::<L>(&points);
     let mut state = Buffer::zeroed(engine.len()).expect("the vectors of this bench fit into memory");
     engine.start(&weight, &mut state);

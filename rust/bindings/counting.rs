@@ -31,10 +31,10 @@ impl ProblemArgument<'_> {
     fn problem(self, py: Python<'_>) -> PyResult<Problem> {
         match self {
             Self::Lattice((kind, rows, cols, boundary)) => Ok(Problem::Lattice {
-                kind: named(&KINDS, &kind, "kind")?,
+                kind: named(Kind::ALL, Kind::name, &kind, "kind")?,
                 rows,
                 cols,
-                boundary: named(&BOUNDARIES, &boundary, "boundary")?,
+                boundary: named(Boundary::ALL, Boundary::name, &boundary, "boundary")?,
             }),
             Self::Graph((vertices, edges, order)) => Ok(Problem::Graph {
                 graph: arrays::graph(py, vertices, &edges)?,
@@ -44,30 +44,25 @@ impl ProblemArgument<'_> {
     }
 }
 
-/// Lattices with a kernel of their own, by name.
-const KINDS: [(&str, Kind); 4] =
-    [("square", Kind::Square), ("king", Kind::King), ("triangular", Kind::Triangular), ("4-8-8", Kind::FourEightEight)];
-const BOUNDARIES: [(&str, Boundary); 3] =
-    [("free", Boundary::Free), ("cylinder", Boundary::Cylinder), ("torus", Boundary::Torus)];
-
-/// The value with this name.
-fn named<T: Copy>(names: &[(&str, T)], name: &str, argument: &str) -> PyResult<T> {
-    names.iter().find(|(known, _)| *known == name).map(|&(_, value)| value).ok_or_else(|| {
-        let known: Vec<&str> = names.iter().map(|&(name, _)| name).collect();
-        PyValueError::new_err(format!("`{argument}` must be one of {known:?}, got {name:?}"))
-    })
+/// The lattices with an operator of their own.
+#[pyfunction]
+pub fn lattice_kernels() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|kind| kind.name()).collect()
 }
 
-/// The name of this value.
-fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    names.iter().find(|(_, known)| *known == value).map_or("", |&(name, _)| name)
+/// The value with this name.
+fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, wanted: &str, argument: &str) -> PyResult<T> {
+    all.iter().copied().find(|&value| name(value) == wanted).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|&value| name(value)).collect();
+        PyValueError::new_err(format!("`{argument}` must be one of {known:?}, got {wanted:?}"))
+    })
 }
 
 /// What Python would say for a problem.
 fn problem_argument(py: Python<'_>, problem: &Problem) -> PyResult<Py<PyTuple>> {
     let arguments = match problem {
         &Problem::Lattice { kind, rows, cols, boundary } => {
-            (name_of(&KINDS, kind), rows, cols, name_of(&BOUNDARIES, boundary)).into_pyobject(py)?
+            (kind.name(), rows, cols, boundary.name()).into_pyobject(py)?
         }
         Problem::Graph { graph, order } => {
             let order = order.as_ref().map(|order| PyArray1::from_iter(py, order.iter().map(|&v| i64::from(v))));
@@ -216,7 +211,7 @@ pub fn hard_core_float(
 pub fn residues(py: Python<'_>, problem: ProblemArgument<'_>, points: Vec<(u64, u64)>, job: Job) -> PyResult<Vec<u64>> {
     let problem = problem.problem(py)?;
     let (options, report) = job.split();
-    let point = |(modulus, activity)| Ok(Point { modulus: Modulus::new(modulus)?, activity });
+    let point = |(modulus, activity)| Ok(Point::new(Modulus::new(modulus)?, activity));
     let points =
         points.into_iter().map(point).collect::<quincunx::Result<Vec<_>>>().map_err(|error| raise(py, error))?;
     compute(py, report, |monitor| counting::residues(&problem, &points, &options, monitor))

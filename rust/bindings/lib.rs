@@ -28,7 +28,8 @@ mod _core {
     use crate::boundary::{available_threads, forget_pools, simd_level};
     #[pymodule_export]
     use crate::counting::{
-        ExactPlan, combine_residues, estimate_cost, hard_core_float, plan_independent_sets, primes, residues,
+        ExactPlan, combine_residues, estimate_cost, hard_core_float, lattice_kernels, plan_independent_sets, primes,
+        residues,
     };
     #[pymodule_export]
     use crate::distributions::{

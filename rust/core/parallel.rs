@@ -6,9 +6,11 @@
 //! purpose, for their threads no longer exist and joining them would wait for ever.
 
 use crate::monitor::{Monitor, Watch};
+use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use rayon::ThreadPool;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -126,6 +128,103 @@ pub fn run_here<T>(total: u64, work: impl FnOnce(&Watch) -> Result<T>) -> Result
     work(&Watch::new(total))
 }
 
+/// Both pieces of work, side by side on the current pool if they are large; outside a pool one after the other.
+pub fn fork<A: Send, B: Send>(large: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
+    match large && rayon::current_thread_index().is_some() {
+        true => rayon::join(one, other),
+        false => (one(), other()),
+    }
+}
+
+/// Does tiles `0..count` on the threads of the current pool, each thread with its own workspace; outside a pool, on this
+/// thread. `grain` neighboring tiles are taken at a time.
+///
+/// # Errors
+/// The first error of a workspace or a tile that was met; tiles not begun are left out.
+pub fn tiles<S>(
+    count: usize,
+    grain: usize,
+    workspace: impl Fn() -> Result<S> + Sync,
+    work: impl Fn(&mut S, usize) -> Result<()> + Sync,
+) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let worker = || -> Result<()> {
+        let mut own = None;
+        loop {
+            let first = next.fetch_add(grain, Ordering::Relaxed);
+            if first >= count {
+                return Ok(());
+            }
+            let own = match &mut own {
+                Some(own) => own,
+                none => none.insert(workspace()?),
+            };
+            (first..count.min(first + grain)).try_for_each(|tile| work(own, tile))?;
+        }
+    };
+    match rayon::current_thread_index() {
+        Some(_) if count > grain => {
+            let workers = rayon::current_num_threads().min(count.div_ceil(grain));
+            (0..workers).into_par_iter().with_max_len(1).try_for_each(|_| worker())
+        }
+        _ => worker(),
+    }
+}
+
+/// The sum of `count` terms, computed on the threads of the current pool and added in their order.
+pub fn reduce<R: Ring>(ring: &R, count: usize, term: impl Fn(usize) -> R::Element + Sync) -> R::Element {
+    let terms: Vec<_> = match rayon::current_thread_index() {
+        Some(_) => (0..count).into_par_iter().map(&term).collect(),
+        None => (0..count).map(term).collect(),
+    };
+    terms.into_iter().fold(ring.zero(), |sum, term| ring.fold(ring.add(sum, term)))
+}
+
+/// A table that several threads work on, each at its own places.
+#[derive(Debug)]
+pub struct Shared<E> {
+    start: *mut E,
+    len: usize,
+}
+
+// SAFETY: elements are only reached by `part` and `at`, whose callers keep apart.
+unsafe impl<E: Send> Sync for Shared<E> {}
+// SAFETY: as above.
+unsafe impl<E: Send> Send for Shared<E> {}
+
+impl<E> Clone for Shared<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Shared<E> {}
+
+impl<E> Shared<E> {
+    /// Shares a table.
+    pub fn new(table: &mut [E]) -> Self {
+        Self { start: table.as_mut_ptr(), len: table.len() }
+    }
+
+    /// Where an element is. Whoever uses the pointer is alone there.
+    #[inline(always)]
+    pub fn at(&self, index: usize) -> *mut E {
+        self.start.wrapping_add(index)
+    }
+
+    /// A stretch of the table.
+    ///
+    /// # Safety
+    /// Nobody else uses any of it at the same time.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn part(&self, first: usize, len: usize) -> &mut [E] {
+        assert!(first <= self.len && len <= self.len - first, "a place outside the table");
+        // SAFETY: the stretch lies in the table, and is the caller's alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(first), len) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +245,25 @@ mod tests {
             }
         });
         assert_eq!(outcome, Err::<(), _>(Error::Interrupted));
+    }
+
+    #[test]
+    fn tiles_are_each_done_once_and_a_failure_ends_them() {
+        for threads in [1, 3] {
+            let mut done = vec![0u8; 1000];
+            let shared = Shared::new(&mut done);
+            let tile = |made: &mut usize, i: usize| {
+                *made += 1;
+                // SAFETY: each tile is one element.
+                unsafe { shared.part(i, 1)[0] += 1 };
+                if i == 1500 { Err(Error::Interrupted) } else { Ok(()) }
+            };
+            run(threads, 1, &mut Silent, |_| tiles(1000, 7, || Ok(0), tile)).unwrap();
+            assert!(done.iter().all(|&count| count == 1));
+        }
+        let failing = |_: &mut (), i: usize| if i == 5 { Err(Error::Interrupted) } else { Ok(()) };
+        assert_eq!(run(2, 1, &mut Silent, |_| tiles(10, 1, || Ok(()), failing)), Err(Error::Interrupted));
+        assert_eq!(tiles(3, 1, || Ok(()), failing), Ok(()));
     }
 
     #[test]

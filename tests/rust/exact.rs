@@ -13,7 +13,7 @@ pub const BOUNDARIES: [(Boundary, &str); 3] =
 /// The exact value at an activity, by groups of `L` primes, with a spare prime.
 pub fn count<const L: usize>(engine: &impl Transfer, activity: u64, bits: u64) -> BigUint {
     let points: Vec<Point> =
-        primes((bits / 54 + 2) as usize).unwrap().into_iter().map(|modulus| Point { modulus, activity }).collect();
+        primes((bits / 54 + 2) as usize).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
     let residues: Vec<(u64, u64)> = points
         .chunks(L)
         .flat_map(|group| {

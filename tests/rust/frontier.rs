@@ -22,7 +22,7 @@ fn watch() -> Watch {
 
 /// The residues of `Z(activity)` modulo the largest primes.
 fn residues(engine: &Frontier, count: usize, activity: u64) -> Vec<(u64, u64)> {
-    let points: Vec<Point> = primes(count).unwrap().into_iter().map(|modulus| Point { modulus, activity }).collect();
+    let points: Vec<Point> = primes(count).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
     let groups = points.chunks(4).flat_map(|group| {
         let values = evaluate_lanes::<4>(engine, group, &watch()).unwrap();
         group.iter().map(|point| point.modulus.value()).zip(values).collect::<Vec<_>>()
@@ -49,7 +49,7 @@ fn polynomial(graph: &Graph) -> Vec<u64> {
     let engine = Frontier::plan(graph, None, AMPLE).unwrap();
     let degree = engine.independence_bound();
     let modulus = primes(1).unwrap()[0];
-    let points = (0..=degree as u64).map(|activity| Point { modulus, activity }).collect::<Vec<_>>();
+    let points = (0..=degree as u64).map(|activity| Point::new(modulus, activity)).collect::<Vec<_>>();
     let values: Vec<u64> =
         points.chunks(8).flat_map(|group| evaluate_lanes::<8>(&engine, group, &watch()).unwrap()).collect();
     // Newton's divided differences, then Horner.
@@ -235,7 +235,7 @@ fn named_graphs_have_their_known_polynomials() {
 fn a_path_of_a_million_vertices_is_summed_out() {
     let engine = Frontier::plan(&path(1_000_000), None, 16).unwrap();
     let modulus = primes(1).unwrap()[0];
-    let value = evaluate_lanes::<1>(&engine, &[Point { modulus, activity: 1 }], &watch()).unwrap()[0];
+    let value = evaluate_lanes::<1>(&engine, &[Point::new(modulus, 1)], &watch()).unwrap()[0];
     let (mut a, mut b) = (1, 2);
     for _ in 1..1_000_000 {
         (a, b) = (b, modulus.residue(a + b));
@@ -267,7 +267,7 @@ fn threads_and_lanes_change_nothing() {
         let engine = Frontier::plan(&graph, Some(&order), AMPLE).unwrap();
         assert!(engine.states() >= 1 << 13);
         let points: Vec<Point> =
-            (0..).zip(primes(8).unwrap()).map(|(i, modulus)| Point { modulus, activity: 1 + i % 3 }).collect();
+            (0..).zip(primes(8).unwrap()).map(|(i, modulus)| Point::new(modulus, 1 + i % 3)).collect();
         let one = |point: &Point| evaluate_lanes::<1>(&engine, &[*point], &watch()).unwrap()[0];
         let expected: Vec<u64> = points.iter().map(one).collect();
         let groups = |lanes: usize, run: &dyn Fn(&[Point]) -> Vec<u64>| -> Vec<u64> {
@@ -292,7 +292,7 @@ fn a_monitor_stops_the_work() {
     let graph = graph(400, (0..400u32).flat_map(|v| [(v, v + 17), (v, v + 18)]).filter(|&(_, v)| v < 400));
     let order: Vec<u32> = (0..400).collect();
     let engine = Frontier::plan(&graph, Some(&order), AMPLE).unwrap();
-    let points: Vec<Point> = primes(8).unwrap().into_iter().map(|modulus| Point { modulus, activity: 1 }).collect();
+    let points: Vec<Point> = primes(8).unwrap().into_iter().map(|modulus| Point::new(modulus, 1)).collect();
     let outcome: Result<()> = parallel::run(1, u64::MAX, &mut |_: u64, _: u64| false, |watch| {
         loop {
             evaluate_lanes::<8>(&engine, &points, watch)?;
@@ -331,7 +331,7 @@ fn shuffled(n: usize, mut seed: u64) -> Vec<u32> {
 
 fn activities() -> [Point; 4] {
     let modulus = primes(1).unwrap()[0];
-    [1, 0, 3, modulus.value() - 2].map(|activity| Point { modulus, activity })
+    [1, 0, 3, modulus.value() - 2].map(|activity| Point::new(modulus, activity))
 }
 
 proptest! {

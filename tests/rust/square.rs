@@ -12,7 +12,7 @@ fn count(rows: usize, cols: usize, boundary: Boundary) -> BigUint {
     let engine = Square::new(rows, cols, boundary).unwrap();
     let moduli = primes(rows * cols / 54 + 2).unwrap();
     let residues = moduli.chunks(4).flat_map(|group| {
-        let points: Vec<_> = group.iter().map(|&modulus| Point { modulus, activity: 1 }).collect();
+        let points: Vec<_> = group.iter().map(|&modulus| Point::new(modulus, 1)).collect();
         evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap()
     });
     combine(&moduli.iter().map(|m| m.value()).zip(residues).collect::<Vec<_>>()).unwrap()
@@ -20,7 +20,7 @@ fn count(rows: usize, cols: usize, boundary: Boundary) -> BigUint {
 
 /// The coefficients of the independence polynomial modulo a prime, by Newton's interpolation at 0, 1, ..., degree.
 fn polynomial(engine: &Square, degree: usize, modulus: Modulus) -> Vec<u64> {
-    let points: Vec<_> = (0..=degree as u64).map(|activity| Point { modulus, activity }).collect();
+    let points: Vec<_> = (0..=degree as u64).map(|activity| Point::new(modulus, activity)).collect();
     let mut values: Vec<_> =
         points.chunks(8).flat_map(|group| evaluate_lanes::<8>(engine, group, &Watch::default()).unwrap()).collect();
     let p = modulus.value();

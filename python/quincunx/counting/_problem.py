@@ -6,14 +6,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _core
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 
 Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
 
-# Lattices with a kernel of their own in the core.
-KERNELS = frozenset({"square", "king", "triangular", "4-8-8"})
+# Lattices with an operator between rows of their own in the core.
+KERNELS = frozenset(_core.lattice_kernels())
 
 
 def as_problem(graph: Any, order: Any = None) -> Problem:

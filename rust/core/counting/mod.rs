@@ -4,4 +4,5 @@ pub mod checkpoint;
 pub mod evaluation;
 pub mod exact;
 pub mod independent_sets;
+pub mod strip;
 pub mod transfer;

@@ -11,22 +11,38 @@ use crate::numeric::buffer::{Buffer, Zero};
 use crate::numeric::residue::Modulus;
 use crate::numeric::ring::{Lanes, Ring};
 
-/// Where a partition function is evaluated: `Z(activity)` modulo `modulus`.
+/// Where a partition function is evaluated: the values of its parameters modulo `modulus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The modulus.
     pub modulus: Modulus,
-    /// The activity, a residue.
+    /// The activity of a vertex, a residue.
     pub activity: u64,
+    /// The chance that a cell has the falling diagonal, a residue; only randomly triangulated grids have it.
+    pub falling: u64,
 }
 
-/// The weight of an occupied vertex in a ring.
+impl Point {
+    /// `Z(activity)`.
+    pub fn new(modulus: Modulus, activity: u64) -> Self {
+        Self { modulus, activity, falling: 0 }
+    }
+
+    /// The same with a chance of the falling diagonal.
+    pub fn with_falling(self, falling: u64) -> Self {
+        Self { falling, ..self }
+    }
+}
+
+/// The parameters of a partition function in a ring.
 #[derive(Clone, Debug)]
 pub struct Weight<R: Ring> {
     /// The ring computed in.
     pub ring: R,
-    /// The activity.
+    /// The activity of a vertex.
     pub activity: R::Element,
+    /// The chance of a falling diagonal.
+    pub falling: R::Element,
     /// Whether the activity is one everywhere, so that no multiplication is needed.
     pub unit: bool,
 }
@@ -34,7 +50,12 @@ pub struct Weight<R: Ring> {
 impl<R: Ring> Weight<R> {
     /// A weight, which notices by itself that it is one.
     pub fn new(ring: R, activity: R::Element) -> Self {
-        Self { ring, activity, unit: activity == ring.one() }
+        Self { ring, activity, falling: ring.zero(), unit: activity == ring.one() }
+    }
+
+    /// The same with a chance of the falling diagonal.
+    pub fn with_falling(self, falling: R::Element) -> Self {
+        Self { falling, ..self }
     }
 
     /// `activity^0, ..., activity^highest`, folded.
@@ -60,7 +81,7 @@ pub trait Transfer: Sync {
     fn roundings(&self) -> u64;
     /// Fills the vector before the first step; the memory may hold anything.
     fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]);
-    /// Moves the cut once. Elements are folded before and after. Inside, `rayon::join` is welcome where blocks are large.
+    /// Moves the cut once. Elements are folded before and after. Inside, `rayon::join` can be used where blocks are large.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the watch says so.
@@ -89,7 +110,8 @@ where
 pub fn lane_weight<const L: usize>(points: &[Point]) -> Weight<Lanes<L>> {
     let lane = |i: usize| points[i.min(points.len() - 1)];
     let ring = Lanes::new(std::array::from_fn(|i| lane(i).modulus));
-    Weight::new(ring, std::array::from_fn(|i| lane(i).modulus.residue(lane(i).activity)))
+    let residues = |value: fn(&Point) -> u64| std::array::from_fn(|i| lane(i).modulus.residue(value(&lane(i))));
+    Weight::new(ring, residues(|point| point.activity)).with_falling(residues(|point| point.falling))
 }
 
 /// Residues of the partition function at up to `L` points, side by side.

@@ -2,7 +2,7 @@
 //!
 //! No operation is fused or reordered by the wider instructions, so every level computes the same bits.
 
-/// Defines a function whose body is also compiled for AVX-512 and AVX2 and runs at the best level of the machine.
+/// Defines a function whose body is also compiled for AVX-512 and AVX2 and runs at the level of the process.
 macro_rules! for_wide_vectors {
     ($(#[$about:meta])* $sight:vis fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$about])*
@@ -19,17 +19,11 @@ macro_rules! for_wide_vectors {
                 fn avx2($($argument: $kind),*) $(-> $result)? {
                     plain($($argument),*)
                 }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the instructions exist, as just asked.
-                    return unsafe { avx512($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: likewise.
-                    return unsafe { avx2($($argument),*) };
+                // SAFETY: a level is at most what the machine has.
+                match $crate::numeric::simd::level() {
+                    $crate::numeric::simd::Level::Avx512 => return unsafe { avx512($($argument),*) },
+                    $crate::numeric::simd::Level::Avx2 => return unsafe { avx2($($argument),*) },
+                    $crate::numeric::simd::Level::Baseline => {}
                 }
             }
             plain($($argument),*)

@@ -4,10 +4,9 @@
 //! about a tenth of a bit per site on it. A piece is evaluated in double precision: all terms are non-negative, so the relative
 //! error is at most `(1 + 2^-53)^d - 1` with d roundings on the longest path, and the result times that is a bound.
 
-use super::{Boundary, Engine, Kind, Problem};
+use super::{Boundary, Engine, Problem};
 use crate::Result;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
-use crate::graphs::Graph;
 use crate::monitor::Watch;
 use crate::numeric::ring::{Real, Wide, WideNumber};
 
@@ -35,9 +34,9 @@ pub fn log2_bound(problem: &Problem, activity: f64, watch: &Watch) -> Result<f64
         } else {
             let (pieces, links) = cut(&problem);
             bits += times * links as f64 * (1.0 + 2.0 * activity).log2();
-            match pieces {
-                [one, other] if one == other => open.push((one, 2.0 * times)),
-                pieces => open.extend(pieces.map(|piece| (piece, times))),
+            match &pieces[..] {
+                [one, other] if one == other => open.push((one.clone(), 2.0 * times)),
+                _ => open.extend(pieces.into_iter().map(|piece| (piece, times))),
             }
         }
     }
@@ -75,33 +74,18 @@ pub fn evaluated_log2(engine: &impl Transfer, activity: f64, watch: &Watch) -> R
     Ok(value.log2().max(0.0) * (1.0 + 1e-12) + error * std::f64::consts::LOG2_E + 1e-9)
 }
 
-/// Two pieces without the edges between them, and the number of further edges cut free of both with their two ends.
-fn cut(problem: &Problem) -> ([Problem; 2], usize) {
-    let nothing = || Problem::Graph { graph: Graph::edgeless(0), order: None };
-    let lattice = |kind, rows, cols, boundary| Problem::Lattice { kind, rows, cols, boundary };
+/// Pieces without the edges between them, and the number of further edges cut free of both with their two ends.
+fn cut(problem: &Problem) -> (Vec<Problem>, usize) {
     match problem {
-        // The links of the 4-8-8 lattice across the cut are left over as edges of their own.
-        &Problem::Lattice { kind: kind @ Kind::FourEightEight, rows: m, cols: n, boundary } => match boundary {
-            Boundary::Torus => {
-                let (long, short) = (m.max(n), m.min(n));
-                ([lattice(kind, long - 1, short, Boundary::Cylinder), nothing()], short)
-            }
-            Boundary::Cylinder if n > 1 => ([lattice(kind, m, n - 1, Boundary::Free), nothing()], m + 1),
-            _ => {
-                let (long, short) = if boundary == Boundary::Free { (m.max(n), m.min(n)) } else { (m, n) };
-                let pieces = [long / 2, long - 1 - long / 2].map(|rows| lattice(kind, rows, short, boundary));
-                (pieces, short + usize::from(boundary == Boundary::Free))
-            }
-        },
-        &Problem::Lattice { kind, rows, cols, .. } => {
-            let (long, short) = (rows.max(cols), rows.min(cols));
-            ([long.div_ceil(2), long / 2].map(|rows| lattice(kind, rows, short, Boundary::Free)), 0)
+        &Problem::Lattice { kind, rows, cols, boundary } => {
+            let (pieces, links) = kind.pieces(rows, cols, boundary);
+            let lattice = |(rows, cols, boundary)| Problem::Lattice { kind, rows, cols, boundary };
+            (pieces.into_iter().map(lattice).collect(), links)
         }
         Problem::Graph { graph, .. } => {
             let half = graph.vertices() / 2;
-            let pieces = [0..half, half..graph.vertices()]
-                .map(|part| Problem::Graph { graph: graph.induced(part), order: None });
-            (pieces, 0)
+            let piece = |part| Problem::Graph { graph: graph.induced(part), order: None };
+            ([0..half, half..graph.vertices()].map(piece).into(), 0)
         }
     }
 }
@@ -110,6 +94,7 @@ fn cut(problem: &Problem) -> ([Problem; 2], usize) {
 mod tests {
     use super::*;
     use crate::counting::evaluation::Options;
+    use crate::counting::independent_sets::Kind;
     use crate::counting::independent_sets::count_independent_sets;
     use crate::monitor::Silent;
 

@@ -102,7 +102,7 @@ impl IndependentSets {
                 activity..activity + 1
             }
         };
-        activities.map(move |activity| Point { modulus, activity })
+        activities.map(move |activity| Point::new(modulus, activity))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What independent sets are counted on: a lattice with a kernel of its own, or any graph.
 
+use super::Kind;
 use crate::graphs::Graph;
 
 /// How a lattice ends.
@@ -11,19 +12,6 @@ pub enum Boundary {
     Cylinder,
     /// Closed in both directions.
     Torus,
-}
-
-/// The lattices with a kernel of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Four neighbours.
-    Square,
-    /// The square lattice with both diagonals of every cell.
-    King,
-    /// The square lattice with the diagonal from (r, c) to (r+1, c+1).
-    Triangular,
-    /// The truncated square tiling; its extents count octagons.
-    FourEightEight,
 }
 
 /// What is counted on.
@@ -49,37 +37,33 @@ pub enum Problem {
     },
 }
 
+impl Boundary {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Free, Self::Cylinder, Self::Torus];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Cylinder => "cylinder",
+            Self::Torus => "torus",
+        }
+    }
+}
+
 impl Problem {
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
         match *self {
-            Self::Lattice { kind: Kind::FourEightEight, rows: m, cols: n, boundary } => {
-                4 * m * n
-                    + match boundary {
-                        Boundary::Free => 2 * (m + n),
-                        Boundary::Cylinder => 2 * n,
-                        Boundary::Torus => 0,
-                    }
-            }
-            Self::Lattice { rows, cols, .. } => rows * cols,
+            Self::Lattice { kind, rows, cols, boundary } => kind.vertices(rows, cols, boundary),
             Self::Graph { ref graph, .. } => graph.vertices(),
         }
     }
 
     /// A size no independent set exceeds, where the lattice tells one; `None` for a graph.
     pub fn largest_set_bound(&self) -> Option<usize> {
-        let Self::Lattice { kind, rows: m, cols: n, boundary } = *self else { return None };
-        Some(match (kind, boundary) {
-            // Its links are a perfect matching.
-            (Kind::FourEightEight, _) => self.vertices() / 2,
-            // Disjoint 2 x 2 blocks are cliques; around a torus every two neighbouring rows are counted twice.
-            (Kind::King, Boundary::Free) => m.div_ceil(2) * n.div_ceil(2),
-            (Kind::King, Boundary::Cylinder) => m.div_ceil(2) * (n / 2),
-            (Kind::King, Boundary::Torus) => m * (n / 2) / 2,
-            (_, Boundary::Free) => (m * n).div_ceil(2),
-            (_, Boundary::Cylinder) => m * (n / 2),
-            (_, Boundary::Torus) => (m * (n / 2)).min(n * (m / 2)),
-        })
+        let Self::Lattice { kind, rows, cols, boundary } = *self else { return None };
+        Some(kind.largest_set(rows, cols, boundary))
     }
 
     /// Words that tell this problem from every other, for a checkpoint's fingerprint.

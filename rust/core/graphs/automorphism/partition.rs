@@ -13,6 +13,7 @@
 use super::Clock;
 use super::adjacency::{Adjacency, Rows};
 use crate::Result;
+use crate::numeric::simd::{Level, level};
 use std::collections::VecDeque;
 
 /// A cell is named by the position of its first vertex.
@@ -98,7 +99,10 @@ fn spread(cell: u32) -> u64 {
 /// Writes for each vertex the number of bits its row has in common with the mask.
 fn count_common(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512vpopcntdq") && std::arch::is_x86_feature_detected!("avx512vl") {
+    if level() == Level::Avx512
+        && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+    {
         #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
         fn with_vectors(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
             count_common_plain(rows, mask, counts);
@@ -107,7 +111,7 @@ fn count_common(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
         return unsafe { with_vectors(rows, mask, counts) };
     }
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("popcnt") {
+    if level() >= Level::Avx2 && std::arch::is_x86_feature_detected!("popcnt") {
         #[target_feature(enable = "popcnt")]
         fn with_instruction(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
             count_common_plain(rows, mask, counts);

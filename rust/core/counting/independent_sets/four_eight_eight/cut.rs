@@ -11,11 +11,10 @@
 use super::sites::Activity;
 use super::tile::{Most, Operation, Tile, Turn, Vectors, program};
 use crate::Result;
-use crate::counting::transfer::Weight;
-use crate::monitor::Watch;
+use crate::counting::strip::Context;
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Level, Plain};
-use rayon::prelude::*;
+use crate::numeric::simd::Plain;
+use crate::parallel::{self, Shared};
 
 /// A half of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,47 +123,24 @@ impl Cut {
     }
 }
 
-/// What a turn needs to know besides its vector.
-#[derive(Clone, Copy, Debug)]
-pub struct Passage<'a, R: Ring> {
-    /// The ring and the activity.
-    pub weight: &'a Weight<R>,
-    /// The vector instructions to use.
-    pub level: Level,
-    /// Who hears of the progress.
-    pub watch: &'a Watch,
-}
-
-impl<R: Ring> Passage<'_, R> {
-    fn run(&self, tile: Tile<R::Element>) {
-        if self.weight.unit {
-            self.weight.ring.dispatch(self.level, tile);
-        } else {
-            tile.go(Plain(self.weight.ring), Activity(self.weight.activity));
-        }
-    }
-
-    /// Sites passed at once.
-    fn most(&self) -> u32 {
-        if self.weight.unit { self.weight.ring.dispatch(self.level, Most) } else { 1 }
+/// Runs a tile at the activity of the points.
+fn run<R: Ring>(context: Context<R>, tile: Tile<R::Element>) {
+    let weight = context.weight;
+    if weight.unit {
+        weight.ring.dispatch(context.level, tile);
+    } else {
+        tile.go(Plain(weight.ring), Activity(weight.activity));
     }
 }
-
-/// Pointers that several threads use, each for its own tiles.
-#[derive(Clone, Copy)]
-struct Shared<E>(Vectors<E>);
-// SAFETY: tiles are disjoint, and each is visited by one thread.
-unsafe impl<E: Send> Send for Shared<E> {}
-// SAFETY: as above.
-unsafe impl<E: Send> Sync for Shared<E> {}
 
 impl Cut {
     /// Takes the vector through a turn in one half of the column. Every element is folded before and after.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the watch says so.
-    pub fn turn<R: Ring>(&self, passage: Passage<R>, state: &mut [R::Element], half: Half, turn: Turn) -> Result<()> {
-        let most = passage.most();
+    pub fn turn<R: Ring>(&self, context: Context<R>, state: &mut [R::Element], half: Half, turn: Turn) -> Result<()> {
+        let weight = context.weight;
+        let most = if weight.unit { weight.ring.dispatch(context.level, Most) } else { 1 };
         let (vectors, work) = state[..self.len()].split_at_mut(self.state_len());
         let (none, carried) = vectors.split_at_mut(self.none_len());
         let vectors = Vectors {
@@ -176,72 +152,73 @@ impl Cut {
         match half {
             Half::Low => {
                 let program = program(self.low + 1, 0, self.ring, most, turn);
-                self.turn_low(passage, vectors, &program, self.work(half, turn))
+                self.turn_low(context, vectors, &program, self.work(half, turn))
             }
             Half::High => {
                 let program = program(self.high + 1, self.run, self.ring, most, turn);
-                self.turn_high(passage, vectors, work, &program, turn)
+                self.turn_high(context, vectors, work, &program, turn)
             }
         }
     }
 
     fn turn_low<R: Ring>(
         &self,
-        passage: Passage<R>,
+        context: Context<R>,
         vectors: Vectors<R::Element>,
         program: &[Operation],
         work: u64,
     ) -> Result<()> {
-        let shared = Shared(vectors);
         let tiles = 1usize << (self.high - 1);
-        share(tiles, self.vectors() << (self.low + 1), |tile| {
-            let Vectors { none, none_stride, carried, carried_stride } = { shared }.0;
+        let elements = self.vectors() << (self.low + 1);
+        let tile = |(): &mut (), tile: usize| {
             // SAFETY: each vector has so many tiles.
-            let vectors = unsafe {
-                let (none, carried) = (none.add(tile << (self.low + 1)), carried.add(tile << self.low));
-                Vectors { none, none_stride, carried, carried_stride }
-            };
-            passage.run(Tile { program, ring: self.ring, vectors });
-            passage.watch.advance(work / tiles as u64)
-        })
+            let vectors = unsafe { vectors.from(tile << (self.low + 1), tile << self.low) };
+            run(context, Tile { program, ring: self.ring, vectors });
+            context.watch.advance(work / tiles as u64)
+        };
+        match tiles * elements <= 1 << TILE {
+            true => (0..tiles).try_for_each(|number| tile(&mut (), number)),
+            false => parallel::tiles(tiles, ((1 << TILE) / elements).max(1), || Ok(()), tile),
+        }
     }
 
     fn turn_high<R: Ring>(
         &self,
-        passage: Passage<R>,
+        context: Context<R>,
         vectors: Vectors<R::Element>,
         work: &mut [R::Element],
         program: &[Operation],
         turn: Turn,
     ) -> Result<()> {
-        let shared = Shared(vectors);
         let (tiles, slots) = (self.high_tiles(), self.slots());
         let each = self.work(Half::High, turn) / tiles as u64;
-        let slot = |(slot, work): (usize, &mut [R::Element])| {
-            let (none, carried) = work.split_at_mut(self.vectors() << (self.high + 1 + self.run));
-            let scratch = Vectors {
-                none: none.as_mut_ptr(),
-                none_stride: 1 << (self.high + 1 + self.run),
-                carried: carried.as_mut_ptr(),
-                carried_stride: 1 << (self.high + self.run),
-            };
-            for tile in tiles * slot / slots..tiles * (slot + 1) / slots {
-                let outside = { shared }.0;
-                // SAFETY: nobody else has this tile, nor this working memory.
-                unsafe {
-                    self.copy(outside, scratch, tile, true, turn.down);
-                    passage.run(Tile { program, ring: self.ring, vectors: scratch });
-                    self.copy(outside, scratch, tile, false, turn.up);
+        let work = Shared::new(work);
+        parallel::tiles(
+            slots,
+            1,
+            || Ok(()),
+            |(), slot| {
+                // SAFETY: each slot has its own working memory.
+                let work = unsafe { work.part(slot * self.tile_len(), self.tile_len()) };
+                let (none, carried) = work.split_at_mut(self.vectors() << (self.high + 1 + self.run));
+                let scratch = Vectors {
+                    none: none.as_mut_ptr(),
+                    none_stride: 1 << (self.high + 1 + self.run),
+                    carried: carried.as_mut_ptr(),
+                    carried_stride: 1 << (self.high + self.run),
+                };
+                for tile in tiles * slot / slots..tiles * (slot + 1) / slots {
+                    // SAFETY: nobody else has this tile, nor this working memory.
+                    unsafe {
+                        self.copy(vectors, scratch, tile, true, turn.down);
+                        run(context, Tile { program, ring: self.ring, vectors: scratch });
+                        self.copy(vectors, scratch, tile, false, turn.up);
+                    }
+                    context.watch.advance(each)?;
                 }
-                passage.watch.advance(each)?;
-            }
-            Ok(())
-        };
-        if slots == 1 || rayon::current_thread_index().is_none() {
-            work.chunks_exact_mut(self.tile_len()).enumerate().try_for_each(slot)
-        } else {
-            work.par_chunks_exact_mut(self.tile_len()).enumerate().try_for_each(slot)
-        }
+                Ok(())
+            },
+        )
     }
 
     /// Gathers a high tile into working memory, or scatters it back.
@@ -276,13 +253,4 @@ impl Cut {
             }
         }
     }
-}
-
-/// Visits `tiles` tiles of `elements` elements, side by side if they are worth it.
-fn share(tiles: usize, elements: usize, visit: impl Fn(usize) -> Result<()> + Send + Sync) -> Result<()> {
-    if tiles * elements <= 1 << TILE || rayon::current_thread_index().is_none() {
-        return (0..tiles).try_for_each(visit);
-    }
-    let grain = ((1 << TILE) / elements).max(1);
-    (0..tiles).into_par_iter().with_min_len(grain).try_for_each(visit)
 }

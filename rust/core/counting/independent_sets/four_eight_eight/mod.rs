@@ -16,6 +16,9 @@
 //! With R for a column and q for one that nothing reaches from behind, an open direction is q^T J (R J)^(N-2) q, met in the
 //! middle (`join`); a closed one is a trace over seams (`trace`). The vector is moved on by half a column at a time (`cut`),
 //! several sites at once in registers (`tile`, `sites`); columns of three diamonds and less do without all that (`narrow`).
+//! The driver is [`Strip`], whose rows are columns here.
+//!
+//! Source: Z. Zhang (2017), Merrifield-Simmons index and its entropy of the 4-8-8 lattice, chapter 7 of a thesis.
 
 mod cut;
 mod join;
@@ -26,33 +29,35 @@ mod tile;
 mod trace;
 
 use super::Boundary;
-use crate::counting::transfer::{Transfer, Weight};
-use crate::monitor::Watch;
+use crate::counting::strip::{Context, RowOperator, Rows, Seam, Strip};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Level, level};
 use crate::{Error, Result};
-use cut::{Cut, Half, Passage};
+use cut::{Cut, Half};
 use join::Middle;
 use narrow::Narrow;
 use seed::Crossing;
 use tile::Turn;
-use trace::Trace;
 
-/// The transfer operator of the 4-8-8 lattice.
-#[derive(Clone, Debug)]
-pub struct FourEightEight {
-    plan: Plan,
-    level: Level,
+/// The 4-8-8 lattice.
+pub type FourEightEight = Strip<DiamondColumn>;
+
+impl FourEightEight {
+    /// The engine for `m` x `n` octagons; on a cylinder `n` is the circumference.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] without octagons, [`Error::TooLarge`] if the states cannot be addressed.
+    pub fn new(m: usize, n: usize, boundary: Boundary) -> Result<Self> {
+        Self::with_links((), m, n, boundary)
+    }
 }
 
+/// The operator of a column of diamonds and the links behind it.
 #[derive(Clone, Debug)]
-enum Plan {
-    /// Few diamonds in a column.
+pub enum DiamondColumn {
+    /// Few diamonds.
     Narrow(Narrow),
-    /// An open direction of so many columns.
-    Open { cut: Cut, columns: u64, middle: Middle },
-    /// A closed direction.
-    Closed(Trace),
+    /// Many, in two halves; where open columns meet.
+    Wide(Cut, Middle),
 }
 
 /// Columns up to this many diamonds are narrow.
@@ -62,87 +67,11 @@ const WIDEST: usize = 52;
 /// The most diamonds in a column whose seams are listed.
 const WIDEST_SEAM: usize = 26;
 
-impl FourEightEight {
-    /// The engine for `m` x `n` octagons; on a cylinder `n` is the circumference.
-    ///
-    /// # Errors
-    /// [`Error::Domain`] without octagons, [`Error::TooLarge`] if the states cannot be addressed.
-    pub fn new(m: usize, n: usize, boundary: Boundary) -> Result<Self> {
-        for (name, value) in [("m", m), ("n", n)] {
-            if value == 0 {
-                return Err(Error::Domain { name, value: value.to_string(), requirement: "at least 1" });
-            }
-        }
-        let fenced = |size: usize| size.saturating_add(1);
-        let plan = match boundary {
-            Boundary::Free => Plan::open(fenced(m.min(n)), false, fenced(m.max(n)))?,
-            Boundary::Cylinder if around_is_cheaper(m, n) => Plan::closed(fenced(m), false, n)?,
-            Boundary::Cylinder => Plan::open(n, true, fenced(m))?,
-            Boundary::Torus => Plan::closed(m.min(n), true, m.max(n))?,
-        };
-        Ok(Self { plan, level: level() })
-    }
-
-    /// The same engine with other vector instructions, as far as the machine has them. The results are the same.
-    pub fn with_level(self, level: Level) -> Self {
-        Self { level, ..self }
-    }
-}
-
-/// Whether a cylinder is better cut along its open direction, `m + 1` diamonds with a trace, than across, `n` in a ring.
-fn around_is_cheaper(m: usize, n: usize) -> bool {
-    if m >= WIDEST_SEAM || n <= NARROW {
-        return false;
-    }
-    let path = m as f64 + 1.0;
-    let across = 3.0 * (n - 1) as f64 * (n as f64 - 1.0).exp2() * m as f64;
-    let around = path * path.exp2() * (path - 1.0).exp2() * n as f64;
-    around < across
-}
-
-impl Plan {
-    /// From nothing at one end to nothing at the other.
-    fn open(diamonds: usize, ring: bool, columns: usize) -> Result<Self> {
-        let diamonds = checked(diamonds, WIDEST)?;
-        let columns = columns as u64;
-        if diamonds as usize <= NARROW {
-            return Ok(Self::Narrow(Narrow::between(diamonds, ring, columns)));
-        }
-        let sites = diamonds - u32::from(ring);
-        let (middle, high) = match columns % 2 {
-            0 => (Middle::Links, sites.div_ceil(2)),
-            _ => (Middle::Column, (sites - 1) / 2),
-        };
-        Ok(Self::Open { cut: Cut::new(sites, high, ring), columns, middle })
-    }
-
-    /// Around: the last column is linked to the first.
-    fn closed(diamonds: usize, ring: bool, columns: usize) -> Result<Self> {
-        let diamonds = checked(diamonds, WIDEST_SEAM)?;
-        let columns = columns as u64;
-        if diamonds as usize <= NARROW {
-            return Ok(Self::Narrow(Narrow::trace(diamonds, ring, columns)));
-        }
-        let sites = diamonds - u32::from(ring);
-        Ok(Self::Closed(Trace::new(Cut::new(sites, sites / 2, ring), columns)))
-    }
-}
-
-fn checked(diamonds: usize, widest: usize) -> Result<u32> {
-    if diamonds <= widest {
-        return Ok(diamonds as u32);
-    }
-    let bytes = |diamonds: usize| 1u128.checked_shl(diamonds.min(120) as u32 + 3).unwrap_or(u128::MAX);
-    let (what, needed, limit) = ("the transfer vector of a 4-8-8 section", bytes(diamonds), bytes(widest));
-    Err(Error::TooLarge { what, needed, limit })
-}
-
 /// Turns to the middle: from the columns up to it, the first one done, back and forth between the halves.
 fn turns_to(middle: Middle, columns: u64) -> u64 {
     match middle {
         Middle::Links if columns == 2 => 0,
-        Middle::Links => columns / 2,
-        Middle::Column => columns / 2,
+        Middle::Links | Middle::Column => columns / 2,
     }
 }
 
@@ -158,72 +87,228 @@ fn turn(middle: Middle, columns: u64, number: u64) -> (Half, Turn) {
     (half, Turn { down: number > 0, up: left > 0 || middle == Middle::Column, cross: !uncrossed })
 }
 
-impl Transfer for FourEightEight {
+impl RowOperator for DiamondColumn {
+    type Links = ();
+    const FENCE: usize = 1;
+    const LOOPS: bool = false;
+    const EXTENTS: [&'static str; 2] = ["m", "n"];
+
+    fn vertices(m: usize, n: usize, boundary: Boundary) -> usize {
+        let rim = match boundary {
+            Boundary::Free => 2 * (m + n),
+            Boundary::Cylinder => 2 * n,
+            Boundary::Torus => 0,
+        };
+        4 * m * n + rim
+    }
+
+    /// The links are a perfect matching.
+    fn largest_set((): (), m: usize, n: usize, boundary: Boundary) -> usize {
+        Self::vertices(m, n, boundary) / 2
+    }
+
+    /// The links across the cut are left over as edges of their own.
+    fn pieces(m: usize, n: usize, boundary: Boundary) -> (Vec<(usize, usize, Boundary)>, usize) {
+        let (long, short) = if boundary == Boundary::Cylinder { (m, n) } else { (m.max(n), m.min(n)) };
+        match boundary {
+            Boundary::Torus => (vec![(long - 1, short, Boundary::Cylinder)], short),
+            Boundary::Cylinder if n > 1 => (vec![(m, n - 1, Boundary::Free)], m + 1),
+            _ => {
+                let pieces = [long / 2, long - 1 - long / 2].map(|rows| (rows, short, boundary));
+                (pieces.into(), short + usize::from(boundary == Boundary::Free))
+            }
+        }
+    }
+
+    fn forecast((): (), diamonds: usize, ring: bool, columns: Rows) -> f64 {
+        let width = diamonds as f64;
+        let sites = width - f64::from(u8::from(ring));
+        match columns {
+            Rows::Open(_) if diamonds <= NARROW => 0.0,
+            Rows::Open(columns) => 3.0 * sites * sites.exp2() * columns.saturating_sub(1) as f64,
+            Rows::Closed(_) if diamonds > WIDEST_SEAM => f64::INFINITY,
+            Rows::Closed(columns) => width * width.exp2() * (width - 1.0).exp2() * columns as f64,
+        }
+    }
+
+    fn new((): (), diamonds: usize, ring: bool, columns: Rows) -> Result<Self> {
+        let widest = if matches!(columns, Rows::Open(_)) { WIDEST } else { WIDEST_SEAM };
+        if diamonds > widest {
+            let bytes = |width: usize| 1u128.checked_shl(width.min(120) as u32 + 3).unwrap_or(u128::MAX);
+            let what = "the transfer vector of a 4-8-8 section";
+            return Err(Error::TooLarge { what, needed: bytes(diamonds), limit: bytes(widest) });
+        }
+        if diamonds <= NARROW {
+            return Ok(Self::Narrow(Narrow { width: diamonds as u32, ring }));
+        }
+        let sites = diamonds as u32 - u32::from(ring);
+        let (middle, high) = match columns {
+            Rows::Closed(_) => (Middle::Links, sites / 2),
+            Rows::Open(columns) if columns.is_multiple_of(2) => (Middle::Links, sites.div_ceil(2)),
+            Rows::Open(_) => (Middle::Column, (sites - 1) / 2),
+        };
+        Ok(Self::Wide(Cut::new(sites, high, ring), middle))
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Self::Narrow(narrow) => narrow.width as usize,
+            Self::Wide(cut, _) => cut.diamonds() as usize,
+        }
+    }
+
+    fn is_ring(&self) -> bool {
+        match self {
+            Self::Narrow(narrow) => narrow.ring,
+            Self::Wide(cut, _) => cut.is_ring(),
+        }
+    }
+
+    /// The words of the W corners.
+    fn states(&self) -> usize {
+        1 << self.width()
+    }
+
     fn len(&self) -> usize {
-        match &self.plan {
-            Plan::Narrow(narrow) => narrow.len(),
-            Plan::Open { cut, .. } => cut.len(),
-            Plan::Closed(trace) => trace.len(),
+        match self {
+            Self::Narrow(narrow) => narrow.len(),
+            Self::Wide(cut, _) => cut.len(),
         }
     }
 
-    fn steps(&self) -> u64 {
-        match &self.plan {
-            Plan::Narrow(narrow) => narrow.steps(),
-            Plan::Open { columns, middle, .. } => turns_to(*middle, *columns),
-            Plan::Closed(trace) => trace.steps(),
+    fn list(&self) -> Vec<(usize, u64)> {
+        (0..self.states()).map(|word| (word, word as u64)).collect()
+    }
+
+    fn cost(&self) -> u64 {
+        match self {
+            Self::Narrow(narrow) => narrow.work(),
+            Self::Wide(cut, _) => trace::cost(cut, 3),
         }
     }
 
-    fn work(&self, step: u64) -> u64 {
-        match &self.plan {
-            Plan::Narrow(narrow) => narrow.work(),
-            Plan::Open { cut, columns, middle } => {
-                let (half, turn) = turn(*middle, *columns, step);
+    fn bound(&self) -> u64 {
+        6 * self.width() as u64 + 12
+    }
+
+    /// J R; all weights are in it.
+    fn apply<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]) -> Result<()> {
+        match self {
+            Self::Narrow(narrow) => narrow.apply(context, x),
+            Self::Wide(cut, _) => trace::apply(cut, context, x),
+        }
+    }
+
+    fn weigh<R: Ring>(&self, _: Context<R>, _: &mut [R::Element]) {}
+
+    fn dot<R: Ring>(&self, context: Context<R>, x: &[R::Element], y: &[R::Element]) -> R::Element {
+        context.weight.ring.dot(x.iter().copied().zip(y.iter().copied()))
+    }
+
+    fn is_symmetric(&self) -> bool {
+        false
+    }
+
+    fn open_len(&self, _columns: u64) -> usize {
+        self.len()
+    }
+
+    fn open_steps(&self, columns: u64) -> u64 {
+        match self {
+            Self::Narrow(_) => columns,
+            Self::Wide(_, middle) => turns_to(*middle, columns),
+        }
+    }
+
+    fn open_cost(&self, columns: u64, step: u64) -> u64 {
+        match self {
+            Self::Narrow(narrow) => narrow.work(),
+            Self::Wide(cut, middle) => {
+                let (half, turn) = turn(*middle, columns, step);
                 cut.work(half, turn)
             }
-            Plan::Closed(trace) => trace.work(step),
         }
     }
 
-    fn roundings(&self) -> u64 {
-        match &self.plan {
-            Plan::Narrow(narrow) => narrow.roundings(),
-            Plan::Open { cut, columns, .. } => {
+    fn open_bound(&self, columns: u64) -> u64 {
+        match self {
+            Self::Narrow(_) => self.bound().saturating_mul(columns),
+            Self::Wide(cut, _) => {
                 let products = 8 << (cut.sites() / 2);
                 (columns / 2 + 2).saturating_mul(6 * u64::from(cut.sites()) + 12).saturating_add(products)
             }
-            Plan::Closed(trace) => trace.roundings(),
         }
     }
 
-    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
-        match &self.plan {
-            Plan::Open { cut, columns, middle } => {
-                let crossing = if (*middle, *columns) == (Middle::Links, 2) { Crossing::Low } else { Crossing::All };
-                seed::first_column(cut, weight, self.level, state, crossing);
+    fn open_start<R: Ring>(&self, context: Context<R>, columns: u64, x: &mut [R::Element]) {
+        match self {
+            // No W corner is occupied at the start.
+            Self::Narrow(_) => {
+                x.fill(context.weight.ring.zero());
+                x[0] = context.weight.ring.one();
             }
-            Plan::Narrow(_) | Plan::Closed(_) => state.fill(weight.ring.zero()),
-        }
-    }
-
-    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
-        let passage = Passage { weight, level: self.level, watch };
-        match &self.plan {
-            Plan::Narrow(narrow) => narrow.step(weight, step, state, watch),
-            Plan::Open { cut, columns, middle } => {
-                let (half, turn) = turn(*middle, *columns, step);
-                cut.turn(passage, state, half, turn)
+            Self::Wide(cut, middle) => {
+                let crossing = if turns_to(*middle, columns) == 0 { Crossing::Low } else { Crossing::All };
+                seed::first_column(cut, context.weight, context.level, x, crossing);
             }
-            Plan::Closed(trace) => trace.step(passage, step, state),
         }
     }
 
-    fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
-        match &self.plan {
-            Plan::Narrow(_) => state[state.len() - 1],
-            Plan::Open { cut, middle, .. } => join::join(cut, weight, state, *middle),
-            Plan::Closed(trace) => trace.finish(&weight.ring, state),
+    fn open_step<R: Ring>(&self, context: Context<R>, columns: u64, step: u64, x: &mut [R::Element]) -> Result<()> {
+        match self {
+            Self::Narrow(narrow) => narrow.apply(context, x),
+            Self::Wide(cut, middle) => {
+                let (half, turn) = turn(*middle, columns, step);
+                cut.turn(context, x, half, turn)
+            }
+        }
+    }
+
+    /// A narrow section ends where nothing is to be linked to: crossing to x' = 1 everywhere asks for y = 0 everywhere.
+    fn open_finish<R: Ring>(&self, context: Context<R>, _columns: u64, x: &[R::Element]) -> R::Element {
+        match self {
+            Self::Narrow(_) => x[self.states() - 1],
+            Self::Wide(cut, middle) => join::join(cut, context.weight, x, *middle),
+        }
+    }
+
+    fn closed_len(&self, _columns: u64) -> usize {
+        match self {
+            Self::Narrow(narrow) => narrow.len(),
+            Self::Wide(cut, _) => trace::len(cut),
+        }
+    }
+
+    fn closed_cost(&self, columns: u64) -> u64 {
+        match self {
+            Self::Narrow(narrow) => narrow.work().saturating_mul(columns),
+            Self::Wide(cut, _) => trace::cost(cut, columns),
+        }
+    }
+
+    fn closed_bound(&self, columns: u64) -> u64 {
+        match self {
+            Self::Narrow(_) => self.bound().saturating_mul(columns),
+            Self::Wide(cut, _) => trace::bound(cut, columns),
+        }
+    }
+
+    /// Seams are the W corners of a narrow column, and the diamonds blocked by vertical links in a wide one.
+    fn closed_term<R: Ring>(
+        &self,
+        context: Context<R>,
+        columns: u64,
+        seam: Seam,
+        x: &mut [R::Element],
+    ) -> Result<R::Element> {
+        match self {
+            Self::Narrow(narrow) => {
+                x.fill(context.weight.ring.zero());
+                x[seam.rank] = context.weight.ring.one();
+                (0..columns).try_for_each(|_| narrow.apply(context, x))?;
+                Ok(x[seam.rank])
+            }
+            Self::Wide(cut, _) => trace::term(cut, context, columns, seam.rank, x),
         }
     }
 }
@@ -231,11 +316,13 @@ impl Transfer for FourEightEight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::transfer::{Point, evaluate_lanes};
+    use crate::counting::transfer::{Point, Weight, evaluate_lanes};
+    use crate::monitor::Watch;
     use crate::numeric::residue::primes;
+    use crate::numeric::simd::level;
 
     fn residues(engine: &FourEightEight, activity: u64) -> Vec<u64> {
-        let points: Vec<Point> = primes(2).unwrap().into_iter().map(|modulus| Point { modulus, activity }).collect();
+        let points: Vec<Point> = primes(2).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
         evaluate_lanes::<2>(engine, &points, &Watch::default()).unwrap()
     }
 
@@ -243,26 +330,37 @@ mod tests {
     fn halves_and_seams_agree_with_one_site_after_the_other() {
         for activity in [1, 5] {
             for diamonds in 4..=8u32 {
-                for columns in 1..=7 {
-                    for ring in [false, true] {
-                        let plans = [
-                            (
-                                Plan::open(diamonds as usize, ring, columns + 1),
-                                Narrow::between(diamonds, ring, columns as u64 + 1),
-                            ),
-                            (
-                                Plan::closed(diamonds as usize, ring, columns),
-                                Narrow::trace(diamonds, ring, columns as u64),
-                            ),
-                        ];
-                        for (fast, slow) in plans {
-                            let [fast, slow] = [fast.unwrap(), Plan::Narrow(slow)]
-                                .map(|plan| residues(&FourEightEight { plan, level: level() }, activity));
-                            assert_eq!(fast, slow, "{diamonds} diamonds, ring {ring}, {columns} columns at {activity}");
-                        }
+                for (columns, ring) in (1..=7).flat_map(|columns| [(columns, false), (columns, true)]) {
+                    for rows in [Rows::Open(columns + 1), Rows::Closed(columns)] {
+                        let fast = FourEightEight::along((), diamonds as usize, ring, rows).unwrap();
+                        let narrow = DiamondColumn::Narrow(Narrow { width: diamonds, ring });
+                        let [fast, slow] =
+                            [fast, Strip::with_row(narrow, rows)].map(|engine| residues(&engine, activity));
+                        assert_eq!(fast, slow, "{diamonds} diamonds, ring {ring}, {rows:?} at {activity}");
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn one_application_is_one_column_however_wide() {
+        let ring = crate::numeric::ring::Lanes::new([primes(1).unwrap()[0]]);
+        for (diamonds, closed, activity) in
+            (4..=8).flat_map(|d| [(d, false, 1), (d, true, 1), (d, false, 3), (d, true, 3)])
+        {
+            let weight = Weight::new(ring, [activity]);
+            let watch = Watch::default();
+            let context = Context { weight: &weight, level: level(), watch: &watch };
+            let wide = DiamondColumn::new((), diamonds, closed, Rows::Open(4)).unwrap();
+            let narrow = DiamondColumn::Narrow(Narrow { width: diamonds as u32, ring: closed });
+            let [found, expected] = [wide, narrow].map(|row| {
+                let mut x = vec![[0]; row.len()];
+                (0..row.states()).for_each(|word| x[word] = [word as u64 * word as u64 + 1]);
+                (0..3).for_each(|_| row.apply(context, &mut x).unwrap());
+                x[..row.states()].iter().map(|x| ring.moduli()[0].residue(x[0])).collect::<Vec<_>>()
+            });
+            assert_eq!(found, expected, "{diamonds} diamonds, ring {closed}, activity {activity}");
         }
     }
 }

@@ -1,44 +1,17 @@
 //! Columns of a few diamonds: site after site over the whole vector.
 
-use super::trace::{multiple, orbits};
 use crate::Result;
+use crate::counting::strip::Context;
 use crate::counting::transfer::Weight;
-use crate::monitor::Watch;
 use crate::numeric::ring::Ring;
 
-/// One power of the column operator read at one entry: `multiplicity * (column^columns)[read, start]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    start: usize,
-    read: usize,
-    multiplicity: u64,
-}
-
-/// Powers of the column operator, read at single entries.
-#[derive(Clone, Debug)]
+/// A column of so many diamonds.
+#[derive(Clone, Copy, Debug)]
 pub struct Narrow {
-    width: u32,
-    ring: bool,
-    columns: u64,
-    runs: Vec<Run>,
-}
-
-impl Narrow {
-    /// From nothing at one end to nothing at the other: no W corner at the start, none to link to at the end.
-    pub fn between(width: u32, ring: bool, columns: u64) -> Self {
-        let nothing = (1 << width) - 1; // crossing to x' = 1 everywhere asks for y = 0 everywhere
-        Self { width, ring, columns, runs: vec![Run { start: 0, read: nothing, multiplicity: 1 }] }
-    }
-
-    /// Closed in the direction of the columns: one start for each orbit of W corners under the symmetries of a column.
-    pub fn trace(width: u32, ring: bool, columns: u64) -> Self {
-        let run = |(word, multiplicity)| Run { start: word, read: word, multiplicity };
-        Self { width, ring, columns, runs: orbits(width, ring).into_iter().map(run).collect() }
-    }
-
-    fn states(&self) -> usize {
-        1 << self.width
-    }
+    /// Diamonds.
+    pub width: u32,
+    /// Whether they form a ring.
+    pub ring: bool,
 }
 
 /// A column in the making: sums under carry 0 and carry 1.
@@ -70,14 +43,13 @@ impl<E: Copy> Column<'_, E> {
 }
 
 impl Narrow {
-    /// Elements of the vectors, and the total.
-    pub fn len(&self) -> usize {
-        self.states() * if self.ring { 4 } else { 2 } + 1
+    fn states(&self) -> usize {
+        1 << self.width
     }
 
-    /// Columns of all runs.
-    pub fn steps(&self) -> u64 {
-        (self.runs.len() as u64).saturating_mul(self.columns)
+    /// Elements of the vectors under carry 0 and 1, for a ring once more with the link across the seam occupied.
+    pub fn len(&self) -> usize {
+        self.states() * if self.ring { 4 } else { 2 }
     }
 
     /// Additions in a column.
@@ -86,25 +58,14 @@ impl Narrow {
         passes * u64::from(self.width) * 3 * self.states() as u64
     }
 
-    /// Roundings on the way to the total.
-    pub fn roundings(&self) -> u64 {
-        self.columns.saturating_mul(6 * u64::from(self.width) + 1) + self.runs.len() as u64 + 128
-    }
-
-    /// Moves one run by one column.
+    /// Moves the vector by one column and over the links behind it.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the watch says so.
-    pub fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
-        let ring = &weight.ring;
-        let run = self.runs[(step / self.columns) as usize];
-        let (total, state) = state.split_last_mut().expect("a total");
+    pub fn apply<R: Ring>(&self, context: Context<R>, state: &mut [R::Element]) -> Result<()> {
+        let (weight, ring) = (context.weight, &context.weight.ring);
         let (open, closed) = state.split_at_mut(2 * self.states());
         let (none, carried) = open.split_at_mut(self.states());
-        if step.is_multiple_of(self.columns) {
-            none.fill(ring.zero());
-            none[run.start] = ring.one();
-        }
         carried.fill(ring.zero());
         if self.ring {
             // The same with the link across the seam occupied at its lower end.
@@ -121,9 +82,6 @@ impl Narrow {
                 *x = ring.fold(ring.add(*x, y));
             }
         }
-        if step % self.columns == self.columns - 1 {
-            *total = ring.fold(ring.add(*total, multiple(ring, none[run.read], run.multiplicity)));
-        }
-        watch.advance(self.work())
+        context.watch.advance(self.work())
     }
 }

@@ -122,6 +122,23 @@ pub struct Vectors<E> {
     pub carried_stride: usize,
 }
 
+// SAFETY: tiles are disjoint, and each is visited by one thread.
+unsafe impl<E: Send> Send for Vectors<E> {}
+// SAFETY: as above.
+unsafe impl<E: Send> Sync for Vectors<E> {}
+
+impl<E> Vectors<E> {
+    /// The vectors from an element under carry 0 and one under carry 1 on.
+    ///
+    /// # Safety
+    /// Every vector has these elements.
+    pub unsafe fn from(&self, none: usize, carried: usize) -> Self {
+        // SAFETY: the caller's.
+        let (none, carried) = unsafe { (self.none.add(none), self.carried.add(carried)) };
+        Self { none, carried, none_stride: self.none_stride, carried_stride: self.carried_stride }
+    }
+}
+
 /// A program and the tile it acts on.
 #[derive(Clone, Copy, Debug)]
 pub struct Tile<'a, E> {

@@ -6,12 +6,13 @@
 use super::family::{Mask, count, walk};
 use super::formula::{Factor, Value};
 use super::listed::{Come, Operation, Place, Round, Rows};
-use super::scratch::{Scratch, Shared};
 use super::sums::{Block, CLOSED, FRESH, LOW, Lowest, Manner, Sums};
 use crate::Result;
 use crate::monitor::Watch;
+use crate::numeric::buffer::Buffer;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::level;
+use crate::parallel::{self, Shared};
 use rayon::prelude::*;
 
 /// Additions in one task, at the least.
@@ -123,18 +124,15 @@ impl<'a, R: Ring, const W: usize> Work<'a, R, W> {
             rest = others;
         }
         let target = Shared::new(target);
-        let scratch = || [0; 2].map(|_| Scratch::new(self.round.block as usize));
-        let task = |scratch: &mut [Scratch<R::Element>; 2], heads: &[Head<W>]| {
-            let [one, other] = scratch.each_mut().map(Scratch::elements);
+        let block = || Buffer::zeroed(self.round.block as usize);
+        let task = |[one, other]: &mut [Buffer<R::Element>; 2], number: usize| {
+            let heads = tasks[number];
             let patterns = Vec::new();
             let mut task = Task { work: self, pieces: &pieces, source, target: &target, one, other, patterns };
             heads.iter().for_each(|head| task.run(head));
             watch.advance(heads.iter().map(|head| head.len as u64 * operations).sum())
         };
-        match tasks[..] {
-            [only] => task(&mut scratch(), only),
-            _ => tasks.into_par_iter().try_for_each_init(scratch, task),
-        }
+        parallel::tiles(tasks.len(), 1, || Ok([block()?, block()?]), task)
     }
 
     /// The independent sets of heads in rising order, with all pieces of their blocks.

@@ -20,7 +20,6 @@ pub mod listed;
 pub mod order;
 pub mod packed;
 pub mod reduce;
-mod scratch;
 mod sums;
 pub mod timeline;
 
@@ -379,7 +378,7 @@ mod tests {
         fn tables_in_the_smallest_parts_agree_with_brute_force(graph in sparse_graph(), seed: u64, tile in 3u32..6, block in 1u32..8) {
             let coefficients = brute::polynomial(&graph).unwrap();
             let modulus = primes(1).unwrap()[0];
-            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point { modulus, activity });
+            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point::new(modulus, activity));
             let horner = |point: &Point| {
                 let next = |sum, &c: &u64| modulus.residue(modulus.mul(sum, point.activity) + c);
                 coefficients.iter().rev().fold(0, next)

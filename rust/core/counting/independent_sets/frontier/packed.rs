@@ -10,15 +10,15 @@
 
 use super::formula::{Factor, Formulas, Value};
 use super::reduce::Matrix;
-use super::scratch::{Scratch, Shared};
 use super::timeline::Timeline;
 use crate::Result;
 use crate::counting::transfer::Weight;
 use crate::monitor::Watch;
+use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::HEADROOM;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::{Arithmetic, Kernel, level};
-use rayon::prelude::*;
+use crate::parallel::{self, Shared};
 
 /// Bits of a tile: 32 kilobytes of eight lanes.
 pub const TILE: u32 = 9;
@@ -144,17 +144,13 @@ impl Packed {
         let tiles = 1u64 << outer.count_ones();
         let share = self.work(step) / tiles;
         let shared = Shared::new(table);
-        let work = |scratch: &mut Scratch<R::Element>, number: u64| {
-            let base = deposit(number, outer);
+        let work = |scratch: &mut Buffer<R::Element>, number: usize| {
+            let base = deposit(number as u64, outer);
             let route = Some((&route, &shared));
-            ring.dispatch(level(), Tile { ring, operations: &prepared, base, elements: scratch.elements(), route });
+            ring.dispatch(level(), Tile { ring, operations: &prepared, base, elements: scratch, route });
             watch.advance(share)
         };
-        if tiles == 1 {
-            work(&mut Scratch::new(tile), 0)
-        } else {
-            (0..tiles).into_par_iter().try_for_each_init(|| Scratch::new(tile), work)
-        }
+        parallel::tiles(tiles as usize, 1, || Buffer::zeroed(tile), work)
     }
 }
 

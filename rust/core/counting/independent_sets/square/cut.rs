@@ -9,11 +9,11 @@
 //! a new first symbol 0 sees both halves, a new 1 needs an old 0 and leaves the old neighbors of it free. R is symmetric, so
 //! two rows are join, T, T, part, and the two T are done at once (`path`).
 
-use super::path::{Passage, Path, additions, share};
+use super::path::{Passage, Path, additions};
 use super::words::{list, words};
-use crate::Result;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::{Arithmetic, Kernel};
+use crate::{Result, parallel};
 
 /// What the vertices along a cut form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,8 +197,9 @@ impl Closed {
     ) -> Result<()> {
         let (inner, outer) = zero.split_at_mut(words(self.path.length() + 1));
         let halves = Halves { inner: inner.as_mut_ptr(), outer: outer.as_mut_ptr(), one: one.as_mut_ptr() };
-        share(
+        parallel::tiles(
             self.parts.len(),
+            1,
             || Ok(()),
             |(), i| {
                 let Part { at, continued, length } = self.parts[i];

@@ -12,10 +12,10 @@
 //! value not depending on a new first symbol where the old one is 0.
 
 use super::cut::Cut;
-use super::path::{Passage, Path, Tiles, reduce};
+use super::path::{Passage, Path, Tiles};
 use super::words::{count, list, words};
-use crate::Result;
 use crate::numeric::ring::Ring;
+use crate::{Result, parallel};
 
 /// Half a row of a cut.
 #[derive(Clone, Debug)]
@@ -101,10 +101,10 @@ impl Half {
         let reverse = reversals(self.length);
         let (all, zeros) = (words(self.length), count(self.length as isize - 1));
         if self.rest == self.length {
-            return reduce(ring, all, |p| ring.dot((0..all).map(|q| (x(p, q), y(reverse[q], reverse[p])))));
+            return parallel::reduce(ring, all, |p| ring.dot((0..all).map(|q| (x(p, q), y(reverse[q], reverse[p])))));
         }
         let first_one = words(self.rest - 1);
-        reduce(ring, all, |p| {
+        parallel::reduce(ring, all, |p| {
             let p_reversed = reverse[p];
             let below_zero = ring.dot((0..all).map(|q| {
                 let free = y(reverse[q], p_reversed);

@@ -17,10 +17,9 @@ use crate::monitor::Watch;
 use crate::numeric::buffer::Buffer;
 use crate::numeric::ring::Ring;
 use crate::numeric::simd::Level;
-use rayon::prelude::*;
+use crate::parallel::{self, Shared};
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The longest words whose vector is worked on as one block: 17711 elements, 1.1 MB with eight lanes.
 const BLOCK: usize = 20;
@@ -167,9 +166,10 @@ impl Path {
         let programs = self.programs[order].get_or_init(|| {
             (shortest..=shortest + 1).map(|length| Courses::new(length, order, Ending::Whole)).collect()
         });
-        let state = Shared(state.as_mut_ptr());
-        share(
+        let state = Shared::new(state);
+        parallel::tiles(
             self.runs.len(),
+            1,
             || Ok(()),
             |(), i| {
                 let run = self.runs[i];
@@ -205,9 +205,10 @@ impl Path {
     /// Multiplies each element by the weight of its word.
     pub fn weigh<R: Ring>(&self, state: &mut [R::Element], passage: Passage<R>) {
         let Some(powers) = passage.powers else { return };
-        let state = Shared(state.as_mut_ptr());
-        let done: Result<()> = share(
+        let state = Shared::new(state);
+        let done: Result<()> = parallel::tiles(
             self.runs.len(),
+            1,
             || Ok(()),
             |(), i| {
                 let run = self.runs[i];
@@ -229,7 +230,7 @@ impl Path {
     /// The sum of products, each times the weight of its word.
     pub fn dot<R: Ring>(&self, left: &[R::Element], right: &[R::Element], passage: Passage<R>) -> R::Element {
         let ring = passage.ring;
-        reduce(ring, self.runs.len(), |i| {
+        parallel::reduce(ring, self.runs.len(), |i| {
             let run = self.runs[i];
             let range = run.at..run.at + words(run.length);
             let pairs = left[range.clone()].iter().zip(&right[range]);
@@ -307,9 +308,10 @@ impl Tiles {
         let (zeros, all) = (count(self.rest as isize - 1), words(self.rest));
         let opens = zeros.div_ceil(width);
         let tiles = opens + (all - zeros).div_ceil(width);
-        let state = Shared(state.as_mut_ptr());
-        share(
+        let state = Shared::new(state);
+        parallel::tiles(
             tiles,
+            1,
             || Buffer::zeroed(words(self.length) * width),
             |block, i| {
                 let (beginnings, courses, at, end) = if i < opens {
@@ -364,59 +366,6 @@ impl Tiles {
     }
 }
 
-/// A vector whose disjoint parts are worked on side by side.
-#[derive(Clone, Copy)]
-struct Shared<E>(*mut E);
-
-// SAFETY: whoever calls `at` sees to it that no two threads have the same elements.
-unsafe impl<E: Send> Send for Shared<E> {}
-// SAFETY: as above.
-unsafe impl<E: Send> Sync for Shared<E> {}
-
-impl<E> Shared<E> {
-    fn at(&self, index: usize) -> *mut E {
-        self.0.wrapping_add(index)
-    }
-}
-
-/// Does tasks `0..count` on the threads of the current pool, each with its own workspace; outside a pool, on this thread.
-pub fn share<S>(
-    count: usize,
-    workspace: impl Fn() -> Result<S> + Sync,
-    work: impl Fn(&mut S, usize) -> Result<()> + Sync,
-) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let worker = || -> Result<()> {
-        let mut own = None;
-        loop {
-            let i = next.fetch_add(1, Relaxed);
-            if i >= count {
-                return Ok(());
-            }
-            let own = match &mut own {
-                Some(own) => own,
-                none => none.insert(workspace()?),
-            };
-            work(own, i)?;
-        }
-    };
-    match rayon::current_thread_index() {
-        Some(_) if count > 1 => {
-            (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).try_for_each(|_| worker())
-        }
-        _ => worker(),
-    }
-}
-
-/// The sum of `count` terms, computed on the threads of the current pool and added in order.
-pub fn reduce<R: Ring>(ring: &R, count: usize, term: impl Fn(usize) -> R::Element + Sync) -> R::Element {
-    let terms: Vec<_> = match rayon::current_thread_index() {
-        Some(_) => (0..count).into_par_iter().map(&term).collect(),
-        None => (0..count).map(term).collect(),
-    };
-    terms.into_iter().fold(ring.zero(), |sum, term| ring.fold(ring.add(sum, term)))
-}
-
 /// The additions of one application of T_k.
 pub fn additions(k: usize) -> u64 {
     tally(k, u64::from(k > 0))
@@ -440,7 +389,6 @@ mod tests {
     use super::*;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::Lanes;
-    use crate::parallel;
     use proptest::prelude::*;
 
     type Four = Lanes<4>;

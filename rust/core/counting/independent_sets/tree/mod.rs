@@ -514,7 +514,7 @@ mod tests {
         fn values_agree_with_brute_force(graph in any_graph()) {
             let coefficients = brute::polynomial(&graph).unwrap();
             let modulus = primes(1).unwrap()[0];
-            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point { modulus, activity });
+            let points = [1, 0, 2, modulus.value() - 5].map(|activity| Point::new(modulus, activity));
             let horner = |point: &Point| {
                 let next = |sum, &c: &u64| modulus.residue(modulus.mul(sum, point.activity) + c);
                 coefficients.iter().rev().fold(0, next)
@@ -567,7 +567,7 @@ mod tests {
         let graph = Graph::new((side * side) as usize, edges.collect()).unwrap();
         let engine = Tree::plan(&graph, 1 << 24).unwrap();
         let moduli = primes(4).unwrap();
-        let points: Vec<Point> = moduli.iter().map(|&modulus| Point { modulus, activity: 1 }).collect();
+        let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, 1)).collect();
         let found = evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap();
         let pairs: Vec<(u64, u64)> = moduli.iter().map(|m| m.value()).zip(found).collect();
         assert_eq!(

@@ -1,0 +1,439 @@
+//! Lattices row by row: one driver for every operator between rows, whatever the boundary.
+//!
+//! Let T[v, w] = 1 where row v fits beside row w (or the weight of the links between them) and D = z^(number of ones) the
+//! weights of a row. With u_r = T (D T)^(r-2) D 1 the vector after r rows, row r without its weights:
+//!
+//!  - Open direction, h rows, met in the middle:  Z = u_a^T D M u_a for h = 2a - 1,  Z = (T D u_a)^T D M u_a for h = 2a, where
+//!    M reads the words of a row backwards, T^T = M T M (the lattice turned by half a turn).
+//!  - Closed direction, h rows:  Z = trace((T D)^h) = sum over seam words s of z^|s| e_s^T T (D T)^(h-1) e_s, one word of each
+//!    orbit under the symmetries of a row (turns of a ring, reflection). Where T is symmetric both halves of the way around
+//!    begin at s, and floor(h/2) rows give p_s, ceil(h/2) rows q_s:  the term is z^|s| p_s^T D q_s.
+//!
+//! A closed extent of one is a loop: no vertex is ever occupied. A closed extent of two is a double edge, which counts as one.
+//!
+//! A new lattice is a [`RowOperator`]: a file of its own, and a line in `independent_sets::engine`. Example: the operator of a
+//! row of two vertices of the square lattice has the words 00, 10, 01 and T = [1 1 1; 1 0 1; 1 1 0]; on three open rows
+//! u_1 = (1, 1, 1), u_2 = T u_1 = (3, 2, 2), Z = 9 + 4 + 4 = 17, the independent sets of the 3 x 2 grid.
+//!
+//! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11, section 2.
+
+use super::independent_sets::Boundary;
+use super::transfer::{Transfer, Weight};
+use crate::monitor::Watch;
+use crate::numeric::ring::Ring;
+use crate::numeric::simd::{self, Level};
+use crate::{Error, Result};
+use rayon::prelude::*;
+
+/// Seams are worked on in batches of about so many elements.
+const BATCH: usize = 1 << 16;
+
+/// How many rows there are, and how they end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// So many rows from one open end to the other.
+    Open(u64),
+    /// So many rows around.
+    Closed(u64),
+}
+
+/// What an operator needs besides its vector.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a, R: Ring> {
+    /// The ring and the parameters of the points.
+    pub weight: &'a Weight<R>,
+    /// The vector instructions to use.
+    pub level: Level,
+    /// Who hears of the progress.
+    pub watch: &'a Watch,
+}
+
+/// A word that the rows around start from, and how many words its orbit has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seam {
+    /// The word.
+    pub word: u64,
+    /// Its index in a vector.
+    pub rank: usize,
+    /// The size of its orbit.
+    pub orbit: u64,
+}
+
+/// The operator between two rows of one lattice. Vectors are indexed by the rank of a row's word.
+///
+/// Required are the row itself and one application; fused forms of several rows override what is provided.
+pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
+    /// Which member of a family of lattices.
+    type Links: Copy;
+    /// Vertices of an open extent above its number of cells.
+    const FENCE: usize = 0;
+    /// Whether a closed extent of one makes loops.
+    const LOOPS: bool = true;
+    /// The names of the extents.
+    const EXTENTS: [&'static str; 2] = ["rows", "cols"];
+
+    /// Vertices of a section.
+    fn vertices(rows: usize, cols: usize, _: Boundary) -> usize {
+        rows * cols
+    }
+
+    /// A size no independent set of a section exceeds: every other vertex of a row, and of a closed column.
+    fn largest_set(_: Self::Links, rows: usize, cols: usize, boundary: Boundary) -> usize {
+        match boundary {
+            Boundary::Free => (rows * cols).div_ceil(2),
+            Boundary::Cylinder => rows * (cols / 2),
+            Boundary::Torus => (rows * (cols / 2)).min(cols * (rows / 2)),
+        }
+    }
+
+    /// Sections without the edges between them, and how many further edges lie between vertices of theirs or left over.
+    fn pieces(rows: usize, cols: usize, _: Boundary) -> (Vec<(usize, usize, Boundary)>, usize) {
+        let (long, short) = (rows.max(cols), rows.min(cols));
+        ([long.div_ceil(2), long / 2].map(|rows| (rows, short, Boundary::Free)).into(), 0)
+    }
+
+    /// About how many additions a job takes, infinity where it is out of reach: the driver takes the cheaper direction.
+    fn forecast(links: Self::Links, width: usize, ring: bool, rows: Rows) -> f64;
+
+    /// A row of `width` sites, closed to a ring or not, for so many rows.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if its states cannot be addressed.
+    fn new(links: Self::Links, width: usize, ring: bool, rows: Rows) -> Result<Self>;
+
+    /// Sites of a row.
+    fn width(&self) -> usize;
+    /// Whether a row is a ring.
+    fn is_ring(&self) -> bool;
+    /// Elements of a vector.
+    fn states(&self) -> usize;
+    /// The words of a row with their ranks, one bit per site; ranks without a word hold zero.
+    fn list(&self) -> Vec<(usize, u64)>;
+    /// Additions of one application.
+    fn cost(&self) -> u64;
+    /// Most roundings on the way through one row with its weights.
+    fn bound(&self) -> u64;
+
+    /// `x <- T x`. Elements are folded before and after; `x` has [`Self::len`] elements, the first are the vector.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the watch says so.
+    fn apply<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]) -> Result<()>;
+    /// `x <- D x`.
+    fn weigh<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]);
+    /// `x^T D M y`.
+    fn dot<R: Ring>(&self, context: Context<R>, x: &[R::Element], y: &[R::Element]) -> R::Element;
+
+    /// Elements of a vector and of the memory it is worked on with.
+    fn len(&self) -> usize {
+        self.states()
+    }
+    /// Most roundings in [`Self::dot`].
+    fn dot_bound(&self) -> u64 {
+        self.states() as u64 + 2
+    }
+    /// Whether T is symmetric, and M not needed.
+    fn is_symmetric(&self) -> bool {
+        true
+    }
+    /// `x <- T x`, or `x <- T D T x`.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the watch says so.
+    fn advance<R: Ring>(&self, context: Context<R>, x: &mut [R::Element], twice: bool) -> Result<()> {
+        self.apply(context, x)?;
+        if twice {
+            self.weigh(context, x);
+            self.apply(context, x)?;
+        }
+        Ok(())
+    }
+
+    /// Elements of an open direction of so many rows.
+    fn open_len(&self, rows: u64) -> usize {
+        self.len() + if rows.is_multiple_of(2) { self.states() } else { 0 }
+    }
+    /// Its steps: two rows each, and one more to the middle of an even number.
+    fn open_steps(&self, rows: u64) -> u64 {
+        moves(rows).div_ceil(2) + u64::from(rows.is_multiple_of(2))
+    }
+    /// Additions of one step.
+    fn open_cost(&self, rows: u64, step: u64) -> u64 {
+        self.cost() * moves(rows).saturating_sub(2 * step).clamp(1, 2)
+    }
+    /// Most roundings.
+    fn open_bound(&self, rows: u64) -> u64 {
+        self.bound().saturating_mul(rows / 2 + 2).saturating_add(self.dot_bound())
+    }
+    /// The vector after the first row: all ones.
+    fn open_start<R: Ring>(&self, context: Context<R>, _rows: u64, x: &mut [R::Element]) {
+        x.fill(context.weight.ring.one());
+    }
+    /// One step.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the watch says so.
+    fn open_step<R: Ring>(&self, context: Context<R>, rows: u64, step: u64, x: &mut [R::Element]) -> Result<()> {
+        let (x, kept) = x.split_at_mut(self.len());
+        let moves = moves(rows);
+        if 2 * step >= moves {
+            kept.copy_from_slice(&x[..self.states()]);
+        }
+        self.weigh(context, x);
+        self.advance(context, x, 2 * step + 1 < moves)
+    }
+    /// The partition function.
+    fn open_finish<R: Ring>(&self, context: Context<R>, rows: u64, x: &[R::Element]) -> R::Element {
+        let (x, kept) = x.split_at(self.len());
+        let x = &x[..self.states()];
+        self.dot(context, x, if rows.is_multiple_of(2) { kept } else { x })
+    }
+
+    /// The seams of a closed direction, one of each orbit.
+    fn seams(&self) -> Vec<Seam> {
+        orbits(self.list(), self.width(), self.is_ring())
+    }
+    /// Elements that one seam of a closed direction needs.
+    fn closed_len(&self, rows: u64) -> usize {
+        self.len() + if self.is_symmetric() && rows % 2 == 1 { self.states() } else { 0 }
+    }
+    /// Additions of one seam.
+    fn closed_cost(&self, rows: u64) -> u64 {
+        self.cost().saturating_mul(if self.is_symmetric() { rows.div_ceil(2) } else { rows })
+    }
+    /// Most roundings of one seam.
+    fn closed_bound(&self, rows: u64) -> u64 {
+        let around = if self.is_symmetric() { rows / 2 + 2 } else { rows + 2 };
+        self.bound().saturating_mul(around).saturating_add(self.dot_bound() + 2 * self.width() as u64)
+    }
+    /// The term of one word of a seam: where its rows come back to it.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the watch says so.
+    fn closed_term<R: Ring>(
+        &self,
+        context: Context<R>,
+        rows: u64,
+        seam: Seam,
+        x: &mut [R::Element],
+    ) -> Result<R::Element> {
+        let weight = context.weight;
+        let (x, kept) = x.split_at_mut(self.len());
+        x.fill(weight.ring.zero());
+        x[seam.rank] = weight.ring.one();
+        let half = if self.is_symmetric() { rows / 2 } else { rows };
+        let mut left = half;
+        while left > 0 {
+            if left < half {
+                self.weigh(context, x);
+            }
+            self.advance(context, x, left > 1)?;
+            left = left.saturating_sub(2);
+        }
+        let value = if !self.is_symmetric() {
+            x[seam.rank]
+        } else if rows.is_multiple_of(2) {
+            self.dot(context, &x[..self.states()], &x[..self.states()])
+        } else {
+            kept.copy_from_slice(&x[..self.states()]);
+            self.weigh(context, x);
+            self.advance(context, x, false)?;
+            self.dot(context, &x[..self.states()], kept)
+        };
+        if weight.unit {
+            return Ok(value);
+        }
+        Ok((0..seam.word.count_ones()).fold(value, |value, _| weight.ring.mul(value, weight.activity)))
+    }
+}
+
+/// Moves of a whole row up to the middle of an open direction.
+pub fn moves(rows: u64) -> u64 {
+    (rows - 1) / 2
+}
+
+/// One word of each orbit under reflection, and under the turns of a ring, with the size of its orbit.
+pub fn orbits(words: Vec<(usize, u64)>, width: usize, ring: bool) -> Vec<Seam> {
+    let mask = (1u64 << width) - 1;
+    let turns = if ring { width } else { 1 };
+    let images = |word: u64| {
+        let reversed = word.reverse_bits() >> (64 - width);
+        (0..turns).flat_map(move |turn| [word, reversed].map(|w| (w << turn | w >> (width - turn)) & mask))
+    };
+    let orbit = |(rank, word): (usize, u64)| {
+        images(word).all(|image| word <= image).then(|| {
+            let same = images(word).filter(|&image| image == word).count();
+            Seam { word, rank, orbit: (2 * turns / same) as u64 }
+        })
+    };
+    words.into_iter().filter_map(orbit).collect()
+}
+
+/// `count * x` by doubling, folded.
+pub fn multiple<R: Ring>(ring: &R, x: R::Element, count: u64) -> R::Element {
+    (0..u64::BITS - count.leading_zeros()).rev().fold(ring.zero(), |sum, bit| {
+        let double = ring.add(sum, sum);
+        ring.fold(if count >> bit & 1 == 1 { ring.add(double, x) } else { double })
+    })
+}
+
+/// The transfer operator of a lattice with an operator between its rows.
+#[derive(Clone, Debug)]
+pub struct Strip<O> {
+    plan: Plan<O>,
+    level: Level,
+}
+
+/// How a strip is counted.
+#[derive(Clone, Debug)]
+enum Plan<O> {
+    /// Loops everywhere: only the empty set.
+    Empty,
+    /// Rows from an open end to the middle.
+    Open { row: Box<O>, rows: u64 },
+    /// Rows around, once per seam, `batch` seams side by side.
+    Closed { row: Box<O>, rows: u64, seams: Vec<Seam>, batch: usize },
+}
+
+impl<O: RowOperator> Strip<O> {
+    /// The lattice with these extents; on a cylinder the second is the circumference.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for an extent of zero, [`Error::TooLarge`] if the states cannot be addressed.
+    pub fn with_links(links: O::Links, rows: usize, cols: usize, boundary: Boundary) -> Result<Self> {
+        for (name, extent) in O::EXTENTS.into_iter().zip([rows, cols]) {
+            if extent == 0 {
+                return Err(Error::Domain { name, value: extent.to_string(), requirement: "at least 1" });
+            }
+        }
+        let (short, long) = (rows.min(cols), rows.max(cols));
+        let fenced = |extent: usize| extent.saturating_add(O::FENCE);
+        let open = |width, ring, rows| (width, ring, Rows::Open(rows as u64));
+        let closed = |width, ring, rows| (width, ring, Rows::Closed(rows as u64));
+        let ways = match boundary {
+            Boundary::Cylinder if O::LOOPS && cols == 1 => vec![],
+            Boundary::Torus if O::LOOPS && short == 1 => vec![],
+            Boundary::Free => vec![open(fenced(short), false, fenced(long))],
+            Boundary::Cylinder => vec![open(cols, true, fenced(rows)), closed(fenced(rows), false, cols)],
+            Boundary::Torus => vec![closed(short, true, long), closed(long, true, short)],
+        };
+        let cost = |&(width, ring, rows): &(usize, bool, Rows)| O::forecast(links, width, ring, rows);
+        let cheapest = ways.into_iter().min_by(|one, other| cost(one).total_cmp(&cost(other)));
+        cheapest.map_or_else(|| Ok(Self::of(Plan::Empty)), |(width, ring, rows)| Self::along(links, width, ring, rows))
+    }
+
+    /// Rows of `width` sites one way, whether or not another would be cheaper.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the states cannot be addressed.
+    pub fn along(links: O::Links, width: usize, ring: bool, rows: Rows) -> Result<Self> {
+        O::new(links, width, ring, rows).map(|row| Self::with_row(row, rows))
+    }
+
+    /// So many rows of an operator made for them.
+    pub fn with_row(row: O, rows: Rows) -> Self {
+        let row = Box::new(row);
+        Self::of(match rows {
+            Rows::Open(rows) => Plan::Open { row, rows },
+            Rows::Closed(rows) => {
+                let seams = row.seams();
+                let batch = (BATCH / row.closed_len(rows)).clamp(1, seams.len().max(1));
+                Plan::Closed { row, rows, seams, batch }
+            }
+        })
+    }
+
+    fn of(plan: Plan<O>) -> Self {
+        Self { plan, level: simd::level() }
+    }
+
+    /// The same with these vector instructions, or the best there are if they are less. Results do not depend on them.
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    fn context<'a, R: Ring>(&self, weight: &'a Weight<R>, watch: &'a Watch) -> Context<'a, R> {
+        Context { weight, level: self.level, watch }
+    }
+}
+
+/// The vector of a closed direction is the sum so far and the memory of a batch of seams.
+impl<O: RowOperator> Transfer for Strip<O> {
+    fn len(&self) -> usize {
+        match &self.plan {
+            Plan::Empty => 1,
+            Plan::Open { row, rows } => row.open_len(*rows),
+            Plan::Closed { row, rows, batch, .. } => 1 + batch * row.closed_len(*rows),
+        }
+    }
+
+    fn steps(&self) -> u64 {
+        match &self.plan {
+            Plan::Empty => 0,
+            Plan::Open { row, rows } => row.open_steps(*rows),
+            Plan::Closed { seams, batch, .. } => seams.len().div_ceil(*batch) as u64,
+        }
+    }
+
+    fn work(&self, step: u64) -> u64 {
+        match &self.plan {
+            Plan::Empty => 0,
+            Plan::Open { row, rows } => row.open_cost(*rows, step),
+            Plan::Closed { row, rows, seams, batch } => {
+                let count = seams.chunks(*batch).nth(step as usize).map_or(0, <[_]>::len);
+                row.closed_cost(*rows).saturating_mul(count as u64)
+            }
+        }
+    }
+
+    fn roundings(&self) -> u64 {
+        match &self.plan {
+            Plan::Empty => 0,
+            Plan::Open { row, rows } => row.open_bound(*rows),
+            // Multiplying by the size of an orbit takes at most 128 roundings.
+            Plan::Closed { row, rows, seams, .. } => row.closed_bound(*rows).saturating_add(seams.len() as u64 + 128),
+        }
+    }
+
+    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
+        match &self.plan {
+            Plan::Open { row, rows } => row.open_start(self.context(weight, &Watch::default()), *rows, state),
+            Plan::Empty | Plan::Closed { .. } => state.fill(weight.ring.zero()),
+        }
+    }
+
+    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
+        watch.check()?;
+        let context = self.context(weight, watch);
+        match &self.plan {
+            Plan::Empty => Ok(()),
+            Plan::Open { row, rows } => row.open_step(context, *rows, step, state),
+            Plan::Closed { row, rows, seams, batch } => {
+                let Some((sum, vectors)) = state.split_first_mut() else { return Ok(()) };
+                let seams = seams.chunks(*batch).nth(step as usize).unwrap_or_default();
+                let room = row.closed_len(*rows);
+                let term = |(seam, x): (&Seam, &mut [R::Element])| {
+                    let value = row.closed_term(context, *rows, *seam, x)?;
+                    Ok(multiple(&weight.ring, value, seam.orbit))
+                };
+                // Outside a pool there is nothing to share the work with.
+                let terms: Result<Vec<_>> = match rayon::current_thread_index() {
+                    Some(_) => seams.par_iter().zip(vectors.par_chunks_mut(room)).map(term).collect(),
+                    None => seams.iter().zip(vectors.chunks_mut(room)).map(term).collect(),
+                };
+                for term in terms? {
+                    *sum = weight.ring.fold(weight.ring.add(*sum, term));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
+        match &self.plan {
+            Plan::Empty => weight.ring.one(),
+            Plan::Closed { .. } => state[0],
+            Plan::Open { row, rows } => row.open_finish(self.context(weight, &Watch::default()), *rows, state),
+        }
+    }
+}
