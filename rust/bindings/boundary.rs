@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use quincunx::Error;
 use quincunx::monitor::Monitor;
-use quincunx::numeric::simd::{Level, level};
+use quincunx::numeric::dispatch::{Level, level};
 use quincunx::parallel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -8,7 +8,7 @@ use quincunx::counting::independent_sets::diagonal::{Diagonal, Diagonals};
 use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes};
 use quincunx::monitor::Watch;
 use quincunx::numeric::residue::{Modulus, primes};
-use quincunx::numeric::ring::Real;
+use quincunx::numeric::ring::F64;
 
 const FIXED: [Diagonals; 3] = [Diagonals::Neither, Diagonals::Falling, Diagonals::Both];
 
@@ -198,14 +198,14 @@ fn double_precision_stays_within_its_proved_error() {
                 let engine = Diagonal::new(rows, cols, diagonals, boundary).unwrap();
                 for activity in [1u32, 3] {
                     let exact = count::<8>(&engine, activity.into(), 100).to_string().parse::<f64>().unwrap();
-                    let real = evaluate(&engine, &Weight::new(Real, activity.into()), &Watch::default()).unwrap();
+                    let real = evaluate(&engine, &Weight::new(F64, activity.into()), &Watch::default()).unwrap();
                     let bound = (engine.roundings() + 1) as f64 * f64::EPSILON;
                     assert!((real / exact - 1.0).abs() <= bound, "{name} {rows} x {cols}: {real} against {exact}");
                 }
             }
         }
         let engine = Diagonal::new(5, 5, Diagonals::Random, Boundary::Free).unwrap();
-        let real = evaluate(&engine, &Weight::new(Real, 1.0).with_falling(0.3), &Watch::default()).unwrap();
+        let real = evaluate(&engine, &Weight::new(F64, 1.0).with_falling(0.3), &Watch::default()).unwrap();
         let u: f64 = 0.3 * 0.7;
         let coefficients = [13322.0, 8222.0, 4074.0, 1590.0, 591.0, 214.0, 67.0, 16.0, 2.0];
         let exact = coefficients.iter().rev().fold(0.0, |sum, c| sum * u + c);

@@ -7,7 +7,7 @@ use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_l
 use quincunx::graphs::Graph;
 use quincunx::monitor::{Silent, Watch};
 use quincunx::numeric::residue::{combine, primes};
-use quincunx::numeric::ring::Real;
+use quincunx::numeric::ring::F64;
 use quincunx::{Error, Result, parallel};
 
 const AMPLE: usize = 1 << 28;
@@ -32,7 +32,7 @@ fn residues(engine: &Frontier, count: usize, activity: u64) -> Vec<(u64, u64)> {
 
 /// `Z(activity)`, checked by a prime more than needed.
 fn partition_function(engine: &Frontier, activity: u64) -> BigUint {
-    let size = evaluate(engine, &Weight::new(Real, activity as f64), &watch()).unwrap();
+    let size = evaluate(engine, &Weight::new(F64, activity as f64), &watch()).unwrap();
     let count = (size.log2() / 54.9) as usize + 2;
     let all = residues(engine, count, activity);
     let value = combine(&all[..count - 1]).unwrap();
@@ -259,7 +259,7 @@ fn a_graph_that_no_cut_makes_small_is_refused() {
 
 #[test]
 fn threads_and_lanes_change_nothing() {
-    // Wide enough for tiles and tasks: a full table of 2^15 elements and a short one.
+    // ScaledF64 enough for tiles and tasks: a full table of 2^15 elements and a short one.
     let full = graph(300, (0..300u32).flat_map(|v| [(v, v + 14), (v, v + 15)]).filter(|&(_, v)| v < 300));
     let short = grid(&[21, 14]);
     for graph in [full, short] {
@@ -357,7 +357,7 @@ proptest! {
                 prop_assert_eq!(&evaluate_lanes::<4>(&again, &points, &watch()).unwrap(), &expected);
                 for z in [1.0, 0.37, 2.5] {
                     let exact = coefficients.iter().rev().fold(0.0, |sum, &c| sum * z + c as f64);
-                    let real = evaluate(&engine, &Weight::new(Real, z), &watch()).unwrap();
+                    let real = evaluate(&engine, &Weight::new(F64, z), &watch()).unwrap();
                     let bound = (engine.roundings() as f64 + 40.0) * f64::EPSILON;
                     prop_assert!((real / exact - 1.0).abs() <= bound, "{real} {exact}");
                 }

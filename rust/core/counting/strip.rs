@@ -20,8 +20,8 @@
 use super::independent_sets::Boundary;
 use super::transfer::{Transfer, Weight};
 use crate::monitor::Watch;
+use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{self, Level};
 use crate::{Error, Result};
 use rayon::prelude::*;
 
@@ -280,13 +280,13 @@ pub fn multiple<R: Ring>(ring: &R, x: R::Element, count: u64) -> R::Element {
 /// The transfer operator of a lattice with an operator between its rows.
 #[derive(Clone, Debug)]
 pub struct Strip<O> {
-    plan: Plan<O>,
+    direction: Direction<O>,
     level: Level,
 }
 
 /// How a strip is counted.
 #[derive(Clone, Debug)]
-enum Plan<O> {
+enum Direction<O> {
     /// Loops everywhere: only the empty set.
     Empty,
     /// Rows from an open end to the middle.
@@ -319,7 +319,8 @@ impl<O: RowOperator> Strip<O> {
         };
         let cost = |&(width, ring, rows): &(usize, bool, Rows)| O::forecast(links, width, ring, rows);
         let cheapest = ways.into_iter().min_by(|one, other| cost(one).total_cmp(&cost(other)));
-        cheapest.map_or_else(|| Ok(Self::of(Plan::Empty)), |(width, ring, rows)| Self::along(links, width, ring, rows))
+        cheapest
+            .map_or_else(|| Ok(Self::of(Direction::Empty)), |(width, ring, rows)| Self::along(links, width, ring, rows))
     }
 
     /// Rows of `width` sites one way, whether or not another would be cheaper.
@@ -334,17 +335,17 @@ impl<O: RowOperator> Strip<O> {
     pub fn with_row(row: O, rows: Rows) -> Self {
         let row = Box::new(row);
         Self::of(match rows {
-            Rows::Open(rows) => Plan::Open { row, rows },
+            Rows::Open(rows) => Direction::Open { row, rows },
             Rows::Closed(rows) => {
                 let seams = row.seams();
                 let batch = (BATCH / row.closed_len(rows)).clamp(1, seams.len().max(1));
-                Plan::Closed { row, rows, seams, batch }
+                Direction::Closed { row, rows, seams, batch }
             }
         })
     }
 
-    fn of(plan: Plan<O>) -> Self {
-        Self { plan, level: simd::level() }
+    fn of(direction: Direction<O>) -> Self {
+        Self { direction, level: dispatch::level() }
     }
 
     /// The same with these vector instructions, or the best there are if they are less. Results do not depend on them.
@@ -360,26 +361,26 @@ impl<O: RowOperator> Strip<O> {
 /// The vector of a closed direction is the sum so far and the memory of a batch of seams.
 impl<O: RowOperator> Transfer for Strip<O> {
     fn len(&self) -> usize {
-        match &self.plan {
-            Plan::Empty => 1,
-            Plan::Open { row, rows } => row.open_len(*rows),
-            Plan::Closed { row, rows, batch, .. } => 1 + batch * row.closed_len(*rows),
+        match &self.direction {
+            Direction::Empty => 1,
+            Direction::Open { row, rows } => row.open_len(*rows),
+            Direction::Closed { row, rows, batch, .. } => 1 + batch * row.closed_len(*rows),
         }
     }
 
     fn steps(&self) -> u64 {
-        match &self.plan {
-            Plan::Empty => 0,
-            Plan::Open { row, rows } => row.open_steps(*rows),
-            Plan::Closed { seams, batch, .. } => seams.len().div_ceil(*batch) as u64,
+        match &self.direction {
+            Direction::Empty => 0,
+            Direction::Open { row, rows } => row.open_steps(*rows),
+            Direction::Closed { seams, batch, .. } => seams.len().div_ceil(*batch) as u64,
         }
     }
 
     fn work(&self, step: u64) -> u64 {
-        match &self.plan {
-            Plan::Empty => 0,
-            Plan::Open { row, rows } => row.open_cost(*rows, step),
-            Plan::Closed { row, rows, seams, batch } => {
+        match &self.direction {
+            Direction::Empty => 0,
+            Direction::Open { row, rows } => row.open_cost(*rows, step),
+            Direction::Closed { row, rows, seams, batch } => {
                 let count = seams.chunks(*batch).nth(step as usize).map_or(0, <[_]>::len);
                 row.closed_cost(*rows).saturating_mul(count as u64)
             }
@@ -387,28 +388,30 @@ impl<O: RowOperator> Transfer for Strip<O> {
     }
 
     fn roundings(&self) -> u64 {
-        match &self.plan {
-            Plan::Empty => 0,
-            Plan::Open { row, rows } => row.open_bound(*rows),
+        match &self.direction {
+            Direction::Empty => 0,
+            Direction::Open { row, rows } => row.open_bound(*rows),
             // Multiplying by the size of an orbit takes at most 128 roundings.
-            Plan::Closed { row, rows, seams, .. } => row.closed_bound(*rows).saturating_add(seams.len() as u64 + 128),
+            Direction::Closed { row, rows, seams, .. } => {
+                row.closed_bound(*rows).saturating_add(seams.len() as u64 + 128)
+            }
         }
     }
 
     fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
-        match &self.plan {
-            Plan::Open { row, rows } => row.open_start(self.context(weight, &Watch::default()), *rows, state),
-            Plan::Empty | Plan::Closed { .. } => state.fill(weight.ring.zero()),
+        match &self.direction {
+            Direction::Open { row, rows } => row.open_start(self.context(weight, &Watch::default()), *rows, state),
+            Direction::Empty | Direction::Closed { .. } => state.fill(weight.ring.zero()),
         }
     }
 
     fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
         watch.check()?;
         let context = self.context(weight, watch);
-        match &self.plan {
-            Plan::Empty => Ok(()),
-            Plan::Open { row, rows } => row.open_step(context, *rows, step, state),
-            Plan::Closed { row, rows, seams, batch } => {
+        match &self.direction {
+            Direction::Empty => Ok(()),
+            Direction::Open { row, rows } => row.open_step(context, *rows, step, state),
+            Direction::Closed { row, rows, seams, batch } => {
                 let Some((sum, vectors)) = state.split_first_mut() else { return Ok(()) };
                 let seams = seams.chunks(*batch).nth(step as usize).unwrap_or_default();
                 let room = row.closed_len(*rows);
@@ -430,10 +433,10 @@ impl<O: RowOperator> Transfer for Strip<O> {
     }
 
     fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
-        match &self.plan {
-            Plan::Empty => weight.ring.one(),
-            Plan::Closed { .. } => state[0],
-            Plan::Open { row, rows } => row.open_finish(self.context(weight, &Watch::default()), *rows, state),
+        match &self.direction {
+            Direction::Empty => weight.ring.one(),
+            Direction::Closed { .. } => state[0],
+            Direction::Open { row, rows } => row.open_finish(self.context(weight, &Watch::default()), *rows, state),
         }
     }
 }

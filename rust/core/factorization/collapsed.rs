@@ -5,7 +5,7 @@
 use super::likelihood::{RECIPROCALS, is_short, log_sum, scaled_mean};
 use super::split::LANES;
 use super::table::{HIDDEN, Row};
-use crate::numeric::simd::Work;
+use crate::numeric::dispatch::Work;
 
 /// A row whose noise has one ratio: turns rates into weights, and returns the sum of `ln p(o | rate) + rate` over observed cells.
 ///

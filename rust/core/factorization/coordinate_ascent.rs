@@ -19,7 +19,7 @@ use super::split::LANES;
 use super::table::{HIDDEN, Table};
 use crate::distributions::{Bessel, Distribution};
 use crate::monitor::{Monitor, Watch};
-use crate::numeric::simd::{Level, Work, level, work};
+use crate::numeric::dispatch::{Level, Work, level, work};
 use crate::numeric::special::gamma::digamma;
 use crate::numeric::special::log_factorial;
 use crate::{Error, Result, parallel};

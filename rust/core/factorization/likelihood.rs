@@ -12,7 +12,7 @@ use super::split::LANES;
 use super::table::{Alpha, HIDDEN, Table};
 use crate::distributions::{LARGEST, TwoPiecePoisson};
 use crate::monitor::{Monitor, Watch};
-use crate::numeric::simd::{Work, level, work};
+use crate::numeric::dispatch::{Work, level, work};
 use crate::numeric::special::log_factorial;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;

@@ -14,7 +14,7 @@ use super::table::{Alpha, HIDDEN, Row, Table};
 use crate::distributions::bessel::Address;
 use crate::distributions::{LARGEST, poisson, two_piece_poisson};
 use crate::monitor::Watch;
-use crate::numeric::simd::{Level, Work, level, work};
+use crate::numeric::dispatch::{Level, Work, level, work};
 use crate::stream::Burst;
 use crate::{Error, Result};
 use rayon::prelude::*;

@@ -20,10 +20,10 @@ macro_rules! for_wide_vectors {
                     plain($($argument),*)
                 }
                 // SAFETY: a level is at most what the machine has.
-                match $crate::numeric::simd::level() {
-                    $crate::numeric::simd::Level::Avx512 => return unsafe { avx512($($argument),*) },
-                    $crate::numeric::simd::Level::Avx2 => return unsafe { avx2($($argument),*) },
-                    $crate::numeric::simd::Level::Baseline => {}
+                match $crate::numeric::dispatch::level() {
+                    $crate::numeric::dispatch::Level::Avx512 => return unsafe { avx512($($argument),*) },
+                    $crate::numeric::dispatch::Level::Avx2 => return unsafe { avx2($($argument),*) },
+                    $crate::numeric::dispatch::Level::Baseline => {}
                 }
             }
             plain($($argument),*)

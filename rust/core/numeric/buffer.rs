@@ -36,7 +36,7 @@ unsafe impl Zero for u16 {}
 // SAFETY: as above.
 unsafe impl Zero for f64 {}
 // SAFETY: its zero bytes are the number zero.
-unsafe impl Zero for super::ring::WideNumber {}
+unsafe impl Zero for super::ring::ScaledNumber {}
 // SAFETY: arrays of such.
 unsafe impl<T: Zero, const L: usize> Zero for [T; L] {}
 

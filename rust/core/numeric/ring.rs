@@ -1,13 +1,13 @@
 //! What a transfer kernel computes over: several residues at once, or floating-point numbers.
 //!
 //! A kernel is written once against [`Ring`]. [`Lanes`] runs it modulo `L` moduli side by side, one 64-bit lane each, so that
-//! one state is one vector register and no block is too small for the vector unit. [`Real`] runs the very same additions in
+//! one state is one vector register and no block is too small for the vector unit. [`F64`] runs the very same additions in
 //! double precision: that gives bounds, forecasts and float answers. Sums are lazy: a kernel adds at most
 //! [`residue::HEADROOM`](super::residue::HEADROOM) folded elements before it folds.
 
 use super::buffer::Zero;
+use super::dispatch::{Kernel, Level, Plain, run_lanes};
 use super::residue::{BITS, Modulus};
-use super::simd::{Kernel, Level, Plain, run_lanes};
 
 /// Arithmetic with delayed reduction.
 pub trait Ring: Copy + Send + Sync {
@@ -116,9 +116,9 @@ impl<const L: usize> Ring for Lanes<L> {
 
 /// Double precision. With non-negative elements each operation has relative error at most 2^-53.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Real;
+pub struct F64;
 
-impl Ring for Real {
+impl Ring for F64 {
     type Element = f64;
 
     #[inline(always)]
@@ -155,19 +155,19 @@ impl Ring for Real {
 ///
 /// The mantissa is zero or in `[1, 2)`; each operation has relative error at most 2^-53, alignment included.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wide;
+pub struct ScaledF64;
 
-/// A number of [`Wide`].
+/// A number of [`ScaledF64`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
-pub struct WideNumber {
+pub struct ScaledNumber {
     /// Zero or in `[1, 2)`.
     pub mantissa: f64,
     /// The power of two.
     pub exponent: i64,
 }
 
-impl WideNumber {
+impl ScaledNumber {
     /// The number `value`, which is finite and not negative.
     pub fn new(value: f64) -> Self {
         Self { mantissa: value, exponent: 0 }.normal()
@@ -193,26 +193,26 @@ impl WideNumber {
     }
 }
 
-impl Ring for Wide {
-    type Element = WideNumber;
+impl Ring for ScaledF64 {
+    type Element = ScaledNumber;
 
     #[inline(always)]
-    fn zero(&self) -> WideNumber {
-        WideNumber::default()
+    fn zero(&self) -> ScaledNumber {
+        ScaledNumber::default()
     }
 
     #[inline(always)]
-    fn one(&self) -> WideNumber {
-        WideNumber { mantissa: 1.0, exponent: 0 }
+    fn one(&self) -> ScaledNumber {
+        ScaledNumber { mantissa: 1.0, exponent: 0 }
     }
 
     #[inline(always)]
-    fn complement(&self, a: WideNumber) -> WideNumber {
-        WideNumber::new(1.0 - a.mantissa * 2f64.powi(a.exponent.clamp(-2000, 0) as i32))
+    fn complement(&self, a: ScaledNumber) -> ScaledNumber {
+        ScaledNumber::new(1.0 - a.mantissa * 2f64.powi(a.exponent.clamp(-2000, 0) as i32))
     }
 
     #[inline(always)]
-    fn add(&self, a: WideNumber, b: WideNumber) -> WideNumber {
+    fn add(&self, a: ScaledNumber, b: ScaledNumber) -> ScaledNumber {
         if a.mantissa == 0.0 {
             return b;
         }
@@ -223,17 +223,17 @@ impl Ring for Wide {
         // Shifted by 1000 or more, the smaller number is far below half a unit in the last place of the larger.
         let shift = (high.exponent - low.exponent).min(1000);
         let scale = f64::from_bits(((1023 - shift) as u64) << 52);
-        WideNumber { mantissa: high.mantissa + low.mantissa * scale, exponent: high.exponent }.normal()
+        ScaledNumber { mantissa: high.mantissa + low.mantissa * scale, exponent: high.exponent }.normal()
     }
 
     #[inline(always)]
-    fn fold(&self, a: WideNumber) -> WideNumber {
+    fn fold(&self, a: ScaledNumber) -> ScaledNumber {
         a
     }
 
     #[inline(always)]
-    fn mul(&self, a: WideNumber, b: WideNumber) -> WideNumber {
-        WideNumber { mantissa: a.mantissa * b.mantissa, exponent: a.exponent + b.exponent }.normal()
+    fn mul(&self, a: ScaledNumber, b: ScaledNumber) -> ScaledNumber {
+        ScaledNumber { mantissa: a.mantissa * b.mantissa, exponent: a.exponent + b.exponent }.normal()
     }
 }
 
@@ -253,15 +253,15 @@ mod tests {
 
     #[test]
     fn wide_numbers_agree_with_doubles_and_go_far_beyond_them() {
-        let wide = |x: f64| WideNumber::new(x);
+        let wide = |x: f64| ScaledNumber::new(x);
         for (a, b) in [(0.0, 3.5), (1.0, 1.0), (1e300, 3e-300), (5e-324, 5e-324), (0.1, 0.7)] {
-            assert_eq!(Wide.add(wide(a), wide(b)), wide(a + b), "{a} + {b}");
+            assert_eq!(ScaledF64.add(wide(a), wide(b)), wide(a + b), "{a} + {b}");
             if a * b > 0.0 {
-                assert_eq!(Wide.mul(wide(a), wide(b)), wide(a * b), "{a} * {b}");
+                assert_eq!(ScaledF64.mul(wide(a), wide(b)), wide(a * b), "{a} * {b}");
             }
         }
-        let power = (0..5000).fold(Wide.one(), |x, _| Wide.mul(x, wide(2f64.powi(100))));
-        assert_eq!(power, WideNumber { mantissa: 1.0, exponent: 500_000 });
-        assert_eq!(Wide.add(power, wide(1.0)), power);
+        let power = (0..5000).fold(ScaledF64.one(), |x, _| ScaledF64.mul(x, wide(2f64.powi(100))));
+        assert_eq!(power, ScaledNumber { mantissa: 1.0, exponent: 500_000 });
+        assert_eq!(ScaledF64.add(power, wide(1.0)), power);
     }
 }

@@ -8,7 +8,7 @@ use super::{Boundary, Engine, Problem};
 use crate::Result;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::Watch;
-use crate::numeric::ring::{Real, Wide, WideNumber};
+use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
 
 /// Bits up to which "every vertex is free" is good enough: all residues of such a count fit in one group.
 const TRIVIAL_BITS: f64 = 220.0;
@@ -58,7 +58,7 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, watch: &Watch) -> Resu
     if engine.len() > STATES {
         return Ok(None);
     }
-    let value = evaluate(&engine, &Weight::new(Real, activity), &Watch::default())?;
+    let value = evaluate(&engine, &Weight::new(F64, activity), &Watch::default())?;
     watch.check()?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.is_finite().then(|| value.log2() + error * std::f64::consts::LOG2_E + 1e-12))
@@ -69,7 +69,7 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, watch: &Watch) -> Resu
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluated_log2(engine: &impl Transfer, activity: f64, watch: &Watch) -> Result<f64> {
-    let value = evaluate(engine, &Weight::new(Wide, WideNumber::new(activity)), watch)?;
+    let value = evaluate(engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), watch)?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.log2().max(0.0) * (1.0 + 1e-12) + error * std::f64::consts::LOG2_E + 1e-9)
 }

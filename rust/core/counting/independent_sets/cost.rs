@@ -7,7 +7,7 @@ use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::Plan;
 use crate::counting::transfer::Transfer;
 use crate::monitor::Silent;
-use crate::numeric::simd::{Level, level};
+use crate::numeric::dispatch::{Level, level};
 use std::time::Instant;
 
 /// What a count will take.

@@ -10,7 +10,7 @@ use super::{Engine, Problem};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::{Monitor, Watch};
-use crate::numeric::ring::{Real, Wide, WideNumber};
+use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
 use crate::{Error, Result, parallel};
 
 /// A partition function in floating point, `mantissa * 2^exponent`.
@@ -47,9 +47,9 @@ pub fn hard_core_float(
     let overflows = problem.vertices() as f64 * (1.0 + activity).log2() > 1000.0;
     let run = |watch: &Watch| {
         if overflows {
-            evaluate(&engine, &Weight::new(Wide, WideNumber::new(activity)), watch)
+            evaluate(&engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), watch)
         } else {
-            evaluate(&engine, &Weight::new(Real, activity), watch).map(WideNumber::new)
+            evaluate(&engine, &Weight::new(F64, activity), watch).map(ScaledNumber::new)
         }
     };
     let total = evaluation::work(&engine);

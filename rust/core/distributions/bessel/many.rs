@@ -13,7 +13,7 @@ use super::draws::{all_counts, count_terms, draw_large, first_counts, is_wide, m
 use super::rejection::{self, first_proposals};
 use crate::distributions::{LARGEST, ULP, Words, check_rate, check_whole, open_uniform_of, uniform_of};
 #[cfg(target_arch = "x86_64")]
-use crate::numeric::simd::{Level, level};
+use crate::numeric::dispatch::{Level, level};
 use crate::stream::{fill_blocks, philox, philox_blocks};
 use crate::{Error, Result};
 use std::cell::RefCell;

@@ -13,7 +13,7 @@
 use super::Clock;
 use super::adjacency::{Adjacency, Rows};
 use crate::Result;
-use crate::numeric::simd::{Level, level};
+use crate::numeric::dispatch::{Level, level};
 use std::collections::VecDeque;
 
 /// A cell is named by the position of its first vertex.

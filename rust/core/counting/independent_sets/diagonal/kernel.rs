@@ -11,8 +11,8 @@
 //! levels and those of a leaf: at most 2^7 folded elements are added, fewer than the 511 that a lane holds.
 
 use super::super::square::words::words;
+use crate::numeric::dispatch::{Arithmetic, Kernel, Plain};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Kernel, Plain};
 
 /// The most symbols of a leaf.
 pub const MOST_IN_REGISTERS: usize = 6;
@@ -73,8 +73,8 @@ impl<R: Ring> Factors<Plain<R>> for Chances<R::Element> {
 
 /// One pass over a part of a block.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
-    pass: Pass,
+pub struct SitePass {
+    pass: SiteStep,
     /// Where the part begins.
     at: u32,
     /// Symbols of its words.
@@ -83,7 +83,7 @@ pub struct Operation {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Pass {
+enum SiteStep {
     Butterfly,
     Between,
     Leaf,
@@ -95,41 +95,41 @@ pub fn folds(k: usize, width: usize) -> bool {
 }
 
 /// The passes over a block of words of `k` symbols, the last `leaf` of them in registers.
-pub fn program(way: Way, k: usize, leaf: usize, width: usize) -> Vec<Operation> {
+pub fn program(way: Way, k: usize, leaf: usize, width: usize) -> Vec<SitePass> {
     let mut program = Vec::new();
     descend(
         way,
         0,
         k,
         &mut |pass, at, k| {
-            program.push(Operation { pass, at: at as u32, k: k as u32, fold: folds(k, width) });
+            program.push(SitePass { pass, at: at as u32, k: k as u32, fold: folds(k, width) });
         },
         leaf,
     );
     program
 }
 
-fn descend(way: Way, at: usize, k: usize, push: &mut impl FnMut(Pass, usize, usize), leaf: usize) {
+fn descend(way: Way, at: usize, k: usize, push: &mut impl FnMut(SiteStep, usize, usize), leaf: usize) {
     if k <= leaf {
-        return push(Pass::Leaf, at, k);
+        return push(SiteStep::Leaf, at, k);
     }
     let one = at + words(k - 1);
     if way == Way::Down {
-        push(Pass::Butterfly, at, k);
-        push(Pass::Between, one, k - 2);
+        push(SiteStep::Butterfly, at, k);
+        push(SiteStep::Between, one, k - 2);
     }
     descend(way, at, k - 1, push, leaf);
     descend(way, one, k - 2, push, leaf);
     if way == Way::Up {
-        push(Pass::Between, one, k - 2);
-        push(Pass::Butterfly, at, k);
+        push(SiteStep::Between, one, k - 2);
+        push(SiteStep::Butterfly, at, k);
     }
 }
 
 /// A program and the block it acts on.
-pub struct Block<'a, E, F> {
+pub struct SiteBlock<'a, E, F> {
     /// The passes.
-    pub program: &'a [Operation],
+    pub program: &'a [SitePass],
     /// As many elements as the program's words.
     pub items: &'a mut [E],
     /// The way of the sweep.
@@ -138,7 +138,7 @@ pub struct Block<'a, E, F> {
     pub factors: F,
 }
 
-impl<E, const C: bool, const B: bool> Kernel<E> for Block<'_, E, Fixed<C, B>> {
+impl<E, const C: bool, const B: bool> Kernel<E> for SiteBlock<'_, E, Fixed<C, B>> {
     type Output = ();
 
     #[inline(always)]
@@ -147,29 +147,29 @@ impl<E, const C: bool, const B: bool> Kernel<E> for Block<'_, E, Fixed<C, B>> {
     }
 }
 
-impl<E, F> Block<'_, E, F> {
+impl<E, F> SiteBlock<'_, E, F> {
     /// Runs the program.
     #[inline(always)]
     pub fn go<A: Arithmetic<Element = E>>(self, a: A)
     where
         F: Factors<A>,
     {
-        for &Operation { pass, at, k, fold } in self.program {
+        for &SitePass { pass, at, k, fold } in self.program {
             let (at, k) = (at as usize, k as usize);
             let block = &mut self.items[at..at + words(k)];
             match pass {
-                Pass::Butterfly => {
+                SiteStep::Butterfly => {
                     let (zero, one) = block.split_at_mut(words(k - 1));
                     Butterfly { zero, one, fold, factors: self.factors }.go(a);
                 }
-                Pass::Between if k == 0 => {}
-                Pass::Between => {
+                SiteStep::Between if k == 0 => {}
+                SiteStep::Between => {
                     for x in &mut block[words(k - 1)..] {
                         // SAFETY: a reference can be read and written.
                         unsafe { a.store(x, self.factors.between(a, a.load(x))) };
                     }
                 }
-                Pass::Leaf => match k {
+                SiteStep::Leaf => match k {
                     0 => leaf::<A, F, 1>(a, self.factors, self.way, block, |_, _, _| ()),
                     1 => leaf::<A, F, 2>(a, self.factors, self.way, block, |_, _, _| ()),
                     2 => leaf::<A, F, 3>(a, self.factors, self.way, block, sites_2),

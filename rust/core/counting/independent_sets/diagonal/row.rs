@@ -1,12 +1,12 @@
 //! A sweep over one row: the blocks in between, and both ends of a path or the seam of a ring.
 
 use super::Diagonals;
-use super::kernel::{Block, Butterfly, Chances, Fixed, Leaf, Operation, Way, folds, program};
+use super::kernel::{Butterfly, Chances, Fixed, Leaf, SiteBlock, SitePass, Way, folds, program};
 use crate::Result;
 use crate::counting::independent_sets::square::words::words;
 use crate::counting::strip::Context;
+use crate::numeric::dispatch::{Kernel, Plain};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Kernel, Plain};
 use crate::parallel::fork;
 
 /// Blocks of words of at most so many symbols are worked on as one: 1597 elements, 100 kB with eight lanes.
@@ -38,7 +38,7 @@ pub struct Sweep<'a, R: Ring> {
 /// The programs of the blocks of a row, by way: for the longest words and for those of one symbol less. No other words come
 /// before a block: the sites of longer words leave words of one and of two symbols less.
 #[derive(Clone, Debug)]
-pub struct Programs([[Vec<Operation>; 2]; 2]);
+pub struct Programs([[Vec<SitePass>; 2]; 2]);
 
 impl Programs {
     /// The programs for rows of this width, with so many symbols in registers.
@@ -169,15 +169,15 @@ impl<'a, R: Ring> Sweep<'a, R> {
         let program = &self.programs.0[usize::from(way == Way::Up)][BLOCK.min(self.width) - k];
         let (ring, level) = (self.arithmetic(), self.context.level);
         match (self.pair, way) {
-            (Pair::Both, _) => ring.dispatch(level, Block { program, items, way, factors: Fixed::<false, false> }),
+            (Pair::Both, _) => ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<false, false> }),
             (Pair::Falling, Way::Down) => {
-                ring.dispatch(level, Block { program, items, way, factors: Fixed::<false, true> });
+                ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<false, true> });
             }
             (Pair::Falling, Way::Up) => {
-                ring.dispatch(level, Block { program, items, way, factors: Fixed::<true, false> });
+                ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<true, false> });
             }
             (Pair::Chances(rising, falling), _) => {
-                Block { program, items, way, factors: Self::chances(way, (rising, falling)) }.go(Plain(*ring));
+                SiteBlock { program, items, way, factors: Self::chances(way, (rising, falling)) }.go(Plain(*ring));
             }
         }
         Ok(())

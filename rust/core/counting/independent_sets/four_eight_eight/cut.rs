@@ -9,11 +9,11 @@
 //! other half, bit `low - 1` on the way to the low half and bit `low` on the way to the high one.
 
 use super::sites::Activity;
-use super::tile::{Most, Operation, Tile, Turn, Vectors, program};
+use super::tile::{ColumnPass, ColumnTile, Most, Turn, Vectors, program};
 use crate::Result;
 use crate::counting::strip::Context;
+use crate::numeric::dispatch::Plain;
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::Plain;
 use crate::parallel::{self, Shared};
 
 /// A half of a column.
@@ -42,7 +42,7 @@ const SLOTS: usize = 32;
 
 /// The shape of the vector.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
+pub struct ColumnCut {
     ring: bool,
     low: u32,
     high: u32,
@@ -50,7 +50,7 @@ pub struct Cut {
     run: u32,
 }
 
-impl Cut {
+impl ColumnCut {
     /// A path of `sites` sites, or a ring of one diamond more, with so many of them in the high half; at least one in each.
     pub fn new(sites: u32, high: u32, ring: bool) -> Self {
         debug_assert!(0 < high && high < sites);
@@ -124,7 +124,7 @@ impl Cut {
 }
 
 /// Runs a tile at the activity of the points.
-fn run<R: Ring>(context: Context<R>, tile: Tile<R::Element>) {
+fn run<R: Ring>(context: Context<R>, tile: ColumnTile<R::Element>) {
     let weight = context.weight;
     if weight.unit {
         weight.ring.dispatch(context.level, tile);
@@ -133,7 +133,7 @@ fn run<R: Ring>(context: Context<R>, tile: Tile<R::Element>) {
     }
 }
 
-impl Cut {
+impl ColumnCut {
     /// Takes the vector through a turn in one half of the column. Every element is folded before and after.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Cut {
         &self,
         context: Context<R>,
         vectors: Vectors<R::Element>,
-        program: &[Operation],
+        program: &[ColumnPass],
         work: u64,
     ) -> Result<()> {
         let tiles = 1usize << (self.high - 1);
@@ -173,7 +173,7 @@ impl Cut {
         let tile = |(): &mut (), tile: usize| {
             // SAFETY: each vector has so many tiles.
             let vectors = unsafe { vectors.from(tile << (self.low + 1), tile << self.low) };
-            run(context, Tile { program, ring: self.ring, vectors });
+            run(context, ColumnTile { program, ring: self.ring, vectors });
             context.watch.advance(work / tiles as u64)
         };
         match tiles * elements <= 1 << TILE {
@@ -187,7 +187,7 @@ impl Cut {
         context: Context<R>,
         vectors: Vectors<R::Element>,
         work: &mut [R::Element],
-        program: &[Operation],
+        program: &[ColumnPass],
         turn: Turn,
     ) -> Result<()> {
         let (tiles, slots) = (self.high_tiles(), self.slots());
@@ -211,7 +211,7 @@ impl Cut {
                     // SAFETY: nobody else has this tile, nor this working memory.
                     unsafe {
                         self.copy(vectors, scratch, tile, true, turn.down);
-                        run(context, Tile { program, ring: self.ring, vectors: scratch });
+                        run(context, ColumnTile { program, ring: self.ring, vectors: scratch });
                         self.copy(vectors, scratch, tile, false, turn.up);
                     }
                     context.watch.advance(each)?;

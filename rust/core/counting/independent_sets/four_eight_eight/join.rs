@@ -11,7 +11,7 @@
 //!
 //! The corners of all words are charged here. The vectors of a ring meet by its first diamond, a quadratic form in them.
 
-use super::cut::Cut;
+use super::cut::ColumnCut;
 use crate::counting::transfer::Weight;
 use crate::numeric::ring::Ring;
 use rayon::prelude::*;
@@ -26,7 +26,7 @@ pub enum Middle {
 }
 
 /// The partition function of both halves together.
-pub fn join<R: Ring>(cut: &Cut, weight: &Weight<R>, state: &[R::Element], middle: Middle) -> R::Element {
+pub fn join<R: Ring>(cut: &ColumnCut, weight: &Weight<R>, state: &[R::Element], middle: Middle) -> R::Element {
     let ring = &weight.ring;
     let z = weight.activity;
     let twice = ring.fold(ring.add(z, z));
@@ -50,7 +50,7 @@ pub fn join<R: Ring>(cut: &Cut, weight: &Weight<R>, state: &[R::Element], middle
 }
 
 struct Meeting<'a, R: Ring> {
-    cut: &'a Cut,
+    cut: &'a ColumnCut,
     weight: &'a Weight<R>,
     state: &'a [R::Element],
     middle: Middle,

@@ -32,7 +32,7 @@ use super::Boundary;
 use crate::counting::strip::{Context, RowOperator, Rows, Seam, Strip};
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
-use cut::{Cut, Half};
+use cut::{ColumnCut, Half};
 use join::Middle;
 use narrow::Narrow;
 use seed::Crossing;
@@ -57,7 +57,7 @@ pub enum DiamondColumn {
     /// Few diamonds.
     Narrow(Narrow),
     /// Many, in two halves; where open columns meet.
-    Wide(Cut, Middle),
+    Wide(ColumnCut, Middle),
 }
 
 /// Columns up to this many diamonds are narrow.
@@ -147,7 +147,7 @@ impl RowOperator for DiamondColumn {
             Rows::Open(columns) if columns.is_multiple_of(2) => (Middle::Links, sites.div_ceil(2)),
             Rows::Open(_) => (Middle::Column, (sites - 1) / 2),
         };
-        Ok(Self::Wide(Cut::new(sites, high, ring), middle))
+        Ok(Self::Wide(ColumnCut::new(sites, high, ring), middle))
     }
 
     fn width(&self) -> usize {
@@ -318,8 +318,8 @@ mod tests {
     use super::*;
     use crate::counting::transfer::{Point, Weight, evaluate_lanes};
     use crate::monitor::Watch;
+    use crate::numeric::dispatch::level;
     use crate::numeric::residue::primes;
-    use crate::numeric::simd::level;
 
     fn residues(engine: &FourEightEight, activity: u64) -> Vec<u64> {
         let points: Vec<Point> = primes(2).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();

@@ -1,11 +1,11 @@
 //! Where the vectors begin: after a first column that nothing reaches from behind, or before one at a given seam.
 
-use super::cut::Cut;
+use super::cut::ColumnCut;
 use super::sites::{Activity, Charge, Unit, pass};
 use super::tile::Vectors;
 use crate::counting::transfer::Weight;
+use crate::numeric::dispatch::{Arithmetic, Kernel, Level, Plain};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Kernel, Level, Plain};
 
 /// Which links a first column crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Crossing {
 
 /// Fills the vector with the sums after a first column whose W corners are all empty.
 pub fn first_column<R: Ring>(
-    cut: &Cut,
+    cut: &ColumnCut,
     weight: &Weight<R>,
     level: Level,
     state: &mut [R::Element],
@@ -127,7 +127,7 @@ impl<E: Copy> FirstColumn<E> {
 
 /// Fills the vector with the E corners' sums that a column allows whose vertical links block the diamonds of `seam`, and moves
 /// on to the next W corners if it shall cross.
-pub fn seam<R: Ring>(cut: &Cut, weight: &Weight<R>, state: &mut [R::Element], seam: usize, cross: bool) {
+pub fn seam<R: Ring>(cut: &ColumnCut, weight: &Weight<R>, state: &mut [R::Element], seam: usize, cross: bool) {
     let ring = &weight.ring;
     let diamonds = cut.sites() + u32::from(cut.is_ring());
     let both = Weight::new(*ring, ring.fold(ring.add(ring.one(), weight.activity)));
@@ -142,7 +142,7 @@ pub fn seam<R: Ring>(cut: &Cut, weight: &Weight<R>, state: &mut [R::Element], se
 }
 
 /// The sum over vertical links of a column that block exactly the diamonds of `seam`.
-pub fn links<R: Ring>(cut: &Cut, weight: &Weight<R>, seam: usize) -> R::Element {
+pub fn links<R: Ring>(cut: &ColumnCut, weight: &Weight<R>, seam: usize) -> R::Element {
     let ring = &weight.ring;
     let z = weight.activity;
     let sum = |a, b| ring.fold(ring.add(a, b));

@@ -4,8 +4,8 @@
 //! first of them, whose symbol is then 0. When site b is passed to site q = b - 1 or b + 1, the carried sums, numbered by the
 //! symbols without that of b, become numbered by those without that of q: the place of x_q is taken over by y_b.
 
+use crate::numeric::dispatch::{Arithmetic, Plain};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Plain};
 
 /// Multiplication by the activity.
 pub trait Charge<A: Arithmetic>: Copy {

@@ -15,7 +15,7 @@
 //! and with i = 1 from x_1 = 0. Between columns the first two are the sums over y_1 = 0 and y_1 = 1.
 
 use super::sites::{Charge, Passed, Unit, begin, begin_carried, end, pass, pass_out, pass_within, without};
-use crate::numeric::simd::{Arithmetic, Kernel};
+use crate::numeric::dispatch::{Arithmetic, Kernel};
 
 /// What a turn does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ const FULL: Turn = Turn { down: true, up: true, cross: true };
 
 /// A pass over a part of a tile.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
-    pass: Pass,
+pub struct ColumnPass {
+    pass: ColumnStep,
     /// Sites at once.
     sites: u32,
     /// Elements between the words of a group whose numbers differ by one.
@@ -45,7 +45,7 @@ pub struct Operation {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Pass {
+enum ColumnStep {
     Across { up: bool, cross: bool },
     Turn(Turn),
 }
@@ -54,7 +54,7 @@ enum Pass {
 const PART: u32 = 8;
 
 /// The passes of a turn, `most` sites at once, over a tile of `2^bits` words of `2^run` elements in each vector.
-pub fn program(bits: u32, run: u32, ring: bool, most: u32, turn: Turn) -> Vec<Operation> {
+pub fn program(bits: u32, run: u32, ring: bool, most: u32, turn: Turn) -> Vec<ColumnPass> {
     let base = if ring || turn != FULL { 1 } else { most.min(bits - 1) };
     let part = PART.saturating_sub(run + if ring { 2 } else { 0 });
     let most = if turn.down && !turn.up && !turn.cross { 1 } else { most };
@@ -69,15 +69,15 @@ pub fn program(bits: u32, run: u32, ring: bool, most: u32, turn: Turn) -> Vec<Op
     let outer = passes.iter().take_while(|&&(block, _)| block > part).count();
     let within = passes.get(outer).map_or(block, |&(block, _)| block);
     let crossing = turn.cross || turn.up;
-    let down = |&(block, sites): &(u32, u32), start: usize, words: u32| Operation {
-        pass: Pass::Across { up: false, cross: crossing },
+    let down = |&(block, sites): &(u32, u32), start: usize, words: u32| ColumnPass {
+        pass: ColumnStep::Across { up: false, cross: crossing },
         sites,
         unit: 1 << (block - 2 - sites + run),
         start,
         len: 1 << (words + run),
     };
-    let up = |&(block, sites): &(u32, u32), start: usize, words: u32| Operation {
-        pass: Pass::Across { up: true, cross: turn.cross },
+    let up = |&(block, sites): &(u32, u32), start: usize, words: u32| ColumnPass {
+        pass: ColumnStep::Across { up: true, cross: turn.cross },
         sites,
         unit: 1 << (block - 1 - sites + run),
         start,
@@ -92,8 +92,8 @@ pub fn program(bits: u32, run: u32, ring: bool, most: u32, turn: Turn) -> Vec<Op
         if turn.down {
             program.extend(passes[outer..].iter().map(|pass| down(pass, start, within)));
         }
-        program.push(Operation {
-            pass: Pass::Turn(turn),
+        program.push(ColumnPass {
+            pass: ColumnStep::Turn(turn),
             sites: base,
             unit: 1 << run,
             start,
@@ -141,16 +141,16 @@ impl<E> Vectors<E> {
 
 /// A program and the tile it acts on.
 #[derive(Clone, Copy, Debug)]
-pub struct Tile<'a, E> {
+pub struct ColumnTile<'a, E> {
     /// The passes.
-    pub program: &'a [Operation],
+    pub program: &'a [ColumnPass],
     /// Whether the path is part of a ring.
     pub ring: bool,
     /// Where the words are.
     pub vectors: Vectors<E>,
 }
 
-impl<E> Kernel<E> for Tile<'_, E> {
+impl<E> Kernel<E> for ColumnTile<'_, E> {
     type Output = ();
 
     #[inline(always)]
@@ -189,7 +189,7 @@ struct Group<E> {
     unit: usize,
 }
 
-impl<E> Tile<'_, E> {
+impl<E> ColumnTile<'_, E> {
     /// Runs the program with an activity.
     #[inline(always)]
     pub fn go<A: Arithmetic<Element = E>, Z: Charge<A>>(self, a: A, z: Z) {
@@ -197,7 +197,7 @@ impl<E> Tile<'_, E> {
             // SAFETY: whoever made the tile vouches that program and vectors fit each other.
             unsafe {
                 match operation.sites {
-                    1 if self.ring && matches!(operation.pass, Pass::Turn(_)) => self.turn_ring(a, z, *operation),
+                    1 if self.ring && matches!(operation.pass, ColumnStep::Turn(_)) => self.turn_ring(a, z, *operation),
                     1 => self.single(a, z, *operation),
                     2 if Z::FUSED >= 2 && most::<A>() >= 2 => self.fused::<A, Z, 2, 4, 2>(a, z, *operation),
                     3 if Z::FUSED >= 3 && most::<A>() >= 3 => self.fused::<A, Z, 3, 8, 4>(a, z, *operation),
@@ -209,15 +209,15 @@ impl<E> Tile<'_, E> {
 
     /// One operation on one site at once.
     #[inline(always)]
-    unsafe fn single<A: Arithmetic<Element = E>, Z: Charge<A>>(&self, a: A, z: Z, operation: Operation) {
+    unsafe fn single<A: Arithmetic<Element = E>, Z: Charge<A>>(&self, a: A, z: Z, operation: ColumnPass) {
         let vectors = if self.ring { 3 } else { 1 };
         // SAFETY: the caller's.
         unsafe {
             match operation.pass {
-                Pass::Across { up, cross } => {
+                ColumnStep::Across { up, cross } => {
                     self.groups(operation, 4, vectors, |group| group.across::<A, Z, 1, 2, 1>(a, z, up, cross));
                 }
-                Pass::Turn(turn) => {
+                ColumnStep::Turn(turn) => {
                     self.groups(operation, 4, vectors, |group| group.turn::<A, Z, 1, 2, 1>(a, z, turn));
                 }
             }
@@ -230,7 +230,7 @@ impl<E> Tile<'_, E> {
         &self,
         a: A,
         z: Z,
-        operation: Operation,
+        operation: ColumnPass,
     ) {
         let vectors = if self.ring { 3 } else { 1 };
         macro_rules! every {
@@ -241,10 +241,10 @@ impl<E> Tile<'_, E> {
         // SAFETY: the caller's.
         unsafe {
             match operation.pass {
-                Pass::Across { up: false, cross: true } => every!(across(false, true)),
-                Pass::Across { up: true, cross: true } => every!(across(true, true)),
-                Pass::Across { up: true, cross: false } => every!(across(true, false)),
-                Pass::Turn(FULL) => every!(turn(FULL)),
+                ColumnStep::Across { up: false, cross: true } => every!(across(false, true)),
+                ColumnStep::Across { up: true, cross: true } => every!(across(true, true)),
+                ColumnStep::Across { up: true, cross: false } => every!(across(true, false)),
+                ColumnStep::Turn(FULL) => every!(turn(FULL)),
                 pass => unreachable!("no program fuses {pass:?}"),
             }
         }
@@ -252,8 +252,8 @@ impl<E> Tile<'_, E> {
 
     /// Visits the groups of `words` words in the first vectors.
     #[inline(always)]
-    unsafe fn groups(&self, operation: Operation, words: usize, vectors: usize, visit: impl Fn(Group<E>)) {
-        let Operation { unit, start, len, .. } = operation;
+    unsafe fn groups(&self, operation: ColumnPass, words: usize, vectors: usize, visit: impl Fn(Group<E>)) {
+        let ColumnPass { unit, start, len, .. } = operation;
         for vector in 0..vectors {
             for block in (start..start + len).step_by(words * unit) {
                 for i in 0..unit {
@@ -270,8 +270,8 @@ impl<E> Tile<'_, E> {
 
     /// The turn of a ring at its first diamond, with the neighbor of that diamond.
     #[inline(always)]
-    unsafe fn turn_ring<A: Arithmetic<Element = E>, Z: Charge<A>>(&self, a: A, z: Z, operation: Operation) {
-        let Pass::Turn(turn) = operation.pass else { return };
+    unsafe fn turn_ring<A: Arithmetic<Element = E>, Z: Charge<A>>(&self, a: A, z: Z, operation: ColumnPass) {
+        let ColumnStep::Turn(turn) = operation.pass else { return };
         let (none, carried) = (self.vectors.none_stride, self.vectors.carried_stride);
         // SAFETY: the caller's.
         unsafe { self.groups(operation, 4, 1, |group| group.turn_ring(a, z, none, carried, turn)) }

@@ -8,7 +8,7 @@
 //! and since the word on the right reads the same backwards, half of the columns do: X = J, w = (R J)^((N-1)/2) e_U for odd N,
 //! X = R, w = J (R J)^((N-2)/2) e_U for even N. One U of each orbit under the symmetries of a column serves for all.
 
-use super::cut::{Cut, Half};
+use super::cut::{ColumnCut, Half};
 use super::seed;
 use super::tile::Turn;
 use crate::Result;
@@ -19,17 +19,17 @@ use crate::numeric::ring::Ring;
 const ROW: usize = 1 << 10;
 
 /// Elements that a seam needs: the vectors, and a copy of one.
-pub fn len(cut: &Cut) -> usize {
+pub fn len(cut: &ColumnCut) -> usize {
     cut.len() + (1 << cut.diamonds())
 }
 
 /// Additions of one seam.
-pub fn cost(cut: &Cut, columns: u64) -> u64 {
+pub fn cost(cut: &ColumnCut, columns: u64) -> u64 {
     parts(columns).into_iter().flat_map(|(count, cross)| turns(count, cross)).map(|(h, turn)| cut.work(h, turn)).sum()
 }
 
 /// Roundings on the way to a term.
-pub fn bound(cut: &Cut, columns: u64) -> u64 {
+pub fn bound(cut: &ColumnCut, columns: u64) -> u64 {
     let words = 1u64 << cut.diamonds();
     let dots = 2 * ROW as u64 + words / ROW as u64;
     let seams = 64 + 4 * u64::from(cut.diamonds());
@@ -49,7 +49,7 @@ fn parts(columns: u64) -> [(u64, bool); 2] {
 /// # Errors
 /// [`crate::Error::Interrupted`] when the watch says so.
 pub fn term<R: Ring>(
-    cut: &Cut,
+    cut: &ColumnCut,
     context: Context<R>,
     columns: u64,
     blocked: usize,
@@ -89,7 +89,7 @@ pub fn term<R: Ring>(
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] when the watch says so.
-pub fn apply<R: Ring>(cut: &Cut, context: Context<R>, vector: &mut [R::Element]) -> Result<()> {
+pub fn apply<R: Ring>(cut: &ColumnCut, context: Context<R>, vector: &mut [R::Element]) -> Result<()> {
     pass(cut, context, vector, 1, true)?;
     if cut.is_ring() {
         cross(context, &mut vector[..1 << cut.diamonds()], cut.sites());
@@ -97,7 +97,13 @@ pub fn apply<R: Ring>(cut: &Cut, context: Context<R>, vector: &mut [R::Element])
     Ok(())
 }
 
-fn pass<R: Ring>(cut: &Cut, context: Context<R>, vector: &mut [R::Element], columns: u64, cross: bool) -> Result<()> {
+fn pass<R: Ring>(
+    cut: &ColumnCut,
+    context: Context<R>,
+    vector: &mut [R::Element],
+    columns: u64,
+    cross: bool,
+) -> Result<()> {
     turns(columns, cross).try_for_each(|(half, turn)| cut.turn(context, vector, half, turn))
 }
 

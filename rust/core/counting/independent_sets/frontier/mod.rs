@@ -1,36 +1,39 @@
 //! Independent sets of any graph, by a frontier that moves along an order of its vertices.
 //!
-//! Vertices come one after another; the *frontier* is those that came and still have neighbors to come. The table holds,
+//! Vertices are introduced one after another; the *frontier* is those introduced that still have neighbors to come. The table holds,
 //! for each subset of the frontier that can be the occupied part, the sum of `z^size` over the independent sets of what
 //! came that look like it there: a path decomposition, one element for each state of a bag. Before, vertices of degree two
-//! or less are summed out ([`reduce`]); the order is chosen in [`order`]; the table is [`packed`], one element for every
-//! subset, or [`listed`], one for every independent subset, whichever is cheaper. If it exceeds the memory allowed, some
+//! or less are summed out ([`reduce`]); the order is chosen in [`order`]; the table is [`dense_table`], one element for every
+//! subset, or [`set_table`], one for every independent subset, whichever is cheaper. If it exceeds the memory allowed, some
 //! vertices are *cut* out: the partition function is the sum over their occupations,
 //!
 //!   `Z(G) = sum over independent S in the cut of z^|S| Z(G - cut - N(S))`,
 //!
 //! each run with the same plan, where the activity of the vertices in `N(S)` is zero.
+//!
+//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth, Theoretical Computer Science 209,
+//! section 4 (path decompositions, introduce and forget).
 
 mod block;
 mod bound;
-mod cut;
+pub mod circuit;
+mod cutset;
+pub mod dense_table;
 mod family;
-pub mod formula;
-pub mod listed;
 pub mod order;
-pub mod packed;
+pub mod path_decomposition;
 pub mod reduce;
+pub mod set_table;
 mod sums;
-pub mod timeline;
 
 pub use bound::independence;
 
-use self::formula::{Formulas, Program, Value, read};
-use self::listed::{Forecast, Listed};
+use self::circuit::{Circuit, Node, Tape, read};
+use self::dense_table::DenseTable;
 use self::order::States;
-use self::packed::Packed;
-use self::reduce::Kernel;
-use self::timeline::Timeline;
+use self::path_decomposition::PathDecomposition;
+use self::reduce::ReducedGraph;
+use self::set_table::{Forecast, IndependentSetTable};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Watch;
@@ -52,25 +55,25 @@ pub struct Frontier {
     independence_bound: usize,
     /// The occupied vertices of the cut, a mask for each run.
     branches: Vec<u32>,
-    program: Program,
+    tape: Tape,
     /// What the vertices summed out contribute.
-    factor: Value,
+    factor: Node,
     table: Table,
     roundings: u64,
 }
 
 #[derive(Debug)]
 enum Table {
-    Packed(Packed),
-    Listed(Listed),
+    DenseTable(DenseTable),
+    IndependentSetTable(IndependentSetTable),
 }
 
 /// Evaluates an expression for whichever table it is.
 macro_rules! with_table {
     ($table:expr, $name:ident => $body:expr) => {
         match $table {
-            Table::Packed($name) => $body,
-            Table::Listed($name) => $body,
+            Table::DenseTable($name) => $body,
+            Table::IndependentSetTable($name) => $body,
         }
     };
 }
@@ -89,13 +92,13 @@ impl Frontier {
         let mut planned = order.unwrap_or_default().to_vec();
         let mut cut: Vec<u32> = Vec::new();
         loop {
-            let mut formulas = Formulas::default();
-            let kernel = Kernel::new(graph, &neighbors, &cut, &mut formulas);
-            let links = kernel.neighbors();
+            let mut circuit = Circuit::default();
+            let reduced = ReducedGraph::new(graph, &neighbors, &cut, &mut circuit);
+            let links = reduced.neighbors();
             let mut sequences = Vec::new();
             match &ranks {
                 Some(ranks) => {
-                    sequences.push(order::by_rank(&links, |v| ranks[kernel.labels[v as usize] as usize]));
+                    sequences.push(order::by_rank(&links, |v| ranks[reduced.labels[v as usize] as usize]));
                 }
                 None => {
                     let (cost, sequence) = order::search(&links, States::Subsets);
@@ -105,14 +108,14 @@ impl Frontier {
                     }
                 }
             }
-            let timelines = sequences.into_iter().map(|sequence| Timeline::new(&kernel, sequence));
-            let choices = timelines.map(|timeline| (Choice::new(&timeline, max_states), timeline));
-            let Some((choice, timeline)) = choices.min_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost)) else {
+            let decompositions = sequences.into_iter().map(|sequence| PathDecomposition::new(&reduced, sequence));
+            let choices = decompositions.map(|decomposition| (Choice::new(&decomposition, max_states), decomposition));
+            let Some((choice, decomposition)) = choices.min_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost)) else {
                 unreachable!("there is at least one order");
             };
-            match choice.table(&timeline, &mut formulas, max_states) {
+            match choice.table(&decomposition, &mut circuit, max_states) {
                 Some(table) => {
-                    let mut engine = Self::finish(&neighbors, graph, &timeline, &cut, table, formulas)?;
+                    let mut engine = Self::finish(&neighbors, graph, &decomposition, &cut, table, circuit)?;
                     if !cut.is_empty() {
                         engine.planned = planned;
                     }
@@ -120,11 +123,11 @@ impl Frontier {
                 }
                 None => {
                     let most = max_states.max(1).ilog2() as usize;
-                    let more = cut::heaviest(&timeline, most);
-                    let label = |&v: &u32| kernel.labels[v as usize];
+                    let more = cutset::heaviest(&decomposition, most);
+                    let label = |&v: &u32| reduced.labels[v as usize];
                     cut.extend(more.iter().map(label));
                     if cut.len() > MOST_CUT {
-                        let widest = timeline.widths().into_iter().max().unwrap_or(0);
+                        let widest = decomposition.widths().into_iter().max().unwrap_or(0);
                         return Err(Error::TooLarge {
                             what: "the table of independent sets",
                             needed: 8u128.checked_shl(widest as u32).unwrap_or(u128::MAX),
@@ -132,7 +135,7 @@ impl Frontier {
                         });
                     }
                     if ranks.is_none() {
-                        planned = sequence_of(&timeline);
+                        planned = sequence_of(&decomposition);
                         ranks = Some(self::ranks(&planned, graph.vertices())?);
                     }
                 }
@@ -143,26 +146,26 @@ impl Frontier {
     fn finish(
         neighbors: &[Vec<u32>],
         graph: &Graph,
-        timeline: &Timeline,
+        decomposition: &PathDecomposition,
         cut: &[u32],
         mut table: Table,
-        formulas: Formulas,
+        circuit: Circuit,
     ) -> Result<Self> {
-        let kernel = timeline.kernel;
-        let branches = cut::assignments(neighbors, cut);
-        let mut factor = kernel.factor;
-        let roundings = [formulas.roundings(factor), cut.len() as u64, branches.len() as u64];
+        let reduced = decomposition.reduced;
+        let branches = cutset::assignments(neighbors, cut);
+        let mut factor = reduced.factor;
+        let roundings = [circuit.roundings(factor), cut.len() as u64, branches.len() as u64];
         let roundings = roundings.into_iter().fold(with_table!(&table, t => t.roundings), u64::saturating_add);
         let weights = with_table!(&mut table, t => &mut t.weights);
-        let program = formulas.compile(weights.iter_mut().chain([&mut factor]));
-        let order = sequence_of(timeline);
+        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]));
+        let order = sequence_of(decomposition);
         Ok(Self {
             planned: order.clone(),
             order,
-            width: timeline.widths().into_iter().max().unwrap_or(0),
+            width: decomposition.widths().into_iter().max().unwrap_or(0),
             independence_bound: bound::independence(graph, neighbors),
             branches,
-            program,
+            tape,
             factor,
             table,
             roundings,
@@ -201,7 +204,7 @@ impl Frontier {
 
     /// Steps that compute weights, at least one.
     fn preparations(&self) -> u64 {
-        self.program.length().div_ceil(INSTRUCTIONS).max(1) as u64
+        self.tape.length().div_ceil(INSTRUCTIONS).max(1) as u64
     }
 
     fn table_steps(&self) -> u64 {
@@ -216,14 +219,14 @@ impl Frontier {
 
     fn instructions(&self, step: u64) -> std::ops::Range<usize> {
         let start = step as usize * INSTRUCTIONS;
-        start..self.program.length().min(start + INSTRUCTIONS)
+        start..self.tape.length().min(start + INSTRUCTIONS)
     }
 }
 
 /// The memory is the sum over the runs done, the registers of the weights, and the table.
 impl Transfer for Frontier {
     fn len(&self) -> usize {
-        1 + self.program.registers() + with_table!(&self.table, table => table.memory())
+        1 + self.tape.registers() + with_table!(&self.table, table => table.memory())
     }
 
     fn steps(&self) -> u64 {
@@ -255,22 +258,22 @@ impl Transfer for Frontier {
         let (branch, step) = self.position(step);
         let preparations = self.preparations();
         let (total, rest) = state.split_at_mut(1);
-        let (registers, table) = rest.split_at_mut(self.program.registers());
+        let (registers, table) = rest.split_at_mut(self.tape.registers());
         if step < preparations {
             if step == 0 {
                 table[0] = ring.one();
             }
             let instructions = self.instructions(step);
             let units = instructions.len() as u64;
-            self.program.run(instructions, weight, branch, registers);
+            self.tape.run(instructions, weight, branch, registers);
             watch.advance(units)
         } else if step < preparations + self.table_steps() {
             let step = (step - preparations) as usize;
             with_table!(&self.table, t => t.step(weight, step, registers, table, watch))
         } else {
             let place = match &self.table {
-                Table::Packed(_) => 0,
-                Table::Listed(listed) => listed.place(listed.steps()).start,
+                Table::DenseTable(_) => 0,
+                Table::IndependentSetTable(set_table) => set_table.place(set_table.steps()).start,
             };
             let mut result = ring.mul(table[place], read(ring, self.factor, registers));
             for _ in 0..branch.count_ones() {
@@ -288,44 +291,52 @@ impl Transfer for Frontier {
 
 /// The cheaper table for an order.
 struct Choice {
-    /// Its time, in additions of a full table; more than any other if it does not fit.
+    /// Its time, in additions of a dense table; more than any other if it does not fit.
     cost: f64,
-    /// Its sizes, if it is a short one.
-    listed: Option<Forecast>,
+    /// Its sizes, if it is an independent-set table.
+    set_table: Option<Forecast>,
 }
 
 impl Choice {
-    fn new(timeline: &Timeline, most: usize) -> Self {
-        let (bits, work) = Packed::forecast(timeline);
-        let packed = if most.max(1).ilog2() >= bits { work } else { work * TOO_LARGE };
-        let effort = work.min(1e8) as u64 / 16 + 64 * timeline.order.len() as u64;
-        let listed = Forecast::new(timeline, most as u64, effort).filter(|forecast| forecast.states() <= most as u64);
-        match listed.map(|forecast| (LISTED * forecast.work(), forecast)) {
-            Some((cost, forecast)) if cost < packed => Self { cost, listed: Some(forecast) },
-            _ => Self { cost: packed, listed: None },
+    fn new(decomposition: &PathDecomposition, most: usize) -> Self {
+        let (bits, work) = DenseTable::forecast(decomposition);
+        let dense_table = if most.max(1).ilog2() >= bits { work } else { work * TOO_LARGE };
+        let effort = work.min(1e8) as u64 / 16 + 64 * decomposition.order.len() as u64;
+        let set_table =
+            Forecast::new(decomposition, most as u64, effort).filter(|forecast| forecast.states() <= most as u64);
+        match set_table.map(|forecast| (LISTED * forecast.work(), forecast)) {
+            Some((cost, forecast)) if cost < dense_table => Self { cost, set_table: Some(forecast) },
+            _ => Self { cost: dense_table, set_table: None },
         }
     }
 
-    fn table(self, timeline: &Timeline, formulas: &mut Formulas, most: usize) -> Option<Table> {
-        match self.listed {
-            Some(forecast) => Some(Table::Listed(Listed::new(timeline, &forecast, formulas, listed::BLOCK))),
-            None => Packed::new(timeline, formulas, packed::TILE, most.max(1).ilog2()).map(Table::Packed),
+    fn table(self, decomposition: &PathDecomposition, circuit: &mut Circuit, most: usize) -> Option<Table> {
+        match self.set_table {
+            Some(forecast) => Some(Table::IndependentSetTable(IndependentSetTable::new(
+                decomposition,
+                &forecast,
+                circuit,
+                set_table::BLOCK,
+            ))),
+            None => {
+                DenseTable::new(decomposition, circuit, dense_table::TILE, most.max(1).ilog2()).map(Table::DenseTable)
+            }
         }
     }
 }
 
 /// A cost that is worth another search.
 const WORTHWHILE: f64 = 1e4;
-/// The time of an element of a short table, in those of a full one.
+/// The time of an element of an independent-set table, in those of a dense one.
 const LISTED: f64 = 2.5;
 /// How many times longer a table takes that has to be cut.
 const TOO_LARGE: f64 = 1e6;
 
 /// The vertices summed out, then the others as they come.
-fn sequence_of(timeline: &Timeline) -> Vec<u32> {
-    let kernel = timeline.kernel;
-    let labels = timeline.order.iter().map(|&v| kernel.labels[v as usize]);
-    kernel.eliminated.iter().copied().chain(labels).collect()
+fn sequence_of(decomposition: &PathDecomposition) -> Vec<u32> {
+    let reduced = decomposition.reduced;
+    let labels = decomposition.order.iter().map(|&v| reduced.labels[v as usize]);
+    reduced.eliminated.iter().copied().chain(labels).collect()
 }
 
 /// The place of each vertex in an order.
@@ -350,18 +361,18 @@ mod tests {
     use crate::counting::independent_sets::brute;
     use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
     use crate::numeric::residue::primes;
-    use crate::numeric::ring::Real;
+    use crate::numeric::ring::F64;
     use proptest::prelude::*;
 
     /// An engine with a table made as a test wants it.
-    fn engine(graph: &Graph, seed: u64, table: impl Fn(&Timeline, &mut Formulas) -> Table) -> Frontier {
+    fn engine(graph: &Graph, seed: u64, table: impl Fn(&PathDecomposition, &mut Circuit) -> Table) -> Frontier {
         let neighbors = graph.neighbors();
-        let mut formulas = Formulas::default();
-        let kernel = Kernel::new(graph, &neighbors, &[], &mut formulas);
+        let mut circuit = Circuit::default();
+        let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit);
         let rank = |v: u32| (u64::from(v) + 1).wrapping_mul(seed | 1) as u32;
-        let timeline = Timeline::new(&kernel, order::by_rank(&kernel.neighbors(), rank));
-        let table = table(&timeline, &mut formulas);
-        Frontier::finish(&neighbors, graph, &timeline, &[], table, formulas).unwrap()
+        let decomposition = PathDecomposition::new(&reduced, order::by_rank(&reduced.neighbors(), rank));
+        let table = table(&decomposition, &mut circuit);
+        Frontier::finish(&neighbors, graph, &decomposition, &[], table, circuit).unwrap()
     }
 
     fn sparse_graph() -> impl Strategy<Value = Graph> {
@@ -384,14 +395,14 @@ mod tests {
                 coefficients.iter().rev().fold(0, next)
             };
             let expected: Vec<u64> = points.iter().map(horner).collect();
-            let packed = engine(&graph, seed, |timeline, formulas| {
-                Table::Packed(Packed::new(timeline, formulas, tile, 40).unwrap())
+            let dense_table = engine(&graph, seed, |decomposition, circuit| {
+                Table::DenseTable(DenseTable::new(decomposition, circuit, tile, 40).unwrap())
             });
-            let listed = engine(&graph, seed, |timeline, formulas| {
-                let forecast = Forecast::new(timeline, u64::MAX, 1 << 30).unwrap();
-                Table::Listed(Listed::new(timeline, &forecast, formulas, 1 << block))
+            let set_table = engine(&graph, seed, |decomposition, circuit| {
+                let forecast = Forecast::new(decomposition, u64::MAX, 1 << 30).unwrap();
+                Table::IndependentSetTable(IndependentSetTable::new(decomposition, &forecast, circuit, 1 << block))
             });
-            for engine in [packed, listed] {
+            for engine in [dense_table, set_table] {
                 let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
                 let watch = Watch::new(total);
                 prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &watch).unwrap(), &expected);
@@ -399,7 +410,7 @@ mod tests {
                 let same = [points[0], points[0]];
                 prop_assert_eq!(&evaluate_lanes::<2>(&engine, &same, &watch).unwrap(), &[expected[0], expected[0]]);
                 let exact: u64 = coefficients.iter().sum();
-                let real = evaluate(&engine, &Weight::new(Real, 1.0), &watch).unwrap();
+                let real = evaluate(&engine, &Weight::new(F64, 1.0), &watch).unwrap();
                 prop_assert_eq!(real, exact as f64);
             }
         }

@@ -98,7 +98,7 @@ impl<'g> Front<'g> {
         }
     }
 
-    /// A vertex comes.
+    /// A vertex is introduced.
     fn add(&mut self, v: u32) {
         self.changes += 1;
         let neighbors = self.neighbors;
@@ -294,12 +294,12 @@ impl Search<'_> {
 
     /// What an order costs.
     fn cost(&mut self, order: &[u32]) -> f64 {
-        let cost = self.come(order);
+        let cost = self.introduction(order);
         self.undo(order);
         cost
     }
 
-    fn come(&mut self, vertices: &[u32]) -> f64 {
+    fn introduction(&mut self, vertices: &[u32]) -> f64 {
         let cost = vertices.iter().map(|&v| {
             self.front.add(v);
             self.front.cost()
@@ -358,7 +358,7 @@ impl Search<'_> {
             let end = (start + WINDOW).min(order.len());
             gain += self.arrange_window(&mut order[start..end]);
             let next = end.min(start + WINDOW / 2);
-            self.come(&order[start..next]);
+            self.introduction(&order[start..next]);
             start = next;
         }
         self.undo(order);
@@ -410,7 +410,7 @@ impl Search<'_> {
             let len = (8 << (stream.word() % 5)) + (stream.word() % 8) as usize;
             let end = (start + len).min(order.len());
             let stretch = &mut order[start..end];
-            let before = self.come(stretch);
+            let before = self.introduction(stretch);
             self.undo(stretch);
             let (mut new, mut after) = self.noisy(stretch, stream);
             if after < 8.0 * before {
@@ -421,7 +421,7 @@ impl Search<'_> {
                 stretch.copy_from_slice(&new);
             }
             let next = order.len().min(start + 1 + stream.word() as usize % len);
-            self.come(&order[start..next]);
+            self.introduction(&order[start..next]);
             start = next;
         }
         self.undo(order);
@@ -445,7 +445,7 @@ impl Search<'_> {
                 }
             }
             let v = rest.remove(best.1);
-            cost += self.come(&[v]);
+            cost += self.introduction(&[v]);
             order.push(v);
         }
         self.undo(&order);

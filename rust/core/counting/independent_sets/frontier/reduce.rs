@@ -9,18 +9,20 @@
 //!
 //! where parallel edges multiply entry by entry. Two vertices with the same neighbors, by plain edges, are taken as one: with
 //! an edge between them it is in with weight `in_u out_v + out_u in_v`, without also with `in_u in_v`. A looped vertex is
-//! never in. What remains, the [`Kernel`], has vertices
+//! never in. What remains, the [`ReducedGraph`], has vertices
 //! of degree three or more; trees, cycles, series-parallel graphs and cographs vanish. An edge whose lower right entry is zero is
 //! *hard* and forbids states, what else the matrix says is *soft*.
+//!
+//! Source: R. Dechter (1999), Bucket elimination, Artificial Intelligence 113, section 3 (buckets of two neighbors).
 
-use super::formula::{Formulas, Value};
+use super::circuit::{Circuit, Node};
 use crate::graphs::Graph;
 use std::collections::HashMap;
 
 /// Weights of an edge over the states of its two ends.
-pub type Matrix = [[Value; 2]; 2];
+pub type Matrix = [[Node; 2]; 2];
 
-const PLAIN: Matrix = [[Value::One, Value::One], [Value::One, Value::Zero]];
+const PLAIN: Matrix = [[Node::One, Node::One], [Node::One, Node::Zero]];
 
 /// An edge of the kernel as one of its ends sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,26 +37,26 @@ pub struct Link {
 
 /// A graph whose small degrees are summed out.
 #[derive(Debug)]
-pub struct Kernel {
+pub struct ReducedGraph {
     /// The vertices of the graph that are left, in rising order.
     pub labels: Vec<u32>,
     /// Their weights, out and in.
-    pub weights: Vec<[Value; 2]>,
+    pub weights: Vec<[Node; 2]>,
     /// Their edges, by position in `labels`, ends rising.
     pub links: Vec<Vec<Link>>,
     /// What the vertices summed out contribute by themselves.
-    pub factor: Value,
+    pub factor: Node,
     /// The vertices that are not left, in the order they went.
     pub eliminated: Vec<u32>,
 }
 
-impl Kernel {
+impl ReducedGraph {
     /// Reduces a graph without the vertices of `cut`, which are in or out as the branch says.
-    pub fn new(graph: &Graph, neighbors: &[Vec<u32>], cut: &[u32], formulas: &mut Formulas) -> Self {
-        let mut reduction = Reduction::new(graph, neighbors, cut, formulas);
-        reduction.run(formulas);
-        while reduction.merge_twins(formulas) {
-            reduction.run(formulas);
+    pub fn new(graph: &Graph, neighbors: &[Vec<u32>], cut: &[u32], circuit: &mut Circuit) -> Self {
+        let mut reduction = Reduction::new(graph, neighbors, cut, circuit);
+        reduction.run(circuit);
+        while reduction.merge_twins(circuit) {
+            reduction.run(circuit);
         }
         reduction.finish()
     }
@@ -69,13 +71,13 @@ struct Reduction<'a> {
     neighbors: &'a [Vec<u32>],
     gone: Vec<bool>,
     degree: Vec<u32>,
-    weights: Vec<[Value; 2]>,
+    weights: Vec<[Node; 2]>,
     /// Edges that are not as in the graph, by ends in rising order.
     changed: HashMap<(u32, u32), Matrix>,
     /// Neighbors gained.
     gained: Vec<Vec<u32>>,
     waiting: Vec<u32>,
-    factor: Value,
+    factor: Node,
     eliminated: Vec<u32>,
 }
 
@@ -90,7 +92,7 @@ fn scattered(v: u32) -> u64 {
 }
 
 impl<'a> Reduction<'a> {
-    fn new(graph: &Graph, neighbors: &'a [Vec<u32>], cut: &[u32], formulas: &mut Formulas) -> Self {
+    fn new(graph: &Graph, neighbors: &'a [Vec<u32>], cut: &[u32], circuit: &mut Circuit) -> Self {
         let vertices = neighbors.len();
         let mut gone = vec![false; vertices];
         let mut degree: Vec<u32> = neighbors.iter().map(|list| list.len() as u32).collect();
@@ -107,9 +109,9 @@ impl<'a> Reduction<'a> {
         let loops: Vec<u32> = graph.edges().iter().filter(|(u, v)| u == v).map(|&(v, _)| v).collect();
         loops.iter().copied().for_each(remove);
         let mut activities = HashMap::new();
-        let mut activity = |unless| *activities.entry(unless).or_insert_with(|| formulas.activity(unless));
+        let mut activity = |unless| *activities.entry(unless).or_insert_with(|| circuit.activity(unless));
         let weights =
-            (0..vertices).map(|v| [Value::One, activity(unless.get(v).copied().unwrap_or(0))]).collect::<Vec<_>>();
+            (0..vertices).map(|v| [Node::One, activity(unless.get(v).copied().unwrap_or(0))]).collect::<Vec<_>>();
         let waiting = (0..vertices as u32).rev().filter(|&v| !gone[v as usize] && degree[v as usize] <= 2).collect();
         let eliminated = (0..vertices as u32).filter(|&v| gone[v as usize]).collect();
         Self {
@@ -120,7 +122,7 @@ impl<'a> Reduction<'a> {
             changed: HashMap::new(),
             gained: vec![Vec::new(); vertices],
             waiting,
-            factor: Value::One,
+            factor: Node::One,
             eliminated,
         }
     }
@@ -139,7 +141,7 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    fn run(&mut self, formulas: &mut Formulas) {
+    fn run(&mut self, circuit: &mut Circuit) {
         while let Some(v) = self.waiting.pop() {
             if self.gone[v as usize] {
                 continue;
@@ -152,35 +154,35 @@ impl<'a> Reduction<'a> {
             match links[..] {
                 [] => {
                     let [out, inside] = self.weights[v as usize];
-                    let sum = formulas.add(out, inside);
-                    self.factor = formulas.multiply(self.factor, sum);
+                    let sum = circuit.add(out, inside);
+                    self.factor = circuit.multiply(self.factor, sum);
                 }
-                [(a, m)] => self.leaf(v, a, m, formulas),
-                [(a, m), (b, n)] => self.chain(v, (a, m), (b, n), formulas),
+                [(a, m)] => self.leaf(v, a, m, circuit),
+                [(a, m), (b, n)] => self.chain(v, (a, m), (b, n), circuit),
                 _ => unreachable!("only vertices of degree two or less wait"),
             }
         }
     }
 
-    fn leaf(&mut self, v: u32, a: u32, m: Matrix, formulas: &mut Formulas) {
+    fn leaf(&mut self, v: u32, a: u32, m: Matrix, circuit: &mut Circuit) {
         for (x, column) in transposed(m).into_iter().enumerate() {
-            let terms = [0, 1].map(|s| formulas.multiply(self.weights[v as usize][s], column[s]));
-            let sum = formulas.add(terms[0], terms[1]);
+            let terms = [0, 1].map(|s| circuit.multiply(self.weights[v as usize][s], column[s]));
+            let sum = circuit.add(terms[0], terms[1]);
             let weight = &mut self.weights[a as usize][x];
-            *weight = formulas.multiply(*weight, sum);
+            *weight = circuit.multiply(*weight, sum);
         }
         self.lose(a);
     }
 
-    fn chain(&mut self, v: u32, (a, m): (u32, Matrix), (b, n): (u32, Matrix), formulas: &mut Formulas) {
+    fn chain(&mut self, v: u32, (a, m): (u32, Matrix), (b, n): (u32, Matrix), circuit: &mut Circuit) {
         let old = self.matrix(a, b);
-        let mut new = old.unwrap_or([[Value::One; 2]; 2]);
-        let weighted = [0, 1].map(|s| [0, 1].map(|x| formulas.multiply(self.weights[v as usize][s], m[s][x])));
+        let mut new = old.unwrap_or([[Node::One; 2]; 2]);
+        let weighted = [0, 1].map(|s| [0, 1].map(|x| circuit.multiply(self.weights[v as usize][s], m[s][x])));
         for (x, row) in new.iter_mut().enumerate() {
             for (y, entry) in row.iter_mut().enumerate() {
-                let terms = [0, 1].map(|s| formulas.multiply(weighted[s][x], n[s][y]));
-                let sum = formulas.add(terms[0], terms[1]);
-                *entry = formulas.multiply(*entry, sum);
+                let terms = [0, 1].map(|s| circuit.multiply(weighted[s][x], n[s][y]));
+                let sum = circuit.add(terms[0], terms[1]);
+                *entry = circuit.multiply(*entry, sum);
             }
         }
         self.changed.remove(&(a.min(v), a.max(v)));
@@ -196,7 +198,7 @@ impl<'a> Reduction<'a> {
     }
 
     /// Takes vertices with the same neighbors as one; whether there were any.
-    fn merge_twins(&mut self, formulas: &mut Formulas) -> bool {
+    fn merge_twins(&mut self, circuit: &mut Circuit) -> bool {
         let before = self.eliminated.len();
         for adjacent in [true, false] {
             let mut first: HashMap<u64, u32> = HashMap::new();
@@ -204,7 +206,7 @@ impl<'a> Reduction<'a> {
                 let around = self.present(v).chain(adjacent.then_some(v));
                 let u = *first.entry(around.map(scattered).fold(0, u64::wrapping_add)).or_insert(v);
                 if u != v && self.are_twins(u, v) {
-                    self.merge(u, v, adjacent, formulas);
+                    self.merge(u, v, adjacent, circuit);
                 }
             }
         }
@@ -223,11 +225,11 @@ impl<'a> Reduction<'a> {
     }
 
     /// Takes twins as one.
-    fn merge(&mut self, u: u32, v: u32, adjacent: bool, formulas: &mut Formulas) {
+    fn merge(&mut self, u: u32, v: u32, adjacent: bool, circuit: &mut Circuit) {
         let ([out_u, in_u], [out_v, in_v]) = (self.weights[u as usize], self.weights[v as usize]);
-        let beside = if adjacent { out_v } else { formulas.add(out_v, in_v) };
-        let terms = [formulas.multiply(in_u, beside), formulas.multiply(out_u, in_v)];
-        self.weights[u as usize] = [formulas.multiply(out_u, out_v), formulas.add(terms[0], terms[1])];
+        let beside = if adjacent { out_v } else { circuit.add(out_v, in_v) };
+        let terms = [circuit.multiply(in_u, beside), circuit.multiply(out_u, in_v)];
+        self.weights[u as usize] = [circuit.multiply(out_u, out_v), circuit.add(terms[0], terms[1])];
         self.gone[v as usize] = true;
         self.eliminated.push(v);
         self.present(v).collect::<Vec<_>>().into_iter().for_each(|w| self.lose(w));
@@ -241,13 +243,13 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    fn finish(self) -> Kernel {
+    fn finish(self) -> ReducedGraph {
         let labels: Vec<u32> = (0..self.gone.len() as u32).filter(|&v| !self.gone[v as usize]).collect();
         let position = |v: u32| labels.binary_search(&v).expect("what is left has a label") as u32;
         let link = |v: u32, u: u32| {
             let m = self.matrix(v, u).expect("an edge to a neighbor");
-            let hard = m[1][1] == Value::Zero;
-            let trivial = m[0] == [Value::One; 2] && m[1][0] == Value::One && (hard || m[1][1] == Value::One);
+            let hard = m[1][1] == Node::Zero;
+            let trivial = m[0] == [Node::One; 2] && m[1][0] == Node::One && (hard || m[1][1] == Node::One);
             Link { to: position(u), hard, soft: (!trivial).then_some(m) }
         };
         let links = labels.iter().map(|&v| {
@@ -255,7 +257,7 @@ impl<'a> Reduction<'a> {
             links.sort_unstable_by_key(|link| link.to);
             links
         });
-        Kernel {
+        ReducedGraph {
             links: links.collect(),
             weights: labels.iter().map(|&v| self.weights[v as usize]).collect(),
             factor: self.factor,
@@ -269,29 +271,29 @@ impl<'a> Reduction<'a> {
 mod tests {
     use super::*;
     use crate::counting::transfer::Weight;
-    use crate::numeric::ring::Real;
+    use crate::numeric::ring::F64;
 
-    fn reduced(vertices: usize, edges: &[(u32, u32)]) -> (Kernel, f64) {
+    fn reduction(vertices: usize, edges: &[(u32, u32)]) -> (ReducedGraph, f64) {
         let graph = Graph::new(vertices, edges.to_vec()).unwrap();
-        let mut formulas = Formulas::default();
-        let mut kernel = Kernel::new(&graph, &graph.neighbors(), &[], &mut formulas);
-        let program = formulas.compile([&mut kernel.factor].into_iter());
-        let mut registers = vec![0.0; program.registers()];
-        program.run(0..program.length(), &Weight::new(Real, 1.0), 0, &mut registers);
-        let factor = super::super::formula::read(Real, kernel.factor, &registers);
-        (kernel, factor)
+        let mut circuit = Circuit::default();
+        let mut reduced = ReducedGraph::new(&graph, &graph.neighbors(), &[], &mut circuit);
+        let tape = circuit.compile([&mut reduced.factor].into_iter());
+        let mut registers = vec![0.0; tape.registers()];
+        tape.run(0..tape.length(), &Weight::new(F64, 1.0), 0, &mut registers);
+        let factor = super::super::circuit::read(F64, reduced.factor, &registers);
+        (reduced, factor)
     }
 
     #[test]
     fn series_parallel_graphs_and_cographs_vanish() {
         // A triangle with a tail, two squares sharing an edge, K_5 with an isolated vertex, K_{3,4}.
-        assert_eq!(reduced(4, &[(0, 1), (1, 2), (2, 0), (2, 3)]).1, 7.0);
-        assert_eq!(reduced(6, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 5), (5, 3)]).1, 17.0);
+        assert_eq!(reduction(4, &[(0, 1), (1, 2), (2, 0), (2, 3)]).1, 7.0);
+        assert_eq!(reduction(6, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 5), (5, 3)]).1, 17.0);
         let complete: Vec<_> = (0..5).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
-        assert_eq!(reduced(6, &complete).1, 12.0);
+        assert_eq!(reduction(6, &complete).1, 12.0);
         let bipartite: Vec<_> = (0..3).flat_map(|u| (3..7).map(move |v| (u, v))).collect();
-        let (kernel, factor) = reduced(7, &bipartite);
-        assert_eq!((kernel.labels.len(), factor), (0, 23.0));
+        let (reduced, factor) = reduction(7, &bipartite);
+        assert_eq!((reduced.labels.len(), factor), (0, 23.0));
     }
 
     #[test]
@@ -300,16 +302,16 @@ mod tests {
         let cube: Vec<(u32, u32)> =
             (0..8).flat_map(|v| (0..3).map(move |i| (v, v ^ 1 << i))).filter(|(u, v)| u < v).collect();
         let edges: Vec<_> = (8..).zip(&cube).flat_map(|(w, &(u, v))| [(u, w), (w, v)]).collect();
-        let (kernel, _) = reduced(20, &edges);
-        assert_eq!(kernel.labels, (0..8).collect::<Vec<_>>());
-        assert!(kernel.links.iter().all(|links| links.iter().all(|link| !link.hard && link.soft.is_some())));
-        assert_eq!(kernel.links[0].iter().map(|link| link.to).collect::<Vec<_>>(), [1, 2, 4]);
+        let (reduced, _) = reduction(20, &edges);
+        assert_eq!(reduced.labels, (0..8).collect::<Vec<_>>());
+        assert!(reduced.links.iter().all(|links| links.iter().all(|link| !link.hard && link.soft.is_some())));
+        assert_eq!(reduced.links[0].iter().map(|link| link.to).collect::<Vec<_>>(), [1, 2, 4]);
     }
 
     #[test]
     fn looped_vertices_are_out() {
-        let (kernel, factor) = reduced(3, &[(0, 0), (0, 1), (1, 2), (2, 2)]);
-        assert_eq!((kernel.labels.len(), factor), (0, 2.0));
-        assert_eq!(kernel.eliminated, [0, 2, 1]);
+        let (reduced, factor) = reduction(3, &[(0, 0), (0, 1), (1, 2), (2, 2)]);
+        assert_eq!((reduced.labels.len(), factor), (0, 2.0));
+        assert_eq!(reduced.eliminated, [0, 2, 1]);
     }
 }

@@ -1,41 +1,41 @@
-//! The sums of one event over a block of the short table.
+//! The sums of one event over a block of the independent-set table.
 //!
 //! Within a block the subsets of the lowest few vertices come in runs that look the same wherever the same of them are
 //! allowed. So the event is worked out once for each subset of these, as lists of sums with their places, and a block is a
 //! sequence of such patterns.
 
+use super::circuit::Factor;
 use super::family::{Mask, walk};
-use super::formula::Factor;
+use crate::numeric::dispatch::{Arithmetic, Kernel};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Kernel};
 
 /// Most of the lowest vertices whose subsets are listed.
 pub const LOW: usize = 6;
-/// Mark of a pattern whose higher part has a neighbor of the vertex that comes.
+/// Mark of a pattern whose higher part has a neighbor of the introduced vertex.
 pub const CLOSED: u8 = 1 << LOW;
-/// Mark of the first pattern after a change above the vertex that comes.
+/// Mark of the first pattern after a change above the introduced vertex.
 pub const FRESH: u8 = 1 << (LOW + 1);
 
 /// Where results go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// No vertex comes.
+pub enum SumStep {
+    /// No vertex is introduced.
     Lose,
-    /// One comes and goes at once.
+    /// One is introduced and forgotten at once.
     Merge,
-    /// One comes among the lowest.
+    /// One is introduced among the lowest.
     Near,
-    /// One comes above them.
+    /// One is introduced above them.
     Far,
 }
 
 /// An event, worked out for each subset of the lowest vertices that may be allowed.
 pub struct Sums<E> {
-    manner: Manner,
-    /// The weights of the vertex that comes, out and in.
+    sum_step: SumStep,
+    /// The weights of the introduced vertex, out and in.
     factors: [Factor<E>; 2],
     patterns: Vec<Pattern>,
-    runs: Vec<Run>,
+    runs: Vec<SumRun>,
 }
 
 /// What happens where given ones of the lowest vertices are allowed.
@@ -43,7 +43,7 @@ pub struct Sums<E> {
 struct Pattern {
     /// Elements before.
     before: u32,
-    /// Subsets of what stays, and those of them without a neighbor of the vertex that comes.
+    /// Subsets of what stays, and those of them without a neighbor of the introduced vertex.
     stays: u32,
     open: u32,
     /// Its runs: of one, two and more elements, each first those with a neighbor and then those without.
@@ -52,12 +52,12 @@ struct Pattern {
 
 /// Elements that agree on what stays.
 #[derive(Clone, Copy, Debug, Default)]
-struct Run {
+struct SumRun {
     first: u16,
     len: u16,
     /// The number of the run.
     number: u16,
-    /// Where the sum goes, and where the first element goes if a vertex comes.
+    /// Where the sum goes, and where the first element goes if a vertex is introduced.
     sum: u16,
     inside: u16,
 }
@@ -67,8 +67,8 @@ pub struct Lowest<'r> {
     /// Their hard edges.
     pub rows: &'r [Mask<1>],
     /// Those that go.
-    pub going: Mask<1>,
-    /// Those above the vertex that comes.
+    pub forgotten_now: Mask<1>,
+    /// Those above the introduced vertex.
     pub above: Mask<1>,
     /// Its neighbors.
     pub hard: Mask<1>,
@@ -76,30 +76,30 @@ pub struct Lowest<'r> {
 
 impl<E: Copy + PartialEq> Sums<E> {
     /// Works an event out.
-    pub fn new(manner: Manner, lowest: &Lowest, factors: [Factor<E>; 2]) -> Self {
-        let mut sums = Self { manner, factors, patterns: Vec::new(), runs: Vec::new() };
+    pub fn new(sum_step: SumStep, lowest: &Lowest, factors: [Factor<E>; 2]) -> Self {
+        let mut sums = Self { sum_step, factors, patterns: Vec::new(), runs: Vec::new() };
         sums.patterns = (0..1 << lowest.rows.len()).map(|allowed| sums.pattern(lowest, Mask([allowed]))).collect();
         sums
     }
 
     /// The runs where given ones of the lowest vertices are allowed.
     fn pattern(&mut self, lowest: &Lowest, allowed: Mask<1>) -> Pattern {
-        let &Lowest { rows, going, above, hard } = lowest;
-        let mut found: Vec<(Run, Mask<1>)> = Vec::new();
+        let &Lowest { rows, forgotten_now, above, hard } = lowest;
+        let mut found: Vec<(SumRun, Mask<1>)> = Vec::new();
         let mut before = 0;
         walk(rows, 0, Mask::EMPTY, allowed, &mut |set, _| {
             match found.last_mut() {
-                Some((run, _)) if set.meets(going) => run.len += 1,
+                Some((run, _)) if set.meets(forgotten_now) => run.len += 1,
                 _ => {
                     let number = found.len() as u16;
-                    found.push((Run { first: before, len: 1, number, sum: number, inside: 0 }, set));
+                    found.push((SumRun { first: before, len: 1, number, sum: number, inside: 0 }, set));
                 }
             }
             before += 1;
         });
         let mut open = 0;
-        let near = self.manner == Manner::Near;
-        let same = |a: &(Run, Mask<1>), b: &(Run, Mask<1>)| !near || a.1.and(above) == b.1.and(above);
+        let near = self.sum_step == SumStep::Near;
+        let same = |a: &(SumRun, Mask<1>), b: &(SumRun, Mask<1>)| !near || a.1.and(above) == b.1.and(above);
         for group in found.chunk_by_mut(same) {
             let (start, len) = (group[0].0.number, group.len() as u16);
             let opened = open;
@@ -113,7 +113,8 @@ impl<E: Copy + PartialEq> Sums<E> {
                 }
             }
         }
-        let class = |(run, set): &(Run, Mask<1>)| 2 * (usize::from(run.len.min(3)) - 1) + usize::from(!set.meets(hard));
+        let class =
+            |(run, set): &(SumRun, Mask<1>)| 2 * (usize::from(run.len.min(3)) - 1) + usize::from(!set.meets(hard));
         found.sort_by_key(class);
         let mut pattern =
             Pattern { before: before.into(), stays: found.len() as u32, open: open.into(), ..Pattern::default() };
@@ -126,7 +127,7 @@ impl<E: Copy + PartialEq> Sums<E> {
 }
 
 /// A block, as the sequence of its patterns.
-pub struct Block<'t, R: Ring> {
+pub struct SumBlock<'t, R: Ring> {
     /// The ring computed in.
     pub ring: R,
     /// What happens.
@@ -140,7 +141,7 @@ pub struct Block<'t, R: Ring> {
 }
 
 /// Answers with the length of the block afterwards.
-impl<R: Ring> Kernel<R::Element> for Block<'_, R> {
+impl<R: Ring> Kernel<R::Element> for SumBlock<'_, R> {
     type Output = usize;
 
     #[inline(always)]
@@ -152,7 +153,7 @@ impl<R: Ring> Kernel<R::Element> for Block<'_, R> {
     }
 }
 
-impl<R: Ring> Block<'_, R> {
+impl<R: Ring> SumBlock<'_, R> {
     #[inline(always)]
     fn walk<A: Arithmetic<Element = R::Element>, const WEIGHTED: bool>(self, a: A) -> usize {
         let Self { ring, sums, patterns, source, target } = self;
@@ -162,23 +163,23 @@ impl<R: Ring> Block<'_, R> {
             let Pattern { before, stays, open, classes } = pattern(mark);
             let source = &source[from..from + *before as usize];
             from += source.len();
-            if sums.manner == Manner::Far && mark & FRESH != 0 {
+            if sums.sum_step == SumStep::Far && mark & FRESH != 0 {
                 let group = patterns[i + 1..].iter().take_while(|&next| next & FRESH == 0);
                 to = with;
                 with += (stays + group.map(|mark| pattern(mark).stays).sum::<u32>()) as usize;
             }
             let mut ends = Ends { ring, a, sums, classes, source, target, to, with };
             let is_open = mark & CLOSED == 0;
-            match sums.manner {
-                Manner::Merge if is_open => ends.all::<WEIGHTED, ALONE, MERGED>(),
-                Manner::Near if is_open => ends.all::<WEIGHTED, AMONG, BESIDE>(),
-                Manner::Far if is_open => ends.all::<WEIGHTED, ALONE, APART>(),
-                _ => ends.all::<WEIGHTED, ALONE, ALONE>(),
+            match sums.sum_step {
+                SumStep::Merge if is_open => ends.all::<WEIGHTED, BY_NUMBER, MERGED>(),
+                SumStep::Near if is_open => ends.all::<WEIGHTED, BY_SUM, BY_SUM_AND_FIRST>(),
+                SumStep::Far if is_open => ends.all::<WEIGHTED, BY_NUMBER, APART>(),
+                _ => ends.all::<WEIGHTED, BY_NUMBER, BY_NUMBER>(),
             }
             to += *stays as usize;
-            match sums.manner {
-                Manner::Near if is_open => to += *open as usize,
-                Manner::Far if is_open => with += *open as usize,
+            match sums.sum_step {
+                SumStep::Near if is_open => to += *open as usize,
+                SumStep::Far if is_open => with += *open as usize,
                 _ => {}
             }
         }
@@ -187,11 +188,11 @@ impl<R: Ring> Block<'_, R> {
 }
 
 /// Only the sum of a run goes anywhere: to the place of its number.
-const ALONE: u8 = 0;
+const BY_NUMBER: u8 = 0;
 /// Only the sum goes anywhere, to its place among the others.
-const AMONG: u8 = 1;
+const BY_SUM: u8 = 1;
 /// The sum goes to its place, the first element to its own.
-const BESIDE: u8 = 2;
+const BY_SUM_AND_FIRST: u8 = 2;
 /// The sum goes to the place of its number, the first element to a stretch of its own.
 const APART: u8 = 3;
 /// The sum and the first element go to the place of its number.
@@ -210,7 +211,7 @@ struct Ends<'t, R: Ring, A> {
 }
 
 impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
-    /// Sums the runs; what becomes of those with a neighbor of the vertex that comes, and of the others.
+    /// Sums the runs; what becomes of those with a neighbor of the introduced vertex, and of the others.
     #[inline(always)]
     fn all<const WEIGHTED: bool, const SHUT: u8, const OPEN: u8>(&mut self) {
         let sums = self.sums;
@@ -249,7 +250,7 @@ impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
     }
 
     #[inline(always)]
-    fn total(&self, run: &Run) -> A::Register {
+    fn total(&self, run: &SumRun) -> A::Register {
         let mut sum = self.load(run.first);
         for i in run.first + 1..run.first + run.len {
             sum = self.a.add(sum, self.load(i));
@@ -258,8 +259,8 @@ impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
     }
 
     #[inline(always)]
-    fn emit<const WEIGHTED: bool, const HOW: u8>(&mut self, run: &Run, sum: A::Register, first: A::Register) {
-        let place = self.to + usize::from(if HOW == AMONG || HOW == BESIDE { run.sum } else { run.number });
+    fn emit<const WEIGHTED: bool, const HOW: u8>(&mut self, run: &SumRun, sum: A::Register, first: A::Register) {
+        let place = self.to + usize::from(if HOW == BY_SUM || HOW == BY_SUM_AND_FIRST { run.sum } else { run.number });
         if HOW == MERGED && !WEIGHTED {
             return self.put(place, self.a.fold(self.a.add(sum, first)));
         }
@@ -273,7 +274,7 @@ impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
             self.weigh(place, 1);
             self.target[place] = self.ring.fold(self.ring.add(before, self.target[place]));
         }
-        if HOW == BESIDE || HOW == APART {
+        if HOW == BY_SUM_AND_FIRST || HOW == APART {
             let place = usize::from(run.inside) + if HOW == APART { self.with } else { self.to };
             self.put(place, first);
             if WEIGHTED {
@@ -288,7 +289,7 @@ impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
         unsafe { self.a.store(&mut self.target[place], x) };
     }
 
-    /// Multiplies an element by the weight of the vertex that comes, out or in.
+    /// Multiplies an element by the weight of the introduced vertex, out or in.
     #[inline(always)]
     fn weigh(&mut self, place: usize, state: usize) {
         let factor = &self.sums.factors[state];

@@ -11,8 +11,8 @@
 
 use super::path::{Passage, Path, additions};
 use super::words::{list, words};
+use crate::numeric::dispatch::{Arithmetic, Kernel};
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Kernel};
 use crate::{Result, parallel};
 
 /// What the vertices along a cut form.
@@ -64,7 +64,7 @@ impl Shape {
 
 /// A cut and what is needed to move it.
 #[derive(Clone, Debug)]
-pub struct Cut {
+pub struct RowCut {
     shape: Shape,
     /// All words of a path, or those of a ring that begin with 0.
     open: Path,
@@ -92,7 +92,7 @@ struct Part {
 /// The words of a part, at most.
 const PART: usize = 16;
 
-impl Cut {
+impl RowCut {
     /// A cut of this shape.
     pub fn new(shape: Shape) -> Self {
         match shape {

@@ -3,28 +3,28 @@
 //! An item of the block is what belongs to one word: a few neighboring elements, each of which has the same done to it.
 
 use super::network::{down, up, whole};
-use super::program::{Action, FOLD_IN, FOLD_MIDDLE, FOLD_OUT, Operation, order};
+use super::program::{Action, BlockPass, FOLD_IN, FOLD_MIDDLE, FOLD_OUT, order};
 use super::words::words;
-use crate::numeric::simd::{Arithmetic, Kernel};
+use crate::numeric::dispatch::{Arithmetic, Kernel};
 
 /// A program and the block it acts on.
 #[derive(Clone, Copy)]
-pub struct Block<'a, E> {
-    program: &'a [Operation],
+pub struct PathBlock<'a, E> {
+    program: &'a [BlockPass],
     items: *mut E,
     width: usize,
     outside: *mut E,
     offsets: &'a [usize],
 }
 
-impl<'a, E> Block<'a, E> {
+impl<'a, E> PathBlock<'a, E> {
     /// A block of `width` elements per item. The items are gathered from and scattered to `outside + offsets`, if the program
     /// does that.
     ///
     /// # Safety
     /// There are as many items, and offsets if needed, as words of the length of the program; nobody else uses the elements.
     pub unsafe fn new(
-        program: &'a [Operation],
+        program: &'a [BlockPass],
         items: *mut E,
         width: usize,
         outside: *mut E,
@@ -34,7 +34,7 @@ impl<'a, E> Block<'a, E> {
     }
 }
 
-impl<E> Kernel<E> for Block<'_, E> {
+impl<E> Kernel<E> for PathBlock<'_, E> {
     type Output = ();
 
     #[inline(always)]
@@ -73,14 +73,14 @@ impl<E> Kernel<E> for Block<'_, E> {
     }
 }
 
-impl<E> Block<'_, E> {
+impl<E> PathBlock<'_, E> {
     /// One operation with a network over `N` words of `n` symbols, `M` of which end in 0.
     #[inline(always)]
     unsafe fn operate<A: Arithmetic<Element = E>, const N: usize, const M: usize>(
         &self,
         a: A,
         n: usize,
-        operation: Operation,
+        operation: BlockPass,
     ) {
         // SAFETY: the caller's.
         unsafe {
@@ -95,8 +95,8 @@ impl<E> Block<'_, E> {
 
     /// The last symbols of the words: all that are left, or all that are consumed here.
     #[inline(always)]
-    unsafe fn leaf<A: Arithmetic<Element = E>, const N: usize>(&self, a: A, n: usize, operation: Operation) {
-        let Operation { action, folds, at, .. } = operation;
+    unsafe fn leaf<A: Arithmetic<Element = E>, const N: usize>(&self, a: A, n: usize, operation: BlockPass) {
+        let BlockPass { action, folds, at, .. } = operation;
         let at = at as usize;
         let gathers = matches!(action, Action::Gather | Action::GatherClosed);
         let scatters = matches!(action, Action::Scatter | Action::ScatterClosed);
@@ -130,7 +130,7 @@ impl<E> Block<'_, E> {
         &self,
         a: A,
         n: usize,
-        operation: Operation,
+        operation: BlockPass,
         upwards: bool,
         downwards: bool,
     ) {

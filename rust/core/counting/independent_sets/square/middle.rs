@@ -11,22 +11,22 @@
 //! In a ring (`cut`) the product is X0^T T X0 + 2 E^T T X0, where E[0t0] = X1[t]; there H E is H on the shorter words t, its
 //! value not depending on a new first symbol where the old one is 0.
 
-use super::cut::Cut;
+use super::cut::RowCut;
 use super::path::{Passage, Path, Tiles};
 use super::words::{count, list, words};
 use crate::numeric::ring::Ring;
 use crate::{Result, parallel};
 
-/// Half a row of a cut.
+/// HalfPath a row of a cut.
 #[derive(Clone, Debug)]
 pub struct HalfRow {
-    open: Half,
-    closed: Option<Half>,
+    open: HalfPath,
+    closed: Option<HalfPath>,
 }
 
-/// Half a row along a path.
+/// HalfPath a row along a path.
 #[derive(Clone, Debug)]
-struct Half {
+struct HalfPath {
     states: usize,
     length: usize,
     rest: usize,
@@ -34,11 +34,11 @@ struct Half {
 }
 
 impl HalfRow {
-    /// Half a row of this cut.
-    pub fn new(cut: &Cut) -> Self {
+    /// HalfPath a row of this cut.
+    pub fn new(cut: &RowCut) -> Self {
         let (open, closed) = cut.halves();
         let length = open.length() / 2;
-        Self { open: Half::new(open, length), closed: closed.map(|path| Half::new(path, length - 1)) }
+        Self { open: HalfPath::new(open, length), closed: closed.map(|path| HalfPath::new(path, length - 1)) }
     }
 
     /// Takes the vector half a row further.
@@ -71,7 +71,7 @@ impl HalfRow {
     }
 }
 
-impl Half {
+impl HalfPath {
     fn new(path: &Path, length: usize) -> Self {
         let tiles = (length > 0).then(|| Tiles::new(path.length(), length, true));
         Self { states: path.states(), length, rest: path.length() - length, tiles }

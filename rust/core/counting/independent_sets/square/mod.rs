@@ -27,7 +27,7 @@ use crate::counting::strip::{Context, RowOperator, Rows, Strip, moves};
 use crate::counting::transfer::Weight;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
-use cut::{Cut, Shape};
+use cut::{RowCut, Shape};
 use middle::HalfRow;
 use path::{Passage, Path};
 
@@ -52,8 +52,8 @@ impl Square {
 /// The operator between two rows of the square lattice.
 #[derive(Clone, Debug)]
 pub struct SquareRow {
-    cut: Cut,
-    /// Half a row, where an even number of open rows meets.
+    cut: RowCut,
+    /// HalfPath a row, where an even number of open rows meets.
     half: Option<HalfRow>,
 }
 
@@ -88,7 +88,7 @@ impl RowOperator for SquareRow {
         if width > longest(rows) {
             return Err(Error::TooLarge { what: "the square lattice", needed: u128::MAX, limit: MOST_STATES * 8 });
         }
-        let cut = Cut::new(shape(width, ring));
+        let cut = RowCut::new(shape(width, ring));
         let half = matches!(rows, Rows::Open(rows) if rows.is_multiple_of(2)).then(|| HalfRow::new(&cut));
         Ok(Self { cut, half })
     }
@@ -223,9 +223,9 @@ mod tests {
     use super::*;
     use crate::counting::transfer::{Point, Transfer, evaluate, evaluate_lanes};
     use crate::monitor::{Silent, Watch};
+    use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
-    use crate::numeric::ring::Real;
-    use crate::numeric::simd::Level;
+    use crate::numeric::ring::F64;
     use crate::parallel;
 
     const BOUNDARIES: [Boundary; 3] = [Boundary::Free, Boundary::Cylinder, Boundary::Torus];
@@ -363,7 +363,7 @@ mod tests {
                     let pairs = primes.iter().map(|p| p.value()).zip(residues::<2>(&engine, activity));
                     let exact = crate::numeric::residue::combine(&pairs.collect::<Vec<_>>()).unwrap();
                     let exact: f64 = exact.to_string().parse().unwrap();
-                    let real = evaluate(&engine, &Weight::new(Real, activity as f64), &Watch::default()).unwrap();
+                    let real = evaluate(&engine, &Weight::new(F64, activity as f64), &Watch::default()).unwrap();
                     let bound = (engine.roundings() + 1) as f64 * 2f64.powi(-53);
                     assert!((real / exact - 1.0).abs() <= bound, "{rows} x {cols} {boundary:?}: {real} {exact}");
                 }

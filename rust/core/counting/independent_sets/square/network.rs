@@ -9,7 +9,7 @@
 //! one that decides the last; a *closed* one ends in T_1: (a, b) -> (a + b, a).
 
 use super::words::{count, words};
-use crate::numeric::simd::Arithmetic;
+use crate::numeric::dispatch::Arithmetic;
 
 /// The longest words that networks are written for.
 pub const LONGEST: usize = 6;

@@ -8,15 +8,15 @@
 //! A tile of s that begin with 0 has all p, and is open: its last symbol is decided together with the next. A tile of s that
 //! begin with 1 has the p that end in 0, which are as many as the words of L - 1 symbols, and is closed.
 
-use super::kernel::{Block, Order};
+use super::kernel::{Order, PathBlock};
 use super::network::LONGEST;
-use super::program::{Course, Ending, Operation, program};
+use super::program::{BlockPass, Course, Ending, program};
 use super::words::{count, list, words};
 use crate::Result;
 use crate::monitor::Watch;
 use crate::numeric::buffer::Buffer;
+use crate::numeric::dispatch::Level;
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::Level;
 use crate::parallel::{self, Shared};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -52,7 +52,7 @@ impl<R: Ring> Passage<'_, R> {
 #[derive(Clone, Debug)]
 pub struct Path {
     length: usize,
-    runs: Vec<Run>,
+    runs: Vec<PathRun>,
     /// The ones in the words of a run, which are the first of the words of the longest.
     ones: Vec<u8>,
     tiles: Option<Tiles>,
@@ -62,7 +62,7 @@ pub struct Path {
 
 /// Words with the same beginning.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct PathRun {
     at: usize,
     length: usize,
     ones: usize,
@@ -90,9 +90,9 @@ struct Beginnings {
 /// The programs of one kind of block.
 #[derive(Clone, Debug)]
 struct Courses {
-    down: Vec<Operation>,
-    up: Vec<Operation>,
-    both: Vec<Operation>,
+    down: Vec<BlockPass>,
+    up: Vec<BlockPass>,
+    both: Vec<BlockPass>,
 }
 
 impl Courses {
@@ -114,7 +114,7 @@ impl Path {
         let beginning = if length <= block { 0 } else { (length - block + 1).min(length / 2) };
         let mut runs = Vec::new();
         let longest = length + 1 - beginning.max(1);
-        collect_runs(Run { at: 0, length, ones: 0 }, longest, &mut runs);
+        collect_runs(PathRun { at: 0, length, ones: 0 }, longest, &mut runs);
         let tiles = (beginning > 0).then(|| Tiles::new(length, beginning, false));
         Self { length, runs, ones: ones(longest), tiles, programs: vec![OnceLock::new(); LONGEST + 1] }
     }
@@ -179,7 +179,7 @@ impl Path {
                 let go = |program| {
                     let items = state.at(run.at);
                     // SAFETY: the program is for words of the length of this run.
-                    let block = unsafe { Block::new(program, items, 1, items, &[]) };
+                    let block = unsafe { PathBlock::new(program, items, 1, items, &[]) };
                     passage.ring.dispatch(passage.level, block);
                 };
                 // Towards the end of a row the last symbols come last; the next row goes the opposite way.
@@ -221,7 +221,7 @@ impl Path {
         debug_assert!(done.is_ok());
     }
 
-    fn weigh_run<R: Ring>(&self, ring: &R, powers: &[R::Element], run: Run, block: &mut [R::Element]) {
+    fn weigh_run<R: Ring>(&self, ring: &R, powers: &[R::Element], run: PathRun, block: &mut [R::Element]) {
         for (x, ones) in block.iter_mut().zip(&self.ones) {
             *x = ring.mul(*x, powers[run.ones + usize::from(*ones)]);
         }
@@ -256,13 +256,13 @@ fn ones(length: usize) -> Vec<u8> {
 }
 
 /// The parts that a run is cut into, none longer than `longest`.
-fn collect_runs(run: Run, longest: usize, list: &mut Vec<Run>) {
-    let Run { at, length, ones } = run;
+fn collect_runs(run: PathRun, longest: usize, list: &mut Vec<PathRun>) {
+    let PathRun { at, length, ones } = run;
     if length <= longest {
         return list.push(run);
     }
-    collect_runs(Run { at, length: length - 1, ones }, longest, list);
-    collect_runs(Run { at: at + words(length - 1), length: length - 2, ones: ones + 1 }, longest, list);
+    collect_runs(PathRun { at, length: length - 1, ones }, longest, list);
+    collect_runs(PathRun { at: at + words(length - 1), length: length - 2, ones: ones + 1 }, longest, list);
 }
 
 impl Tiles {
@@ -324,7 +324,7 @@ impl Tiles {
                 let go = |program| {
                     // SAFETY: the program is for words of the length of the beginnings, of which the block has one item each;
                     // outside, `width` elements follow each offset.
-                    let block = unsafe { Block::new(program, items, width, state.at(at), &beginnings.offsets) };
+                    let block = unsafe { PathBlock::new(program, items, width, state.at(at), &beginnings.offsets) };
                     passage.ring.dispatch(passage.level, block);
                 };
                 let copy = |outwards: bool| {

@@ -46,7 +46,7 @@ pub enum Action {
 
 /// One pass or one network.
 #[derive(Clone, Copy, Debug)]
-pub struct Operation {
+pub struct BlockPass {
     /// What to do.
     pub action: Action,
     /// Symbols of the network.
@@ -82,7 +82,7 @@ pub enum Course {
 }
 
 /// The passes over the words of length `length` with networks of at most `order` symbols; elements are folded before and after.
-pub fn program(length: usize, order: usize, ending: Ending, course: Course) -> Vec<Operation> {
+pub fn program(length: usize, order: usize, ending: Ending, course: Course) -> Vec<BlockPass> {
     let mut builder = Builder { list: Vec::new(), order, ending };
     let folded = 0;
     match (ending, course) {
@@ -107,7 +107,7 @@ pub fn program(length: usize, order: usize, ending: Ending, course: Course) -> V
 }
 
 struct Builder {
-    list: Vec<Operation>,
+    list: Vec<BlockPass>,
     order: usize,
     ending: Ending,
 }
@@ -121,7 +121,7 @@ impl Builder {
     fn push(&mut self, action: Action, order: usize, length: usize, folds: u8, at: usize) {
         let (order, length) = (order as u8, length as u8);
         let at = u32::try_from(at).expect("a block is far smaller than 2^32");
-        self.list.push(Operation { action, order, length, folds, at });
+        self.list.push(BlockPass { action, order, length, folds, at });
     }
 
     fn fold_last(&mut self, consumed: usize) {

@@ -19,9 +19,9 @@ mod states;
 
 use self::elimination::{Elimination, Rule};
 use self::states::States;
-use super::frontier::formula::{Factor, Formulas, Program, Value, read};
+use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
-use super::frontier::reduce::Kernel;
+use super::frontier::reduce::ReducedGraph;
 use crate::Result;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
@@ -42,12 +42,12 @@ const MOST_STATES: u64 = 1 << 31;
 #[derive(Debug)]
 pub struct Tree {
     /// Children before parents.
-    nodes: Vec<Node>,
-    program: Program,
+    nodes: Vec<TreeNode>,
+    tape: Tape,
     /// The weights of vertices and edges that the nodes refer to.
-    weights: Vec<Value>,
+    weights: Vec<Node>,
     /// What the vertices summed out contribute.
-    factor: Value,
+    factor: Node,
     /// Elements of the stack.
     stack: usize,
     width: usize,
@@ -57,7 +57,7 @@ pub struct Tree {
 
 /// A vertex with its message.
 #[derive(Debug)]
-struct Node {
+struct TreeNode {
     /// The edges among the scope, a mask for each of its vertices.
     rows: Vec<u64>,
     /// The vertices of the scope that cannot be in together with this one.
@@ -106,13 +106,13 @@ struct Block {
 
 /// The states of a message and of its children, and how the low parts of a mask are seen by them.
 struct Listing<'n> {
-    node: &'n Node,
+    node: &'n TreeNode,
     states: States,
     children: Vec<(States, Vec<u64>)>,
 }
 
 impl<'n> Listing<'n> {
-    fn new(node: &'n Node) -> Self {
+    fn new(node: &'n TreeNode) -> Self {
         let listed = |rows: &[u64]| States::new(rows).expect("states that were counted can be listed");
         let low = 1u64 << node.rows.len().min(states::LOW);
         let children =
@@ -143,11 +143,11 @@ impl Tree {
     /// elements in all.
     pub fn plan(graph: &Graph, max_states: usize) -> Option<Self> {
         let neighbors = graph.neighbors();
-        let mut formulas = Formulas::default();
-        let kernel = Kernel::new(graph, &neighbors, &[], &mut formulas);
+        let mut circuit = Circuit::default();
+        let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit);
         let joined: Vec<Vec<u32>> =
-            kernel.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
-        let plan = |rule| Scopes::new(&kernel, Elimination::greedy(&joined, rule)?, max_states as u64);
+            reduced.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
+        let plan = |rule| Scopes::new(&reduced, Elimination::greedy(&joined, rule)?, max_states as u64);
         let mut scopes = plan(Rule::Degree);
         if scopes.as_ref().is_none_or(|found| found.total() > EASY * joined.len() as u64) {
             scopes = scopes.into_iter().chain(plan(Rule::Fill)).min_by_key(Scopes::total);
@@ -155,22 +155,22 @@ impl Tree {
         let scopes = scopes?;
         let mut nodes = Vec::new();
         let mut weights = Vec::new();
-        let mut roundings = formulas.roundings(kernel.factor);
+        let mut roundings = circuit.roundings(reduced.factor);
         for place in 0..joined.len() {
-            let node = Node::new(&kernel, &scopes, place, &mut weights);
+            let node = TreeNode::new(&reduced, &scopes, place, &mut weights);
             roundings = roundings.saturating_add((node.soft.len() + 2) as u64);
             nodes.push(node);
         }
-        roundings = weights.iter().fold(roundings, |sum, &w| sum.saturating_add(formulas.roundings(w)));
+        roundings = weights.iter().fold(roundings, |sum, &w| sum.saturating_add(circuit.roundings(w)));
         roundings = roundings.saturating_add(nodes.len() as u64); // each message is multiplied to its parent once
         let (order, stack) = arrange(&mut nodes, &scopes.elimination.scopes);
-        let mut factor = kernel.factor;
-        let program = formulas.compile(weights.iter_mut().chain([&mut factor]));
-        let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-        let nodes: Vec<Node> = order.into_iter().filter_map(|place| nodes[place].take()).collect();
+        let mut factor = reduced.factor;
+        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]));
+        let mut nodes: Vec<Option<TreeNode>> = nodes.into_iter().map(Some).collect();
+        let nodes: Vec<TreeNode> = order.into_iter().filter_map(|place| nodes[place].take()).collect();
         Some(Self {
             nodes,
-            program,
+            tape,
             weights,
             factor,
             stack,
@@ -193,16 +193,16 @@ impl Tree {
 
     /// Additions of elements in all.
     pub fn total_work(&self) -> u64 {
-        self.nodes.iter().map(Node::work).fold(0, u64::saturating_add)
+        self.nodes.iter().map(TreeNode::work).fold(0, u64::saturating_add)
     }
 
     fn preparations(&self) -> u64 {
-        self.program.length().div_ceil(INSTRUCTIONS) as u64
+        self.tape.length().div_ceil(INSTRUCTIONS) as u64
     }
 
     fn instructions(&self, step: u64) -> std::ops::Range<usize> {
         let start = step as usize * INSTRUCTIONS;
-        start..self.program.length().min(start + INSTRUCTIONS)
+        start..self.tape.length().min(start + INSTRUCTIONS)
     }
 }
 
@@ -218,11 +218,11 @@ struct Scopes {
 
 impl Scopes {
     /// Counts the states; `None` if a message has more than `most`.
-    fn new(kernel: &Kernel, elimination: Elimination, most: u64) -> Option<Self> {
+    fn new(reduced: &ReducedGraph, elimination: Elimination, most: u64) -> Option<Self> {
         let mut places = vec![0; elimination.order.len()];
         (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
         let later = |(place, &v): (u32, &u32)| {
-            let links = kernel.links[v as usize].iter().filter(|link| link.hard);
+            let links = reduced.links[v as usize].iter().filter(|link| link.hard);
             let mut found: Vec<u32> = links.map(|link| places[link.to as usize]).filter(|&p| p > place).collect();
             found.sort_unstable();
             found
@@ -261,7 +261,7 @@ fn within(list: &[u32], places: &[u32]) -> u64 {
 
 /// Puts the messages on the stack: sorts children so that the stack stays low, gives each its place; returns the order of
 /// the nodes and the elements of the stack.
-fn arrange(nodes: &mut [Node], scopes: &[Vec<u32>]) -> (Vec<usize>, usize) {
+fn arrange(nodes: &mut [TreeNode], scopes: &[Vec<u32>]) -> (Vec<usize>, usize) {
     let n = nodes.len();
     let lengths: Vec<u64> = nodes.iter().map(|node| node.len as u64).collect();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -315,7 +315,7 @@ fn arrange(nodes: &mut [Node], scopes: &[Vec<u32>]) -> (Vec<usize>, usize) {
 }
 
 /// A child as its parent sees it, once its place is known.
-fn child(nodes: &[Node], scopes: &[Vec<u32>], place: usize, base: usize) -> Child {
+fn child(nodes: &[TreeNode], scopes: &[Vec<u32>], place: usize, base: usize) -> Child {
     let scope = &scopes[place];
     let above = &scopes[scope[0] as usize];
     let bit = |u: &u32| above.binary_search(u).expect("the rest of a scope lies in the scope above") as u32;
@@ -327,16 +327,16 @@ fn child(nodes: &[Node], scopes: &[Vec<u32>], place: usize, base: usize) -> Chil
     }
 }
 
-impl Node {
-    fn new(kernel: &Kernel, scopes: &Scopes, place: usize, weights: &mut Vec<Value>) -> Self {
+impl TreeNode {
+    fn new(reduced: &ReducedGraph, scopes: &Scopes, place: usize, weights: &mut Vec<Node>) -> Self {
         let Elimination { order, scopes: all } = &scopes.elimination;
         let (v, scope) = (order[place], &all[place]);
         let first = weights.len();
-        weights.extend(kernel.weights[v as usize]);
+        weights.extend(reduced.weights[v as usize]);
         let mut soft = Vec::new();
-        let weighted = kernel.links[v as usize].iter().any(|link| link.soft.is_some());
+        let weighted = reduced.links[v as usize].iter().any(|link| link.soft.is_some());
         for (bit, &p) in (0..).zip(scope).take(if weighted { scope.len() } else { 0 }) {
-            let links = &kernel.links[v as usize];
+            let links = &reduced.links[v as usize];
             let link = links.binary_search_by_key(&order[p as usize], |link| link.to);
             if let Some(m) = link.ok().and_then(|i| links[i].soft) {
                 soft.push((bit, weights.len()));
@@ -431,7 +431,7 @@ impl<R: Ring> Meeting<'_, R> {
 /// The memory is the product of the roots done, the registers of the weights, and the stack.
 impl Transfer for Tree {
     fn len(&self) -> usize {
-        1 + self.program.registers() + self.stack
+        1 + self.tape.registers() + self.stack
     }
 
     fn steps(&self) -> u64 {
@@ -456,11 +456,11 @@ impl Transfer for Tree {
     fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
         let ring = weight.ring;
         let (total, rest) = state.split_at_mut(1);
-        let (registers, stack) = rest.split_at_mut(self.program.registers());
+        let (registers, stack) = rest.split_at_mut(self.tape.registers());
         let Some(number) = step.checked_sub(self.preparations()) else {
             let instructions = self.instructions(step);
             let units = instructions.len() as u64;
-            self.program.run(instructions, weight, 0, registers);
+            self.tape.run(instructions, weight, 0, registers);
             return watch.advance(units);
         };
         let node = &self.nodes[number as usize];
@@ -496,7 +496,7 @@ mod tests {
     use crate::counting::independent_sets::brute;
     use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
     use crate::numeric::residue::primes;
-    use crate::numeric::ring::Real;
+    use crate::numeric::ring::F64;
     use crate::stream::Stream;
     use proptest::prelude::*;
 
@@ -524,7 +524,7 @@ mod tests {
             let watch = Watch::new((0..engine.steps()).map(|step| engine.work(step)).sum());
             prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &watch).unwrap(), &expected);
             prop_assert_eq!(watch.done(), watch.total());
-            let real = evaluate(&engine, &Weight::new(Real, 1.0), &watch).unwrap();
+            let real = evaluate(&engine, &Weight::new(F64, 1.0), &watch).unwrap();
             prop_assert_eq!(real, coefficients.iter().sum::<u64>() as f64);
             prop_assert!(engine.independence_bound() + 1 >= coefficients.len());
         }

@@ -1,12 +1,14 @@
 //! Vertices cut out of a graph that is too wide: which ones, and the ways they can be occupied.
+//!
+//! Source: R. Dechter (1990), Enhancement schemes for constraint processing, Artificial Intelligence 41 (cutset conditioning).
 
-use super::timeline::Timeline;
+use super::path_decomposition::PathDecomposition;
 
 /// Some of the vertices without which no frontier is wider than `most`: those met most often where it is wider.
 ///
 /// About half of what is missing, at least one; the rest of the graph is reduced before more are chosen.
-pub fn heaviest(timeline: &Timeline, most: usize) -> Vec<u32> {
-    let mut widths = timeline.widths();
+pub fn heaviest(decomposition: &PathDecomposition, most: usize) -> Vec<u32> {
+    let mut widths = decomposition.widths();
     let excess = widths.iter().max().copied().unwrap_or(0).saturating_sub(most);
     let mut chosen: Vec<u32> = Vec::new();
     for _ in 0..excess.div_ceil(2).max(1) {
@@ -14,10 +16,11 @@ pub fn heaviest(timeline: &Timeline, most: usize) -> Vec<u32> {
         for (step, &width) in widths.iter().enumerate() {
             crowded[step + 1] = crowded[step] + u32::from(width > most);
         }
-        let span = |v: u32| timeline.comes[v as usize] as usize..timeline.goes[v as usize] as usize;
+        let span = |v: u32| decomposition.introduced[v as usize] as usize..decomposition.forgotten[v as usize] as usize;
         let met = |v: u32| crowded[span(v).end] - crowded[span(v).start];
-        let left = timeline.order.iter().copied().filter(|v| !chosen.contains(v));
-        let Some(best) = left.max_by_key(|&v| (met(v), timeline.kernel.links[v as usize].len(), std::cmp::Reverse(v)))
+        let left = decomposition.order.iter().copied().filter(|v| !chosen.contains(v));
+        let Some(best) =
+            left.max_by_key(|&v| (met(v), decomposition.reduced.links[v as usize].len(), std::cmp::Reverse(v)))
         else {
             break;
         };

@@ -1,23 +1,23 @@
-//! The full table: one element for each subset of the frontier, changed in place.
+//! The dense table: one element for each subset of the frontier, changed in place.
 //!
-//! Every frontier vertex owns one bit of the index; when vertex `v` comes as `u` goes, it takes over the bit of `u`:
+//! Every frontier vertex owns one bit of the index; when vertex `v` is introduced as `u` is forgotten, it takes over the bit of `u`:
 //!
 //!   `(x[u out], x[u in])  becomes  (x[v out], x[v in]) = (x0 + x1, [no neighbor of v is in] z x0)`.
 //!
-//! A vertex that comes alone takes an idle bit, one that goes alone leaves its bit idle, and only indices with idle bits
+//! A vertex introduced alone takes an idle bit, one forgotten alone leaves its bit idle, and only indices with idle bits
 //! zero are looked at. Steps touch the table in pairs along one bit, so as many consecutive steps as have few bits between
 //! them are done tile by tile: a tile holds all values of those bits, fits into the cache, and is read and written once.
 
-use super::formula::{Factor, Formulas, Value};
+use super::circuit::{Circuit, Factor, Node};
+use super::path_decomposition::PathDecomposition;
 use super::reduce::Matrix;
-use super::timeline::Timeline;
 use crate::Result;
 use crate::counting::transfer::Weight;
 use crate::monitor::Watch;
 use crate::numeric::buffer::Buffer;
+use crate::numeric::dispatch::{Arithmetic, Kernel, level};
 use crate::numeric::residue::HEADROOM;
 use crate::numeric::ring::Ring;
-use crate::numeric::simd::{Arithmetic, Kernel, level};
 use crate::parallel::{self, Shared};
 
 /// Bits of a tile: 32 kilobytes of eight lanes.
@@ -31,7 +31,7 @@ const SOFT: usize = 3;
 
 /// What happens to the table.
 #[derive(Debug)]
-enum Operation {
+enum Step {
     /// Along a bit, `(x0, x1)` becomes `(c0 x0 + c1 x1, c2 x0 + c3 x1)`, the second zero where `hard` is met.
     Turn { bit: u32, live: bool, hard: u64, weights: usize },
     /// Along a bit, `x0` becomes `x0 + x1`; the bit is idle then.
@@ -42,7 +42,7 @@ enum Operation {
 
 /// Operations done together, tile by tile.
 #[derive(Debug)]
-struct Pass {
+struct TilePass {
     operations: std::ops::Range<usize>,
     /// The bits of a tile.
     local: u64,
@@ -52,35 +52,35 @@ struct Pass {
 
 /// The schedule of a table with one element for each subset.
 #[derive(Debug)]
-pub struct Packed {
+pub struct DenseTable {
     bits: u32,
-    operations: Vec<Operation>,
-    passes: Vec<Pass>,
+    operations: Vec<Step>,
+    passes: Vec<TilePass>,
     /// Weights used by the operations.
-    pub weights: Vec<Value>,
+    pub weights: Vec<Node>,
     /// Most roundings on the way through.
     pub roundings: u64,
 }
 
-impl Packed {
+impl DenseTable {
     /// The number of elements a schedule would need, and the additions it would take.
-    pub fn forecast(timeline: &Timeline) -> (u32, f64) {
-        let widths = timeline.widths();
+    pub fn forecast(decomposition: &PathDecomposition) -> (u32, f64) {
+        let widths = decomposition.widths();
         let widest = widths.iter().max().copied().unwrap_or(0);
         (widest as u32, widths.iter().map(|&width| (width as f64).exp2()).sum())
     }
 
     /// Plans a table in tiles of `2^tile` elements, unless it has more than `2^most` elements.
-    pub fn new(timeline: &Timeline, formulas: &mut Formulas, tile: u32, most: u32) -> Option<Self> {
-        let mut builder = Builder::new(formulas, timeline.order.len());
-        for step in 0..timeline.order.len() {
-            builder.step(timeline, step);
+    pub fn new(decomposition: &PathDecomposition, circuit: &mut Circuit, tile: u32, most: u32) -> Option<Self> {
+        let mut builder = Schedule::new(circuit, decomposition.order.len());
+        for step in 0..decomposition.order.len() {
+            builder.step(decomposition, step);
             if builder.bits > most.min(62) {
                 return None;
             }
         }
         let passes = passes(&builder.operations, builder.bits, tile);
-        let Builder { bits, operations, weights, roundings, .. } = builder;
+        let Schedule { bits, operations, weights, roundings, .. } = builder;
         Some(Self { bits, operations, passes, weights, roundings })
     }
 
@@ -136,7 +136,7 @@ impl Packed {
         let tile = 1usize << pass.local.count_ones();
         if pass.local == all {
             prepared.push(Prepared::fold(pass.local, live));
-            ring.dispatch(level(), Tile { ring, operations: &prepared, base: 0, elements: table, route: None });
+            ring.dispatch(level(), DenseTile { ring, operations: &prepared, base: 0, elements: table, route: None });
             return watch.advance(self.work(step));
         }
         let route = Route::new(pass.local, pass.live, live);
@@ -147,90 +147,95 @@ impl Packed {
         let work = |scratch: &mut Buffer<R::Element>, number: usize| {
             let base = deposit(number as u64, outer);
             let route = Some((&route, &shared));
-            ring.dispatch(level(), Tile { ring, operations: &prepared, base, elements: scratch, route });
+            ring.dispatch(level(), DenseTile { ring, operations: &prepared, base, elements: scratch, route });
             watch.advance(share)
         };
         parallel::tiles(tiles as usize, 1, || Buffer::zeroed(tile), work)
     }
 }
 
-impl Operation {
+impl Step {
     /// Additions, given the bits in use, which are brought up to date.
     fn advance(&self, live: &mut u64) -> u64 {
         match *self {
-            Operation::Turn { bit, .. } => *live |= 1 << bit,
-            Operation::Sum { bit } => *live &= !(1 << bit),
-            Operation::Multiply { .. } => {}
+            Step::Turn { bit, .. } => *live |= 1 << bit,
+            Step::Sum { bit } => *live &= !(1 << bit),
+            Step::Multiply { .. } => {}
         }
         1 << live.count_ones()
     }
 }
 
 /// A schedule under construction.
-struct Builder<'f> {
-    formulas: &'f mut Formulas,
+struct Schedule<'f> {
+    circuit: &'f mut Circuit,
     /// The bit of each vertex in the frontier.
     places: Vec<u32>,
     live: u64,
     bits: u32,
-    operations: Vec<Operation>,
-    weights: Vec<Value>,
+    operations: Vec<Step>,
+    weights: Vec<Node>,
     roundings: u64,
 }
 
-impl<'f> Builder<'f> {
-    fn new(formulas: &'f mut Formulas, vertices: usize) -> Self {
+impl<'f> Schedule<'f> {
+    fn new(circuit: &'f mut Circuit, vertices: usize) -> Self {
         let (operations, weights) = (Vec::new(), Vec::new());
-        Self { formulas, places: vec![0; vertices], live: 0, bits: 0, operations, weights, roundings: 0 }
+        Self { circuit, places: vec![0; vertices], live: 0, bits: 0, operations, weights, roundings: 0 }
     }
 
-    fn step(&mut self, timeline: &Timeline, step: usize) {
-        let vertex = timeline.order[step];
-        let [out, inside] = timeline.kernel.weights[vertex as usize];
-        let goes = |u: u32| timeline.goes[u as usize] as usize == step;
+    fn step(&mut self, decomposition: &PathDecomposition, step: usize) {
+        let vertex = decomposition.order[step];
+        let [out, inside] = decomposition.reduced.weights[vertex as usize];
+        let forgotten = |u: u32| decomposition.forgotten[u as usize] as usize == step;
         let place = |places: &[u32], u: u32| places[u as usize];
-        let hard = timeline.links_back(step).filter(|link| link.hard);
+        let hard = decomposition.links_back(step).filter(|link| link.hard);
         let hard = hard.fold(0, |mask, link| mask | 1u64 << place(&self.places, link.to));
-        let mut soft: Vec<(u32, Matrix)> =
-            timeline.links_back(step).filter_map(|link| Some((place(&self.places, link.to), link.soft?))).collect();
-        let mut leaving: Vec<u32> =
-            timeline.links_back(step).filter(|link| goes(link.to)).map(|link| place(&self.places, link.to)).collect();
+        let mut soft: Vec<(u32, Matrix)> = decomposition
+            .links_back(step)
+            .filter_map(|link| Some((place(&self.places, link.to), link.soft?)))
+            .collect();
+        let mut leaving: Vec<u32> = decomposition
+            .links_back(step)
+            .filter(|link| forgotten(link.to))
+            .map(|link| place(&self.places, link.to))
+            .collect();
         let bit = if !leaving.is_empty() {
             // A bit whose edge has no weights of its own is changed without multiplications.
             let easy = leaving.iter().position(|bit| soft.iter().all(|(other, _)| other != bit));
             let bit = leaving.swap_remove(easy.unwrap_or(0));
             let m = match soft.iter().position(|(other, _)| *other == bit) {
                 Some(i) => soft.swap_remove(i).1,
-                None => [[Value::One, Value::One], [Value::One, Value::Zero]],
+                None => [[Node::One, Node::One], [Node::One, Node::Zero]],
             };
             let weights = [(out, m[0][0]), (out, m[0][1]), (inside, m[1][0]), (inside, m[1][1])];
-            let weights = weights.map(|(a, b)| self.formulas.multiply(a, b));
+            let weights = weights.map(|(a, b)| self.circuit.multiply(a, b));
             self.turn(bit, true, hard & !(1 << bit), weights);
             bit
-        } else if goes(vertex) && soft.is_empty() {
-            let sum = self.formulas.add(out, inside);
+        } else if forgotten(vertex) && soft.is_empty() {
+            let sum = self.circuit.add(out, inside);
             let weights = if hard == 0 { vec![sum] } else { vec![sum, out] };
             return self.multiply(hard, Vec::new(), &weights);
         } else {
             let bit = (!self.live).trailing_zeros();
-            self.turn(bit, false, hard, [out, Value::Zero, inside, Value::Zero]);
+            self.turn(bit, false, hard, [out, Node::Zero, inside, Node::Zero]);
             bit
         };
         self.places[vertex as usize] = bit;
         for some in soft.chunks(SOFT) {
-            let weights = self.formulas.table(some.iter().map(|(_, m)| m));
+            let weights = self.circuit.table(some.iter().map(|(_, m)| m));
             self.multiply(0, some.iter().map(|&(other, _)| other).chain([bit]).collect(), &weights);
         }
-        for bit in leaving.into_iter().chain(goes(vertex).then_some(bit)) {
-            self.operations.push(Operation::Sum { bit });
+        for bit in leaving.into_iter().chain(forgotten(vertex).then_some(bit)) {
+            self.operations.push(Step::Sum { bit });
             self.live &= !(1 << bit);
             self.roundings += 1;
         }
     }
 
-    fn keep(&mut self, weights: &[Value], additions: u64) -> usize {
+    fn keep(&mut self, weights: &[Node], additions: u64) -> usize {
         let worst = weights.iter().map(|&value| match value {
-            Value::Register(_) => self.formulas.roundings(value).saturating_add(1),
+            Node::Register(_) => self.circuit.roundings(value).saturating_add(1),
             _ => 0,
         });
         self.roundings = self.roundings.saturating_add(worst.max().unwrap_or(0)).saturating_add(additions);
@@ -238,38 +243,38 @@ impl<'f> Builder<'f> {
         self.weights.len() - weights.len()
     }
 
-    fn turn(&mut self, bit: u32, live: bool, hard: u64, weights: [Value; 4]) {
+    fn turn(&mut self, bit: u32, live: bool, hard: u64, weights: [Node; 4]) {
         let weights = self.keep(&weights, u64::from(live));
-        self.operations.push(Operation::Turn { bit, live, hard, weights });
+        self.operations.push(Step::Turn { bit, live, hard, weights });
         self.live |= 1 << bit;
         self.bits = self.bits.max(bit + 1);
     }
 
-    fn multiply(&mut self, hard: u64, bits: Vec<u32>, weights: &[Value]) {
+    fn multiply(&mut self, hard: u64, bits: Vec<u32>, weights: &[Node]) {
         let weights = self.keep(weights, 0);
-        self.operations.push(Operation::Multiply { hard, bits, weights });
+        self.operations.push(Step::Multiply { hard, bits, weights });
     }
 }
 
 /// Cuts the operations into passes.
-fn passes(operations: &[Operation], bits: u32, tile: u32) -> Vec<Pass> {
+fn passes(operations: &[Step], bits: u32, tile: u32) -> Vec<TilePass> {
     let tile = tile.min(bits);
     let lowest = (1u64 << BLOCK.min(tile)) - 1;
     let (mut passes, mut start, mut local, mut before, mut live) = (Vec::new(), 0, lowest, 0, 0);
     for (i, operation) in operations.iter().enumerate() {
         let wanted = match *operation {
-            Operation::Turn { bit, .. } | Operation::Sum { bit } => local | 1 << bit,
-            Operation::Multiply { .. } => local,
+            Step::Turn { bit, .. } | Step::Sum { bit } => local | 1 << bit,
+            Step::Multiply { .. } => local,
         };
         if wanted.count_ones() > tile || i - start == PASS {
-            passes.push(Pass { operations: start..i, local: filled(local, tile), live: before });
+            passes.push(TilePass { operations: start..i, local: filled(local, tile), live: before });
             (start, before, local) = (i, live, lowest | (wanted & !local));
         } else {
             local = wanted;
         }
         operation.advance(&mut live);
     }
-    passes.push(Pass { operations: start..operations.len(), local: filled(local, tile), live: before });
+    passes.push(TilePass { operations: start..operations.len(), local: filled(local, tile), live: before });
     passes
 }
 
@@ -312,11 +317,11 @@ struct Prepared<E> {
     hard: usize,
     /// Neighbors outside.
     far: u64,
-    kind: Kind<E>,
+    kind: DenseAction<E>,
 }
 
 #[derive(Debug)]
-enum Kind<E> {
+enum DenseAction<E> {
     Turn {
         bit: usize,
         live: bool,
@@ -336,23 +341,23 @@ enum Kind<E> {
 }
 
 impl<E: Copy + PartialEq> Prepared<E> {
-    fn new(operation: &Operation, local: u64, live: u64, factor: impl Fn(usize) -> Factor<E>) -> Self {
+    fn new(operation: &Step, local: u64, live: u64, factor: impl Fn(usize) -> Factor<E>) -> Self {
         let near = |bit: u32| extract(1 << bit, local) as usize;
         let dead = extract(!live, local) as usize;
         let plain = |dead, kind| Self { dead, hard: 0, far: 0, kind };
         let masked = |dead, hard, kind| Self { dead, hard: extract(hard, local) as usize, far: hard & !local, kind };
         match operation {
-            &Operation::Turn { bit, live, hard, weights } => {
+            &Step::Turn { bit, live, hard, weights } => {
                 let factors = std::array::from_fn(|i| factor(weights + i));
-                masked(dead | near(bit), hard, Kind::Turn { bit: near(bit), live, factors })
+                masked(dead | near(bit), hard, DenseAction::Turn { bit: near(bit), live, factors })
             }
-            &Operation::Sum { bit } => plain(dead | near(bit), Kind::Sum { bit: near(bit) }),
-            Operation::Multiply { hard, bits, weights } => {
+            &Step::Sum { bit } => plain(dead | near(bit), DenseAction::Sum { bit: near(bit) }),
+            Step::Multiply { hard, bits, weights } => {
                 let table = |first: usize| (first..first + (1 << bits.len())).map(&factor).collect::<Vec<_>>();
                 let places = || bits.iter().enumerate().map(|(i, &bit)| (bit, 1 << i));
                 let here = |bit: u32| local >> bit & 1 == 1;
                 let open = table(*weights);
-                let kind = Kind::Multiply {
+                let kind = DenseAction::Multiply {
                     near: places().filter(|&(bit, _)| here(bit)).map(|(bit, i)| (near(bit), i)).collect(),
                     outer: places().filter(|&(bit, _)| !here(bit)).map(|(bit, i)| (1 << bit, i)).collect(),
                     met: if *hard == 0 { Vec::new() } else { table(weights + open.len()) },
@@ -364,7 +369,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
     }
 
     fn fold(local: u64, live: u64) -> Self {
-        Self { dead: extract(!live, local) as usize, hard: 0, far: 0, kind: Kind::Fold }
+        Self { dead: extract(!live, local) as usize, hard: 0, far: 0, kind: DenseAction::Fold }
     }
 
     /// How many folded elements an element may amount to afterwards.
@@ -376,12 +381,12 @@ impl<E: Copy + PartialEq> Prepared<E> {
             Factor::General(_) => 1,
         };
         match &self.kind {
-            Kind::Turn { factors, .. } => {
+            DenseAction::Turn { factors, .. } => {
                 (times(&factors[0]) + times(&factors[1])).max(times(&factors[2]) + times(&factors[3]))
             }
-            Kind::Sum { .. } => 2 * bound,
-            Kind::Multiply { open, met, .. } => open.iter().chain(met).map(times).max().unwrap_or(0),
-            Kind::Fold => 1,
+            DenseAction::Sum { .. } => 2 * bound,
+            DenseAction::Multiply { open, met, .. } => open.iter().chain(met).map(times).max().unwrap_or(0),
+            DenseAction::Fold => 1,
         }
     }
 
@@ -391,7 +396,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
         let blocked = base & self.far != 0;
         let size = tile.len();
         match &self.kind {
-            Kind::Turn { bit, live, factors } => {
+            DenseAction::Turn { bit, live, factors } => {
                 let plain = matches!(
                     (live, factors),
                     (true, [Factor::One, Factor::One, _, Factor::Zero]) | (false, [Factor::One, _, _, _])
@@ -418,14 +423,14 @@ impl<E: Copy + PartialEq> Prepared<E> {
                     }
                 });
             }
-            Kind::Sum { bit } => runs(size, self.dead, 0, |start, len| {
+            DenseAction::Sum { bit } => runs(size, self.dead, 0, |start, len| {
                 let (lower, upper) = tile[start..].split_at_mut(*bit);
                 for (x, y) in lower[..len].iter_mut().zip(&upper[..len]) {
                     // SAFETY: references can be read and written.
                     unsafe { a.store(x, a.add(a.load(x), a.load(y))) };
                 }
             }),
-            Kind::Multiply { near, outer, open, met } => {
+            DenseAction::Multiply { near, outer, open, met } => {
                 let fixed: usize = outer.iter().filter(|(bit, _)| base & bit != 0).map(|(_, i)| i).sum();
                 let bits = near.iter().fold(0, |mask, (bit, _)| mask | bit);
                 runs(size, self.dead, self.hard | bits, |start, len| {
@@ -438,7 +443,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
                     }
                 });
             }
-            Kind::Fold => runs(size, self.dead, 0, |start, len| {
+            DenseAction::Fold => runs(size, self.dead, 0, |start, len| {
                 for x in &mut tile[start..start + len] {
                     // SAFETY: a reference can be read and written.
                     unsafe { a.store(x, a.fold(a.load(x))) };
@@ -449,7 +454,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
 }
 
 /// The elements of a tile, and what is done to them.
-struct Tile<'t, R: Ring> {
+struct DenseTile<'t, R: Ring> {
     ring: R,
     operations: &'t [Prepared<R::Element>],
     base: u64,
@@ -458,7 +463,7 @@ struct Tile<'t, R: Ring> {
     route: Option<(&'t Route, &'t Shared<R::Element>)>,
 }
 
-impl<R: Ring> Kernel<R::Element> for Tile<'_, R> {
+impl<R: Ring> Kernel<R::Element> for DenseTile<'_, R> {
     type Output = ();
 
     #[inline(always)]
