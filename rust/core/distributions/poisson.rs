@@ -14,16 +14,30 @@ use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
 pub struct Poisson {
     /// Mean and variance.
     pub rate: f64,
+    /// What the exact rate has beyond it, below half a unit in its last place.
+    pub rest: f64,
+    /// For a rate too small for a double, which is exp(lift) times this one; else zero.
+    pub lift: f64,
+}
+
+impl From<f64> for Poisson {
+    fn from(rate: f64) -> Self {
+        Self { rate, rest: 0.0, lift: 0.0 }
+    }
 }
 
 impl Shape for Poisson {
     #[inline]
     fn log_value(&self, x: f64) -> f64 {
-        log_poisson(x, self.rate, x - self.rate)
+        log_poisson(x, self.rate, (x - self.rate) - self.rest) + x * self.lift
     }
 
     #[inline]
     fn ratio(&self, x: f64, step: f64) -> f64 {
+        if self.lift != 0.0 {
+            let small = self.lift.exp() * self.rate;
+            return if step > 0.0 { small / (x + 1.0) } else { x / small };
+        }
         if step > 0.0 { self.rate / (x + 1.0) } else { x / self.rate }
     }
 }

@@ -139,10 +139,10 @@ impl Skellam {
     fn log_upper(&self, k: f64) -> f64 {
         if self.plus == 0.0 {
             // minus a Poisson count: P(Y <= -k)
-            return poisson::Poisson { rate: self.minus }.log_tails(-k).0;
+            return poisson::Poisson::from(self.minus).log_tails(-k).0;
         }
         if self.minus == 0.0 {
-            return poisson::Poisson { rate: self.plus }.log_tails(k - 1.0).1;
+            return poisson::Poisson::from(self.plus).log_tails(k - 1.0).1;
         }
         self.log_value(k) + self.upper_sum(k).ln()
     }

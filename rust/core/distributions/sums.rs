@@ -102,8 +102,11 @@ fn quadrature<const N: usize>(
     let span = if cut { length + 1.0 } else { reach };
     let mut sums = [0.0; N];
     let mut gather = |offset: f64, scale: f64| {
+        // Large places have coarse fractions: what x lost moves the logarithm by its slope.
         let x = start + step * offset;
-        let log = shape.log_value(x) - first;
+        let lost = offset - (x - start) * step;
+        let slope = if lost == 0.0 { 0.0 } else { lost * shape.ratio(x, step).ln() };
+        let log = shape.log_value(x) - first + if slope.is_finite() { slope } else { 0.0 };
         let value = log.exp() * scale;
         if value != 0.0 {
             for (sum, factor) in sums.iter_mut().zip(weight(x, log)) {

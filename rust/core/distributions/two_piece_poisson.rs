@@ -15,7 +15,7 @@
 use crate::distributions::poisson::{self, Poisson};
 use crate::distributions::sums::{Moments, Shape, outward};
 use crate::distributions::{Distribution, LARGEST, Tail, Words, check_rate};
-use crate::numeric::special::{log_add_exp, log_poisson, stirling_error};
+use crate::numeric::special::{deviance, exact_product, log_add_exp, log_poisson, stirling_error};
 use crate::{Error, Result};
 
 /// A two-piece Poisson law with its three probabilities.
@@ -67,8 +67,24 @@ impl TwoPiecePoisson {
 
     pub(crate) fn unchecked(released: f64, rate: f64, alpha: f64) -> Self {
         let joint = released.max(0.0);
-        let below = Poisson { rate: (rate / alpha).min(1e300) };
-        let above = Poisson { rate: alpha * rate };
+        // A rate's own rounding would cost a mass |y - rate| units in the last place, so what it lost is kept.
+        let below = match rate / alpha {
+            quotient if (LEAST..MOST).contains(&quotient) => {
+                let (product, error) = exact_product(quotient, alpha);
+                Poisson { rate: quotient, rest: finite(((rate - product) - error) / alpha), lift: 0.0 }
+            }
+            quotient if alpha > 0.0 && rate > 0.0 => {
+                let near = quotient.clamp(LEAST, MOST);
+                Poisson { rate: near, rest: 0.0, lift: rate.ln() - alpha.ln() - near.ln() }
+            }
+            quotient => Poisson::from(quotient.min(MOST)),
+        };
+        let above = match exact_product(alpha, rate) {
+            (product, _) if product < LEAST && alpha > 0.0 && rate > 0.0 => {
+                Poisson { rate: LEAST, rest: 0.0, lift: alpha.ln() + rate.ln() - LEAST.ln() }
+            }
+            (product, error) => Poisson { rate: product, rest: finite(error), lift: 0.0 },
+        };
         let holder = match () {
             () if joint == 0.0 || above.rate >= joint + 1.0 => Holder::Above,
             () if below.rate < joint => Holder::Below,
@@ -84,14 +100,14 @@ impl TwoPiecePoisson {
             Holder::Below => below.log_tails(joint - 1.0).0,
             _ => {
                 let sum = outward(&below, (joint - 1.0, -1.0, 0.0), |_, _| [1.0])[0];
-                log_joint + below.ratio(joint, -1.0).ln() + sum.ln()
+                log_joint - (below.rate / joint).ln() - below.lift + sum.ln()
             }
         };
         let log_above = match holder {
             Holder::Above => above.log_tails(joint).1,
             _ => {
                 let sum = outward(&above, (joint + 1.0, 1.0, f64::INFINITY), |_, _| [1.0])[0];
-                log_joint + above.ratio(joint, 1.0).ln() + sum.ln()
+                log_joint + (above.rate / (joint + 1.0)).ln() + above.lift + sum.ln()
             }
         };
         let log_scale = log_add_exp(log_add_exp(log_below, log_joint), log_above);
@@ -105,8 +121,18 @@ impl TwoPiecePoisson {
 
     /// `ln p(y) / p(joint)` for y on the side of a piece, by differences from the joint.
     fn relative(&self, y: f64, piece: Poisson) -> f64 {
-        let d = y - self.joint;
-        if d == 0.0 { 0.0 } else { log_relative_poisson(self.joint, d, (piece.rate / self.joint).ln()) }
+        let (k, d) = (self.joint, y - self.joint);
+        if d == 0.0 {
+            return 0.0;
+        }
+        let step = ((piece.rate - k) + piece.rest) / k;
+        let log_ratio = if step.abs() < 0.5 { step.ln_1p() } else { (piece.rate / k).ln() + piece.lift };
+        let joint = d * log_ratio - deviance(d, k) + stirling_error(k);
+        if y > 0.0 {
+            joint - 0.5 * (d / k).ln_1p() - stirling_error(y)
+        } else {
+            joint + 0.5 * (2.0 * std::f64::consts::PI * k).ln() // 0! = 1 where Stirling has sqrt(2 pi 0)
+        }
     }
 
     /// Log-mass at `y >= 0`, alpha > 0.
@@ -205,7 +231,16 @@ impl TwoPiecePoisson {
     }
 }
 
-/// `ln (rate^d k! / (k+d)!)` for k > 0 and k + d >= 0, given `ln(rate / k)`.
+/// Outside of these a product or a quotient has lost digits, or is none; its logarithm has not.
+const LEAST: f64 = 1e-290;
+const MOST: f64 = 1e290;
+
+/// A number, or zero where there is none.
+fn finite(x: f64) -> f64 {
+    if x.is_finite() { x } else { 0.0 }
+}
+
+/// `ln (rate^d k! / (k+d)!)` for k > 0 and k + d >= 0, given `ln(rate / k)`: for draws, good to 1e-16 d.
 #[inline]
 fn log_relative_poisson(k: f64, d: f64, log_ratio: f64) -> f64 {
     let y = k + d;
@@ -253,7 +288,11 @@ impl Distribution for TwoPiecePoisson {
     }
 
     fn mean(&self) -> f64 {
-        if self.alpha == 0.0 { self.joint } else { self.rate * self.scaled_mean() }
+        if self.alpha == 0.0 {
+            return self.joint;
+        }
+        let [below, at, above] = self.log_parts;
+        (below + self.below.rate.ln() + self.below.lift).exp() + self.alpha * self.rate * (at.exp() + above.exp())
     }
 
     fn mode(&self) -> f64 {

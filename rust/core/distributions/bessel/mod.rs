@@ -144,7 +144,8 @@ impl Distribution for Bessel {
         if self.argument == 0.0 {
             return Tail { lower: false, log: f64::NEG_INFINITY };
         }
-        let lower = n < self.lower;
+        // Half a step aside: near an argument of zero P(X = 0) is nearly one, and the upper tail would be lost in it.
+        let lower = n + 0.5 < self.lower;
         let run = if lower { (n, -1.0, 0.0) } else { (n + 1.0, 1.0, f64::INFINITY) };
         Tail { lower, log: self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln() }
     }

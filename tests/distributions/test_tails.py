@@ -1,0 +1,216 @@
+"""Tails of every law at all scales of its parameters, subnormal ones included, against multiple precision."""
+
+import itertools
+import math
+
+import mass_oracle as oracle
+import mpmath as mp
+import pytest
+
+from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
+
+SCALES = [5e-324, 1e-310, 1e-300, 1e-160, 1e-130, 1e-80, 1e-17, 1e-10, 1e-6, 1e-3, 0.5, 1.0, 1.9, 2.1, 6.0, 40.0, 900.0]
+LEAST = mp.mpf(2) ** -1074
+
+
+def check_tails(law, k, lower, upper):
+    """Probabilities to 1e-13, and what an error of 4e-15 of the shorter tail's logarithm makes; so their logarithms."""
+    accuracy = 1e-13 - 4e-15 * mp.log(min(lower, upper))
+    for log, value, exact, other in (
+        (law.logcdf(k), law.cdf(k), lower, upper),
+        (law.logccdf(k), law.ccdf(k), upper, lower),
+    ):
+        size = mp.log(exact) if exact < 0.5 else mp.log1p(-other)
+        where = f"{law}, k = {k}: {log!r}, {value!r} for {mp.nstr(size, 20)}, {mp.nstr(exact, 20)}"
+        assert abs(log - size) <= min(accuracy * -size, 1e-13 - 4e-15 * size) + LEAST, where
+        assert abs(value - exact) <= (1e-13 - 4e-15 * size) * exact + LEAST, where
+
+
+def check_quantiles(law, k, upper, before):
+    """The first value whose upper tail is at most p: k, for p between the tail at k and the one before."""
+    if upper < before * mp.mpf("0.999") and before > 1e-300:
+        p = float(mp.sqrt(max(upper, mp.mpf("1e-305")) * before))
+        if upper * (1 + mp.mpf("1e-12")) < p < before * (1 - mp.mpf("1e-12")):
+            assert law.iccdf(p) == k, f"{law}: {p} at {k}"
+
+
+def sums(log_mass, least, most):
+    """P(X <= k) and P(X > k) for all k of a range that holds all but nothing of the mass."""
+    masses = [mp.exp(log_mass(k)) for k in range(least, most + 1)]
+    lower, upper = [mp.mpf(0)], [mp.mpf(0)]
+    for mass in masses:
+        lower.append(lower[-1] + mass)
+    for mass in reversed(masses):
+        upper.append(upper[-1] + mass)
+    return {least + i: (lower[i + 1], upper[len(masses) - 1 - i]) for i in range(len(masses))}
+
+
+def beyond(mean, variance):
+    return int(mean + 14 * math.sqrt(variance)) + 40
+
+
+ORDERS = [0, 1, 5, 60, 10**5]
+
+
+@pytest.mark.parametrize("argument", SCALES)
+def test_bessel_tails(argument):
+    for order in ORDERS:
+        law = Bessel(order, argument)
+        middle = float(law.mean())
+        most = beyond(middle, float(law.variance()))
+        with mp.workdps(40):
+            tails = sums(lambda n: oracle.log_bessel_mass(n, order, argument), 0, most)  # noqa: B023
+            places = {0, 1, 2, 3, int(middle), int(middle) + 1, int(0.8 * middle), int(1.2 * middle) + 5}
+            for k in sorted(places):
+                check_tails(law, k, *tails[k])
+                check_quantiles(law, k, tails[k][1], tails[k - 1][1] if k else mp.mpf(1))
+
+
+def test_the_reported_bessel_tails():
+    assert Bessel(0, 1e-10).ccdf(0) == pytest.approx(2.5e-21, rel=1e-13)
+    assert Bessel(0, 1e-300).logccdf(0) == pytest.approx(-1382.937350, rel=1e-9)
+    assert Bessel(5, 1e-6).ccdf(0) == pytest.approx(1e-12 / 24, rel=1e-12)
+    assert Bessel(0, 1e-10).iccdf(1e-22) == 1
+    assert Bessel(0, 1e-10).iccdf(3e-21) == 0
+
+
+@pytest.mark.parametrize("plus", [0.0, *SCALES])
+def test_skellam_tails(plus):
+    minuses = [0.0, *SCALES[::3], 1.0, 6.0]
+    for minus in minuses:
+        law = Skellam(plus, minus)
+        if plus == minus == 0.0:
+            assert (law.cdf(0), law.ccdf(0), law.cdf(-1)) == (1.0, 0.0, 0.0)
+            continue
+        middle, most = plus - minus, beyond(0.0, plus + minus)
+        least, most = int(middle) - most, int(middle) + most
+
+        def log_mass(k):
+            with mp.workdps(40):
+                if minus == 0 or plus == 0:  # noqa: B023
+                    rate, count = (plus, k) if minus == 0 else (minus, -k)  # noqa: B023
+                    if count < 0:
+                        return mp.ninf
+                    return count * mp.log(mp.mpf(rate)) - rate - mp.loggamma(count + 1)
+                return oracle.log_skellam_mass(k, plus, minus)  # noqa: B023
+
+        with mp.workdps(40):
+            tails = sums(log_mass, least, most)
+            for k in sorted({-2, -1, 0, 1, 2, int(middle), int(middle) + 3} & set(range(least, most))):
+                lower, upper = tails[k]
+                if lower == 0:
+                    assert (law.cdf(k), law.ccdf(k)) == (0.0, 1.0)
+                elif upper == 0:
+                    assert (law.cdf(k), law.ccdf(k)) == (1.0, 0.0)
+                else:
+                    check_tails(law, k, lower, upper)
+                    check_quantiles(law, k, upper, tails[k - 1][1] if k > least else mp.mpf(1))
+
+
+def test_two_sided_geometric_tails():
+    decays = [1e-16, 1e-12, 1e-6, 1e-3, 0.1, 0.7, 1.0, 5.0, 40.0, 700.0, 5000.0]
+    for law, e in [(TwoSidedGeometric(epsilon_per_unit=decay), mp.mpf(decay)) for decay in decays] + [
+        (TwoSidedGeometric(alpha), -mp.log(mp.mpf(alpha))) for alpha in (5e-324, 1e-300, 0.3, 1 - 2.0**-53)
+    ]:
+        for k in (-(10**6), -3, -2, -1, 0, 1, 2, 10**6):
+            with mp.workdps(60):
+                far = mp.exp(-e * (k + 1 if k >= 0 else -k)) / (1 + mp.exp(-e))
+                check_tails(law, k, *((1 - far, far) if k >= 0 else (far, 1 - far)))
+
+
+RATES = [5e-324, 1e-310, 1e-160, 1e-20, 1e-6, 0.3, 3.0, 70.0]
+ALPHAS = [5e-324, 1e-300, 1e-20, 1e-3, 0.4, 0.95, 1 - 1e-12]
+
+
+@pytest.mark.parametrize("released", [-3, 0, 1, 5, 60])
+def test_two_piece_poisson_tails(released):
+    for rate, alpha in itertools.product(RATES, ALPHAS):
+        law = TwoPiecePoisson(released, rate, alpha)
+        most = max(beyond(2 * rate, 2 * rate), released + 60)
+        with mp.workdps(60):
+            weights = [mp.exp(oracle.log_two_piece_weight(y, released, rate, alpha)) for y in range(most)]
+            total = mp.fsum(weights)
+            tails = sums(lambda y: mp.log(weights[y] / total), 0, most - 1)  # noqa: B023
+            for k in sorted({0, 1, 2, 3, max(released - 1, 0), max(released, 0), released + 7, int(law.mean())}):
+                if k >= 0:
+                    check_tails(law, k, *tails[k])
+                    check_quantiles(law, k, tails[k][1], tails[k - 1][1] if k else mp.mpf(1))
+
+
+@pytest.mark.parametrize(
+    ("released", "rate", "alpha"),
+    [
+        (2 * 10**8, 1e7 / 7, 1 / 70),
+        (10**8, 1e7 / 7, 1 / 70),
+        (99_990_000, 1e7 / 7, 1 / 70),
+        (10**8, 3e8 / 7, 0.9),
+        (3 * 10**8, 1e9 / 3, 0.9),
+        (3 * 10**8, 1e9 / 3, 0.8999),
+        (10**12, 1e12 / 3, 1 / 3),
+        (10**15, 1e15 / 7, 1 / 70),
+        (1000, 1e15 / 7, 1 / 70),
+        (10**8, 1e8, 1 - 1e-9),
+    ],
+)
+def test_log_masses_of_large_counts_keep_their_accuracy(released, rate, alpha):
+    law = TwoPiecePoisson(released, rate, alpha)
+    mean, sigma = float(law.mean()), float(law.standard_deviation())
+    worst = 0
+    with mp.workdps(60):
+        try:
+            total = oracle.log_two_piece_total(released, rate, alpha) if mean < 1.5e8 else None
+        except mp.libmp.NoConvergence:
+            total = None
+        base = int(mean)
+        for z in (-30, -8, -3, -1, -0.1, 0, 0.2, 1, 2.5, 8, 30):
+            y = int(mean + z * sigma)
+            exact = oracle.log_two_piece_weight(y, released, rate, alpha)
+            if total is None:  # against the mass at the middle: the normalizer drops out
+                reference = oracle.log_two_piece_weight(base, released, rate, alpha)
+                error = (law.logpmf(y) - law.logpmf(base)) - (exact - reference)
+                size = max(1, -law.logpmf(y), -law.logpmf(base)) * 2
+            else:
+                error, size = law.logpmf(y) - (exact - total), max(1, total - exact)
+            worst = max(worst, abs(error) / size)
+    print(f"{law}: {float(worst):.2e}")
+    assert worst <= 4e-15
+
+
+def integrated_tail(log_mass, k, sigma):
+    """Sum of a smooth log-concave mass beyond k: the integral from k + 1/2, and two of Gauss's corrections."""
+    start, step = mp.mpf(k) + mp.mpf(1) / 2, mp.mpf(sigma)
+    ends = [start + step * i / 2 for i in range(60)]
+    whole = mp.quad(lambda x: mp.exp(log_mass(x)), ends, maxdegree=5)
+    far, near, back, beyond = (mp.exp(log_mass(start + step)) for step in (1.5, 0.5, -0.5, -1.5))
+    return whole + (near - back) / 24 - mp.mpf(17) / 5760 * (far - 3 * near + 3 * back - beyond)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e8, 1e11, 1e15])
+@pytest.mark.parametrize("z", [0.3, 2.0, 6.0])
+def test_tails_of_large_counts(size, z):
+    """Places beyond 2**30 have coarse fractions, which an integral over them must not feel."""
+    sigma = math.sqrt(size)
+    k = int(size + z * sigma)
+    with mp.workdps(45):
+        rate = mp.mpf(size)
+
+        def poisson(x):
+            return x * mp.log(rate) - rate - mp.loggamma(x + 1)
+
+        exact = integrated_tail(poisson, k, sigma)
+        check_tails(Skellam(size, 0.0), k, 1 - exact, exact)
+        check_tails(Skellam(0.0, size), -k - 1, exact, 1 - exact)
+        # A two-piece law whose mode lies in its upper piece, of the same rate.
+        law = TwoPiecePoisson(3, size / 0.5, 0.5)
+        check_tails(law, k, 1 - exact, exact)
+        argument = 2 * size
+        if size <= 1e11:
+            bessel = integrated_tail(lambda n: large_bessel(n, mp.mpf(argument)), k, sigma)
+            check_tails(Bessel(0, argument), k, 1 - bessel, bessel)
+
+
+def large_bessel(n, argument):
+    """ln of (a/2)^(2n) / (n!^2 I_0(a)) for a large argument."""
+    series = mp.nsum(lambda j: mp.rf(mp.mpf(1) / 2, j) ** 2 / (mp.factorial(j) * (2 * argument) ** j), [0, 4])
+    log_whole = argument - mp.log(2 * mp.pi * argument) / 2 + mp.log(series)
+    return 2 * n * mp.log(argument / 2) - 2 * mp.loggamma(n + 1) - log_whole
