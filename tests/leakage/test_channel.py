@@ -2,8 +2,10 @@
 
 import math
 import pickle
+import random
 from fractions import Fraction as F
 
+import mpmath as mp
 import networkx as nx
 import numpy as np
 import pytest
@@ -214,6 +216,35 @@ def test_a_channel_promises_its_level_rounded_up():
     assert Channel([[1], [1]]).guarantee(path(2)).epsilon == 0
     with pytest.raises(ValueError, match="got an infinite level"):
         Channel([[1, 0], [0, 1]]).guarantee(path(2))
+
+
+def test_the_promise_of_an_exact_channel_is_never_below_its_level():
+    one, half = F(1), F(1, 2)
+    graph = path(2)
+    tiny = Channel([[F(10**17, 2 * 10**17 + 1), F(10**17 + 1, 2 * 10**17 + 1)], [half, half]], exact=True)
+    assert tiny.guarantee(graph).epsilon > 0
+    rng = random.Random(4)
+    shifts = [F(1, 10**power) for power in (1, 9, 15, 16, 17, 40, 300, 320, 323, 330, 1000)]
+    shifts += [F(rng.randrange(1, 10**30), 10 ** rng.randrange(31, 60)) for _ in range(300)]
+    shifts += [half - F(1, 2 * 10**power) for power in (1, 5, 20, 310, 1000)]
+    with mp.workdps(1100):
+        for shift in shifts:
+            first = half - shift if shift < half else shift
+            rows = [[first, one - first], [half, half]]
+            channel = Channel(rows, exact=True)
+            ratio = max(max(a, b) / min(a, b) for a, b in zip(*rows, strict=True))
+            level = mp.log1p((mp.mpf(ratio.numerator) - ratio.denominator) / ratio.denominator)
+            epsilon = channel.guarantee(graph).epsilon
+            assert level <= epsilon <= level * (1 + mp.mpf(2) ** -48) + mp.mpf("1e-322"), shift
+            assert abs(channel.dp_epsilon(graph) / level - 1) < 1e-15 or level < 1e-300
+
+
+def test_rows_that_differ_in_one_bit_are_not_promised_to_be_equal():
+    # The ratio of these two rounds to 1.
+    high = 1 - 2.0**-53
+    one, other = [0.5, 0.5], [0.5 * high, 1 - 0.5 * high]
+    epsilon = Channel([one, other]).guarantee(path(2)).epsilon
+    assert epsilon >= -math.log1p(-(2.0**-53))
 
 
 def test_one_input_leaks_nothing():

@@ -81,7 +81,7 @@ def dp_epsilon(self: "Channel", graph: GraphLike, *, threads: int | None = None)
     """
     if self._fractions is not None:
         ratio = self.likelihood_ratio(graph)
-        return math.log(ratio) if isinstance(ratio, float) else math.log(ratio.numerator) - math.log(ratio.denominator)
+        return ratio if isinstance(ratio, float) else _log(ratio)
     edges = _checks.graph_on(graph, self.n_inputs).edges
     return _core.channel_epsilon(self._matrix, edges, _check.threads(threads))
 
@@ -211,6 +211,23 @@ def guarantee(self: "Channel", graph: GraphLike, relation: "Relation | None" = N
     epsilon = self.dp_epsilon(graph)
     if epsilon == math.inf:
         raise ValueError("`graph` must join no input to one with other possible outputs, got an infinite level")
-    # The level is right to a few units in the last place of the largest ratio.
-    upwards = epsilon * (1 + 2.0**-50) + (2.0**-50 if epsilon > 0 else 0.0)
+    # An exact channel's level errs by less than 2^-50, relative, and is 0 only where it is; another's errs by a few
+    # units in the last place of the largest ratio, so that 0 is said of equal rows only.
+    upwards = math.nextafter(epsilon * (1 + 2.0**-50), math.inf) if epsilon > 0 else 0.0
+    if self._fractions is None:
+        edges = _checks.graph_on(graph, self.n_inputs).edges
+        if epsilon > 0 or not np.array_equal(self._matrix[edges[:, 0]], self._matrix[edges[:, 1]]):
+            upwards += 2.0**-50
     return PrivacyGuarantee(upwards, relation=ReplaceOne() if relation is None else relation, numerics="float64")
+
+
+def _log(ratio: Fraction) -> float:
+    """Return the logarithm of an exact ratio of at least 1 to 2**-51, relative: nothing is lost near 1."""
+    beyond = ratio - 1
+    if beyond == 0:
+        return 0.0
+    # Powers of two are taken out, so that the rest fits a float; a difference below every float becomes the least one.
+    power = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    if power < 2:
+        return max(math.log1p(float(beyond)), 5e-324)
+    return math.log(float(ratio / 2**power)) + power * math.log(2)
