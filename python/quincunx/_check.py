@@ -86,7 +86,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
 
     The message for a bad value names the index of the first one.
     """
-    array: npt.NDArray[Any] = np.asarray(value)
+    array = unmasked(value, name)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "whole numbers")
     bad = np.zeros(array.shape, dtype=bool)
@@ -105,6 +105,15 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
         rule = "whole numbers" if minimum is None else f"whole numbers of at least {minimum}"
         raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")
     return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+
+
+def unmasked(value: object, name: str) -> npt.NDArray[Any]:
+    """Return an array, unless cells of it are masked: `numpy.asarray` would show what is under the mask."""
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    for part in parts:
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(f"`{name}` must have no masked cells, got {int(np.ma.getmaskarray(part).sum())} of them")
+    return np.asarray(value)
 
 
 def reals_where(
@@ -221,7 +230,7 @@ def _read_available_memory() -> int:
 
 def reals(value: object, name: str) -> npt.NDArray[np.float64]:
     """Return finite numbers as a C-contiguous float64 array; the message names the index of the first bad one."""
-    array: npt.NDArray[Any] = np.asarray(value)
+    array = unmasked(value, name)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "numbers")
     bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
@@ -234,7 +243,7 @@ def categories(value: object, name: str, number: int) -> npt.NDArray[Any]:
 
     Bits may be booleans. The message names the index of the first bad value.
     """
-    array: npt.NDArray[Any] = np.asarray(value)
+    array = unmasked(value, name)
     if array.dtype.kind == "b":
         array = array.view(np.uint8) if array.flags.c_contiguous and array.ndim else array.astype(np.uint8)
     elif array.dtype.kind not in "iu":

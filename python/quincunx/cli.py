@@ -111,7 +111,16 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument("source", nargs="?", default="-", help="a CSV or npy file of counts (default: standard input)")
     verb.add_argument("--out", default="-", metavar="FILE", help="where the npz file goes (default: standard output)")
     verb.add_argument("--epsilon", type=float, required=True, help="the privacy loss for a change of at most N units")
-    verb.add_argument("--n", type=int, default=1, metavar="N", help="the units that are protected (default 1)")
+    verb.add_argument(
+        "--n",
+        type=int,
+        default=1,
+        metavar="N",
+        help="protect changes of at most N in the sum of all counts (default 1)",
+    )
+    verb.add_argument(
+        "--record-bound", type=int, metavar="A", help="protect whole lines, each clipped to a sum of at most A, instead"
+    )
     verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
     verb.add_argument("--header", action="store_true", help="the first line holds names")
     verb.set_defaults(run=_privatize)
@@ -301,10 +310,10 @@ def _privatize(options: argparse.Namespace) -> None:
         raise ValueError("`--out` must name a file: a release is not for a terminal")
     source = sys.stdin.buffer if options.source == "-" else options.source
     target = sys.stdout.buffer if options.out == "-" else options.out
-    release = privatize_file(
-        source, target, epsilon=options.epsilon, n=options.n, delimiter=options.delimiter, header=options.header
-    )
+    how = {"epsilon": options.epsilon, "n": options.n, "record_bound": options.record_bound}
+    release = privatize_file(source, target, **how, delimiter=options.delimiter, header=options.header)
     print(release.guarantee, file=sys.stderr)
+    print(f"protects {release.protects}", file=sys.stderr)
 
 
 def _budget_open(options: argparse.Namespace) -> None:

@@ -1,13 +1,16 @@
 """Releases saved and loaded, and files of counts released."""
 
+import contextlib
 import copy
 import io
+import json
 import os
 import pickle
 import stat
 import subprocess
 import sys
 import textwrap
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -212,3 +215,116 @@ def test_a_long_release_stops_when_interrupted():
     """)
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert float(printed.stdout) < 1.5  # of CPU; the whole release takes 3 seconds
+
+
+class Trap:
+    """What a pickle can do to its reader."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_no_loader_runs_what_is_pickled_in_a_file(tmp_path):
+    release, sprung = privatize([1, 2], epsilon=1.0), tmp_path / "sprung"
+    good = tmp_path / "good.npz"
+    release.save(good)
+    with np.load(good) as arrays:
+        words = arrays["release"]
+    trap = np.array([Trap(sprung)], dtype=object)
+    hostile = {"values": (trap, words), "header": (np.arange(2), trap)}
+    for name, (values, header) in hostile.items():
+        file = tmp_path / f"{name}.npz"
+        np.savez(file, values=values, release=header)
+        with pytest.raises(ValueError, match="`source` must be a release"):
+            Release.load(file)
+    masked = tmp_path / "mask.npz"
+    np.savez(masked, values=np.arange(2), release=words, mask=trap)
+    with pytest.raises(ValueError, match="`source` must be a release"):
+        Release.load(masked)
+    counts = tmp_path / "counts.npy"
+    np.save(counts, trap)
+    with pytest.raises(ValueError, match=r"counts\.npy"):
+        read_counts(counts)
+    assert not sprung.exists()
+    np.load(counts, allow_pickle=True)[0].close()  # the trap works
+    assert sprung.exists()
+
+
+def test_a_release_takes_the_place_of_a_file_and_does_not_write_into_it(tmp_path):
+    path, link = tmp_path / "release.npz", tmp_path / "link.npz"
+    first, second = privatize([1, 2], epsilon=1.0), privatize([3, 4, 5], epsilon=1.0)
+    first.save(path)
+    os.link(path, link)
+    before = link.read_bytes()
+    with open(path, "rb") as reader:
+        head = reader.read(10)
+        second.save(path)
+        assert head + reader.read() == before  # whoever reads the old one still reads the old one
+    assert link.read_bytes() == before
+    assert Release.load(path) == second
+    elsewhere = tmp_path / "elsewhere.npz"
+    elsewhere.write_bytes(b"not mine")
+    pointer = tmp_path / "pointer.npz"
+    pointer.symlink_to(elsewhere)
+    second.save(pointer)
+    assert elsewhere.read_bytes() == b"not mine"
+    assert Release.load(pointer) == second
+
+
+FORGED = ["-1/2", "-1e-9", "nan", "inf", "1/0", 0.5, None, [], True, "x" * 20_000]
+
+
+def test_guarantees_that_are_forged_are_refused():
+    def forge(words, value):
+        """Every copy of the words with one of its numbers replaced."""
+        items = words.items() if isinstance(words, dict) else enumerate(words)
+        for key, part in items:
+            if isinstance(part, (dict, list)):
+                for forged in forge(part, value):
+                    again = copy.copy(words)
+                    again[key] = forged
+                    yield again
+            elif isinstance(part, str) and part not in ("exact", "l1") and part[:1].isdigit():
+                again = copy.copy(words)
+                again[key] = value
+                yield again
+
+    release = privatize([1], epsilon=1.0)
+    for promise in (
+        release.guarantee,
+        PrivacyGuarantee(0.5, 1e-6),
+        PrivacyGuarantee(0.5, 1e-6, zcdp=0.1),
+        GaussianMechanism(1.0, 1e-6, sensitivity=1).guarantee,
+        2 * RandomizedResponse(0.3).guarantee & PrivacyGuarantee(0.1, 1e-9),
+    ):
+        words = promise.to_dict()
+        tried = 0
+        for value in FORGED[:3]:  # negative figures and no figures
+            for forged in forge(words, value):
+                tried += 1
+                with pytest.raises(ValueError, match="`values`"):
+                    PrivacyGuarantee.from_dict(forged)
+        assert tried >= 3
+        for value in FORGED[3:]:  # refused too, or harmless
+            for forged in forge(words, value):
+                with contextlib.suppress(ValueError):
+                    assert PrivacyGuarantee.from_dict(forged).epsilon >= 0
+    for nothing in (None, 5, "x", [], {}, {"relation": 5}, {"relation": ["ReplaceOne"]}, {"parts": 3}):
+        with pytest.raises(ValueError, match="`values`"):
+            PrivacyGuarantee.from_dict(nothing)
+
+
+def test_a_release_with_a_negative_delta_is_not_loaded(tmp_path):
+    path = tmp_path / "release.npz"
+    GaussianMechanism(1.0, 1e-6, sensitivity=1).release([0.0]).save(path)
+    with np.load(path) as arrays:
+        values, header = arrays["values"], json.loads(str(arrays["release"]))
+    exact = str(Fraction(1e-6))
+    assert exact in json.dumps(header)
+    for bad in (f"-{exact}", "-1/3"):
+        np.savez(path, values=values, release=np.array(json.dumps(header).replace(exact, bad)))
+        with pytest.raises(ValueError, match="`source` must be a release"):
+            Release.load(path)

@@ -20,6 +20,7 @@ def privatize_file(
     *,
     epsilon: float,
     n: int = 1,
+    record_bound: int | None = None,
     delimiter: str = ",",
     header: bool = False,
     insecure_seed: int | None = None,
@@ -34,7 +35,7 @@ def privatize_file(
         Comma-separated lines of equally many counts, or what ``numpy.save`` wrote; told apart by their first bytes.
     target : path or binary file
         Where the release goes.
-    epsilon, n, insecure_seed
+    epsilon, n, record_bound, insecure_seed
         As for `privatize`.
     delimiter : str
         What separates the counts of a line.
@@ -53,9 +54,8 @@ def privatize_file(
     OSError
         If a file cannot be read or written.
     """
-    release = privatize(
-        read_counts(source, delimiter=delimiter, header=header), epsilon=epsilon, n=n, insecure_seed=insecure_seed
-    )
+    counts = read_counts(source, delimiter=delimiter, header=header)
+    release = privatize(counts, epsilon=epsilon, n=n, record_bound=record_bound, insecure_seed=insecure_seed)
     release.save(target)
     return release
 

@@ -13,6 +13,7 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._records import clip_records, record_distance
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 
@@ -226,32 +227,49 @@ def _whole_bounds(lower: int | None, upper: int | None) -> tuple[int | None, int
     return low, high
 
 
-def privatize(counts: npt.ArrayLike, *, epsilon: float, n: int = 1, insecure_seed: int | None = None) -> Release:
-    """Release counts with limited-precision privacy.
+def privatize(
+    counts: npt.ArrayLike,
+    *,
+    epsilon: float,
+    n: int = 1,
+    record_bound: int | None = None,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Release counts with limited-precision privacy, or with the privacy of whole records.
 
     Two-sided geometric noise of ratio ``alpha = exp(-epsilon / n)`` is added to each entry. For any two arrays at an L1
-    distance of at most n, the probability of no release differs by more than a factor ``exp(epsilon)``.
+    distance of at most n, the probability of no release differs by more than a factor ``exp(epsilon)``: with n = 1 one
+    unit of one count is protected, *not* a person who adds to many. With ``record_bound=A`` a record is
+    ``counts[i]``: each is clipped to a sum of at most A, by itself, and n = 2A protects all of it.
 
     Parameters
     ----------
-    counts : array_like of int
-        The private counts, of any shape, >= 0.
+    counts : array_like of int, shape (records, ...) where records are clipped
+        The private counts, of any shape, >= 0. Masked cells of a masked array are neither read nor released.
     epsilon : float
         Privacy level, > 0.
     n : int
         L1 distance within which arrays are to be told apart by no more than `epsilon`, >= 1.
+    record_bound : int, optional
+        Instead of `n`: the largest sum of a record, >= 1, chosen without looking at the data.
     insecure_seed : int, optional
         Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
 
     Returns
     -------
     Release
-        With int64 values, negative ones among them, the ratio `alpha` actually used, and the guarantee.
+        With int64 values, negative ones among them, the ratio `alpha` actually used, the guarantee, and `protects`,
+        which says what it is about. A masked array has a masked release.
 
     Raises
     ------
     ValueError, TypeError
         If a count is negative, fractional or NaN, or another argument lies outside its domain.
+
+    Notes
+    -----
+    A row of sum s > A is scaled by A / s and rounded to a sum of A by largest remainders. A record that is one number
+    costs n = A.
 
     Examples
     --------
@@ -259,9 +277,29 @@ def privatize(counts: npt.ArrayLike, *, epsilon: float, n: int = 1, insecure_see
     >>> release = privatize([12, 0, 3], epsilon=0.5, n=1)
     >>> release.guarantee
     PrivacyGuarantee(epsilon=0.5, delta=0.0, relation=DataMetric(metric='l1', radius=1), numerics='exact')
+    >>> release.protects
+    'changes of at most 1 in the sum of all counts'
+    >>> whole = privatize([[12, 0, 3], [1, 1, 0]], epsilon=0.5, record_bound=10)
+    >>> whole.protects, whole.n
+    ('one record replaced by any other, each clipped to a sum of at most 10', 20)
     """
-    mechanism = GeometricMechanism(epsilon, n=n)
-    return mechanism._release(_check.counts(counts, "counts"), insecure_seed)
+    mask = np.ma.getmaskarray(counts) if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts) else None
+    numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")  # type: ignore[union-attr]
+    if record_bound is None:
+        release = GeometricMechanism(epsilon, n=n)._release(numbers, insecure_seed)
+    else:
+        bound = _check.whole(record_bound, "record_bound", minimum=1, maximum=LARGEST // 2)
+        if n != 1:
+            raise TypeError(f"`n` must not be given beside `record_bound`, got {n}")
+        if numbers.ndim == 0:
+            raise ValueError("`counts` must have a first axis, of records, where `record_bound` is given; got a number")
+        mechanism = GeometricMechanism(epsilon, n=record_distance(numbers, bound))
+        release = mechanism._release(clip_records(numbers, bound), insecure_seed)
+        # The noise protects every change of n in sum, and so whatever a clipped record is replaced by.
+        whole = PrivacyGuarantee(release.guarantee.exact_epsilon, numerics=release.guarantee.numerics)
+        parameters = release.parameters | {"record_bound": bound}
+        release = Release(release.values, whole, mechanism="geometric", parameters=parameters, _owned=True)
+    return release if mask is None else release.masked(mask)
 
 
 class LaplaceMechanism(Mechanism):

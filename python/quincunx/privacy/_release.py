@@ -11,6 +11,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._npz import write_npz
 from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._relations import AddRemove, DataMetric
 
 FORMAT = 1
 
@@ -61,7 +62,10 @@ class Release:
     ) -> None:
         if not isinstance(guarantee, PrivacyGuarantee):
             raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
-        array = np.asarray(values) if _owned else np.array(values)  # a fresh array of ours needs no copy
+        array = np.asanyarray(values) if _owned else np.array(values, subok=True)  # ours are fresh: no copy
+        if isinstance(array, np.ma.MaskedArray):
+            array = np.ma.array(array.filled(0), mask=np.ma.getmaskarray(array).copy(), fill_value=0, hard_mask=True)
+            array.data.flags.writeable = False
         array.flags.writeable = False
         self.values: npt.NDArray[Any] = array
         self.guarantee = guarantee
@@ -77,6 +81,21 @@ class Release:
     def n(self) -> int | None:
         """The L1 distance within which the guarantee holds."""
         return self.parameters.get("n")
+
+    @property
+    def protects(self) -> str:
+        """What the guarantee is about, in words."""
+        relation, bound = self.guarantee.relation, self.parameters.get("record_bound")
+        if isinstance(relation, DataMetric):
+            if relation.metric == "l1":
+                what = "counts" if self.mechanism == "geometric" else "values"
+                return f"changes of at most {relation.radius} in the sum of all {what}"
+            return f"changes of at most {relation.radius} in the {relation.metric} distance"
+        count = "one record" if relation.records == 1 else f"{relation.records} records"
+        if isinstance(relation, AddRemove):
+            return f"{count} added or removed"
+        clipped = "" if bound is None else f", each clipped to a sum of at most {bound}"
+        return f"{count} replaced by any other{clipped}"
 
     @property
     def epsilon(self) -> float:
@@ -109,12 +128,31 @@ class Release:
         if not isinstance(other, Release):
             return NotImplemented
         same = (self.guarantee, self.mechanism, self.parameters) == (other.guarantee, other.mechanism, other.parameters)
-        return same and self.values.dtype == other.values.dtype and bool(np.array_equal(self.values, other.values))
+        if not same or self.values.dtype != other.values.dtype or self.values.shape != other.values.shape:
+            return False
+        masks = [np.ma.getmaskarray(one.values) for one in (self, other)]
+        return bool(np.array_equal(np.asarray(self), np.asarray(other)) and np.array_equal(masks[0], masks[1]))
+
+    def masked(self, mask: npt.NDArray[np.bool_]) -> "Release":
+        """Return the release without some of its cells.
+
+        Parameters
+        ----------
+        mask : ndarray of bool
+            True where a cell is not released.
+
+        Returns
+        -------
+        Release
+            Its values are a masked array, with zeros under the mask.
+        """
+        values = np.ma.array(self.values, mask=np.asarray(mask, dtype=np.bool_))
+        return Release(values, self.guarantee, mechanism=self.mechanism, parameters=self.parameters)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Release({self.mechanism}, shape={self.shape}, {self.guarantee})"
+        return f"Release({self.mechanism}, shape={self.shape}, {self.guarantee}, protects {self.protects})"
 
     def save(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         """Write the release to an npz file, without pickle.
@@ -147,7 +185,10 @@ class Release:
             "parameters": self.parameters,
             "guarantee": self.guarantee.to_dict(),
         }
-        arrays: dict[str, Any] = {"values": self.values, "release": np.array(json.dumps(header, allow_nan=False))}
+        words = np.array(json.dumps(header, allow_nan=False))
+        arrays: dict[str, Any] = {"values": np.asarray(self.values), "release": words}
+        if isinstance(self.values, np.ma.MaskedArray):
+            arrays["mask"] = np.ma.getmaskarray(self.values)
         write_npz(target, arrays, ".release-")
 
     @classmethod
@@ -175,6 +216,11 @@ class Release:
         try:
             with np.load(source, allow_pickle=False) as arrays:
                 values, header = arrays["values"], json.loads(str(arrays["release"]))
+                if "mask" in arrays:
+                    mask = arrays["mask"]
+                    if mask.dtype != np.bool_ or mask.shape != values.shape:
+                        raise ValueError(f"its mask must be booleans of shape {values.shape}")
+                    values = np.ma.array(values, mask=mask)
             if header["format"] != FORMAT:
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
