@@ -8,6 +8,7 @@ from scipy import stats
 from tests.privacy.planted import F3, F4, F5, F6, F7, F12, HALF, STRATEGIES, subsampled
 from tests.privacy.test_attacks import impossible_from, textbook_laplace
 
+from quincunx import privacy
 from quincunx.errors import TooLargeError
 from quincunx.privacy import (
     DiscreteGaussianMechanism,
@@ -21,6 +22,7 @@ from quincunx.privacy import (
     privatize,
 )
 from quincunx.privacy._audit import lower_bound, upper_bound
+from quincunx.privacy._mechanism import Mechanism
 
 SURE = 1 - 1e-6  # a true claim is rejected, and this suite red, once in a million runs
 
@@ -65,6 +67,12 @@ def check_true(mechanism, x, y, draws, share):
 @pytest.mark.parametrize(("mechanism", "x", "y"), TRUE, ids=lambda value: repr(value)[:60])
 def test_true_claims_are_accepted_and_most_of_them_is_found(mechanism, x, y):
     check_true(mechanism, x, y, 60_000, 0.3)
+
+
+@pytest.mark.slow
+def test_the_list_of_audited_mechanisms_is_complete():
+    kinds = {thing for thing in vars(privacy).values() if isinstance(thing, type) and issubclass(thing, Mechanism)}
+    assert kinds <= {type(mechanism) for mechanism, _, _ in TRUE}
 
 
 @pytest.mark.slow

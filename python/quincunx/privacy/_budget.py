@@ -231,7 +231,8 @@ class Budget:
         """Announce releases and count them all at once, by their exact composition.
 
         Exact composition holds for a list of releases that is fixed beforehand; their order, and whether each is made
-        at all, may still depend on earlier ones. Counted is the list's epsilon at `delta`, and `delta`.
+        at all, may still depend on earlier ones. Counted is the list's epsilon at `delta`, and `delta`; its sums or
+        ratios instead, where they fit. What was announced is taken up in this process only, also with a ledger.
 
         Parameters
         ----------

@@ -26,6 +26,20 @@ PATIENCE = 0.05  # seconds between attempts to get the lock: in between, signals
 #: Connections that came through a fork are kept to the end: SQLite forbids to use them, or to close them, here.
 _CARRIED: list[sqlite3.Connection] = []
 
+
+class _Keeper:
+    """Closes a connection with its thread, where it was opened."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection, self.process = connection, os.getpid()
+
+    def __del__(self, getpid: Callable[[], int] = os.getpid, carried: list[sqlite3.Connection] = _CARRIED) -> None:
+        if getpid() == self.process:
+            self.connection.close()
+        else:
+            carried.append(self.connection)
+
+
 SCHEMA = (
     "CREATE TABLE limits (text TEXT NOT NULL)",
     "CREATE TABLE accounts (user TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
@@ -104,10 +118,10 @@ class File:
         if getattr(self._local, "process", None) != os.getpid():
             if not os.path.exists(self.path):
                 raise FileNotFoundError(f"the ledger {self.path} is gone")
-            if hasattr(self._local, "connection"):
-                _CARRIED.append(self._local.connection)
-            connection = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+            # Closed by whichever thread collects it, hence no check of threads; none is used by two.
+            connection = sqlite3.connect(self.path, timeout=0.0, isolation_level=None, check_same_thread=False)
             self._local.connection, self._local.process = connection, os.getpid()
+            self._local.keeper = _Keeper(connection)
             self._patiently(lambda: connection.execute("PRAGMA journal_mode=WAL").fetchall())
             connection.execute("PRAGMA synchronous=FULL")
         return self._local.connection  # type: ignore[no-any-return]
