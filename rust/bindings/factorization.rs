@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::gibbs::{Method, Tally};
-use quincunx::factorization::model::{Model, Panel};
-use quincunx::factorization::table::{Alpha, HIDDEN};
+use quincunx::factorization::model::{FactorMatrix, Model};
+use quincunx::factorization::table::{Alpha, HELD_OUT};
 use quincunx::factorization::{self as core, Kind, Prior, Table, likelihood};
 use quincunx::inference::{Chain, Records, Steps};
 use quincunx::parallel;
@@ -37,20 +37,20 @@ fn priors(given: &Priors<'_>) -> PyResult<Vec<Prior>> {
     given.iter().map(prior).collect()
 }
 
-fn panels(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec<Panel>> {
-    let panel = |array: &PyReadonlyArray2<'_, f64>| {
+fn matrices(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec<FactorMatrix>> {
+    let matrix = |array: &PyReadonlyArray2<'_, f64>| {
         let [rows, width] = [array.shape()[0], array.shape()[1]];
         if !array.is_c_contiguous() {
             return Err(PyValueError::new_err("`factors` must be C-contiguous arrays"));
         }
-        Panel::packed(rows, width, array.as_slice()?).map_err(|error| raise(py, error))
+        FactorMatrix::packed(rows, width, array.as_slice()?).map_err(|error| raise(py, error))
     };
-    given.iter().map(panel).collect()
+    given.iter().map(matrix).collect()
 }
 
-fn arrays<'py>(py: Python<'py>, panels: &[Panel]) -> PyResult<Bound<'py, PyList>> {
-    let array = |panel: &Panel| PyArray1::from_vec(py, panel.unpadded()).reshape([panel.rows, panel.width]);
-    PyList::new(py, panels.iter().map(array).collect::<PyResult<Vec<_>>>()?)
+fn arrays<'py>(py: Python<'py>, matrices: &[FactorMatrix]) -> PyResult<Bound<'py, PyList>> {
+    let array = |matrix: &FactorMatrix| PyArray1::from_vec(py, matrix.unpadded()).reshape([matrix.rows, matrix.width]);
+    PyList::new(py, matrices.iter().map(array).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// Released counts in the core's layout; documented at the estimators of `quincunx.factorization`.
@@ -172,8 +172,8 @@ impl GibbsChain {
     }
 
     fn set_factors(&mut self, py: Python<'_>, factors: Vec<PyReadonlyArray2<'_, f64>>) -> PyResult<()> {
-        let panels = panels(py, &factors)?;
-        self.chain.set_factors(panels).map_err(|error| raise(py, error))
+        let matrices = matrices(py, &factors)?;
+        self.chain.set_factors(matrices).map_err(|error| raise(py, error))
     }
 
     fn set_counts(&mut self, py: Python<'_>, counts: &ReleasedCounts) -> PyResult<()> {
@@ -263,13 +263,13 @@ pub fn factor_rates<'py>(
     factors: Vec<PyReadonlyArray2<'_, f64>>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (kind, panels) = (kind(model)?, panels(py, &factors)?);
-    let width = panels.first().map_or(0, |panel| panel.width);
+    let (kind, matrices) = (kind(model)?, matrices(py, &factors)?);
+    let width = matrices.first().map_or(0, |matrix| matrix.width);
     let rates = compute(py, None, |monitor| {
         let model = Model::without_data(kind, &extents, width)?;
-        model.check(&panels)?;
+        model.check(&matrices)?;
         let rows = model.rows() as u64;
-        parallel::run(threads, rows, monitor, |watch| likelihood::all_rates(&model, &panels, threads, watch))
+        parallel::run(threads, rows, monitor, |watch| likelihood::all_rates(&model, &matrices, threads, watch))
     })?;
     Ok(rates.into_pyarray(py))
 }
@@ -295,7 +295,7 @@ fn of_rates<'py>(
         likelihood::map_rates(table, rates, threads, monitor, |row, column, rate| {
             let data = table.row(row);
             let code = data.codes[column];
-            if code == HIDDEN {
+            if code == HELD_OUT {
                 return hidden(rate);
             }
             cell(data.value(column, code), rate, table.alpha_at(row * table.cols() + column))
@@ -390,7 +390,7 @@ impl CoordinateAscent {
         factors: Vec<(PyReadonlyArray2<'_, f64>, PyReadonlyArray2<'_, f64>)>,
     ) -> PyResult<()> {
         let (shapes, rates): (Vec<_>, Vec<_>) = factors.into_iter().unzip();
-        let both = panels(py, &shapes)?.into_iter().zip(panels(py, &rates)?);
+        let both = matrices(py, &shapes)?.into_iter().zip(matrices(py, &rates)?);
         let gammas = both.map(|(shape, rate)| Gammas { shape, rate }).collect();
         self.0.set_factors(gammas).map_err(|error| raise(py, error))
     }

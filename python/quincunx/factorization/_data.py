@@ -21,7 +21,7 @@ class Data:
     Attributes
     ----------
     values : ndarray of int
-        The released counts, 0 where held out: what is there is nobody's business.
+        The released counts, 0 where held out: what was there is not stored.
     alpha : ndarray of float64
         The ratio of the noise, of shape () or that of the values.
     hidden : ndarray of bool, or None

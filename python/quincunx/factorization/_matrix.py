@@ -25,7 +25,7 @@ class PoissonFactorization(RowTransformer, PoissonModel):
         Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (embedding,
         components), each a number or an array that broadcasts to the factor's shape.
     inference : {"mcmc", "vi"}, default="mcmc"
-        Gibbs sampling, or variational inference by coordinate ascent, which is faster and less true.
+        Gibbs sampling, or variational inference by coordinate ascent, which is faster and approximate.
     method : str, default="auto"
         For ``"mcmc"``: ``"collapsed"`` draws each count given its release in closed form; ``"event"`` proposes single
         events, so that its work follows their number and not that of the cells; ``"split"`` uses events where the

@@ -43,7 +43,7 @@ def cycle(n: int, *, multigraph: bool = False) -> Graph:
     n : int
         Number of vertices, >= 3; also 1 (a loop) and 2 (a double edge) if `multigraph`.
     multigraph : bool, default False
-        Whether loops and parallel edges are welcome.
+        Whether loops and parallel edges are allowed.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def torus(*shape: int, multigraph: bool = False) -> Graph:
     *shape : int
         Vertices along each axis, >= 3; also 1 (loops) and 2 (parallel edges) if `multigraph`. At least one axis.
     multigraph : bool, default False
-        Whether loops and parallel edges are welcome.
+        Whether loops and parallel edges are allowed.
 
     Returns
     -------

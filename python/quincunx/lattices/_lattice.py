@@ -44,7 +44,7 @@ class Lattice:
         Periodic boundary conditions axis by axis, in place of `boundary`: ``(False, True)`` is the cylinder, and
         ``(True, False)`` the cylinder that closes the first axis.
     multigraph : bool, default False
-        Whether loops and parallel edges, which small closed extents make, are welcome. Independent sets treat a looped
+        Whether loops and parallel edges, which small closed extents make, are allowed. Independent sets treat a looped
         vertex as never occupied and parallel edges as one; trees and matchings count parallel edges one by one.
 
     Raises
@@ -220,7 +220,7 @@ class Lattice:
         max_vertices : int, optional
             Refuse a result with more vertices.
         multigraph : bool, default False
-            Whether parallel edges are welcome, which only a lattice with a loop gives.
+            Whether parallel edges are allowed, which only a lattice with a loop gives.
 
         Returns
         -------

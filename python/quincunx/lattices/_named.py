@@ -39,7 +39,7 @@ def square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigrap
     pbc : (bool, bool), optional
         Which axes are closed, in place of `boundary`.
     multigraph : bool, default False
-        Whether the loops (extent 1) and parallel edges (extent 2) of small closed axes are welcome.
+        Whether the loops (extent 1) and parallel edges (extent 2) of small closed axes are allowed.
 
     Returns
     -------
@@ -341,7 +341,7 @@ def named(
     pbc : (bool, bool), optional
         Which axes are closed, in place of `boundary`. Not for 4-8-8 and Aztec diamonds.
     multigraph : bool, default False
-        Whether loops and parallel edges of small closed axes are welcome.
+        Whether loops and parallel edges of small closed axes are allowed.
 
     Returns
     -------

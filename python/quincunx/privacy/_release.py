@@ -240,5 +240,5 @@ def seed_words(insecure_seed: object) -> list[int] | None:
 
 
 def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarantee:
-    """Return the guarantee of a release, which is none worth the name if the seed is known."""
+    """Return the guarantee of a release, marked as insecure if the seed is known."""
     return guarantee if insecure_seed is None else guarantee.marked("insecure")

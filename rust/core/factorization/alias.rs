@@ -4,7 +4,7 @@
 //! below its threshold, else on its alias. Source: M. Vose (1991), A linear algorithm for generating random numbers with a
 //! given distribution.
 
-use super::model::Panel;
+use super::model::FactorMatrix;
 use rayon::prelude::*;
 
 /// One place of a table.
@@ -14,7 +14,7 @@ struct Place {
     alias: u32,
 }
 
-/// A table per component over the rows of a panel.
+/// A table per component over the rows of a matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Aliases {
     places: Vec<Place>,
@@ -24,11 +24,11 @@ pub struct Aliases {
 }
 
 impl Aliases {
-    /// Tables of a panel whose sums by component are known.
-    pub fn new(panel: &Panel, sums: Vec<f64>, threads: usize) -> Self {
-        let cols = panel.rows;
-        let transposed = panel.transposed();
-        let mut places = vec![Place::default(); cols * panel.width];
+    /// Tables of a matrix whose sums by component are known.
+    pub fn new(matrix: &FactorMatrix, sums: Vec<f64>, threads: usize) -> Self {
+        let cols = matrix.rows;
+        let transposed = matrix.transposed();
+        let mut places = vec![Place::default(); cols * matrix.width];
         let table = |k: usize, table: &mut [Place]| fill(table, &transposed[k * cols..][..cols], sums[k]);
         if threads == 1 {
             places.chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn tables_carry_each_weight_to_the_last_digits() {
         let weights = [0.0, 3.0, 1e-9, 0.5, 0.25, 7.0, 0.0, 1.0];
-        let mut panel = Panel::new(weights.len(), 1);
-        weights.iter().enumerate().for_each(|(v, &weight)| panel.row_mut(v)[0] = weight);
-        let aliases = Aliases::new(&panel, panel.sums(), 1);
+        let mut matrix = FactorMatrix::new(weights.len(), 1);
+        weights.iter().enumerate().for_each(|(v, &weight)| matrix.row_mut(v)[0] = weight);
+        let aliases = Aliases::new(&matrix, matrix.sums(), 1);
         let mut mass = [0.0; 8];
         for (v, place) in aliases.places.iter().enumerate() {
             let kept = place.threshold as f64 / TWO_TO_64;
@@ -109,8 +109,8 @@ mod tests {
         let mut words = Burst::new([1, 1], 0, 0, 0);
         for cols in 1..200 {
             let weights: Vec<f64> = (0..cols).map(|_| words.uniform()).collect();
-            let panel = Panel::packed(cols, 1, &weights).unwrap();
-            let aliases = Aliases::new(&panel, panel.sums(), 1);
+            let matrix = FactorMatrix::packed(cols, 1, &weights).unwrap();
+            let aliases = Aliases::new(&matrix, matrix.sums(), 1);
             let mut mass = vec![0.0; cols];
             for (v, place) in aliases.places.iter().enumerate() {
                 let kept = place.threshold as f64 / TWO_TO_64;

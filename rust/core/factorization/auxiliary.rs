@@ -9,7 +9,7 @@
 
 use super::events::Ratios;
 use super::split::binomial;
-use super::table::{HIDDEN, Row};
+use super::table::{HELD_OUT, Row};
 use crate::Result;
 use crate::distributions::bessel::{Address, draw_many};
 use crate::distributions::gamma;
@@ -50,7 +50,7 @@ impl Auxiliary {
     ) -> Result<()> {
         for (column, &code) in data.codes.iter().enumerate() {
             let alpha = ratios.at(column);
-            if code == HIDDEN || alpha == 0.0 {
+            if code == HELD_OUT || alpha == 0.0 {
                 (self.orders[column], self.arguments[column]) = (0.0, 0.0);
                 continue;
             }

@@ -8,7 +8,7 @@
 
 use super::coordinate_ascent::CoordinateAscent;
 use super::gibbs::{GibbsChain, SHARES, Tally};
-use super::model::{Model, Panel};
+use super::model::{FactorMatrix, Model};
 use super::split::binomials;
 use super::structure::{Pass, Structure};
 use crate::Result;
@@ -31,7 +31,14 @@ enum Side {
 
 impl Blockmodel {
     /// What the memberships of one actor are exposed to (blockmodels), given the sums of all memberships.
-    pub fn exposure_of_actor(&self, model: &Model, actor: usize, factors: &[Panel], sums: &[f64], out: &mut [f64]) {
+    pub fn exposure_of_actor(
+        &self,
+        model: &Model,
+        actor: usize,
+        factors: &[FactorMatrix],
+        sums: &[f64],
+        out: &mut [f64],
+    ) {
         let (members, blocks) = (&factors[0], &factors[1]);
         let others = |side: Side| {
             let mut others: Vec<f64> = sums.iter().zip(members.row(actor)).map(|(sum, own)| sum - own).collect();
@@ -73,7 +80,7 @@ impl Blockmodel {
         &self,
         model: &Model,
         c: usize,
-        members: &Panel,
+        members: &FactorMatrix,
         sums: &[f64],
         gram: &[f64],
         out: &mut [f64],
@@ -193,7 +200,7 @@ impl Structure for Blockmodel {
         if number == 0 { row } else { column }
     }
 
-    fn left(&self, factors: &[Panel], row: usize, out: &mut [f64]) {
+    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         out.fill(0.0);
         for (c, &weight) in factors[0].row(row)[..factors[0].width].iter().enumerate() {
             out.iter_mut().zip(factors[1].row(c)).for_each(|(out, x)| *out += weight * x);
@@ -208,7 +215,7 @@ impl Structure for Blockmodel {
         self.undirected && factor == 1
     }
 
-    fn total_rate(&self, model: &Model, factors: &[Panel]) -> f64 {
+    fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64 {
         let mut total = 0.0;
         let mut exposure = vec![0.0; factors[1].stride];
         let sums = factors[0].sums();
@@ -299,12 +306,12 @@ impl Structure for Blockmodel {
     }
 }
 
-/// Second moments of the rows of a panel: entry (c, d) sums the products of components c and d.
-pub fn gram(panel: &Panel) -> Vec<f64> {
-    let width = panel.width;
+/// Second moments of the rows of a matrix: entry (c, d) sums the products of components c and d.
+pub fn gram(matrix: &FactorMatrix) -> Vec<f64> {
+    let width = matrix.width;
     let mut gram = vec![0.0; width * width];
-    for row in 0..panel.rows {
-        let row = &panel.row(row)[..width];
+    for row in 0..matrix.rows {
+        let row = &matrix.row(row)[..width];
         for (c, gram) in gram.chunks_exact_mut(width).enumerate() {
             gram.iter_mut().zip(row).for_each(|(sum, x)| *sum += row[c] * x);
         }

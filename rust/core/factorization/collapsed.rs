@@ -4,7 +4,7 @@
 
 use super::likelihood::{RECIPROCALS, is_short, log_sum, scaled_mean};
 use super::split::LANES;
-use super::table::{HIDDEN, Row};
+use super::table::{HELD_OUT, Row};
 use crate::numeric::dispatch::Work;
 
 /// A row whose noise has one ratio: turns rates into weights, and returns the sum of `ln p(o | rate) + rate` over observed cells.
@@ -46,7 +46,7 @@ impl Work for CollapsedRow<'_> {
                 held = 0;
             }
             let Some(&code) = data.codes.get(column) else { continue };
-            if code == HIDDEN {
+            if code == HELD_OUT {
                 rates[column] = 0.0;
                 continue;
             }

@@ -14,9 +14,9 @@
 use super::collapsed::CollapsedRow;
 use super::gibbs::{hidden_as, start};
 use super::likelihood::{Rates, log_sum, scaled_mean};
-use super::model::{Kind, Model, Panel, Prior};
+use super::model::{FactorMatrix, Kind, Model, Prior};
 use super::split::LANES;
-use super::table::{HIDDEN, Table};
+use super::table::{HELD_OUT, Table};
 use crate::distributions::{Bessel, Distribution};
 use crate::monitor::{Monitor, Watch};
 use crate::numeric::dispatch::{Level, Work, level, work};
@@ -51,24 +51,24 @@ pub enum Augmentation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gammas {
     /// Shapes.
-    pub shape: Panel,
+    pub shape: FactorMatrix,
     /// Rates.
-    pub rate: Panel,
+    pub rate: FactorMatrix,
 }
 
 impl Gammas {
-    fn map(&self, of: impl Fn(f64, f64) -> f64) -> Panel {
-        let mut panel = Panel::new(self.shape.rows, self.shape.width);
-        for row in 0..panel.rows {
-            for k in 0..panel.width {
-                panel.row_mut(row)[k] = of(self.shape.row(row)[k], self.rate.row(row)[k]);
+    fn map(&self, of: impl Fn(f64, f64) -> f64) -> FactorMatrix {
+        let mut matrix = FactorMatrix::new(self.shape.rows, self.shape.width);
+        for row in 0..matrix.rows {
+            for k in 0..matrix.width {
+                matrix.row_mut(row)[k] = of(self.shape.row(row)[k], self.rate.row(row)[k]);
             }
         }
-        panel
+        matrix
     }
 
     /// Expectations.
-    pub fn means(&self) -> Panel {
+    pub fn means(&self) -> FactorMatrix {
         self.map(|shape, rate| shape / rate)
     }
 }
@@ -82,9 +82,9 @@ pub struct CoordinateAscent {
     table: Arc<Table>,
     pub(super) model: Model,
     pub(super) factors: Vec<Gammas>,
-    pub(super) means: Vec<Panel>,
-    pub(super) geometric: Vec<Panel>,
-    digammas: Vec<Panel>,
+    pub(super) means: Vec<FactorMatrix>,
+    pub(super) geometric: Vec<FactorMatrix>,
+    digammas: Vec<FactorMatrix>,
     pub(super) fixed: Vec<bool>,
     augmentation: Augmentation,
     noise: Vec<Noise>,
@@ -94,7 +94,7 @@ pub struct CoordinateAscent {
 
 /// What a pass over all cells adds up.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct PassOutput {
     /// Weighted sums over columns, for this tally left of the product.
     left: Option<usize>,
     /// Weighted sums over rows.
@@ -128,7 +128,7 @@ impl CoordinateAscent {
         fixed: Vec<bool>,
     ) -> Result<Self> {
         let model = Model::new(kind, extents, width, priors, &table)?;
-        let gammas = |means: Panel| {
+        let gammas = |means: FactorMatrix| {
             let mut found = Gammas { shape: means.clone(), rate: means };
             for row in 0..found.shape.rows {
                 for k in 0..found.shape.width {
@@ -186,13 +186,13 @@ impl CoordinateAscent {
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] for a shape or rate that is not positive and finite.
     pub fn set_factors(&mut self, factors: Vec<Gammas>) -> Result<()> {
-        for panels in [
+        for matrices in [
             factors.iter().map(|gammas| gammas.shape.clone()).collect::<Vec<_>>(),
             factors.iter().map(|gammas| gammas.rate.clone()).collect(),
         ] {
-            self.model.check(&panels)?;
+            self.model.check(&matrices)?;
             let mut entries =
-                panels.iter().flat_map(|panel| (0..panel.rows).flat_map(|row| &panel.row(row)[..panel.width]));
+                matrices.iter().flat_map(|matrix| (0..matrix.rows).flat_map(|row| &matrix.row(row)[..matrix.width]));
             if entries.any(|entry| *entry <= 0.0) {
                 return Err(Error::Domain { name: "factors", value: "0".to_owned(), requirement: "positive" });
             }
@@ -270,7 +270,7 @@ impl CoordinateAscent {
     /// Adds the bound after the last iteration.
     fn close(&mut self, threads: usize, watch: &Watch) -> Result<()> {
         if self.bounds.len() < self.iteration {
-            let (sums, _) = self.pass(Wanted { left: None, right: false, bound: true }, threads, watch)?;
+            let (sums, _) = self.pass(PassOutput { left: None, right: false, bound: true }, threads, watch)?;
             self.bounds.push(self.bound(sums.bound));
         }
         Ok(())
@@ -280,7 +280,7 @@ impl CoordinateAscent {
         let mut first = true;
         let mut pass = |fit: &mut Self, left: Option<usize>, right: bool| {
             let bound = first && fit.bounds.len() < fit.iteration;
-            let (sums, noise) = fit.pass(Wanted { left, right, bound }, threads, watch)?;
+            let (sums, noise) = fit.pass(PassOutput { left, right, bound }, threads, watch)?;
             if bound {
                 fit.bounds.push(fit.bound(sums.bound));
             }
@@ -315,12 +315,12 @@ impl CoordinateAscent {
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
-    fn pass(&self, wanted: Wanted, threads: usize, watch: &Watch) -> Result<(Sums, Vec<Noise>)> {
+    fn pass(&self, wanted: PassOutput, threads: usize, watch: &Watch) -> Result<(Sums, Vec<Noise>)> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
         let right = self.model.right(&self.geometric);
         let transposed = right.transposed();
         let published = (self.augmentation == Augmentation::Published).then(|| self.moments());
-        let reads = Reads { fit: self, right, transposed: &transposed, published, wanted };
+        let reads = PassInput { fit: self, right, transposed: &transposed, published, wanted };
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
         let mut noise = self.noise.clone();
         let level = level();
@@ -346,7 +346,7 @@ impl CoordinateAscent {
     }
 
     /// Means, squared means and second moments of the factors, for the delta method.
-    fn moments(&self) -> [Vec<Panel>; 3] {
+    fn moments(&self) -> [Vec<FactorMatrix>; 3] {
         let second = |shape: f64, rate: f64| shape * (shape + 1.0) / (rate * rate);
         [
             self.factors.iter().map(Gammas::means).collect(),
@@ -365,15 +365,15 @@ fn gamma_divergence((shape, rate): (f64, f64), digamma: f64, (prior_shape, prior
 }
 
 /// What a pass reads.
-struct Reads<'a> {
+struct PassInput<'a> {
     fit: &'a CoordinateAscent,
-    right: &'a Panel,
+    right: &'a FactorMatrix,
     transposed: &'a [f64],
-    published: Option<[Vec<Panel>; 3]>,
-    wanted: Wanted,
+    published: Option<[Vec<FactorMatrix>; 3]>,
+    wanted: PassOutput,
 }
 
-impl Reads<'_> {
+impl PassInput<'_> {
     fn nothing(&self) -> Sums {
         let left = self.wanted.left.map_or(0, |tally| {
             let (rows, width) = self.fit.model.tally_shapes()[tally];
@@ -438,7 +438,7 @@ impl Reads<'_> {
         let mut bound = 0.0;
         for (column, rate) in rates.iter_mut().enumerate() {
             let code = data.codes[column];
-            if code == HIDDEN {
+            if code == HELD_OUT {
                 *rate = 0.0;
                 continue;
             }
@@ -461,7 +461,7 @@ impl Reads<'_> {
     }
 
     /// Rates of a row with means, squared means and second moments in place of the factors.
-    fn rates_of_moments(&self, moments: &[Vec<Panel>; 3], row: usize) -> [Vec<f64>; 3] {
+    fn rates_of_moments(&self, moments: &[Vec<FactorMatrix>; 3], row: usize) -> [Vec<f64>; 3] {
         let mut left = vec![0.0; self.right.stride];
         std::array::from_fn(|moment| {
             let factors = &moments[moment];
@@ -519,7 +519,7 @@ struct OverColumns<'a> {
     weights: &'a [f64],
     length: usize,
     tile: usize,
-    right: &'a Panel,
+    right: &'a FactorMatrix,
     out: &'a mut [f64],
 }
 
@@ -594,8 +594,8 @@ mod tests {
         let mut fit =
             CoordinateAscent::new(table, sizes, vec![prior; 2], augmentation, [1, 2], vec![false, true]).unwrap();
         let one = |shape: f64, rate: f64| Gammas {
-            shape: Panel::packed(1, 1, &[shape]).unwrap(),
-            rate: Panel::packed(1, 1, &[rate]).unwrap(),
+            shape: FactorMatrix::packed(1, 1, &[shape]).unwrap(),
+            rate: FactorMatrix::packed(1, 1, &[rate]).unwrap(),
         };
         // A shape so large is a point at 1.
         fit.set_factors(vec![one(1.0, 1.0), one(1e16, 1e16)]).unwrap();

@@ -8,7 +8,7 @@
 
 use super::coordinate_ascent::CoordinateAscent;
 use super::gibbs::{GibbsChain, Tally};
-use super::model::{Model, Panel};
+use super::model::{FactorMatrix, Model};
 use super::split::LANES;
 use super::structure::{Pass, Structure};
 use crate::Result;
@@ -26,7 +26,7 @@ impl Cp {
         model: &Model,
         mode: usize,
         index: usize,
-        factors: &[Panel],
+        factors: &[FactorMatrix],
         sums: &[Vec<f64>],
         out: &mut [f64],
     ) {
@@ -55,7 +55,7 @@ impl Cp {
     }
 
     fn update_mode(&self, fit: &mut CoordinateAscent, mode: usize, sums: &[f64]) {
-        let totals: Vec<_> = fit.means.iter().map(Panel::sums).collect();
+        let totals: Vec<_> = fit.means.iter().map(FactorMatrix::sums).collect();
         let geometric = &fit.geometric[mode];
         let (stride, width) = (geometric.stride, geometric.width);
         let mut exposure = vec![0.0; stride];
@@ -106,7 +106,7 @@ impl Structure for Cp {
         row / inner % extents[number]
     }
 
-    fn left(&self, factors: &[Panel], row: usize, out: &mut [f64]) {
+    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         let (last, mut row) = (factors.len() - 1, row);
         let mut first = true;
         for factor in factors[..last].iter().rev() {
@@ -129,9 +129,9 @@ impl Structure for Cp {
         (width as f64, extents.len() as f64)
     }
 
-    fn total_rate(&self, model: &Model, factors: &[Panel]) -> f64 {
+    fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64 {
         let (mut total, cols) = (0.0, model.extents()[model.extents().len() - 1]);
-        let sums: Vec<_> = factors.iter().map(Panel::sums).collect();
+        let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
         total += (0..model.width()).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
         let mut left = vec![0.0; model.width().next_multiple_of(LANES)];
         for &cell in &model.held[0].cells {
@@ -145,7 +145,7 @@ impl Structure for Cp {
     /// Redraws the modes one after the other; exposures know what is held out, so that rates add up on the way.
     fn redraw(&self, chain: &mut GibbsChain, tally: &Tally, threads: usize) -> Option<f64> {
         let mut total_rate = None;
-        let mut sums: Vec<_> = chain.factors.iter().map(Panel::sums).collect();
+        let mut sums: Vec<_> = chain.factors.iter().map(FactorMatrix::sums).collect();
         for mode in (0..chain.factors.len()).filter(|&mode| !chain.fixed[mode]) {
             let (stride, width) = (chain.factors[mode].stride, chain.model.width());
             let prior = chain.model.prior(mode);
@@ -166,7 +166,7 @@ impl Structure for Cp {
                     *total += row[k] * exposure[k];
                 }
             };
-            let mut fresh = Panel::new(chain.factors[mode].rows, width);
+            let mut fresh = FactorMatrix::new(chain.factors[mode].rows, width);
             let mut totals = vec![0.0; fresh.rows];
             if threads == 1 {
                 fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate().for_each(redraw);

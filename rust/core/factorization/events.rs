@@ -12,8 +12,8 @@
 //! Source: derived here; the law of a cell is that of `distributions::two_piece_poisson`.
 
 use super::alias::Aliases;
-use super::sweep::Share;
-use super::table::{HIDDEN, Row};
+use super::sweep::Allocation;
+use super::table::{HELD_OUT, Row};
 use crate::distributions::{Words, poisson};
 use crate::stream::Burst;
 use rand_distr::{Distribution, Exp1};
@@ -45,14 +45,14 @@ impl Events {
         row: &Row<'_>,
         ratios: Ratios<'_>,
         words: &mut Burst,
-        share: &mut Share<'_>,
+        share: &mut Allocation<'_>,
     ) {
         let mut clock = Clock::new(left, &aliases.sums, ratios.greatest, words);
         for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
             for _ in 0..clock.events(weight * sum * ratios.greatest, words) {
                 let column = aliases.column(k, words.word());
                 let code = row.codes[column];
-                if code <= 0 && code != HIDDEN && ratios.keep(column, |own| own / ratios.greatest, words) {
+                if code <= 0 && code != HELD_OUT && ratios.keep(column, |own| own / ratios.greatest, words) {
                     share.event(column, k);
                 }
             }
@@ -68,7 +68,7 @@ impl Events {
         row: &Row<'_>,
         ratios: Ratios<'_>,
         words: &mut Burst,
-        share: &mut Share<'_>,
+        share: &mut Allocation<'_>,
     ) {
         self.list.clear();
         self.rejected.clear();
@@ -84,7 +84,7 @@ impl Events {
                         self.seen[column] += 1;
                         self.list.push((column as u32, k as u32));
                     }
-                } else if code != HIDDEN {
+                } else if code != HELD_OUT {
                     let chance = ratios.own.map_or(thin, |own| own[column] * ratios.least);
                     if words.uniform() < chance {
                         share.event(column, k);

@@ -9,7 +9,7 @@
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
 use super::likelihood;
-use super::model::{Kind, Model, Panel, Prior};
+use super::model::{FactorMatrix, Kind, Model, Prior};
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
 use super::table::Table;
@@ -29,7 +29,7 @@ pub(super) const SHARES: u64 = 0x0073_6861_7265_7300;
 pub struct GibbsChain {
     table: Arc<Table>,
     pub(super) model: Model,
-    pub(super) factors: Vec<Panel>,
+    pub(super) factors: Vec<FactorMatrix>,
     pub(super) fixed: Vec<bool>,
     noise: Vec<[u32; 2]>,
     method: Method,
@@ -78,7 +78,7 @@ impl GibbsChain {
     }
 
     /// The factors as they are.
-    pub fn factors(&self) -> &[Panel] {
+    pub fn factors(&self) -> &[FactorMatrix] {
         &self.factors
     }
 
@@ -96,7 +96,7 @@ impl GibbsChain {
     ///
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] for an entry that is negative or not finite.
-    pub fn set_factors(&mut self, factors: Vec<Panel>) -> Result<()> {
+    pub fn set_factors(&mut self, factors: Vec<FactorMatrix>) -> Result<()> {
         self.model.check(&factors)?;
         self.factors = factors;
         Ok(())
@@ -259,7 +259,7 @@ pub(super) fn hidden_as(model: &Model, mut table: Arc<Table>) -> Arc<Table> {
 }
 
 /// Nearly even factors whose rates sum to the sum of the observed release, or to a tenth of a count per cell if that is more.
-pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<Panel> {
+pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<FactorMatrix> {
     let shapes = model.shapes();
     let cells = (table.rows() * table.cols()) as f64;
     let observed = (cells - table.hidden() as f64).max(1.0);
@@ -267,23 +267,23 @@ pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<Panel> {
     // A rate is a sum of products: over components in a factorization, over pairs of them in a blockmodel.
     let (terms, order) = model.structure().terms(model.extents(), model.width());
     let scale = (total / (terms * cells.max(1.0))).powf(1.0 / order);
-    let mut panels: Vec<Panel> = Vec::new();
+    let mut matrices: Vec<FactorMatrix> = Vec::new();
     for (factor, &(rows, width)) in shapes.iter().enumerate() {
-        let mut panel = Panel::new(rows, width);
+        let mut matrix = FactorMatrix::new(rows, width);
         for row in 0..rows {
             let mut words = Burst::new(key, FACTORS + 1 + factor as u64, 0, row as u64);
-            for entry in &mut panel.row_mut(row)[..width] {
+            for entry in &mut matrix.row_mut(row)[..width] {
                 *entry = scale * (0.5 + crate::distributions::Words::uniform(&mut words));
             }
         }
-        panels.push(panel);
+        matrices.push(matrix);
     }
-    for (_, panel) in panels.iter_mut().enumerate().filter(|(factor, _)| model.structure().is_symmetric(*factor)) {
-        for c in 0..panel.width {
+    for (_, matrix) in matrices.iter_mut().enumerate().filter(|(factor, _)| model.structure().is_symmetric(*factor)) {
+        for c in 0..matrix.width {
             for d in 0..c {
-                panel.row_mut(c)[d] = panel.row(d)[c];
+                matrix.row_mut(c)[d] = matrix.row(d)[c];
             }
         }
     }
-    panels
+    matrices
 }

@@ -7,9 +7,9 @@
 //! and safe, `distributions::TwoPiecePoisson` answers. Source: derived in that file.
 
 use super::collapsed::CollapsedRow;
-use super::model::{Model, Panel};
+use super::model::{FactorMatrix, Model};
 use super::split::LANES;
-use super::table::{Alpha, HIDDEN, Table};
+use super::table::{Alpha, HELD_OUT, Table};
 use crate::distributions::{LARGEST, TwoPiecePoisson};
 use crate::monitor::{Monitor, Watch};
 use crate::numeric::dispatch::{Work, level, work};
@@ -31,7 +31,7 @@ pub struct Rates<'a> {
     pub left: &'a [f64],
     /// From one row of weights to the next.
     pub stride: usize,
-    /// The factor of the columns, as [`Panel::transposed`] has it.
+    /// The factor of the columns, as [`FactorMatrix::transposed`] has it.
     pub transposed: &'a [f64],
     /// The rates: one row of columns after the other.
     pub out: &'a mut [f64],
@@ -205,7 +205,7 @@ pub fn map_rates(
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn all_rates(model: &Model, factors: &[Panel], threads: usize, watch: &Watch) -> Result<Vec<f64>> {
+pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, watch: &Watch) -> Result<Vec<f64>> {
     let right = model.right(factors);
     let transposed = right.transposed();
     let (level, stride, cols) = (level(), right.stride, right.rows);
@@ -228,7 +228,7 @@ pub fn all_rates(model: &Model, factors: &[Panel], threads: usize, watch: &Watch
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn total(model: &Model, factors: &[Panel], table: &Table, threads: usize, watch: &Watch) -> Result<f64> {
+pub fn total(model: &Model, factors: &[FactorMatrix], table: &Table, threads: usize, watch: &Watch) -> Result<f64> {
     let right = model.right(factors);
     let transposed = right.transposed();
     let level = level();
@@ -244,11 +244,11 @@ pub fn total(model: &Model, factors: &[Panel], table: &Table, threads: usize, wa
             && alpha > 0.0
         {
             let rates = &mut buffer[..right.rows];
-            let columns = data.codes.iter().zip(&*rates).filter(|(code, _)| **code != HIDDEN);
+            let columns = data.codes.iter().zip(&*rates).filter(|(code, _)| **code != HELD_OUT);
             let sum: f64 = columns.map(|(_, rate)| rate).sum();
             return Ok(work(level, CollapsedRow { data, alpha, rates, logarithms: true }) - sum);
         }
-        let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HIDDEN);
+        let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HELD_OUT);
         let cell = |(column, code): (usize, &i8)| {
             let alpha = table.alpha_at(row * table.cols() + column);
             log_likelihood(data.value(column, *code), buffer[column], alpha)
@@ -299,14 +299,15 @@ mod tests {
     #[test]
     fn rates_do_not_depend_on_their_neighbors() {
         let left: Vec<f64> = (0..32).map(|i| f64::from(i) * 0.37).collect();
-        let panel = Panel::packed(21, 5, &(0..105).map(|i| f64::from(i % 13) * 0.11).collect::<Vec<_>>()).unwrap();
-        let (transposed, cols) = (panel.transposed(), panel.rows);
+        let matrix =
+            FactorMatrix::packed(21, 5, &(0..105).map(|i| f64::from(i % 13) * 0.11).collect::<Vec<_>>()).unwrap();
+        let (transposed, cols) = (matrix.transposed(), matrix.rows);
         let (mut four, mut one) = (vec![0.0; 4 * cols], vec![0.0; cols]);
         Rates { left: &left, stride: 8, transposed: &transposed, out: &mut four, cols }.run();
         for r in 0..4 {
             Rates { left: &left[8 * r..8 * r + 8], stride: 8, transposed: &transposed, out: &mut one, cols }.run();
             assert_eq!(one, four[r * cols..(r + 1) * cols]);
-            assert!((one[20] - dot(&left[8 * r..8 * r + 8], panel.row(20))).abs() < 1e-12);
+            assert!((one[20] - dot(&left[8 * r..8 * r + 8], matrix.row(20))).abs() < 1e-12);
         }
     }
 }

@@ -13,12 +13,12 @@ use super::blockmodel::Blockmodel;
 use super::cp::Cp;
 use super::split::LANES;
 use super::structure::Structure;
-use super::table::{HIDDEN, Table};
+use super::table::{HELD_OUT, Table};
 use crate::{Error, Result};
 
 /// Rows of components, each padded with zeros to a multiple of eight.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Panel {
+pub struct FactorMatrix {
     /// Number of rows.
     pub rows: usize,
     /// Number of components.
@@ -28,7 +28,7 @@ pub struct Panel {
     values: Vec<f64>,
 }
 
-impl Panel {
+impl FactorMatrix {
     /// All zeros.
     pub fn new(rows: usize, width: usize) -> Self {
         let stride = width.next_multiple_of(LANES);
@@ -44,11 +44,11 @@ impl Panel {
             let (expected, found) = (format!("({rows}, {width})"), format!("({},)", values.len()));
             return Err(Error::Shape { name: "factors", expected, found });
         }
-        let mut panel = Self::new(rows, width);
+        let mut matrix = Self::new(rows, width);
         for (row, values) in values.chunks_exact(width).enumerate() {
-            panel.row_mut(row)[..width].copy_from_slice(values);
+            matrix.row_mut(row)[..width].copy_from_slice(values);
         }
-        Ok(panel)
+        Ok(matrix)
     }
 
     /// The entries without padding.
@@ -163,13 +163,13 @@ impl Prior {
 
 /// Cells held out of the model's own choosing left aside: for each index of each factor, which.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Held {
+pub(super) struct HeldOut {
     starts: Vec<usize>,
     /// All cells, those of one index after those of the one before.
     pub cells: Vec<u64>,
 }
 
-impl Held {
+impl HeldOut {
     fn new(extent: usize, mut pairs: Vec<(usize, u64)>) -> Self {
         pairs.sort_unstable();
         let mut starts = vec![0; extent + 1];
@@ -191,7 +191,7 @@ pub struct Model {
     extents: Vec<usize>,
     width: usize,
     priors: Vec<Prior>,
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldOut>,
 }
 
 impl Model {
@@ -274,30 +274,31 @@ impl Model {
         self.rows() * self.extents[self.extents.len() - 1]
     }
 
-    /// Whether panels are factors of this model.
+    /// Whether matrices are factors of this model.
     ///
     /// # Errors
     /// [`Error::Shape`]; [`Error::Domain`] for an entry that is negative or not finite.
-    pub fn check(&self, panels: &[Panel]) -> Result<()> {
-        let shapes: Vec<_> = panels.iter().map(|panel| (panel.rows, panel.width)).collect();
+    pub fn check(&self, matrices: &[FactorMatrix]) -> Result<()> {
+        let shapes: Vec<_> = matrices.iter().map(|matrix| (matrix.rows, matrix.width)).collect();
         if shapes != self.shapes() {
             let (expected, found) = (format!("{:?}", self.shapes()), format!("{shapes:?}"));
             return Err(Error::Shape { name: "factors", expected, found });
         }
-        let bad = panels.iter().flat_map(Panel::padded).find(|x| !(**x >= 0.0 && x.is_finite()));
+        let bad = matrices.iter().flat_map(FactorMatrix::padded).find(|x| !(**x >= 0.0 && x.is_finite()));
         bad.map_or(Ok(()), |bad| {
             Err(Error::Domain { name: "factors", value: bad.to_string(), requirement: "at least 0 and finite" })
         })
     }
 
     /// For each index of each factor, the cells that are held out.
-    fn held_cells(&self, table: &Table) -> Vec<Held> {
+    fn held_cells(&self, table: &Table) -> Vec<HeldOut> {
         let structure = self.structure();
         let mut pairs = vec![vec![]; self.extents.len().max(2)];
         if table.hidden() > 0 {
             for row in 0..table.rows() {
                 let codes = table.row(row).codes.iter().enumerate();
-                for (column, _) in codes.filter(|(column, code)| **code == HIDDEN && structure.has_rate(row, *column)) {
+                for (column, _) in codes.filter(|(column, code)| **code == HELD_OUT && structure.has_rate(row, *column))
+                {
                     let cell = (row * table.cols() + column) as u64;
                     for (number, pairs) in pairs.iter_mut().enumerate() {
                         pairs.push((structure.index(&self.extents, number, row, column), cell));
@@ -306,7 +307,7 @@ impl Model {
             }
         }
         let extent = |mode: usize| self.extents[mode.min(self.extents.len() - 1)];
-        pairs.into_iter().enumerate().map(|(mode, pairs)| Held::new(extent(mode), pairs)).collect()
+        pairs.into_iter().enumerate().map(|(mode, pairs)| HeldOut::new(extent(mode), pairs)).collect()
     }
 
     /// What the kind of model says of itself.
@@ -345,7 +346,7 @@ impl Model {
     }
 
     /// The factor of the columns.
-    pub fn right<'a>(&self, factors: &'a [Panel]) -> &'a Panel {
+    pub fn right<'a>(&self, factors: &'a [FactorMatrix]) -> &'a FactorMatrix {
         &factors[self.structure().right(&self.extents)]
     }
 
@@ -356,7 +357,7 @@ impl Model {
 
     /// The weights of a row, u_r.
     #[inline]
-    pub fn left(&self, factors: &[Panel], row: usize, out: &mut [f64]) {
+    pub fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         self.structure().left(factors, row, out);
     }
 
@@ -370,7 +371,7 @@ impl Model {
     }
 
     /// The sum of the observed rates.
-    pub fn total_rate(&self, factors: &[Panel]) -> f64 {
+    pub fn total_rate(&self, factors: &[FactorMatrix]) -> f64 {
         self.structure().total_rate(self, factors).max(0.0)
     }
 
@@ -386,9 +387,9 @@ mod tests {
     use crate::factorization::blockmodel::gram;
     use crate::factorization::table::Alpha;
 
-    fn panel(rows: usize, width: usize, seed: usize) -> Panel {
+    fn matrix(rows: usize, width: usize, seed: usize) -> FactorMatrix {
         let values: Vec<f64> = (0..rows * width).map(|i| 0.1 + ((i * 7 + seed * 5) % 11) as f64 / 7.0).collect();
-        Panel::packed(rows, width, &values).unwrap()
+        FactorMatrix::packed(rows, width, &values).unwrap()
     }
 
     fn prior() -> Prior {
@@ -396,12 +397,12 @@ mod tests {
     }
 
     /// The sum of the observed rates, cell by cell.
-    fn total(model: &Model, factors: &[Panel], table: &Table) -> f64 {
+    fn total(model: &Model, factors: &[FactorMatrix], table: &Table) -> f64 {
         let mut left = vec![0.0; model.width().next_multiple_of(LANES)];
         let mut total = 0.0;
         for row in 0..table.rows() {
             model.left(factors, row, &mut left);
-            for (column, _) in table.row(row).codes.iter().enumerate().filter(|(_, code)| **code != HIDDEN) {
+            for (column, _) in table.row(row).codes.iter().enumerate().filter(|(_, code)| **code != HELD_OUT) {
                 total += left.iter().zip(model.right(factors).row(column)).map(|(a, b)| a * b).sum::<f64>();
             }
         }
@@ -410,7 +411,7 @@ mod tests {
 
     /// Exposures are derivatives of the total, and the total is linear in each entry (quadratic in an actor's own pair, which
     /// is hidden), so a difference of totals is exact.
-    fn slope(model: &Model, factors: &[Panel], table: &Table, factor: usize, row: usize, k: usize) -> f64 {
+    fn slope(model: &Model, factors: &[FactorMatrix], table: &Table, factor: usize, row: usize, k: usize) -> f64 {
         let mut raised = factors.to_vec();
         raised[factor].row_mut(row)[k] += 1.0;
         if model.kind() == Kind::Undirected && factor == 1 && row != k {
@@ -424,9 +425,9 @@ mod tests {
         let hidden: Vec<u8> = (0..24).map(|i| u8::from(i % 5 == 0 || i >= 20)).collect();
         let table = Table::new(&[1; 24], 6, 4, Alpha::One(0.5), Some(&hidden)).unwrap();
         let model = Model::new(Kind::Cp, &[2, 3, 4], 3, vec![prior(); 3], &table).unwrap();
-        let factors: Vec<_> = [2, 3, 4].into_iter().enumerate().map(|(m, extent)| panel(extent, 3, m)).collect();
+        let factors: Vec<_> = [2, 3, 4].into_iter().enumerate().map(|(m, extent)| matrix(extent, 3, m)).collect();
         assert!((model.total_rate(&factors) - total(&model, &factors, &table)).abs() < 1e-12);
-        let sums: Vec<_> = factors.iter().map(Panel::sums).collect();
+        let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
         let mut out = vec![0.0; 8];
         for (mode, extent) in [2, 3, 4].into_iter().enumerate() {
             for index in 0..extent {
@@ -446,7 +447,7 @@ mod tests {
             let mut table = Table::new(&[1; 25], 5, 5, Alpha::One(0.5), Some(&hidden)).unwrap();
             let model = Model::new(kind, &[5], 3, vec![prior(); 2], &table).unwrap();
             model.hide(&mut table);
-            let mut factors = vec![panel(5, 3, 1), panel(3, 3, 2)];
+            let mut factors = vec![matrix(5, 3, 1), matrix(3, 3, 2)];
             for c in 0..3 {
                 for d in 0..c {
                     let mirrored = factors[1].row(d)[c];

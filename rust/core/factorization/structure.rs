@@ -4,7 +4,7 @@
 
 use super::coordinate_ascent::{CoordinateAscent, Sums};
 use super::gibbs::{GibbsChain, Tally};
-use super::model::{Model, Panel};
+use super::model::{FactorMatrix, Model};
 use crate::Result;
 
 /// A pass of an ascent over all cells: sums for a tally left of the product, and to its right if asked for.
@@ -41,7 +41,7 @@ pub trait Structure: Sync {
     fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize;
 
     /// The weights of a row, u_r.
-    fn left(&self, factors: &[Panel], row: usize, out: &mut [f64]);
+    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]);
 
     /// Whether a row's weights are products of entries of factors, of each of which a rate has one.
     fn is_product(&self) -> bool {
@@ -57,7 +57,7 @@ pub trait Structure: Sync {
     }
 
     /// The sum of the observed rates.
-    fn total_rate(&self, model: &Model, factors: &[Panel]) -> f64;
+    fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64;
 
     /// Draws the factors of a chain given the tally of a sweep; the sum of the observed rates, where it falls out.
     fn redraw(&self, chain: &mut GibbsChain, tally: &Tally, threads: usize) -> Option<f64>;

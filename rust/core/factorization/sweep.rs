@@ -2,15 +2,15 @@
 //!
 //! Rows are independent given the factors, and each has its own burst of random words, addressed by (iteration, row). So the
 //! tallies, which are whole numbers, do not depend on threads, on how rows are split, or on the order of rows.
-//! A row goes one of four [`Way`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
+//! A row is drawn by one of four [`RowMethod`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
 
 use super::alias::Aliases;
 use super::auxiliary::Auxiliary;
 use super::events::{Events, Ratios};
 use super::likelihood::{Rates, dot};
-use super::model::{Model, Panel};
+use super::model::{FactorMatrix, Model};
 use super::split::{LANES, Splitter};
-use super::table::{Alpha, HIDDEN, Row, Table};
+use super::table::{Alpha, HELD_OUT, Row, Table};
 use crate::distributions::bessel::Address;
 use crate::distributions::{LARGEST, poisson, two_piece_poisson};
 use crate::monitor::Watch;
@@ -47,7 +47,7 @@ pub enum Method {
 
 /// How the counts of one row are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum RowMethod {
     /// Counts are known: there is no noise.
     Known,
     Dense,
@@ -59,7 +59,7 @@ enum Way {
 /// What fell to each component: `rows x stride` whole numbers per tally of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// One array per [`Model::tally_shapes`], padded as panels are.
+    /// One array per [`Model::tally_shapes`], padded as matrices are.
     pub parts: Vec<Vec<u64>>,
 }
 
@@ -87,7 +87,7 @@ impl Tally {
 pub struct Sweep<'a> {
     model: &'a Model,
     table: &'a Table,
-    factors: &'a [Panel],
+    factors: &'a [FactorMatrix],
     method: Method,
     key: [u64; 2],
     iteration: u64,
@@ -115,7 +115,7 @@ impl<'a> Sweep<'a> {
     pub fn new(
         model: &'a Model,
         table: &'a Table,
-        factors: &'a [Panel],
+        factors: &'a [FactorMatrix],
         method: Method,
         address: ([u64; 2], u64),
         positive: f64,
@@ -142,9 +142,9 @@ impl<'a> Sweep<'a> {
         for row in 0..table.rows() {
             model.left(factors, row, &mut left);
             match sweep.way(sweep.expected(&left)) {
-                Way::Known => {}
-                Way::Event | Way::Split => events = true,
-                Way::Dense | Way::Auxiliary => dense = true,
+                RowMethod::Known => {}
+                RowMethod::Event | RowMethod::Split => events = true,
+                RowMethod::Dense | RowMethod::Auxiliary => dense = true,
             }
         }
         if dense {
@@ -163,32 +163,32 @@ impl<'a> Sweep<'a> {
     }
 
     /// How a row is drawn whose rates have this sum.
-    fn way(&self, expected: f64) -> Way {
+    fn way(&self, expected: f64) -> RowMethod {
         let (cols, width) = (self.table.cols() as f64, self.model.width() as f64);
         let (least, greatest) = match self.table.alpha() {
-            Alpha::One(0.0) => return Way::Known,
+            Alpha::One(0.0) => return RowMethod::Known,
             Alpha::One(alpha) => (*alpha, *alpha),
             Alpha::Each(_) => self.table.alpha_range(),
         };
         let (up, down) = (expected * greatest, expected / least);
         match self.method {
-            Method::Bessel => Way::Auxiliary,
-            Method::Collapsed => Way::Dense,
+            Method::Bessel => RowMethod::Auxiliary,
+            Method::Collapsed => RowMethod::Dense,
             // Beyond this, a row of events would take more memory than its cells: draw them one by one.
-            Method::Event if down <= 16.0 * cols + 4096.0 => Way::Event,
-            Method::Split if up <= 16.0 * cols + 4096.0 => Way::Split,
-            Method::Event | Method::Split => Way::Dense,
+            Method::Event if down <= 16.0 * cols + 4096.0 => RowMethod::Event,
+            Method::Split if up <= 16.0 * cols + 4096.0 => RowMethod::Split,
+            Method::Event | Method::Split => RowMethod::Dense,
             Method::Auto => {
                 // Nanoseconds per row, from benches/bench_factorization.py; few digits are enough to choose well.
                 let start = 12.0 * width;
                 let positive = self.positive * cols;
                 let shares = expected * (20.0 + 0.3 * width);
                 let ways = [
-                    (start + 42.0 * down, Way::Event),
-                    (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, Way::Split),
-                    (cols * (4.0 + 0.1 * width) + 20.0 * positive + shares, Way::Dense),
+                    (start + 42.0 * down, RowMethod::Event),
+                    (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, RowMethod::Split),
+                    (cols * (4.0 + 0.1 * width) + 20.0 * positive + shares, RowMethod::Dense),
                 ];
-                ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(Way::Dense, |(_, way)| way)
+                ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RowMethod::Dense, |(_, way)| way)
             }
         }
     }
@@ -260,7 +260,7 @@ impl Work for Block<'_, '_> {
         let cols = sweep.table.cols();
         for start in rows.clone().step_by(TILE) {
             let tile = TILE.min(rows.end - start);
-            let mut ways = [Way::Known; TILE];
+            let mut ways = [RowMethod::Known; TILE];
             for (i, left) in worker.left.chunks_exact_mut(stride).enumerate().take(tile) {
                 sweep.model.left(sweep.factors, start + i, left);
                 let expected = sweep.expected(left);
@@ -275,7 +275,7 @@ impl Work for Block<'_, '_> {
                 }
                 ways[i] = sweep.way(expected);
             }
-            let dense = |way: &Way| matches!(way, Way::Dense | Way::Auxiliary);
+            let dense = |way: &RowMethod| matches!(way, RowMethod::Dense | RowMethod::Auxiliary);
             let transposed = sweep.transposed.as_slice();
             if ways[..tile].iter().filter(|way| dense(way)).count() > 1 {
                 // Formed together they share what is read, even if one or two are not asked for.
@@ -305,7 +305,7 @@ impl Work for Block<'_, '_> {
 impl Sweep<'_> {
     /// Draws one row, place `i` of its tile.
     #[inline(always)]
-    fn row(&self, row: usize, i: usize, way: Way, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
+    fn row(&self, row: usize, i: usize, way: RowMethod, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let right = self.model.right(self.factors);
         let Worker { tally, left, rates, parts, splitter, events, auxiliary } = worker;
@@ -317,15 +317,15 @@ impl Sweep<'_> {
         let one = if let Alpha::One(alpha) = self.table.alpha() { *alpha } else { 0.0 };
         let ratios = Ratios::new(one, self.table.alphas(row));
         let first = self.model.first_column(row);
-        let mut share = Share { left, right, splitter, cells: last, parts };
+        let mut share = Allocation { left, right, splitter, cells: last, parts };
         let positive = || data.codes.iter().enumerate().filter(|(_, code)| **code > 0);
         match way {
-            Way::Known => {
+            RowMethod::Known => {
                 for (column, &code) in positive() {
                     share.count(column, data.value(column, code) as u64, &mut words);
                 }
             }
-            Way::Dense => {
+            RowMethod::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let cells = data.codes[first.min(data.codes.len())..].iter().zip(&rates[first.min(rates.len())..]);
                 for (at, (&code, &rate)) in cells.enumerate() {
@@ -333,14 +333,14 @@ impl Sweep<'_> {
                     share.count(column, direct(&data, column, code, rate, &ratios, &mut words), &mut words);
                 }
             }
-            Way::Auxiliary => {
+            RowMethod::Auxiliary => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let (key, iteration) = (self.key, self.iteration);
                 let address = Address { key, purpose: BESSEL, iteration, row: row as u64 };
                 auxiliary.draw_row(&data, rates, &ratios, noise, address, &mut words)?;
                 for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
                     let (code, alpha) = (data.codes[column], ratios.at(column));
-                    if code != HIDDEN {
+                    if code != HELD_OUT {
                         let value = data.value(column, code);
                         let count = if alpha > 0.0 {
                             auxiliary.count(column, value, rate, &mut noise[column], &mut words)
@@ -351,14 +351,14 @@ impl Sweep<'_> {
                     }
                 }
             }
-            Way::Split => {
+            RowMethod::Split => {
                 for (column, &code) in positive() {
                     let rate = dot(left, right.row(column));
                     share.count(column, direct(&data, column, code, rate, &ratios, &mut words), &mut words);
                 }
                 Events::where_not_positive(&self.aliases, left, &data, ratios, &mut words, &mut share);
             }
-            Way::Event => {
+            RowMethod::Event => {
                 if ratios.own.is_some() {
                     for (column, &code) in positive().filter(|(column, _)| ratios.at(*column) == 0.0) {
                         share.count(column, data.value(column, code) as u64, &mut words);
@@ -382,15 +382,15 @@ impl Sweep<'_> {
 }
 
 /// Where the counts of a row go: to components, by column and in all.
-pub(super) struct Share<'a> {
+pub(super) struct Allocation<'a> {
     left: &'a [f64],
-    right: &'a Panel,
+    right: &'a FactorMatrix,
     splitter: &'a mut Splitter,
     cells: &'a mut [u64],
     parts: &'a mut [u64],
 }
 
-impl Share<'_> {
+impl Allocation<'_> {
     /// Splits a count over components.
     #[inline(always)]
     fn count(&mut self, column: usize, count: u64, words: &mut Burst) {
@@ -415,7 +415,7 @@ fn direct(data: &Row<'_>, column: usize, code: i8, rate: f64, ratios: &Ratios<'_
     let alpha = ratios.at(column);
     if code > 0 {
         two_piece_poisson::draw_near(data.value(column, code), rate, alpha, words) as u64
-    } else if code != HIDDEN {
+    } else if code != HELD_OUT {
         poisson::draw(alpha * rate, words) as u64
     } else {
         0

@@ -1,14 +1,14 @@
-//! The released table: a byte per cell, with what does not fit in a byte beside it.
+//! The released table: a byte per cell, and a list for the values that do not fit in one.
 //!
-//! A code is the value itself, or [`HIDDEN`] for a cell held out, or [`BESIDE`] for a value that is looked up in a list of the
+//! A code is the value itself, or [`HELD_OUT`] for a cell held out, or [`OVERFLOW`] for a value that is looked up in a list of the
 //! row, sorted by column. The value of a hidden cell is not kept at all, so nothing can leak from it.
 
 use crate::{Error, Result};
 
 /// The code of a cell that is held out.
-pub const HIDDEN: i8 = i8::MIN;
-/// The code of a value kept beside the codes; greater than any value that is not.
-pub const BESIDE: i8 = i8::MAX;
+pub const HELD_OUT: i8 = i8::MIN;
+/// The code of a value that is in the list; greater than any value that is not.
+pub const OVERFLOW: i8 = i8::MAX;
 
 /// The ratio of the noise, one for all cells or one for each.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +25,8 @@ pub struct Table {
     rows: usize,
     cols: usize,
     codes: Vec<i8>,
-    beside: Vec<(u32, i64)>,
-    /// Where the list of each row starts in `beside`.
+    overflow: Vec<(u32, i64)>,
+    /// Where the list of each row starts in `overflow`.
     starts: Vec<usize>,
     alpha: Alpha,
     /// The least ratio above zero and the greatest one.
@@ -39,21 +39,21 @@ pub struct Table {
 pub struct Row<'a> {
     /// A code per column.
     pub codes: &'a [i8],
-    /// The values whose code is [`BESIDE`].
-    pub beside: &'a [(u32, i64)],
+    /// The values whose code is [`OVERFLOW`].
+    pub overflow: &'a [(u32, i64)],
 }
 
 impl Row<'_> {
-    /// The value at a column whose code is `code`, not [`HIDDEN`].
+    /// The value at a column whose code is `code`, not [`HELD_OUT`].
     #[inline(always)]
     pub fn value(&self, column: usize, code: i8) -> i64 {
-        if code == BESIDE { self.looked_up(column) } else { i64::from(code) }
+        if code == OVERFLOW { self.looked_up(column) } else { i64::from(code) }
     }
 
     #[cold]
     fn looked_up(&self, column: usize) -> i64 {
-        let found = self.beside.binary_search_by_key(&(column as u32), |&(column, _)| column);
-        found.map_or(0, |place| self.beside[place].1)
+        let found = self.overflow.binary_search_by_key(&(column as u32), |&(column, _)| column);
+        found.map_or(0, |place| self.overflow[place].1)
     }
 }
 
@@ -98,7 +98,7 @@ impl Table {
             rows,
             cols,
             codes: Vec::with_capacity(values.len()),
-            beside: vec![],
+            overflow: vec![],
             starts: vec![0],
             alpha,
             range,
@@ -108,21 +108,21 @@ impl Table {
             let column = i % cols;
             if hidden.is_some_and(|hidden| hidden[i] != 0) {
                 table.hidden += 1;
-                table.codes.push(HIDDEN);
+                table.codes.push(HELD_OUT);
             } else {
                 table.check(i, value)?;
-                let code = i8::try_from(value).ok().filter(|&code| code > HIDDEN && code < BESIDE);
+                let code = i8::try_from(value).ok().filter(|&code| code > HELD_OUT && code < OVERFLOW);
                 if code.is_none() {
-                    table.beside.push((column as u32, value));
+                    table.overflow.push((column as u32, value));
                 }
-                table.codes.push(code.unwrap_or(BESIDE));
+                table.codes.push(code.unwrap_or(OVERFLOW));
             }
             if column + 1 == cols {
-                table.starts.push(table.beside.len());
+                table.starts.push(table.overflow.len());
             }
         }
-        table.starts.resize(rows + 1, table.beside.len()); // rows of no columns
-        table.beside.shrink_to_fit();
+        table.starts.resize(rows + 1, table.overflow.len()); // rows of no columns
+        table.overflow.shrink_to_fit();
         Ok(table)
     }
 
@@ -140,8 +140,8 @@ impl Table {
     pub fn hide(&mut self, hide: impl Fn(usize, usize) -> bool) {
         let cols = self.cols;
         for (i, code) in self.codes.iter_mut().enumerate() {
-            if *code != HIDDEN && hide(i / cols, i % cols) {
-                *code = HIDDEN;
+            if *code != HELD_OUT && hide(i / cols, i % cols) {
+                *code = HELD_OUT;
                 self.hidden += 1;
             }
         }
@@ -167,7 +167,7 @@ impl Table {
     pub fn row(&self, row: usize) -> Row<'_> {
         Row {
             codes: &self.codes[row * self.cols..(row + 1) * self.cols],
-            beside: &self.beside[self.starts[row]..self.starts[row + 1]],
+            overflow: &self.overflow[self.starts[row]..self.starts[row + 1]],
         }
     }
 
@@ -201,23 +201,23 @@ impl Table {
 
     /// The columns held out in a row.
     pub fn hidden_in(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
-        self.row(row).codes.iter().enumerate().filter(|(_, code)| **code == HIDDEN).map(|(column, _)| column)
+        self.row(row).codes.iter().enumerate().filter(|(_, code)| **code == HELD_OUT).map(|(column, _)| column)
     }
 
     /// The sum of what is not held out.
     pub fn total(&self) -> f64 {
         let bytes: i64 =
-            self.codes.iter().filter(|&&code| code != HIDDEN && code != BESIDE).map(|&c| i64::from(c)).sum();
-        let beside = |row: usize| {
+            self.codes.iter().filter(|&&code| code != HELD_OUT && code != OVERFLOW).map(|&c| i64::from(c)).sum();
+        let overflow = |row: usize| {
             let row = self.row(row);
-            row.beside.iter().filter(|(v, _)| row.codes[*v as usize] == BESIDE).map(|&(_, x)| x as f64).sum::<f64>()
+            row.overflow.iter().filter(|(v, _)| row.codes[*v as usize] == OVERFLOW).map(|&(_, x)| x as f64).sum::<f64>()
         };
-        bytes as f64 + (0..self.rows).map(beside).sum::<f64>()
+        bytes as f64 + (0..self.rows).map(overflow).sum::<f64>()
     }
 
     /// A value of at least this size, if there is one.
     pub fn beyond(&self, size: u64) -> Option<i64> {
-        self.beside.iter().map(|&(_, value)| value).find(|value| value.unsigned_abs() >= size)
+        self.overflow.iter().map(|&(_, value)| value).find(|value| value.unsigned_abs() >= size)
     }
 
     /// How many cells hold a positive value.
@@ -228,7 +228,7 @@ impl Table {
     /// Bytes the table takes.
     pub fn bytes(&self) -> usize {
         let ratios = if let Alpha::Each(alphas) = &self.alpha { 8 * alphas.len() } else { 0 };
-        self.codes.len() + size_of::<(u32, i64)>() * self.beside.len() + 8 * self.starts.len() + ratios
+        self.codes.len() + size_of::<(u32, i64)>() * self.overflow.len() + 8 * self.starts.len() + ratios
     }
 }
 
@@ -253,7 +253,7 @@ mod tests {
             let row = table.row(i / 4);
             assert_eq!(row.value(i % 4, row.codes[i % 4]), value);
         }
-        assert_eq!((table.hidden(), table.row(1).codes[2], table.positive()), (1, HIDDEN, 4));
+        assert_eq!((table.hidden(), table.row(1).codes[2], table.positive()), (1, HELD_OUT, 4));
         assert_eq!(table.total(), (values.iter().sum::<i64>() - 5) as f64);
     }
 
