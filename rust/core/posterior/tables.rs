@@ -5,7 +5,7 @@
 //! are counted record by record. Values outside a column's categories are clipped, each record by itself.
 
 use crate::monitor::Monitor;
-use crate::numeric::simd::{Work, level, work};
+use crate::numeric::dispatch::{Work, level, work};
 use crate::{Error, Result};
 
 /// Families wider than this are counted record by record.

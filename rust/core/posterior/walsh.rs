@@ -4,7 +4,7 @@
 //! replacing one record by another changes the number q(g) = (n - c(g)) / 2 of odd ones by at most one, and their sum over a set N
 //! of masks by at most M = max_z #{g in N : <g,z> odd} = max_z (|N| - s(z)) / 2, s the transform of the indicator of N.
 
-use crate::numeric::simd::{Work, level, work};
+use crate::numeric::dispatch::{Work, level, work};
 use crate::{Error, Result};
 
 /// What fits the first cache.
