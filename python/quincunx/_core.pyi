@@ -35,6 +35,7 @@ __all__ = [
     "ExactPlan",
     "GeometricNoise",
     "GibbsChain",
+    "LaplaceNoise",
     "NormalNoise",
     "PackedBits",
     "PairOrbits",
@@ -232,6 +233,13 @@ class GeometricNoise:
 @final
 class NormalNoise:
     def __new__(cls, deviation: float) -> NormalNoise: ...
+    def add_on_grid(
+        self, values: npt.NDArray[np.float64], step: float, insecure_seed: list[int] | None = None
+    ) -> npt.NDArray[np.float64]: ...
+
+@final
+class LaplaceNoise:
+    def __new__(cls, numerator: int, denominator: int) -> LaplaceNoise: ...
     def add_on_grid(
         self, values: npt.NDArray[np.float64], step: float, insecure_seed: list[int] | None = None
     ) -> npt.NDArray[np.float64]: ...

@@ -4,6 +4,7 @@ use crate::boundary::{compute, raise};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use quincunx::Result;
+use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
 use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
 use quincunx::privacy::normal::RoundedNormal;
@@ -94,6 +95,35 @@ impl NormalNoise {
         let values = compute(py, None, |monitor| {
             let mut source = Generator::new(insecure_seed)?;
             mechanism::add_gaussian(&mut values, step, &self.0, &mut source, monitor)?;
+            Ok(values)
+        })?;
+        Ok(values.into_pyarray(py))
+    }
+}
+
+/// Laplace noise, rounded to a grid.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct LaplaceNoise(RoundedLaplace);
+
+#[pymethods]
+impl LaplaceNoise {
+    #[new]
+    fn new(py: Python<'_>, numerator: u64, denominator: u64) -> PyResult<Self> {
+        RoundedLaplace::new(numerator, denominator).map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (values, step, insecure_seed=None))]
+    fn add_on_grid<'py>(
+        &self,
+        py: Python<'py>,
+        values: PyReadonlyArray1<'py, f64>,
+        step: f64,
+        insecure_seed: Seed,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let mut values = copied(&values);
+        let values = compute(py, None, |monitor| {
+            let mut source = Generator::new(insecure_seed)?;
+            mechanism::add_rounded_laplace(&mut values, step, &self.0, &mut source, monitor)?;
             Ok(values)
         })?;
         Ok(values.into_pyarray(py))

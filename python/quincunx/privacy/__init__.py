@@ -7,16 +7,13 @@ from quincunx.privacy import _sensitivity as sensitivity
 from quincunx.privacy._audit import AuditResult, audit
 from quincunx.privacy._budget import Budget, Plan
 from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
 from quincunx.privacy._exponential import ExponentialMechanism
 from quincunx.privacy._filters import BudgetExceeded
+from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._noise import (
-    DiscreteGaussianMechanism,
-    GaussianMechanism,
-    GeometricMechanism,
-    LaplaceMechanism,
-    privatize,
-)
+from quincunx.privacy._laplace import LaplaceMechanism
+from quincunx.privacy._noise import GeometricMechanism, privatize
 from quincunx.privacy._range import (
     LipschitzConstants,
     beta_hockey_stick,
@@ -32,6 +29,7 @@ from quincunx.privacy._range import (
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
+from quincunx.privacy._together import parallel, subsampled
 
 __all__ = [
     "AddRemove",
@@ -63,10 +61,12 @@ __all__ = [
     "kl_bound",
     "le_cam_lower_bound",
     "min_samples_to_distinguish",
+    "parallel",
     "prior_change_bounds",
     "privatize",
     "query_error_bound",
     "regret_bound",
     "sensitivity",
+    "subsampled",
     "tv_bound",
 ]

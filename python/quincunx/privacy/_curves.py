@@ -8,6 +8,7 @@ are fractions, rounded towards the weaker promise where they are not exact.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from quincunx import _core
@@ -166,6 +167,16 @@ class Gaussian(Curve):
     def group(self, steps: int) -> "Gaussian":
         return Gaussian(steps**2 * self.squared)
 
+    def delta_at(self, epsilon: float) -> float:
+        u = _rational.root_upwards(self.squared)
+        return _core.gaussian_delta(epsilon, 1.0, u) if u else 0.0
+
+    def epsilon_at(self, delta: float) -> float:
+        u = _rational.root_upwards(self.squared)
+        if not u:
+            return 0.0
+        return _core.gaussian_epsilon(delta, 1.0, u) if delta and u <= 1e7 else math.inf
+
 
 @dataclass(frozen=True)
 class Geometric(Curve):
@@ -281,10 +292,11 @@ class Outcomes(Curve):
 
     table: Table
     kind: ClassVar[str] = "outcomes"
-    symmetric: ClassVar[bool] = False
 
-    def _forward(self) -> list[tuple[Fraction, Fraction]]:
-        return sorted(self.table, key=lambda pair: math.inf if not pair[1] else pair[0] / pair[1])
+    @cached_property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether both columns hold the same pairs."""
+        return sorted(self.table) == sorted((q, p) for p, q in self.table)
 
     @property
     def pure(self) -> Fraction | None:
@@ -317,6 +329,8 @@ class Outcomes(Curve):
 
         With x = e^epsilon the profile sum of (P - x Q)+ is a convex polygon. Its slopes are the masses of Q.
         """
+        if self.symmetric:
+            return self
         turned = tuple((q, p) for p, q in self.table)
 
         def profile(table: Table, x: Fraction) -> Fraction:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _optional
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _curves, _rational, _relations, _words
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Zcdp
@@ -736,6 +736,54 @@ class PrivacyGuarantee:
             raise NoGuarantee(f"`distance` must leave delta below 1, got {distance} with delta {float(part.delta)}")
         delta = Fraction(0) if curve.pure is not None and not part.delta else part.delta
         return replace(stated(curve, delta), reach=part.reach, times=part.times, copies=copies, integers=part.integers)
+
+    def plot(self, ax: Any = None, *, times: Iterable[int] = (1,), points: int = 100) -> Any:
+        """Draw delta against epsilon, of this release and of several of them.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure without it.
+        times : iterable of int
+            How many releases, one curve for each.
+        points : int
+            Points of a curve, >= 2.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            With epsilon across and delta, on a logarithmic scale, upwards.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError, TypeError
+            If a number lies outside its domain.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> axes = PrivacyGuarantee.of_gaussian(5.0, 1e-6).plot(times=(1, 10))
+        >>> [line.get_label() for line in axes.lines]
+        ['1 release', '10 releases']
+        """
+        axes = _optional.require("matplotlib.pyplot", "plot").subplots()[1] if ax is None else ax
+        number = _check.whole(points, "points", minimum=2)
+        for count in times:
+            total = self * _check.whole(count, "times", minimum=1)
+            end = min(total.epsilon_at(1e-12), 2 * total.epsilon)
+            grid = [end * i / (number - 1) for i in range(number)]
+            heights = [max(total.delta_at(epsilon), 1e-300) for epsilon in grid]
+            axes.plot(grid, heights, label=f"{count} release{'' if count == 1 else 's'}")
+        axes.set_yscale("log")
+        axes.set_ylim(1e-12, 1.0)
+        axes.set_xlabel("epsilon")
+        axes.set_ylabel("delta")
+        axes.legend()
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as words and numbers that JSON can hold, exactly.

@@ -36,6 +36,12 @@ class PerEntry:
         entries = None if real else _relations.moved(relation, distance)
         if entries is None:
             raise unknown("entries clipped one by one", relation)
+        # A vector of equal shifts of normal noise is one shift of sqrt(entries) times the size.
+        if isinstance(self.curve, Gaussian):
+            return Gaussian(entries * self.curve.squared), 1
+        if isinstance(self.curve, DiscreteGaussian):
+            one = self.curve
+            return DiscreteGaussian(one.variance, entries * one.shift, entries * one.squared), 1
         return self.curve, entries
 
 

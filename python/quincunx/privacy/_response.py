@@ -1,6 +1,7 @@
 """Mechanisms for bits and categories: randomized response, generalized randomized response, unary encoding."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,12 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
-from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy import _relations
+from quincunx.privacy._curves import Curve, Outcomes, Pure
+from quincunx.privacy._guarantee import Part, PrivacyGuarantee
 from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._reach import PerEntry
+from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 
 WORD = 2**64
@@ -25,6 +30,31 @@ def _log_odds(flip: int) -> float:
     return odds * (1 + 2.0**-50)
 
 
+def _entries(relation: Relation) -> int:
+    """Return how many records a neighbor may change."""
+    _relations.refuse_rows(_relations.check(relation), "a response for each record")
+    return max(PerEntry(Pure(Fraction(0)), True).at(relation, relation.radius)[1], 1)
+
+
+def _promise(curve: Curve, epsilon: float, relation: Relation) -> PrivacyGuarantee:
+    """Return the guarantee of responses, each with this curve and epsilon."""
+    reach = PerEntry(curve, True)
+    part = Part(curve, reach, Fraction(epsilon), Fraction(0), copies=_entries(relation), integers=True)
+    return PrivacyGuarantee.of_parts((part,), relation=relation)
+
+
+def _swapped(p: Fraction, q: Fraction) -> Outcomes:
+    """Return two outcomes with probabilities p and q, or q and p, and others that are the same for both."""
+    rest = 1 - p - q
+    return Outcomes(((p, q), (q, p), (rest, rest)) if rest else ((p, q), (q, p)))
+
+
+def about(mechanism: Mechanism) -> str:
+    """Return the relation as an argument, where it is not the usual one."""
+    relation = mechanism.guarantee.relation
+    return "" if relation == ReplaceOne() else f", relation={relation}"
+
+
 class RandomizedResponse(Mechanism):
     """A bit is told truly with probability ``p = exp(epsilon) / (1 + exp(epsilon))``, else its opposite.
 
@@ -32,6 +62,8 @@ class RandomizedResponse(Mechanism):
     ----------
     epsilon : float
         Privacy level, > 0.
+    relation : ReplaceOne or DataMetric
+        Which neighbors it is about; where they differ in several records, each has its share of epsilon.
 
     Attributes
     ----------
@@ -59,10 +91,11 @@ class RandomizedResponse(Mechanism):
     1.040988
     """
 
-    def __init__(self, epsilon: float) -> None:
-        level = _check.real(epsilon, "epsilon", positive=True)
+    def __init__(self, epsilon: float, *, relation: Relation = ReplaceOne()) -> None:  # noqa: B008
+        level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
         self._flip = _core.flip_chance(level)
-        self.guarantee = PrivacyGuarantee(min(level, _log_odds(self._flip)))
+        used = min(level, _log_odds(self._flip))
+        self.guarantee = _promise(Pure(Fraction(used)), used, relation)
 
     @property
     def keep_probability(self) -> float:
@@ -144,7 +177,7 @@ class RandomizedResponse(Mechanism):
         return np.asarray((bits.mean(axis=0) - flip) / (1 - 2 * flip))
 
     def __repr__(self) -> str:
-        return f"RandomizedResponse({self.epsilon})"
+        return f"RandomizedResponse({self.epsilon}{about(self)})"
 
 
 def _check_memory(needed: int) -> None:
@@ -168,6 +201,8 @@ class GeneralizedRandomizedResponse(Mechanism):
         Privacy level, > 0.
     categories : int
         Their number k, >= 2; a category is a number in 0..k-1.
+    relation : ReplaceOne or DataMetric
+        Which neighbors it is about; where they differ in several records, each has its share of epsilon.
 
     Attributes
     ----------
@@ -193,13 +228,14 @@ class GeneralizedRandomizedResponse(Mechanism):
     (0.475366886419, 0.174877704527)
     """
 
-    def __init__(self, epsilon: float, categories: int) -> None:
-        level = _check.real(epsilon, "epsilon", positive=True)
+    def __init__(self, epsilon: float, categories: int, *, relation: Relation = ReplaceOne()) -> None:  # noqa: B008
+        level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
         self.categories = _check.whole(categories, "categories", minimum=2, maximum=2**31)
         self._redraw = _core.redraw_chance(level, self.categories)
         # P(truth) / P(another) = (1 - r + r/k) / (r/k) = 1 + k (1 - r) / r.
         used = math.log1p(self.categories * (WORD - self._redraw) / self._redraw) * (1 + 2.0**-50)
-        self.guarantee = PrivacyGuarantee(min(level, used))
+        share = Fraction(self._redraw, WORD * self.categories)
+        self.guarantee = _promise(_swapped(1 - (self.categories - 1) * share, share), min(level, used), relation)
 
     @property
     def other_probability(self) -> float:
@@ -287,7 +323,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         return np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
 
     def __repr__(self) -> str:
-        return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories})"
+        return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories}{about(self)})"
 
 
 class UnaryEncoding(Mechanism):
@@ -304,6 +340,8 @@ class UnaryEncoding(Mechanism):
         Their number k, >= 2; a category is a number in 0..k-1.
     variant : {"optimal", "symmetric"}
         Which p and q.
+    relation : ReplaceOne or DataMetric
+        Which neighbors it is about; where they differ in several records, each has its share of epsilon.
 
     Attributes
     ----------
@@ -337,13 +375,24 @@ class UnaryEncoding(Mechanism):
     (0.5, 0.26894142137)
     """
 
-    def __init__(self, epsilon: float, categories: int, variant: str = "optimal") -> None:
-        level = _check.real(epsilon, "epsilon", positive=True)
+    def __init__(
+        self,
+        epsilon: float,
+        categories: int,
+        variant: str = "optimal",
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> None:
+        level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
         self.categories = _check.whole(categories, "categories", minimum=2, maximum=2**31)
         self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
         times = 1 if self.variant == "optimal" else 2
         self._flip = _core.flip_chance(level / times)
-        self.guarantee = PrivacyGuarantee(min(level, times * _log_odds(self._flip)))
+        # The two bits in which two categories differ: told both truly, both falsely, or one of each.
+        q = Fraction(self._flip, WORD)
+        p = Fraction(1, 2) if times == 1 else 1 - q
+        used = min(level, times * _log_odds(self._flip))
+        self.guarantee = _promise(_swapped(p * (1 - q), q * (1 - p)), used, relation)
 
     @property
     def zero_probability(self) -> float:
@@ -478,4 +527,4 @@ class UnaryEncoding(Mechanism):
         return rows
 
     def __repr__(self) -> str:
-        return f"UnaryEncoding({self.epsilon}, {self.categories}, {self.variant!r})"
+        return f"UnaryEncoding({self.epsilon}, {self.categories}, {self.variant!r}{about(self)})"

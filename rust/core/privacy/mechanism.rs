@@ -4,6 +4,7 @@
 //! the Laplace mechanism is added to the value rounded to the grid, the Gaussian noise before rounding. Every output is a
 //! function of an integer, so what a float can and cannot represent does not depend on the data.
 
+use super::laplace::RoundedLaplace;
 use super::noise::{DiscreteGaussian, TwoSidedGeometric};
 use super::normal::RoundedNormal;
 use super::source::Source;
@@ -112,14 +113,48 @@ pub fn add_gaussian(
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     let inverse = inverse_of_power(step)?;
-    let most = 2f64.powi(61);
     for_each(values, monitor, |value| {
-        let steps = (*value * inverse).clamp(-most, most);
-        let whole = steps.floor();
-        let fraction = ((steps - whole) * 2f64.powi(64)) as u64; // a float below 2^64, or saturated to the last fraction
-        *value = (whole as i64 + noise.draw(fraction, source)?) as f64 * step;
+        let (whole, fraction) = cut(*value * inverse);
+        *value = (whole + noise.draw(fraction, source)?) as f64 * step;
         Ok(())
     })
+}
+
+/// Adds Laplace noise, whose scale is given in grid steps, and rounds to a multiple of `step`; clips and cuts as
+/// [`add_gaussian`].
+///
+/// # Errors
+/// [`Error::Domain`] unless the step is a power of two; whatever the monitor returned.
+pub fn add_rounded_laplace(
+    values: &mut [f64],
+    step: f64,
+    noise: &RoundedLaplace,
+    source: &mut impl Source,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    let inverse = inverse_of_power(step)?;
+    for_each(values, monitor, |value| {
+        let (whole, fraction) = cut(*value * inverse);
+        *value = (whole + noise.draw(fraction, source)?) as f64 * step;
+        Ok(())
+    })
+}
+
+/// The floor of a number of at most 2^61 and its fraction in units of 2^-64, both of the number cut towards zero to such a unit.
+///
+/// The fraction is taken of the absolute value: `steps - floor(steps)` of a small negative number would be rounded to 2^-53.
+#[inline]
+fn cut(steps: f64) -> (i64, u64) {
+    let most = 2f64.powi(61);
+    let steps = steps.clamp(-most, most);
+    let size = steps.abs();
+    let whole = size.trunc();
+    let fraction = ((size - whole) * 2f64.powi(64)) as u64;
+    if steps < 0.0 {
+        (-(whole as i64) - i64::from(fraction > 0), fraction.wrapping_neg())
+    } else {
+        (whole as i64, fraction)
+    }
 }
 
 /// The inverse of a power of two between 2^-1000 and 2^1000.
@@ -164,6 +199,22 @@ mod tests {
         let mut values = [1e300, -1e300, 0.75 + 1e-4, -1e-300];
         add_gaussian(&mut values, 0.25, &normal, &mut source, &mut Silent).unwrap();
         assert_eq!(values, [2f64.powi(59), -(2f64.powi(59)), 0.75, 0.0]);
+    }
+
+    #[test]
+    fn inputs_are_cut_to_the_unit_that_the_comment_says_on_both_sides() {
+        let unit = 2f64.powi(-64);
+        for (steps, exact) in [
+            (0.75, (0, 3 << 62)),
+            (-0.75, (-1, 1 << 62)),
+            (3.0 * unit, (0, 3)),
+            (-3.0 * unit, (-1, 0u64.wrapping_sub(3))),
+            (-0.5 * unit, (0, 0)),
+            (-5.0, (-5, 0)),
+            (-1e300, (-(1i64 << 61), 0)),
+        ] {
+            assert_eq!(cut(steps), exact, "{steps:e}");
+        }
     }
 
     #[test]

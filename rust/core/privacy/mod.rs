@@ -1,6 +1,6 @@
 //! Release of data with a guarantee: exact noise, mechanisms, calibration, sensitivities, composition.
 //!
-//! [`source`] gives the bits, [`inversion`] turns them into exact draws of the laws in [`noise`], [`normal`] and [`response`],
+//! [`source`] gives the bits, [`inversion`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`] and [`response`],
 //! which [`mechanism`] adds to whole arrays; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
 //! release promises.
 
@@ -9,6 +9,7 @@ pub mod choice;
 pub mod composition;
 pub mod discrete;
 pub mod inversion;
+pub mod laplace;
 pub mod loss;
 pub mod mechanism;
 pub mod noise;

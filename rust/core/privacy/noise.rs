@@ -203,6 +203,16 @@ impl TwoSidedGeometric {
         })
     }
 
+    /// A one-sided geometric variable and a fair sign, independent.
+    ///
+    /// # Errors
+    /// As [`Self::draw`].
+    #[inline]
+    pub(super) fn signed_magnitude(&self, source: &mut impl Source) -> Result<(bool, i64)> {
+        let word = source.bits(self.word_bits + 1);
+        Ok((word & 1 == 1, self.magnitude(word >> 1, source)?))
+    }
+
     /// A one-sided geometric variable: P(x) = (1 - alpha) alpha^x.
     #[inline]
     fn magnitude(&self, word: u64, source: &mut impl Source) -> Result<i64> {

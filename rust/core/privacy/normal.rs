@@ -16,19 +16,19 @@ use std::cmp::Ordering;
 
 /// A uniform number in [0, 1), known to as many words as were asked for.
 #[derive(Clone, Debug)]
-struct Uniform {
-    first: u64,
+pub(super) struct Uniform {
+    pub(super) first: u64,
     rest: Vec<u64>,
 }
 
 impl Uniform {
     #[inline]
-    fn new(source: &mut impl Source) -> Self {
+    pub(super) fn new(source: &mut impl Source) -> Self {
         Self { first: source.bits(64), rest: Vec::new() }
     }
 
     #[inline]
-    fn is_below(&mut self, other: &mut Self, source: &mut impl Source) -> bool {
+    pub(super) fn is_below(&mut self, other: &mut Self, source: &mut impl Source) -> bool {
         match self.first.cmp(&other.first) {
             Ordering::Less => true,
             Ordering::Greater => false,

@@ -1,0 +1,252 @@
+"""Discrete Gaussian noise on whole numbers."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.privacy import _relations
+from quincunx.privacy._calibration import gaussian_sigma
+from quincunx.privacy._curves import DiscreteGaussian
+from quincunx.privacy._guarantee import PrivacyGuarantee, stated
+from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._noise import LARGEST, whole_bounds
+from quincunx.privacy._reach import DiscreteGaussianShift, PerEntry, Reach
+from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
+from quincunx.privacy._release import Release, marked, seed_words
+
+
+class DiscreteGaussianMechanism(Mechanism):
+    """Discrete Gaussian noise on whole numbers: ``P(z | x)`` proportional to ``exp(-(z - x)**2 / (2 variance))``.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Privacy level, >= 0. Not given together with `variance`.
+    delta : float
+        In (0, 1).
+    sensitivity : float, optional
+        Largest distance between the arrays of two neighbors, in the norm `norm`, >= 1. Without it: 1, or with a
+        ``DataMetric("l1")`` or ``DataMetric("l2")`` its radius, as the array is the data.
+    lower, upper : int, optional
+        Instead: bounds to which each number is clipped, each being a record.
+    variance : float, optional
+        Instead of `epsilon`: the parameter, above 1e-3 and at most 1e10; used as the next larger fraction of
+        denominator 2**20.
+    norm : {"l1", "l2"}, optional
+        What `sensitivity` measures; "l2" with ``DataMetric("l2")``, else "l1". For one number they are the same.
+    relation : ReplaceOne, AddRemove or DataMetric
+        Which neighbors it is about.
+
+    Attributes
+    ----------
+    variance : float
+        The parameter actually used. It is a little above the law's variance where it is small.
+    guarantee : PrivacyGuarantee
+        With ``zcdp = sensitivity**2 / (2 variance)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+    NoGuarantee
+        If nothing is proved for this use and relation.
+
+    Notes
+    -----
+    About 130 ns a number. The profile of one number does not carry over to vectors at the same Euclidean distance (at
+    variance .3 and distance 2 it claims .138 where (1, 1, 1, 1) has .294). A vector of whole numbers is dominated by
+    one number at its L1 distance, and that is at most the square of the Euclidean one; the lesser of this profile and
+    the bound from the zero-concentrated level is used.
+
+    References
+    ----------
+    .. [1] C. Canonne, G. Kamath and T. Steinke (2020), The discrete Gaussian for differential privacy, NeurIPS.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import DiscreteGaussianMechanism
+    >>> mechanism = DiscreteGaussianMechanism(variance=16, delta=1e-6)
+    >>> round(mechanism.epsilon, 6), mechanism.guarantee.zcdp
+    (1.063436, 0.03125)
+    >>> DiscreteGaussianMechanism(1.0, 1e-6).release([5, 7]).shape
+    (2,)
+    >>> DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=3, norm="l2").guarantee.zcdp < 0.05
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        sensitivity: float | None = None,
+        lower: int | None = None,
+        upper: int | None = None,
+        variance: float | None = None,
+        norm: str | None = None,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> None:
+        if (epsilon is None) == (variance is None):
+            raise TypeError("exactly one of `epsilon` and `variance` must be given")
+        self.relation = _relations.check(relation)
+        metric = self.relation.metric if isinstance(self.relation, DataMetric) else ""
+        self.norm = _check.one_of(norm or ("l2" if metric == "l2" else "l1"), "norm", ("l1", "l2"))
+        self.lower, self.upper = whole_bounds(lower, upper)
+        if (self.lower is None) != (self.upper is None):
+            raise TypeError("`lower` and `upper` must be given together")
+        if self.lower is not None and sensitivity is not None:
+            raise TypeError("`sensitivity` must not be given beside `lower` and `upper`")
+        level = _check.real(delta, "delta")
+        if not 0 < level < 1:
+            raise ValueError(f"`delta` must be in (0, 1), got {level}")
+        self._given = sensitivity is not None
+        self.sensitivity, self._shift, self._squared = self._shifts(sensitivity, metric)
+        if self._shift > 2**40:
+            raise ValueError(f"`sensitivity` must be at most 2**40, got {self.sensitivity}")
+        found: float | None = None
+        if variance is not None:
+            given = _check.real(variance, "variance", positive=True)
+            if not 1e-3 < given <= 1e10:
+                raise ValueError(f"`variance` must be above 1e-3 and at most 1e10, got {given}")
+            self._variance = Fraction(math.ceil(Fraction(given) * 2**20), 2**20)
+        else:
+            found = _check.real(epsilon, "epsilon")
+            if found < 0:
+                raise ValueError(f"`epsilon` must be at least 0, got {found}")
+            self._variance = self._least_variance(found, level)
+        part = stated(self._curve(self._variance), Fraction(level), None if found is None else Fraction(found))
+        part = replace(part, reach=self._reach(metric), integers=True)
+        self.guarantee = PrivacyGuarantee.of_parts((part,), relation=self.relation)
+
+    def _shifts(self, sensitivity: float | None, metric: str) -> tuple[float, int, Fraction]:
+        """Return the sensitivity, the scalar shift that bounds it, and the square of the Euclidean one."""
+        if self.lower is not None and self.upper is not None:
+            _relations.refuse_rows(self.relation, "`lower, upper`")
+            width = self.upper - self.lower
+            one = DiscreteGaussian(Fraction(1), width, Fraction(width) ** 2)
+            seen = PerEntry(one, True).at(self.relation, self.relation.radius)[0]
+            assert isinstance(seen, DiscreteGaussian)
+            return width, max(seen.shift, 1), max(seen.squared, Fraction(1))
+        if sensitivity is None and metric:
+            seen = DiscreteGaussianShift(Fraction(1)).at(self.relation, self.relation.radius)[0]
+            assert isinstance(seen, DiscreteGaussian)
+            if not seen.shift:
+                raise ValueError(f"`relation` must have a radius of at least 1 for whole numbers, got {self.relation}")
+            return self.relation.radius, seen.shift, seen.squared
+        if self.norm == "l1":
+            size = _check.whole(1 if sensitivity is None else sensitivity, "sensitivity", minimum=1)
+            return size, size, Fraction(size) ** 2
+        real = _check.real(1 if sensitivity is None else sensitivity, "sensitivity", positive=True)
+        whole = math.floor(Fraction(real) ** 2)
+        if whole < 1:
+            raise ValueError(f"`sensitivity` must be at least 1, got {real}")
+        return real, whole, Fraction(whole)
+
+    def _curve(self, variance: Fraction) -> DiscreteGaussian:
+        return DiscreteGaussian(variance, self._shift, self._squared)
+
+    def _reach(self, metric: str) -> Reach | None:
+        if self.lower is not None and self.upper is not None:
+            width = self.upper - self.lower
+            return PerEntry(DiscreteGaussian(self._variance, width, Fraction(width) ** 2), True)
+        return DiscreteGaussianShift(self._variance) if metric and not self._given else None
+
+    def _least_variance(self, epsilon: float, delta: float) -> Fraction:
+        """Bisect on the variance's fractions; the profile has small steps there, so this is a least one nearby."""
+        below = Fraction(2098, 2**20)  # 0.002: the least variance considered
+        euclid = math.sqrt(self._squared)
+        above = max(Fraction(math.ceil(gaussian_sigma(epsilon, delta, euclid) ** 2 * 2**20), 2**20), 2 * below)
+        while above <= 10**10 and self._curve(above).delta_at(epsilon) > delta:
+            above *= 2
+        if above > 10**10:
+            raise ValueError(f"`epsilon` must need a variance of at most 1e10, got {epsilon} at delta {delta}")
+        while above - below > max(Fraction(1, 2**20), above / 10**9):
+            middle = Fraction(math.ceil((below + above) * 2**19), 2**20)
+            if middle >= above:
+                break
+            fits = self._curve(middle).delta_at(epsilon) <= delta
+            below, above = (below, middle) if fits else (middle, above)
+        return above
+
+    @property
+    def variance(self) -> float:
+        """The parameter actually used."""
+        return float(self._variance)
+
+    @cached_property
+    def _noise(self) -> _core.DiscreteGaussianNoise:
+        return _core.DiscreteGaussianNoise(self._variance.numerator, self._variance.denominator)
+
+    @cached_property
+    def _log_whole(self) -> float:
+        """Logarithm of the sum of exp(-k^2 / (2 variance)) over all whole k: by itself, or as Poisson's dual sum."""
+        variance = self.variance
+        if variance > 1:
+            dual = 2 * sum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 4))
+            return 0.5 * math.log(2 * math.pi * variance) + math.log1p(dual)
+        return math.log1p(2 * sum(math.exp(-k * k / (2 * variance)) for k in range(1, 12)))
+
+    def _bounds(self) -> tuple[int, int]:
+        return (-LARGEST if self.lower is None else self.lower, LARGEST if self.upper is None else self.upper)
+
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Add noise to whole numbers.
+
+        Parameters
+        ----------
+        x : array_like of int
+            The private numbers; those outside the bounds are clipped.
+        insecure_seed : int, optional
+            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+        Returns
+        -------
+        Release
+            With int64 values of the shape of `x`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` does not hold whole numbers.
+        """
+        numbers = _check.counts(x, "x", minimum=None)
+        noisy = self._noise.add(numbers.reshape(-1), *self._bounds(), seed_words(insecure_seed))
+        parameters = {"variance": self.variance, "lower": self.lower, "upper": self.upper}
+        guarantee = marked(self.guarantee, insecure_seed)
+        return Release(
+            noisy.reshape(numbers.shape), guarantee, mechanism="discrete-gaussian", parameters=parameters, _owned=True
+        )
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of a released number given the private one.
+
+        Parameters
+        ----------
+        z : array_like of int or Release
+            Released numbers.
+        x : array_like of int
+            Private numbers, clipped as in `release`; broadcast against `z`.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the broadcast shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not whole numbers.
+        """
+        released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)
+        distance = released.astype(np.float64) - np.clip(private, *self._bounds())
+        return -0.5 * distance * distance / self.variance - self._log_whole
+
+    def __repr__(self) -> str:
+        bound = f"sensitivity={self.sensitivity}" if self.lower is None else f"lower={self.lower}, upper={self.upper}"
+        about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
+        return f"DiscreteGaussianMechanism({self.epsilon}, {self.delta}, variance={self.variance}, {bound}{about})"

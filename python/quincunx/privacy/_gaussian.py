@@ -1,0 +1,315 @@
+"""Gaussian noise on a grid: what is released is the ideal real-valued output, rounded."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.privacy import _rational, _relations
+from quincunx.privacy._calibration import gaussian_sigma
+from quincunx.privacy._curves import Gaussian
+from quincunx.privacy._guarantee import PrivacyGuarantee, stated
+from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._reach import GaussianShift, PerEntry, Reach, unknown
+from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
+from quincunx.privacy._release import Release, marked, seed_words
+
+GRID_BITS = 20  # grid steps per deviation, as a power of two
+#: Allowance for statistics, norms and clipping in floating point.
+ROUNDED = 1 + 2.0**-40
+#: Inputs are cut to 2**-64 grid steps, below 2**-84 deviations, towards zero: two vectors of at most 2**40 numbers move
+#: apart by less than 2**-84 sqrt(2**40) deviations more.
+CUT = Fraction(1, 2**64)
+
+
+class GaussianMechanism(Mechanism):
+    """Gaussian noise on real numbers or vectors, on a grid.
+
+    The output is the ideal real-valued one, value plus exactly normal noise, rounded to a multiple of `step`, a power
+    of two about 2**-20 of sigma: a function of a private output, so it has exactly that privacy, in any dimension.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Privacy level, >= 0. Not given together with `sigma`.
+    delta : float
+        In (0, 1).
+    sensitivity : float or sequence of float, optional
+        Largest Euclidean distance between the values of two neighbors, > 0; with `scales` that of the values over the
+        scales. A sequence gives the largest change of each coordinate.
+    radius : float, optional
+        Instead: each record is clipped to the ball of this radius about 0, > 0, so that it moves by at most twice that.
+    dimension : int
+        With `radius`: the last axis holds records of this length. With 1, each number is a record.
+    sigma : float, optional
+        Instead of `epsilon`: the standard deviation, > 0.
+    scales : sequence of float, optional
+        Proportions of the noise of the coordinates along the last axis, > 0: coordinate i has the deviation
+        ``sigma * scales[i]``.
+    relation : ReplaceOne, AddRemove or DataMetric
+        Which neighbors it is about. A ``DataMetric`` of real arrays needs no sensitivity: the values are the data.
+
+    Attributes
+    ----------
+    sigma : float
+        Never below the least that keeps the promise; above it by 1e-14 and by 2**-40 (for statistics, norms and
+        clipping in floating point), relative.
+    guarantee : PrivacyGuarantee
+        Composes by the exact Gaussian profile, and with randomized response exactly too.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+    NoGuarantee
+        If nothing is proved for this use and relation: records that are added or removed where each has its own row,
+        or `radius`, which bounds one record, with a metric of arrays.
+
+    Notes
+    -----
+    Values beyond 2**61 steps, about 2**41 sigma, are clipped there. About 90 ns a number.
+
+    References
+    ----------
+    .. [1] B. Balle and Y.-X. Wang (2018), Improving the Gaussian mechanism for differential privacy, ICML.
+    .. [2] C. Karney (2016), Sampling exactly from the normal distribution, ACM Trans. Math. Softw. 42.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import DataMetric, GaussianMechanism
+    >>> mechanism = GaussianMechanism(1.0, 1e-5, sensitivity=2.0)
+    >>> round(mechanism.sigma, 9)
+    7.46126327
+    >>> clipped = GaussianMechanism(1.0, 1e-5, radius=1.0, dimension=3)
+    >>> clipped.release([[0.2, 0.1, 0.0], [3.0, 4.0, 0.0]]).shape
+    (2, 3)
+    >>> near = GaussianMechanism(1.0, 1e-5, relation=DataMetric("l2", 2.0)).guarantee
+    >>> round(near.at(1.0).epsilon, 3)  # a distance that `sensitivity=` would say nothing of
+    0.461
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        sensitivity: float | Sequence[float] | None = None,
+        radius: float | None = None,
+        dimension: int = 1,
+        sigma: float | None = None,
+        scales: Sequence[float] | npt.NDArray[np.float64] | None = None,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> None:
+        relation = _relations.check(relation)
+        if sensitivity is not None and radius is not None:
+            raise TypeError("exactly one of `sensitivity` and `radius` must be given")
+        if (epsilon is None) == (sigma is None):
+            raise TypeError("exactly one of `epsilon` and `sigma` must be given")
+        self.radius = None if radius is None else _check.real(radius, "radius", positive=True)
+        self.dimension = _check.whole(dimension, "dimension", minimum=1)
+        self.scales = None if scales is None else _positive(scales, "scales")
+        self.relation = relation
+        # The shift of the values in units of sigma: squared, at the relation's radius and, where it is known, anywhere.
+        squared, self._slope = self._shift_squared(sensitivity)
+        self.sensitivity = _rational.root_upwards(squared)
+        level = None if epsilon is None else _check.real(epsilon, "epsilon")
+        _check.real(delta, "delta")
+        allowed = self.sensitivity * ROUNDED
+        if level is None:
+            self.sigma = _check.real(sigma, "sigma", positive=True)
+        else:
+            self.sigma = _with_cut(gaussian_sigma(level, delta, allowed), allowed)
+        spread = [1.0] if self.scales is None else list(self.scales)
+        for scale in (min(spread), max(spread)):
+            if not -940 <= math.frexp(self.sigma * scale)[1] - 1 - GRID_BITS <= 900:
+                raise ValueError(
+                    f"`sensitivity` must leave a sigma between 2**-900 and 2**900, got sigma = {self.sigma}"
+                )
+        self.step = _step(self.sigma)
+        if not 0 < _check.real(delta, "delta") < 1:
+            raise ValueError(f"`delta` must be in (0, 1), got {delta}")
+        part = stated(self._curve(), Fraction(delta), None if level is None else Fraction(level))
+        self.guarantee = PrivacyGuarantee.of_parts((replace(part, reach=self._reach()),), relation=relation)
+
+    def _shift_squared(self, sensitivity: float | Sequence[float] | None) -> tuple[Fraction, Fraction | None]:
+        """Return the squared shift at the radius, in units of sigma, and its slope where the values are the data."""
+        scales = [Fraction(scale) for scale in (self.scales if self.scales is not None else [1.0])]
+        if self.radius is not None:
+            _relations.refuse_rows(self.relation, "`radius=`")
+            records = PerEntry(Gaussian(Fraction(1)), False).at(self.relation, self.relation.radius)[0].ratio
+            return records * (2 * Fraction(self.radius) / min(scales)) ** 2, None
+        if sensitivity is not None:
+            if isinstance(sensitivity, (Sequence, np.ndarray)) and not isinstance(sensitivity, str):
+                changes = [Fraction(change) for change in _positive(sensitivity, "sensitivity")]
+                if len(scales) == 1:
+                    scales = scales * len(changes)
+                if len(scales) != len(changes):
+                    raise ValueError(f"`sensitivity` must have length {len(scales)}, got {len(changes)}")
+                return sum(((d / s) ** 2 for d, s in zip(changes, scales, strict=True)), Fraction(0)), None
+            return Fraction(_check.real(sensitivity, "sensitivity", positive=True)) ** 2, None
+        if not isinstance(self.relation, DataMetric):
+            raise TypeError("exactly one of `sensitivity` and `radius` must be given")
+        if self.relation.metric in ("l1", "l2"):
+            slope = 1 / min(scales)
+        elif self.relation.metric == "linf":
+            count = self.dimension if self.scales is None else 1
+            slope = Fraction(_rational.root_upwards(count * sum((s**-2 for s in scales), Fraction(0))))
+        else:
+            raise unknown("Gaussian noise", self.relation)
+        return (slope * Fraction(self.relation.radius)) ** 2, slope
+
+    def _unit(self) -> Fraction:
+        """Shift in deviations for one unit of shift in sigmas, with the allowance for floating point."""
+        return Fraction(ROUNDED) / Fraction(self.sigma)
+
+    def _reach(self) -> Reach | None:
+        if self._slope is not None:
+            return GaussianShift(self._slope * self._unit(), CUT)
+        if self.radius is not None:
+            record = (2 * Fraction(self.radius) / min(map(Fraction, self._spread())) * self._unit() + CUT) ** 2
+            return PerEntry(Gaussian(record), False)
+        return None
+
+    def _curve(self) -> Gaussian:
+        reach = self._reach()
+        if reach is not None:
+            curve = reach.at(self.relation, self.relation.radius)[0]
+            assert isinstance(curve, Gaussian)
+            return curve
+        return Gaussian((Fraction(self.sensitivity) * self._unit() + CUT) ** 2)
+
+    def _spread(self) -> list[float]:
+        return [1.0] if self.scales is None else list(self.scales)
+
+    @cached_property
+    def _noises(self) -> dict[float, tuple[_core.NormalNoise, float]]:
+        """Noise and grid step for each scale."""
+        found = {}
+        for scale in set(self._spread()):
+            deviation = math.nextafter(self.sigma * scale, math.inf) if scale != 1.0 else self.sigma
+            step = _step(deviation)
+            found[scale] = (_core.NormalNoise(deviation / step), step)
+        return found
+
+    def _clipped(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        numbers = _check.reals(x, "x")
+        if self.scales is not None and (numbers.ndim == 0 or numbers.shape[-1] != len(self.scales)):
+            raise ValueError(f"`x` must have a last axis of length {len(self.scales)}, got shape {numbers.shape}")
+        if self.radius is None:
+            return numbers
+        if self.dimension == 1 and self.scales is None:
+            return np.clip(numbers, -self.radius, self.radius)
+        if numbers.ndim == 0 or numbers.shape[-1] != (length := max(self.dimension, len(self._spread()))):
+            raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
+        largest = np.max(np.abs(numbers), axis=-1, keepdims=True)
+        unit = numbers / np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+        norm = np.sqrt(np.sum(unit * unit, axis=-1, keepdims=True))
+        inside = largest <= self.radius / np.where(norm > 0, norm, 1.0)
+        return np.where(inside, numbers, unit * (self.radius / np.where(norm > 0, norm, 1.0)))
+
+    def _check_size(self, numbers: npt.NDArray[np.float64]) -> None:
+        """Refuse more numbers than the guarantee speaks of, where it speaks of a number of them."""
+        several = isinstance(self.relation, DataMetric) and self.relation.metric == "linf" and self._slope is not None
+        count = len(self._spread()) if self.scales is not None else self.dimension
+        if (several or (self.scales is not None and self.radius is None)) and numbers.size != count:
+            raise ValueError(f"`x` must hold {count} numbers, got shape {numbers.shape}")
+
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Add noise to real numbers.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (..., dimension) where records are clipped
+            The private numbers. With `sensitivity`, the whole array is the value of which that was said.
+        insecure_seed : int, optional
+            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+        Returns
+        -------
+        Release
+            With float64 values of the shape of `x`, multiples of `step`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` does not hold finite numbers, or records of another length.
+        """
+        numbers = np.ascontiguousarray(self._clipped(x))
+        self._check_size(numbers)
+        if self.scales is None:
+            noise, step = self._noises[1.0]
+            noisy = noise.add_on_grid(numbers.reshape(-1), step, seed_words(insecure_seed)).reshape(numbers.shape)
+        else:
+            noisy = np.empty_like(numbers)
+            for place, scale in enumerate(self.scales):
+                noise, step = self._noises[scale]
+                words = seed_words(None if insecure_seed is None else insecure_seed * len(self.scales) + place)
+                column = np.ascontiguousarray(numbers[..., place])
+                noisy[..., place] = noise.add_on_grid(column.reshape(-1), step, words).reshape(column.shape)
+        parameters = {
+            "sigma": self.sigma,
+            "sensitivity": self.sensitivity,
+            "radius": self.radius,
+            "dimension": self.dimension,
+            "step": self.step,
+        }
+        if self.scales is not None:
+            parameters["scales"] = list(self.scales)  # type: ignore[assignment]
+        guarantee = marked(self.guarantee, insecure_seed)
+        return Release(noisy, guarantee, mechanism="gaussian", parameters=parameters, _owned=True)
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the density of a released number given the private one.
+
+        Parameters
+        ----------
+        z : array_like of float or Release
+            Released numbers.
+        x : array_like of float
+            Private numbers, clipped as in `release`; broadcast against `z`.
+
+        Returns
+        -------
+        ndarray of float64
+            One value per number; the density of a vector is the sum over its last axis. The normal law, to which that
+            of the grid is equal to 1e-12, relative.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not finite numbers.
+        """
+        sigma = self.sigma if self.scales is None else self.sigma * np.array(self.scales)
+        distance = (_check.reals(z, "z") - self._clipped(x)) / sigma
+        return np.asarray(-0.5 * distance * distance - np.log(sigma) - 0.5 * math.log(2 * math.pi))
+
+    def __repr__(self) -> str:
+        bound = f"sensitivity={self.sensitivity}" if self.radius is None else f"radius={self.radius}"
+        more = "" if self.scales is None else f", scales={list(self.scales)}"
+        about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
+        return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension}{more}{about})"
+
+
+def _positive(values: Sequence[float] | npt.NDArray[np.float64], name: str) -> tuple[float, ...]:
+    """Return positive numbers as a tuple."""
+    if np.ndim(values) != 1 or not len(values):
+        raise ValueError(f"`{name}` must be a number or a list of at least one, got shape {np.shape(values)}")
+    return tuple(_check.real(value, name, positive=True) for value in values)
+
+
+def _step(deviation: float) -> float:
+    """Return the power of two that is `GRID_BITS` below a deviation."""
+    return math.ldexp(1.0, math.frexp(deviation)[1] - 1 - GRID_BITS)
+
+
+def _with_cut(sigma: float, sensitivity: float) -> float:
+    """Return the deviation at which ``sensitivity / sigma + CUT`` is at most what it was without the cut."""
+    extra = Fraction(sigma) * CUT / Fraction(sensitivity)
+    if extra > Fraction(1, 4):
+        raise ValueError(f"`sensitivity` must be above 2**-62 sigma, got {sensitivity} for sigma = {sigma}")
+    return _rational.upwards(Fraction(sigma) / (1 - extra))

@@ -1,0 +1,226 @@
+"""Laplace noise on real numbers, on a grid."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.privacy import _rational, _relations
+from quincunx.privacy._curves import Geometric, Laplace
+from quincunx.privacy._guarantee import PrivacyGuarantee, stated
+from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._noise import log_geometric
+from quincunx.privacy._reach import LaplaceShift, PerEntry, Reach, unknown
+from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
+from quincunx.privacy._release import Release, marked, seed_words
+
+GRID_BITS = 20  # grid steps per scale, as a power of two
+#: In grid steps: inputs are cut to 2**-64 of one, so that at most 2**40 numbers move apart by less than this more.
+CUT = Fraction(1, 2**24)
+
+
+class LaplaceMechanism(Mechanism):
+    """Laplace noise on real numbers, on a grid.
+
+    With bounds each number is a record: it is clipped to ``[lower, upper]`` and rounded to a multiple of `step`, a
+    power of two about 2**-20 of the scale; two-sided geometric noise of that many steps is added. With `sensitivity`
+    the array is a value that moves by at most so much in sum: exact Laplace noise is added and the sum rounded to a
+    multiple of `step`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level, > 0.
+    lower, upper : float, optional
+        The bounds.
+    sensitivity : float, optional
+        Instead: the largest L1 distance between the arrays of two neighbors, > 0.
+    relation : ReplaceOne, AddRemove or DataMetric
+        Which neighbors it is about. A ``DataMetric("l1")`` needs neither bounds nor sensitivity: the array is the data.
+
+    Attributes
+    ----------
+    guarantee : PrivacyGuarantee
+        Its epsilon is the exact one of the noise actually used, at most the one asked for and below it by at most
+        2**-19, relative.
+    scale : float
+        The scale of the Laplace law, ``(upper - lower) / epsilon`` but for the rounding of the bounds to the grid, or
+        ``sensitivity / epsilon``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+    NoGuarantee
+        If nothing is proved for this use and relation.
+
+    Notes
+    -----
+    Floating-point samplers of the Laplace law betray their input by the last bits of a single output [1]_; here the
+    output is a function of an exact integer, or of the exact real-valued output. About 40 ns a number with bounds,
+    70 ns with `sensitivity`; values beyond 2**61 steps are clipped there then.
+
+    References
+    ----------
+    .. [1] I. Mironov (2012), On significance of the least significant bits for differential privacy, CCS.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import LaplaceMechanism
+    >>> mechanism = LaplaceMechanism(1.0, -5, 5)
+    >>> mechanism.scale, mechanism.step == 2**-17, mechanism.epsilon
+    (10.0, True, 1.0)
+    >>> round(float(mechanism.log_likelihood(1.5, 0.5)), 9)
+    -3.095732274
+    >>> histogram = LaplaceMechanism(0.5, sensitivity=2.0)
+    >>> histogram.scale, histogram.release([12.0, 7.5, 3.0]).shape
+    (4.0, (3,))
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        lower: float | None = None,
+        upper: float | None = None,
+        *,
+        sensitivity: float | None = None,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> None:
+        level = _check.real(epsilon, "epsilon", positive=True)
+        self.relation = _relations.check(relation)
+        self.lower = None if lower is None else _check.real(lower, "lower")
+        self.upper = None if upper is None else _check.real(upper, "upper")
+        self.sensitivity = None if sensitivity is None else _check.real(sensitivity, "sensitivity", positive=True)
+        if (self.lower is None) != (self.upper is None):
+            raise TypeError("`lower` and `upper` must be given together")
+        if self.lower is not None and self.sensitivity is not None:
+            raise TypeError("`sensitivity` must not be given beside `lower` and `upper`")
+        if self.lower is not None and self.upper is not None:
+            self._clip(level, self.lower, self.upper)
+        else:
+            self._shift(level)
+
+    def _clip(self, level: float, lower: float, upper: float) -> None:
+        """Fill in what clipped records need."""
+        if not lower < upper:
+            raise ValueError(f"`lower` must be below `upper`, got {lower} and {upper}")
+        _relations.refuse_rows(self.relation, "`lower, upper`")
+        entries = PerEntry(Geometric(Fraction(1), 1), False).at(self.relation, self.relation.radius)[1]
+        width = Fraction(upper) - Fraction(lower)
+        scale = width * entries / Fraction(level)
+        # Fine against both the noise and the domain; coarse enough that outputs are floats and noise fits 64 bits.
+        farthest = max(abs(Fraction(lower)), abs(Fraction(upper)))
+        exponent = max(_log2(min(scale, width)) - GRID_BITS, _log2(farthest) - 51, _log2(scale) - 48)
+        if not -960 <= exponent <= 900:
+            raise ValueError(f"`lower` and `upper` must leave a grid that floats can hold, got {lower} and {upper}")
+        self.step = math.ldexp(1.0, exponent)
+        step = Fraction(self.step)
+        steps = math.ceil(Fraction(upper) / step) - math.floor(Fraction(lower) / step)
+        self._exponent = _rational.exponent(level, steps * entries)
+        reach = PerEntry(Geometric(self._exponent, steps), False)
+        part = replace(stated(reach.curve, Fraction(0)), reach=reach, copies=entries)
+        self.guarantee = PrivacyGuarantee.of_parts((part,), relation=self.relation)
+        self.scale = float(step / self._exponent)
+
+    def _shift(self, level: float) -> None:
+        """Fill in what an array that moves by at most a sensitivity needs."""
+        metric = isinstance(self.relation, DataMetric) and self.relation.metric == "l1"
+        if self.sensitivity is None and not isinstance(self.relation, DataMetric):
+            raise TypeError("exactly one of `lower` with `upper`, and `sensitivity` must be given")
+        if self.sensitivity is None and not metric:
+            raise unknown("Laplace noise", self.relation)
+        moved = Fraction(self.relation.radius if self.sensitivity is None else self.sensitivity)
+        exponent = _log2(moved / Fraction(level)) - GRID_BITS
+        if not -960 <= exponent <= 900:
+            raise ValueError(f"`sensitivity` must leave a scale between 2**-900 and 2**900, got {float(moved)}")
+        self.step = math.ldexp(1.0, exponent)
+        step = Fraction(self.step)
+        self._exponent = _rational.exponent(level, moved / step + CUT)
+        reach: Reach = LaplaceShift(self._exponent / step, self._exponent * CUT)
+        part = stated(Laplace(self._exponent * (moved / step + CUT)), Fraction(0))
+        part = replace(part, reach=reach if self.sensitivity is None else None)
+        self.guarantee = PrivacyGuarantee.of_parts((part,), relation=self.relation)
+        self.scale = float(step / self._exponent)
+
+    @cached_property
+    def _noise(self) -> "_core.GeometricNoise | _core.LaplaceNoise":
+        if self.lower is None:
+            return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
+        return _core.GeometricNoise(self._exponent.numerator, self._exponent.denominator, True)
+
+    def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
+        """Add noise to real numbers.
+
+        Parameters
+        ----------
+        x : array_like of float
+            The private numbers; those outside the bounds are clipped.
+        insecure_seed : int, optional
+            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+        Returns
+        -------
+        Release
+            With float64 values of the shape of `x`, multiples of `step`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `x` does not hold finite numbers.
+        """
+        numbers = _check.reals(x, "x")
+        words = seed_words(insecure_seed)
+        noise = self._noise
+        if isinstance(noise, _core.LaplaceNoise):
+            noisy = noise.add_on_grid(np.ascontiguousarray(numbers).reshape(-1), self.step, words)
+        else:
+            assert self.lower is not None
+            assert self.upper is not None
+            noisy = noise.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
+        parameters = {"scale": self.scale, "lower": self.lower, "upper": self.upper, "step": self.step}
+        guarantee = marked(self.guarantee, insecure_seed)
+        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="laplace", parameters=parameters, _owned=True)
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the density of a released number given the private one.
+
+        Parameters
+        ----------
+        z : array_like of float or Release
+            Released numbers, on the grid or not.
+        x : array_like of float
+            Private numbers, clipped and rounded as in `release`; broadcast against `z`.
+
+        Returns
+        -------
+        ndarray of float64
+            ``log(P(z | x) / step)``: as a density it is the Laplace law to 1e-12, relative.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not finite numbers.
+        """
+        released, private = _check.reals(z, "z"), _check.reals(x, "x")
+        if self.lower is None:
+            return np.asarray(-math.log(2 * self.scale) - np.abs(released - private) / self.scale)
+        private = np.rint(np.clip(private, self.lower, self.upper) / self.step) * self.step
+        decay = float(self._exponent)
+        return log_geometric(decay) - math.log(self.step) - np.abs(released - private) / self.scale
+
+    def __repr__(self) -> str:
+        about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
+        bound = f"{self.lower}, {self.upper}" if self.lower is not None else f"sensitivity={self.sensitivity}"
+        return f"LaplaceMechanism({self.epsilon}, {bound}{about})"
+
+
+def _log2(value: Fraction) -> int:
+    """Return the exponent of the largest power of two that is not above a positive number; very low for 0."""
+    if not value:
+        return -(2**20)
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    return exponent if Fraction(2) ** exponent <= value else exponent - 1

@@ -1,0 +1,186 @@
+"""Rules for releases about parts of the data: blocks of a partition, a random subset of the records."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from quincunx import _check
+from quincunx.privacy import _rational
+from quincunx.privacy._curves import Approx, Curve, Gaussian, Geometric, Pure, Subsampled, up
+from quincunx.privacy._guarantee import NUMERICS, Part, PrivacyGuarantee, stated
+from quincunx.privacy._reach import GaussianShift, GeometricShift, LaplaceShift
+from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
+
+
+def parallel(
+    guarantees: Iterable[PrivacyGuarantee], *, by: str = "value", relation: Relation | None = None
+) -> PrivacyGuarantee:
+    """Return the guarantee of releases that each saw one block of a declared partition of the records.
+
+    Parameters
+    ----------
+    guarantees : iterable of PrivacyGuarantee
+        One for each block, of one relation.
+    by : {"value", "key"}
+        What decides the block of a record: its own private value, or a public key that no neighbor changes.
+    relation : ReplaceOne, optional
+        With guarantees about ``AddRemove()``: the result is to be about ``ReplaceOne()``, by value.
+
+    Returns
+    -------
+    PrivacyGuarantee
+        For one record that comes or goes, and by a key, the largest of them. A replaced record may move from one block
+        to another or change within its own: both are a removal and an addition, bounded by two steps of the largest.
+        For a metric of arrays the largest, where noise follows the metric ("l1" with geometric and Laplace noise, "l2"
+        with normal noise), else the sum.
+
+    Raises
+    ------
+    NoGuarantee
+        If none of the guarantees bounds all others, or no rule is known for the relation.
+    ValueError, TypeError
+        If there are none, or their relations differ.
+
+    Notes
+    -----
+    "The maximum" is false for records that are replaced by value: geometric noise of ratio 1/2 on two counts, of which
+    a record leaves one for the other, makes an outcome likelier by 4 and not 2.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne, parallel
+    >>> blocks = [PrivacyGuarantee(e, relation=AddRemove()) for e in (0.5, 1.0)]
+    >>> parallel(blocks).epsilon, parallel(blocks, relation=ReplaceOne()).epsilon
+    (1.0, 2.0)
+    """
+    blocks = list(guarantees)
+    if not blocks:
+        raise ValueError("`guarantees` must hold at least one, got none")
+    for block in blocks:
+        if not isinstance(block, PrivacyGuarantee):
+            raise TypeError(f"`guarantees` must hold PrivacyGuarantees, got {type(block).__name__}")
+        if block.relation != blocks[0].relation:
+            raise TypeError(f"`guarantees` must be of one relation, got {blocks[0].relation} and {block.relation}")
+    _check.one_of(by, "by", ("value", "key"))
+    about = blocks[0].relation
+    numerics = max((block.numerics for block in blocks), key=NUMERICS.index)
+    if relation is not None and relation != about and (about, relation) != (AddRemove(), ReplaceOne()):
+        raise NoGuarantee(f"no rule is known from {about} to {relation}")
+    if isinstance(about, DataMetric):
+        if _follows(blocks, about.metric):
+            return _largest(blocks).marked(numerics)
+        total = blocks[0]
+        for block in blocks[1:]:
+            total = total & block
+        return total
+    if about.records > 1:
+        raise NoGuarantee(f"no rule is known for {about}: its records may lie in several blocks")
+    largest = _largest(blocks).marked(numerics)
+    if relation == ReplaceOne() and about == AddRemove():
+        parts = (replace(part, reach=None) for part in largest.at(2).parts)
+        return PrivacyGuarantee.of_parts(parts, relation=ReplaceOne(), numerics=numerics)
+    if isinstance(about, ReplaceOne) and by == "value":
+        raise NoGuarantee(
+            "a replaced record may move to another block: give guarantees about AddRemove() and relation=ReplaceOne()"
+        )
+    return largest
+
+
+def _follows(blocks: list[PrivacyGuarantee], metric: str) -> bool:
+    """Whether all noise is of one kind that follows the metric, so that a distance may be spread over the blocks."""
+    kinds = {"l1": (GeometricShift, LaplaceShift), "l2": (GaussianShift,)}.get(metric, ())
+    parts = [part for block in blocks for part in block.parts]
+    one = all(len(block.parts) == 1 and block.parts[0].times == 1 for block in blocks)
+    same = len({type(part.reach) for part in parts}) == 1
+    return one and same and all(isinstance(part.reach, kinds) for part in parts)
+
+
+def _largest(blocks: list[PrivacyGuarantee]) -> PrivacyGuarantee:
+    """Return the guarantee that is at least as weak as each other one at every epsilon."""
+    for one in blocks:
+        if all(_bounds(one.parts, other.parts) for other in blocks):
+            return one
+    raise NoGuarantee("no one of the guarantees bounds the others; compose them instead")
+
+
+def _bounds(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
+    if one == other:
+        return True
+    if len(one) != 1 or len(other) != 1 or one[0].times != 1 or other[0].times != 1:
+        return False
+    if one[0].copies != other[0].copies:
+        return False
+    return _is_weaker(one[0].curve, other[0].curve)
+
+
+def _is_weaker(a: Curve, b: Curve) -> bool:
+    """Whether a curve is known to lie above another; False where that is not seen at once."""
+    if isinstance(a, Pure):
+        return b.pure is not None and a.epsilon >= b.pure and a.known is None
+    if isinstance(a, Approx):
+        epsilon, delta = (b.epsilon, b.delta) if isinstance(b, Approx) else (b.pure, Fraction(0))
+        return epsilon is not None and a.epsilon >= epsilon and a.delta >= delta and a.known is None
+    if isinstance(a, Gaussian) and isinstance(b, Gaussian):
+        return a.squared >= b.squared
+    if isinstance(a, Geometric) and isinstance(b, Geometric):
+        return a.decay >= b.decay and a.shift >= b.shift
+    name = {"ranged": "range", "laplace": "shift", "zcdp": "level"}.get(a.kind, "")
+    return type(a) is type(b) and (a == b or (bool(name) and bool(getattr(a, name) >= getattr(b, name))))
+
+
+def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
+    """Return the guarantee of a mechanism that sees each record with a probability, independently and in secret.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        Of a single release about the records it sees, for ``AddRemove()`` or ``ReplaceOne()``.
+    rate : float
+        The probability, in (0, 1].
+
+    Returns
+    -------
+    PrivacyGuarantee
+        About `AddRemove`, each direction with its own pair of laws, (q P + (1 - q) Q, Q) and (P, (1 - q) P + q Q): so
+        ``epsilon = log(1 + q (exp(epsilon) - 1))`` at ``q delta``, and less in composition. About `ReplaceOne` delta is
+        multiplied by q, and epsilon stays: no better is true.
+
+    Raises
+    ------
+    NoGuarantee
+        For other relations, and for compositions.
+    ValueError, TypeError
+        If an argument lies outside its domain.
+
+    References
+    ----------
+    .. [1] B. Balle, G. Barthe and M. Gaboardi (2018), Privacy amplification by subsampling, NeurIPS.
+    .. [2] I. Mironov, K. Talwar and L. Zhang (2019), Renyi differential privacy of the sampled Gaussian mechanism.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import AddRemove, PrivacyGuarantee, subsampled
+    >>> round(subsampled(PrivacyGuarantee(1.0, relation=AddRemove()), 0.1).epsilon, 6)
+    0.158566
+    """
+    if not isinstance(guarantee, PrivacyGuarantee):
+        raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
+    share = _rational.fraction(rate, "rate")
+    if not 0 < share <= 1:
+        raise ValueError(f"`rate` must be in (0, 1], got {rate}")
+    relation, numerics = guarantee.relation, guarantee.numerics
+    if isinstance(relation, DataMetric) or relation.records > 1:
+        raise NoGuarantee(f"no rule is known for records sampled at random about {relation}")
+    if share == 1:
+        return guarantee
+    if len(guarantee.parts) != 1 or guarantee.parts[0].count != 1:
+        raise NoGuarantee("no rule is known for a composition on one random subset: sample anew for each release")
+    part = guarantee.parts[0]
+    if isinstance(relation, ReplaceOne):
+        kept: Curve = Approx(part.epsilon, share * part.delta) if part.delta else Pure(part.epsilon)
+        return PrivacyGuarantee.of_parts((stated(kept, share * part.delta),), relation=relation, numerics=numerics)
+    if part.curve.pairs() is None or isinstance(part.curve, Subsampled):
+        raise NoGuarantee(f"no rule is known for a random subset and a curve of kind {part.curve.kind!r}")
+    level = Fraction(_rational.amplified_upwards(up(part.epsilon), up(share)))
+    sampled = stated(Subsampled(share, part.curve), share * part.delta, level)
+    return PrivacyGuarantee.of_parts((sampled,), relation=relation, numerics=numerics)
