@@ -90,7 +90,7 @@ class GaussianMechanism(Mechanism):
     (2, 3)
     >>> near = GaussianMechanism(1.0, 1e-5, relation=DataMetric("l2", 2.0)).guarantee
     >>> round(near.at(1.0).epsilon, 3)  # a distance that `sensitivity=` would say nothing of
-    0.461
+    0.469
     """
 
     def __init__(

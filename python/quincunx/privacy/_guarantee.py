@@ -475,7 +475,11 @@ class PrivacyGuarantee:
 
     @cached_property
     def _concentrated(self) -> tuple[Fraction, Fraction] | None:
-        """The total zero-concentrated level and the probability beside which it holds."""
+        """The total zero-concentrated level and the probability beside which it holds; None where it adds nothing."""
+        loose = ("discrete-gaussian", "zcdp", "ranged")
+        known = any(part.curve.kind in loose or getattr(part.curve, "known", None) is not None for part in self.parts)
+        if not known and self._losses is not None:
+            return None  # the law of the total loss says more
         if any(part.rho is None for part in self.parts):
             return None
         level = sum((part.rho or Fraction(0) for part in self.parts), Fraction(0))

@@ -77,7 +77,7 @@ class LaplaceMechanism(Mechanism):
     >>> round(float(mechanism.log_likelihood(1.5, 0.5)), 9)
     -3.095732274
     >>> histogram = LaplaceMechanism(0.5, sensitivity=2.0)
-    >>> histogram.scale, histogram.release([12.0, 7.5, 3.0]).shape
+    >>> round(histogram.scale, 9), histogram.release([12.0, 7.5, 3.0]).shape
     (4.0, (3,))
     """
 

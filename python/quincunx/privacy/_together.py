@@ -161,7 +161,7 @@ def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
     --------
     >>> from quincunx.privacy import AddRemove, PrivacyGuarantee, subsampled
     >>> round(subsampled(PrivacyGuarantee(1.0, relation=AddRemove()), 0.1).epsilon, 6)
-    0.158566
+    0.158565
     """
     if not isinstance(guarantee, PrivacyGuarantee):
         raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
