@@ -1,6 +1,13 @@
 """What quincunx raises beyond Python's own exceptions."""
 
-__all__ = ["CheckpointError", "ConvergenceError", "ConvergenceWarning", "InternalError", "TooLargeError"]
+__all__ = [
+    "CheckpointError",
+    "ConvergenceError",
+    "ConvergenceWarning",
+    "InsecureGuaranteeWarning",
+    "InternalError",
+    "TooLargeError",
+]
 
 
 class TooLargeError(MemoryError):
@@ -33,6 +40,10 @@ class ConvergenceError(ArithmeticError):
 
 class ConvergenceWarning(UserWarning):
     """An iteration ended early; the answer is there, less accurate than asked for."""
+
+
+class InsecureGuaranteeWarning(UserWarning):
+    """A guarantee was stated whose delta is so large that it promises nothing worth the name."""
 
 
 class InternalError(RuntimeError):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from quincunx import posterior, privacy
-from quincunx.errors import TooLargeError
+from quincunx.errors import InsecureGuaranteeWarning, TooLargeError
 from quincunx.posterior import BallRegression, BetaBernoulli, DirichletCategorical, DiscreteBayesNet, ExponentialGamma
 from quincunx.privacy import AddRemove, DataMetric, PrivacyGuarantee, ReplaceOne
 
@@ -246,3 +246,17 @@ def test_query_answerers_check_their_sample_and_utilities():
         answerer.answer(lambda t, r: t + 1, [1])
     with pytest.raises(ValueError, match="shape"):
         answerer.answer(lambda t, r: np.zeros(7), [1])
+
+
+def test_a_guarantee_by_a_large_delta_alone_is_none():
+    constants = privacy.LipschitzConstants(c=20.0, L0=0.0, C=1.5)
+    with pytest.warns(InsecureGuaranteeWarning, match="promises nothing"):
+        g = constants.delta_guarantee()
+    assert not g.is_meaningful
+    with pytest.warns(InsecureGuaranteeWarning, match="promises nothing"):
+        assert not constants.guarantee(0.1).is_meaningful
+    assert constants.guarantee(1.0).is_meaningful
+    assert PrivacyGuarantee(1.0, 1e-6).is_meaningful
+    # The thesis's own bound is a delta of at least sqrt(1/2) in every case, since C is at least 1.
+    with pytest.raises(ValueError, match="delta"):
+        BetaBernoulli(2, 2).lipschitz_constants(10).delta_guarantee()

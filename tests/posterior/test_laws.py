@@ -351,7 +351,7 @@ def test_bounds_of_the_second_assumption_hold_for_beta_posteriors():
             kl = np.trapezoid(p * np.log(p / q), t)
             assert kl <= constants.kl_bound() + 1e-6  # T4
             assert np.trapezoid(np.abs(p - q), t) / 2 <= constants.tv_bound() + 1e-6  # T5
-            level = constants.L0 + (1 + math.log(constants.C)) / constants.c
+            level = constants.L0 + (8 + math.log(constants.C)) / constants.c
             g = constants.guarantee(level)  # T6
             assert np.trapezoid(np.maximum(p - math.exp(g.epsilon) * q, 0), t) <= g.delta + 1e-6
 

@@ -16,6 +16,8 @@ from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ra
 from quincunx.privacy._reach import Reach
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
+#: A larger delta is no promise to a person: whole records may be published with that probability.
+LARGEST_DELTA = Fraction(1, 1000)
 NUMERICS = ("exact", "float64", "insecure")  # from the best to the worst
 
 
@@ -385,6 +387,11 @@ class PrivacyGuarantee:
     def is_pure(self) -> bool:
         """Whether delta is 0."""
         return self.exact_delta == 0
+
+    @property
+    def is_meaningful(self) -> bool:
+        """Whether delta is at most 1/1000: beyond, whole records could be published with such a probability."""
+        return self.exact_delta <= LARGEST_DELTA
 
     @property
     def range_bounded(self) -> bool:

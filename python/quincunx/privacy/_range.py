@@ -5,11 +5,13 @@ prior. Their posteriors' log density ratio lies in an interval of length R aroun
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from quincunx import _check
+from quincunx.errors import InsecureGuaranteeWarning
 from quincunx.privacy import _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._relations import Relation, ReplaceOne
@@ -252,6 +254,37 @@ class LipschitzConstants:
         """Return ``min(1, sqrt(KL / 2))``: it grows as the root of the number of samples (T5)."""
         return min(1.0, math.sqrt(self.kl_bound(distance=distance, n_samples=n_samples) / 2))
 
+    def delta_guarantee(
+        self,
+        *,
+        distance: float = 1.0,
+        n_samples: int = 1,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> PrivacyGuarantee:
+        """Return ``(0, TV)``, by `tv_bound`: for study, as it warns where delta says nothing.
+
+        Parameters
+        ----------
+        distance, n_samples
+            As for `tv_bound`.
+        relation : Relation
+            What neighbors at that distance are called.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            Of which `is_meaningful` is false where delta is above 1/1000, with an `InsecureGuaranteeWarning`.
+
+        Raises
+        ------
+        ValueError
+            If the bound is 1.
+        """
+        delta = self.tv_bound(distance=distance, n_samples=n_samples)
+        if delta >= 1:
+            raise ValueError(f"`distance` must be so small that delta is below 1, got {distance} with delta {delta}")
+        return _warned(PrivacyGuarantee(0, delta, relation=_relations.check(relation)))
+
     def guarantee(self, L: float, *, distance: float = 1.0, relation: Relation = ReplaceOne()) -> PrivacyGuarantee:  # noqa: B008
         """Return ``((L + C (L0 + 1/c)) distance, C exp(-c (L - L0)))``, for any ``L >= L0`` (T6).
 
@@ -282,7 +315,14 @@ class LipschitzConstants:
             raise ValueError(f"`L` must be so large that delta is below 1, got {level} with delta {delta}")
         size = _check.real(distance, "distance", positive=True)
         epsilon = (level + self.C * (self.L0 + 1 / self.c)) * size
-        return PrivacyGuarantee(epsilon, delta, relation=_relations.check(relation))
+        return _warned(PrivacyGuarantee(epsilon, delta, relation=_relations.check(relation)))
+
+
+def _warned(g: PrivacyGuarantee) -> PrivacyGuarantee:
+    if not g.is_meaningful:
+        said = f"a delta of {g.delta:.3g} promises nothing: one record in {math.ceil(1 / g.delta)} may be published"
+        warnings.warn(said, InsecureGuaranteeWarning, stacklevel=3)
+    return g
 
 
 def prior_change_bounds(eta: float) -> tuple[float, float]:
