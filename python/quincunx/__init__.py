@@ -6,6 +6,7 @@ The package is divided into rooms, each a module that is loaded on first use:
 ``quincunx.graphs``           graphs and their standard families
 ``quincunx.lattices``         unit cells, finite lattices with a boundary
 ``quincunx.counting``         exact numbers of independent sets and their polynomials
+``quincunx.entropy``          growth constants: certified bounds, estimates, random triangulations
 ``quincunx.distributions``    Bessel, Skellam, two-sided geometric, two-piece Poisson
 ``quincunx.privacy``          release of data with a guarantee, by exact noise
 ``quincunx.factorization``    private Poisson factorization of matrices, networks, tensors
@@ -22,7 +23,17 @@ from quincunx import _core
 
 __version__: str = _core.__version__
 
-_ROOMS = ("counting", "distributions", "factorization", "graphs", "lattices", "leakage", "posterior", "privacy")
+_ROOMS = (
+    "counting",
+    "distributions",
+    "entropy",
+    "factorization",
+    "graphs",
+    "lattices",
+    "leakage",
+    "posterior",
+    "privacy",
+)
 __all__ = ["__version__", *_ROOMS, "errors"]
 
 # A thread pool does not survive a fork; the child builds its own when it first needs one.

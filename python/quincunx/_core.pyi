@@ -63,6 +63,7 @@ __all__ = [
     "column_maxima",
     "combine_residues",
     "complete",
+    "corner_bounds",
     "count_families",
     "discrete_gaussian_delta",
     "distances",
@@ -162,6 +163,16 @@ def hard_core_float(problem: _Problem, activity: float, job: Job) -> tuple[float
 def residues(problem: _Problem, points: list[tuple[int, int]], job: Job) -> list[int]: ...
 def combine_residues(residues: list[tuple[int, int]]) -> int: ...
 def lattice_kernels() -> list[str]: ...
+def corner_bounds(
+    lattice: str,
+    activity: tuple[int, int, float],
+    *,
+    gap: float,
+    bond_dimension: int | None,
+    max_bond_dimension: int,
+    estimate: bool,
+    progress: Callable[[int, int], object] | None = None,
+) -> list[dict[str, Any]]: ...
 def primes(count: int) -> list[int]: ...
 def estimate_cost(problem: _Problem, job: Job) -> dict[str, Any]: ...
 

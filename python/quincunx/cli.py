@@ -12,6 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import quincunx
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_factorize(verbs)
     _add_bayesnet(verbs)
     _add_leakage(verbs)
+    _add_entropy(verbs)
     _add_info(verbs)
     return parser
 
@@ -212,6 +214,24 @@ def _add_leakage(verbs: Any) -> None:
     verb.set_defaults(run=_leakage)
 
 
+def _add_entropy(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "entropy",
+        help="a growth constant, bounded with proof",
+        description="Bound the growth constant of independent sets per vertex. Prints the lower and the upper end.",
+    )
+    verb.add_argument("lattice", help="square, king, 4-8-8, honeycomb, kagome, triangular, 3-12-12, ...")
+    verb.add_argument("--digits", type=int, metavar="N", help="decimals to prove (default 14)")
+    verb.add_argument(
+        "--activity", type=Fraction, default=Fraction(1), metavar="Z", help="weight of a vertex (default 1)"
+    )
+    verb.add_argument("--width", type=int, metavar="W", help="by strips and rings of so many lines instead")
+    verb.add_argument("--bond-dimension", type=int, metavar="N", help="of the trial vector (default: grown)")
+    verb.add_argument("--estimate", action="store_true", help="estimate, without the proof")
+    verb.add_argument("--json", action="store_true", help="print a JSON object with the evidence")
+    verb.set_defaults(run=_entropy)
+
+
 def _add_info(verbs: Any) -> None:
     verb = verbs.add_parser("info", help="the version, and what it runs on")
     verb.add_argument("--json", action="store_true", help="print a JSON object")
@@ -289,6 +309,21 @@ def _count(options: argparse.Namespace) -> None:
 
 
 def _table(options: argparse.Namespace) -> None:
+    if options.lattice == "triangulated":
+        from quincunx.entropy import _tables
+
+        if options.json:
+            marked = {"8.1": _tables.wrong_entries(_tables.LIMITS, limit=True)}
+            marked["8.2"] = _tables.wrong_entries(_tables.HUNDREDS, limit=False)
+            rows = [
+                {"table": table, "m": m, "p": p, "right": f"{value:.14f}"}
+                for table, wrong in marked.items()
+                for (m, p), value in wrong.items()
+            ]
+            print(json.dumps({"wrong": rows}))
+        else:
+            print(_tables.tables())
+        return
     from quincunx import counting
 
     table = counting.independent_set_table(
@@ -376,6 +411,37 @@ def _leakage(options: argparse.Namespace) -> None:
     from quincunx.leakage._files import leakage_command
 
     print(leakage_command(options.channel, options.graph, options.symmetrize, options.json))
+
+
+def _entropy(options: argparse.Namespace) -> None:
+    from quincunx import entropy
+
+    about = {"lattice": options.lattice, "activity": str(options.activity)}
+    if options.estimate:
+        estimate = entropy.entropy_estimate(options.lattice, digits=options.digits, activity=options.activity)
+        facts = {
+            "estimate": f"{estimate.value:f}",
+            "digits": estimate.digits,
+            "correlation_length": estimate.correlation_length,
+        }
+        print(json.dumps(about | facts) if options.json else facts["estimate"])
+        return
+    bounds = entropy.entropy_bounds(
+        options.lattice,
+        digits=options.digits,
+        activity=options.activity,
+        width=options.width,
+        bond_dimension=options.bond_dimension,
+        progress=_progress(),
+    )
+    ends = {"lower": f"{bounds.lower:f}", "upper": f"{bounds.upper:f}"}
+    proof = {
+        "certified": bounds.certified,
+        "digits": bounds.digits,
+        "theorem": bounds.theorem,
+        "evidence": bounds.evidence,
+    }
+    print(json.dumps(about | ends | proof) if options.json else "\n".join(ends.values()))
 
 
 def _info(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ mod automorphisms;
 mod boundary;
 mod counting;
 mod distributions;
+mod entropy;
 mod factorization;
 mod graphs;
 mod inference;
@@ -36,6 +37,8 @@ mod _core {
         distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
         two_piece_poisson_log_marginals,
     };
+    #[pymodule_export]
+    use crate::entropy::corner_bounds;
     #[pymodule_export]
     use crate::factorization::{
         CoordinateAscent, GibbsChain, ReleasedCounts, expected_counts, factor_rates, log_likelihoods,

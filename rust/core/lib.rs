@@ -5,6 +5,7 @@
 
 pub mod counting;
 pub mod distributions;
+pub mod entropy;
 pub mod error;
 pub mod factorization;
 pub mod graphs;

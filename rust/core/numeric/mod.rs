@@ -2,6 +2,7 @@
 
 pub mod buffer;
 pub mod dispatch;
+pub mod double_double;
 pub mod interval;
 pub mod residue;
 pub mod ring;

@@ -1,0 +1,288 @@
+//! Columns of a trial vector's scalar products: `M`, `N` and `Q` of `<phi, phi>`, `<phi, H phi>` and `|H phi|^2`.
+//!
+//! On a ring of n letters each of these is the trace of the n-th power of a small operator on matrices,
+//! `(X V)_i = sum over links i -> j of w F_l V_j F_r^T`, with one matrix for each state of the bonds in between. Weights are
+//! integers over one common denominator: with activity `z = a / b` and tensor entries of degree `g` in z they are
+//!
+//! | operator | states | weight | denominator |
+//! |---|---|---|---|
+//! | M | sector | z^-abs(s) | a |
+//! | N | sector, bond, sector | O(s, t) | b^g |
+//! | Q | sector, bond, bond, sector | z^abs(s) O(s, t) O(s, t') | b^(1 + 2g) |
+
+use super::dense::{Matrix, Real};
+use super::model::{Entry, Model};
+use num_bigint::{BigInt, BigUint};
+
+/// A link of an operator on matrices.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The state it leads to the result of.
+    pub from: usize,
+    /// The state it reads.
+    pub to: usize,
+    /// The matrix multiplied from the left.
+    pub left: usize,
+    /// The matrix multiplied from the right, transposed.
+    pub right: usize,
+    /// The weight times the denominator.
+    pub exact: BigUint,
+    /// The weight.
+    pub weight: f64,
+}
+
+/// An operator on matrices.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    /// The sectors on the two sides of each state.
+    pub states: Vec<(usize, usize)>,
+    /// The links.
+    pub links: Vec<Link>,
+    /// The denominator of the weights.
+    pub denominator: BigUint,
+}
+
+/// A positive rational number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activity {
+    /// Its numerator.
+    pub numerator: BigUint,
+    /// Its denominator.
+    pub denominator: BigUint,
+    /// The nearest double.
+    pub value: f64,
+}
+
+/// Names of states in the order they are met.
+struct States {
+    names: Vec<(usize, usize, usize, usize)>,
+}
+
+impl States {
+    fn index(&mut self, name: (usize, usize, usize, usize)) -> usize {
+        self.names.iter().position(|&known| known == name).unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        })
+    }
+}
+
+impl Layers {
+    fn new(states: States, mut links: Vec<Link>, denominator: BigUint) -> Self {
+        // A state that nothing enters, or that leads nowhere, adds nothing to a trace.
+        loop {
+            let alive = |state: usize| links.iter().any(|l| l.from == state) && links.iter().any(|l| l.to == state);
+            let live: Vec<bool> = (0..states.names.len()).map(alive).collect();
+            let before = links.len();
+            links.retain(|link| live[link.from] && live[link.to]);
+            if links.len() == before {
+                break;
+            }
+        }
+        let mut order: Vec<usize> = links.iter().map(|link| link.from).collect();
+        order.sort_unstable();
+        order.dedup();
+        let place = |state: usize| order.binary_search(&state).unwrap_or(0);
+        links.iter_mut().for_each(|link| (link.from, link.to) = (place(link.from), place(link.to)));
+        links.sort_by_key(|link| (link.from, link.left));
+        let states = order.iter().map(|&i| (states.names[i].0, states.names[i].3)).collect();
+        Self { states, links, denominator }
+    }
+
+    /// The operator of `<phi, phi>`.
+    pub fn norm(model: &Model, z: &Activity) -> Self {
+        let mut states = States { names: Vec::new() };
+        let links = model.steps.iter().enumerate().map(|(i, step)| {
+            let (exact, weight) = match model.occupied[step.letter] {
+                0 => (z.numerator.clone(), 1.0),
+                _ => (z.denominator.clone(), 1.0 / z.value),
+            };
+            let (from, to) = (states.index((step.from, 0, 0, step.from)), states.index((step.to, 0, 0, step.to)));
+            Link { from, to, left: i, right: i, exact, weight }
+        });
+        let links = links.collect();
+        Self::new(states, links, z.numerator.clone())
+    }
+
+    /// The operator of `<phi, H phi>`.
+    pub fn energy(model: &Model, z: &Activity) -> Self {
+        let mut states = States { names: Vec::new() };
+        let mut links = Vec::new();
+        for entry in &model.entries {
+            let (exact, weight) = tensor_weight(model, entry, z);
+            for (left, up) in lying(model, None, entry.above) {
+                for (right, down) in lying(model, Some(entry), entry.below) {
+                    if model.bond_sector[entry.from] != up.0 || model.bond_sector[entry.to] != up.1 {
+                        continue;
+                    }
+                    let from = states.index((up.0, entry.from, 0, down.0));
+                    let to = states.index((up.1, entry.to, 0, down.1));
+                    links.push(Link { from, to, left, right, exact: exact.clone(), weight });
+                }
+            }
+        }
+        Self::new(states, links, z.denominator.pow(model.degree()))
+    }
+
+    /// The operator of `|H phi|^2`.
+    pub fn variance(model: &Model, z: &Activity) -> Self {
+        let mut states = States { names: Vec::new() };
+        let mut links = Vec::new();
+        for first in &model.entries {
+            for second in model.entries.iter().filter(|second| second.above == first.above) {
+                let same = |bond: usize| model.bond_sector[bond];
+                if same(first.from) != same(second.from) || same(first.to) != same(second.to) {
+                    continue;
+                }
+                let ((a, x), (b, y)) = (tensor_weight(model, first, z), tensor_weight(model, second, z));
+                let (activity, factor) = match model.occupied[first.above] {
+                    0 => (&z.denominator, 1.0),
+                    _ => (&z.numerator, z.value),
+                };
+                let (exact, weight) = (a * b * activity, x * y * factor);
+                for (left, up) in lying(model, Some(first), first.below) {
+                    for (right, down) in lying(model, Some(second), second.below) {
+                        let from = states.index((up.0, first.from, second.from, down.0));
+                        let to = states.index((up.1, first.to, second.to, down.1));
+                        links.push(Link { from, to, left, right, exact: exact.clone(), weight });
+                    }
+                }
+            }
+        }
+        Self::new(states, links, z.denominator.pow(1 + 2 * model.degree()))
+    }
+
+    /// A vector to start from: the identity where both sides are alike.
+    pub fn start<T: Real>(&self, dimensions: &[usize]) -> Vec<Matrix<T>> {
+        self.states.iter().map(|&(left, right)| Matrix::identity(dimensions[left], dimensions[right])).collect()
+    }
+
+    /// The image of a vector.
+    pub fn apply<T: Real>(&self, tensors: &[Matrix<T>], vector: &[Matrix<T>]) -> Vec<Matrix<T>> {
+        let turned: Vec<Matrix<T>> = tensors.iter().map(Matrix::transposed).collect();
+        self.run(tensors, &turned, vector, |link| (link.from, link.to))
+    }
+
+    /// The image of a vector under the transposed operator.
+    pub fn apply_transposed<T: Real>(&self, tensors: &[Matrix<T>], vector: &[Matrix<T>]) -> Vec<Matrix<T>> {
+        let turned: Vec<Matrix<T>> = tensors.iter().map(Matrix::transposed).collect();
+        self.run(&turned, tensors, vector, |link| (link.to, link.from))
+    }
+
+    fn run<T: Real>(
+        &self,
+        left: &[Matrix<T>],
+        right: &[Matrix<T>],
+        vector: &[Matrix<T>],
+        ends: impl Fn(&Link) -> (usize, usize),
+    ) -> Vec<Matrix<T>> {
+        let mut halves: Vec<Option<Matrix<T>>> = vec![None; vector.len() * right.len()];
+        let mut sums: Vec<Option<Matrix<T>>> = vec![None; vector.len() * left.len()];
+        for link in &self.links {
+            let (from, to) = ends(link);
+            let half =
+                halves[to * right.len() + link.right].get_or_insert_with(|| vector[to].times(&right[link.right]));
+            let sum = &mut sums[from * left.len() + link.left];
+            sum.get_or_insert_with(|| Matrix::zeros(half.rows, half.cols)).add(link.weight, half);
+        }
+        let mut image: Vec<Matrix<T>> = vector.iter().map(|m| Matrix::zeros(m.rows, m.cols)).collect();
+        for (place, sum) in sums.iter().enumerate() {
+            if let Some(sum) = sum {
+                image[place / left.len()].add(1.0, &left[place % left.len()].times(sum));
+            }
+        }
+        image
+    }
+
+    /// The image of an integer vector under integer tensors, times the denominator; transposed if asked for.
+    pub fn apply_exact(&self, tensors: &[Exact], vector: &[Exact], transposed: bool) -> Vec<Exact> {
+        let turned: Vec<Exact> = tensors.iter().map(Exact::transposed).collect();
+        let (left, right) = if transposed { (&turned[..], tensors) } else { (tensors, &turned[..]) };
+        let mut halves: Vec<Option<Exact>> = vec![None; vector.len() * right.len()];
+        let mut sums: Vec<Option<Exact>> = vec![None; vector.len() * left.len()];
+        for link in &self.links {
+            let (from, to) = if transposed { (link.to, link.from) } else { (link.from, link.to) };
+            let half =
+                halves[to * right.len() + link.right].get_or_insert_with(|| vector[to].times(&right[link.right]));
+            let sum = &mut sums[from * left.len() + link.left];
+            let weight = BigInt::from(link.exact.clone());
+            match sum {
+                None => *sum = Some(Exact { data: half.data.iter().map(|x| x * &weight).collect(), ..*half }),
+                Some(sum) => sum.data.iter_mut().zip(&half.data).for_each(|(x, y)| *x += y * &weight),
+            }
+        }
+        let zeros = |m: &Exact| Exact { data: vec![BigInt::ZERO; m.data.len()], ..*m };
+        let mut image: Vec<Exact> = vector.iter().map(zeros).collect();
+        for (place, sum) in sums.iter().enumerate() {
+            if let Some(sum) = sum {
+                let part = left[place % left.len()].times(sum);
+                image[place / left.len()].data.iter_mut().zip(part.data).for_each(|(x, y)| *x += y);
+            }
+        }
+        image
+    }
+}
+
+/// Steps with a letter, and their sectors; below an entry of a face model only those that fit its bonds.
+fn lying<'a>(
+    model: &'a Model,
+    entry: Option<&'a Entry>,
+    letter: usize,
+) -> impl Iterator<Item = (usize, (usize, usize))> + 'a {
+    let fits = move |from: usize, to: usize| match (entry, &model.bond_letters) {
+        (Some(entry), Some(letters)) => (letters[entry.from].1, letters[entry.to].1) == (from, to),
+        _ => true,
+    };
+    let steps = model.steps.iter().enumerate();
+    steps.filter(move |(_, s)| s.letter == letter && fits(s.from, s.to)).map(|(i, s)| (i, (s.from, s.to)))
+}
+
+/// The weight of an entry times `b^g`, and as a double.
+fn tensor_weight(model: &Model, entry: &Entry, z: &Activity) -> (BigUint, f64) {
+    let [constant, linear] = entry.weight;
+    let exact = match model.degree() {
+        0 => BigUint::from(constant),
+        _ => constant * &z.denominator + linear * &z.numerator,
+    };
+    (exact, constant as f64 + linear as f64 * z.value)
+}
+
+/// A matrix of integers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exact {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// The entries, row after row.
+    pub data: Vec<BigInt>,
+}
+
+impl Exact {
+    /// The entries of a matrix times `2^bits`, rounded to integers.
+    pub fn rounded<T: Real>(matrix: &Matrix<T>, bits: u32) -> Self {
+        Self { rows: matrix.rows, cols: matrix.cols, data: matrix.data.iter().map(|x| x.scaled(bits)).collect() }
+    }
+
+    fn transposed(&self) -> Self {
+        let entry = |k: usize| self.data[(k % self.rows) * self.cols + k / self.rows].clone();
+        Self { rows: self.cols, cols: self.rows, data: (0..self.data.len()).map(entry).collect() }
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let mut data = vec![BigInt::ZERO; self.rows * other.cols];
+        for (row, out) in self.data.chunks_exact(self.cols).zip(data.chunks_exact_mut(other.cols)) {
+            for (x, line) in row.iter().zip(other.data.chunks_exact(other.cols)) {
+                if *x != BigInt::ZERO {
+                    out.iter_mut().zip(line).for_each(|(sum, y)| *sum += x * y);
+                }
+            }
+        }
+        Self { rows: self.rows, cols: other.cols, data }
+    }
+}
+
+/// The scalar product of two integer vectors.
+pub fn exact_dot(a: &[Exact], b: &[Exact]) -> BigInt {
+    a.iter().zip(b).flat_map(|(a, b)| a.data.iter().zip(&b.data)).fold(BigInt::ZERO, |sum, (x, y)| sum + x * y)
+}

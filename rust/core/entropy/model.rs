@@ -1,0 +1,167 @@
+//! Row operators of the lattices as products of small tensors round a ring.
+//!
+//! A row holds one letter a site. The operator is `T(s, t) = D(s)^1/2 H(s, t) D(t)^1/2`, `D(s) = z^|s|` the activity of the
+//! letters, and `H` a trace of small matrices, `H(s, t) = tr O(s_1, t_1) O(s_2, t_2) ...`, whose entries are `a + b z`. Trial
+//! vectors have the same form, `phi(s) = tr F(s_1) F(s_2) ...`. A row is either a face model, where the letter is also the
+//! sector of the virtual space (F(a, b) for neighbours a, b; the bond of O is the pair of letters above and below), or a vertex
+//! model with a single sector.
+//!
+//! | lattice | letters | one step |
+//! |---|---|---|
+//! | square, king | a vertex: empty, occupied | a row |
+//! | 4-8-8 | a vertical link: empty, upper, lower end | a row of octagons, four sites |
+//! | honeycomb | a vertical dimer: empty, lower, upper | half a rectangular cell, two sites |
+//! | kagome | a vertex between two triangles | half a rectangular cell, three sites |
+//! | triangular | a vertex | half a rectangular cell, one site |
+
+/// An allowed step of a trial vector: a letter, and the sectors on its two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The sector on the left.
+    pub from: usize,
+    /// The sector on the right.
+    pub to: usize,
+    /// The letter.
+    pub letter: usize,
+}
+
+/// An entry of the operator's tensor: `constant + linear * z` from bond `from` to bond `to`, letters `above` and `below`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The bond on the left.
+    pub from: usize,
+    /// The bond on the right.
+    pub to: usize,
+    /// The letter above.
+    pub above: usize,
+    /// The letter below.
+    pub below: usize,
+    /// The weight: its constant and linear coefficients in the activity.
+    pub weight: [u64; 2],
+}
+
+/// A row operator.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Occupied sites of each letter.
+    pub occupied: Vec<u32>,
+    /// The steps of a trial vector.
+    pub steps: Vec<Step>,
+    /// The tensor of the operator.
+    pub entries: Vec<Entry>,
+    /// The sector of each bond.
+    pub bond_sector: Vec<usize>,
+    /// Letters above and below each bond of a face model.
+    pub bond_letters: Option<Vec<(usize, usize)>>,
+    /// Sectors.
+    pub sectors: usize,
+    /// Sites of the lattice a letter and step stand for.
+    pub sites: u32,
+    /// Whether the operator is half a cell, and so symmetric on vectors that do not change under a shift only.
+    pub half: bool,
+    /// Whether rings of any even length bound the constant from above (theorems A' and E).
+    pub rings_bound: bool,
+}
+
+/// The lattices with a row operator of this form.
+pub const NAMES: [&str; 6] = ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular"];
+
+impl Model {
+    /// The operator of a lattice, by its name in [`NAMES`].
+    pub fn named(name: &str) -> Option<Self> {
+        let pair = |allowed: bool| [u64::from(allowed), 0];
+        match name {
+            "square" => Some(Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(a & b | c & d | a & c | b & d == 0))),
+            "king" => {
+                let clash = |a, b, c, d| a & b | c & d | a & c | b & d | a & d | b & c;
+                Some(Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(clash(a, b, c, d) == 0)))
+            }
+            // The next row lies half a site to the right: its letter c meets a and b.
+            "triangular" => {
+                let clash = |a, b, c, d| a & b | c & d | a & c | b & d | b & c;
+                let model = Self::face(vec![0, 1], 1, true, |a, b, c, d| pair(clash(a, b, c, d) == 0));
+                Some(Self { rings_bound: false, ..model })
+            }
+            // Letters 1 and 2: the end of the link at the next diamond, and at this one.
+            "4-8-8" => Some(Self::face(vec![0, 1, 1], 4, false, |a, b, c, d| {
+                [1, u64::from(a != 1 && b != 2) + u64::from(c != 1 && d != 2)]
+            })),
+            "honeycomb" => Some(Self::vertex(vec![0, 1, 1], 2, |p, q, s, t| {
+                let (lower, upper) = (|x| x == 1, |x| x == 2);
+                let clash = (p == 1 && lower(s)) || (upper(s) && lower(t)) || (q == 1) != upper(t);
+                pair(!clash)
+            })),
+            "kagome" => Some(Self::vertex(vec![0, 1], 3, |p, q, s, t| {
+                let mut weight = [0; 2];
+                for f in 0..2 {
+                    if p + s + f <= 1 && f + t + q <= 1 {
+                        weight[f + q] += 1;
+                    }
+                }
+                weight
+            })),
+            _ => None,
+        }
+    }
+
+    fn face(
+        occupied: Vec<u32>,
+        sites: u32,
+        half: bool,
+        weight: impl Fn(usize, usize, usize, usize) -> [u64; 2],
+    ) -> Self {
+        let letters = occupied.len();
+        let all = || (0..letters).flat_map(move |a| (0..letters).map(move |b| (a, b)));
+        let allowed = |a, b| all().any(|(c, d)| weight(a, b, c, d) != [0, 0]);
+        let bonds: Vec<(usize, usize)> =
+            all().filter(|&(a, c)| all().any(|(b, d)| weight(a, b, c, d) != [0, 0])).collect();
+        let steps = all().filter(|&(a, b)| allowed(a, b)).map(|(from, to)| Step { from, to, letter: from }).collect();
+        let mut entries = Vec::new();
+        for (from, &(a, c)) in bonds.iter().enumerate() {
+            for (to, &(b, d)) in bonds.iter().enumerate() {
+                let weight = weight(a, b, c, d);
+                if weight != [0, 0] {
+                    entries.push(Entry { from, to, above: a, below: c, weight });
+                }
+            }
+        }
+        let bond_sector = bonds.iter().map(|&(a, _)| a).collect();
+        let bond_letters = Some(bonds);
+        Self { occupied, steps, entries, bond_sector, bond_letters, sectors: letters, sites, half, rings_bound: true }
+    }
+
+    fn vertex(occupied: Vec<u32>, sites: u32, weight: impl Fn(usize, usize, usize, usize) -> [u64; 2]) -> Self {
+        let letters = occupied.len();
+        let steps = (0..letters).map(|letter| Step { from: 0, to: 0, letter }).collect();
+        let mut entries = Vec::new();
+        for (from, to) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            for (above, below) in (0..letters).flat_map(|s| (0..letters).map(move |t| (s, t))) {
+                let weight = weight(from, to, above, below);
+                if weight != [0, 0] {
+                    entries.push(Entry { from, to, above, below, weight });
+                }
+            }
+        }
+        Self {
+            occupied,
+            steps,
+            entries,
+            bond_sector: vec![0, 0],
+            bond_letters: None,
+            sectors: 1,
+            sites,
+            half: true,
+            rings_bound: true,
+        }
+    }
+
+    /// The largest power of the activity in an entry of the tensor.
+    pub fn degree(&self) -> u32 {
+        u32::from(self.entries.iter().any(|entry| entry.weight[1] != 0))
+    }
+
+    /// The index of the step with these sectors and letter.
+    pub fn step(&self, from: usize, to: usize, letter: usize) -> Option<usize> {
+        self.steps.iter().position(|&step| step == Step { from, to, letter })
+    }
+}

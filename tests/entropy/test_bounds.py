@@ -1,0 +1,149 @@
+"""Certified bounds: known constants lie inside, intervals nest, and what cannot be proved is refused."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from quincunx import lattices
+from quincunx.entropy import EntropyBounds, entropy_bounds, entropy_estimate
+
+LATTICES = ["square", "king", "4-8-8", "honeycomb", "kagome"]
+
+
+def overlaps(bounds: EntropyBounds, prefix: str) -> bool:
+    """Whether the interval meets the numbers that begin with these digits."""
+    value = Fraction(prefix)
+    unit = Fraction(1, 10 ** (len(prefix) - 2))
+    return Fraction(bounds.lower) <= value + unit and value <= Fraction(bounds.upper)
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+@pytest.mark.parametrize("digits", [3, 9, 14, 22])
+def test_known_constants_lie_in_intervals_of_every_precision(known, lattice, digits):
+    bounds = entropy_bounds(lattice, digits=digits)
+    assert bounds.digits >= digits
+    assert bounds.evidence["reached"]
+    assert overlaps(bounds, known("entropy")[lattice])
+
+
+@pytest.mark.parametrize("lattice", ["square", "4-8-8", "honeycomb"])
+def test_double_doubles_go_on_where_doubles_end(known, lattice):
+    bounds = entropy_bounds(lattice, digits=28)
+    assert bounds.digits >= 28
+    assert overlaps(bounds, known("entropy")[lattice])
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_intervals_of_growing_bond_dimension_overlap_and_contain_the_estimate(lattice):
+    intervals = [entropy_bounds(lattice, bond_dimension=size) for size in (3, 4, 5)]
+    finest = entropy_bounds(lattice, digits=26)
+    for bounds in intervals:
+        assert bounds.lower <= finest.lower <= finest.upper <= bounds.upper
+    assert entropy_estimate(lattice, digits=16).value <= finest.upper
+
+
+def test_the_honeycomb_interval_excludes_baxters_thirty_fourth_decimal():
+    bounds = entropy_bounds("honeycomb", digits=34)
+    # Baxter 1999 prints ...30472227; he doubts the last two or three digits himself.
+    assert str(bounds.lower).startswith("1.54644070878756141848902270530472")
+    assert bounds.certified[:35] == "1.546440708787561418489022705304722"
+
+
+def test_activities_agree_with_exact_counts_of_strips():
+    # The value of the study for z = 1/2 and z = 2; the same constant from a float and a fraction.
+    half = entropy_bounds("square", activity=Fraction(1, 2), digits=20)
+    assert half == entropy_bounds("square", activity=0.5, digits=20)
+    assert overlaps(half, "1.309538528823412502993399632421")
+    assert overlaps(entropy_bounds("square", activity=2, digits=12), "1.79513337635144087260")
+    assert overlaps(entropy_bounds("kagome", activity=Fraction(1, 10**6), digits=12), "1.000000")
+
+
+def test_a_small_activity_has_the_first_terms_of_its_series():
+    # ln kappa = z - (1 + degree) z^2 / 2 + ... per vertex.
+    z = Fraction(1, 10**5)
+    for lattice, degree in (("square", 4), ("king", 8), ("4-8-8", 3), ("honeycomb", 3), ("kagome", 4)):
+        bounds = entropy_bounds(lattice, activity=z, digits=14)
+        import math
+
+        series = float(z) - (1 + degree) * float(z) ** 2 / 2
+        assert math.log(bounds.lower) == pytest.approx(series, abs=1e-13)
+
+
+@pytest.mark.parametrize("activity", [4, 10])
+def test_activities_beyond_the_transition_are_refused(activity):
+    with pytest.raises(ValueError, match="activity"):
+        entropy_bounds("square", activity=activity, bond_dimension=6)
+
+
+def test_a_lattice_may_be_an_object_of_any_size():
+    by_name = entropy_bounds("hexagonal", digits=10)
+    assert by_name == entropy_bounds(lattices.honeycomb(5, 7, "torus"), digits=10)
+    assert by_name == entropy_bounds(lattices.UnitCell.named("honeycomb"), digits=10)
+    octagons = lattices.four_eight_eight(2, 2)
+    assert entropy_bounds("truncated-square", digits=8) == entropy_bounds(octagons, digits=8)
+
+
+def test_digits_are_proved_digits():
+    bounds = EntropyBounds(Decimal("1.2345"), Decimal("1.2346"), "square", Fraction(1), "", "")
+    assert (bounds.digits, bounds.certified) == (4, "1.234")
+    assert Decimal("1.23455") in bounds
+    assert Decimal("1.23461") not in bounds
+    assert str(bounds) == "[1.2345, 1.2346]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"lattice": "martini"}, ValueError, "no theorem"),
+        ({"lattice": "triangular", "method": "corner"}, ValueError, "no theorem"),
+        ({"lattice": "aztec-diamond"}, ValueError, "lattice"),
+        ({"lattice": 3}, TypeError, "lattice"),
+        ({"lattice": "pentagonal"}, ValueError, "pentagonal"),
+        ({"activity": 0}, ValueError, "activity"),
+        ({"activity": -1}, ValueError, "activity"),
+        ({"activity": float("nan")}, ValueError, "activity"),
+        ({"activity": float("inf")}, ValueError, "activity"),
+        ({"activity": "1"}, TypeError, "activity"),
+        ({"activity": Fraction(1, 2**1000)}, ValueError, "activity"),
+        ({"digits": 0}, ValueError, "digits"),
+        ({"digits": 61}, ValueError, "digits"),
+        ({"digits": 1.5}, TypeError, "digits"),
+        ({"method": "guess"}, ValueError, "method"),
+        ({"bond_dimension": 2}, ValueError, "bond_dimension"),
+        ({"max_bond_dimension": 0}, ValueError, "max_bond_dimension"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, words):
+    with pytest.raises(error, match=words):
+        entropy_bounds(**({"lattice": "square"} | arguments))
+
+
+def test_too_few_dimensions_for_the_digits_are_said():
+    bounds = entropy_bounds("square", digits=30, max_bond_dimension=8)
+    assert not bounds.evidence["reached"]
+    assert bounds.digits < 30
+
+
+def test_an_exception_of_the_progress_function_comes_back():
+    class Stop(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Stop
+
+    # Without a total there is no progress to tell; a long job can still be interrupted.
+    assert entropy_bounds("square", digits=10, progress=stop).digits >= 10
+
+
+def test_hard_hexagons_are_estimated_to_the_closed_form(known):
+    estimate = entropy_estimate("triangular", digits=24)
+    exact = Decimal(known("entropy")["triangular"])
+    assert 0 <= Fraction(exact) - Fraction(estimate.value) < Fraction(1, 10**24)
+    assert [size for size, _, _ in estimate.convergence] == sorted({size for size, _, _ in estimate.convergence})
+    assert estimate.spectrum[0] == 1
+
+
+def test_an_estimate_beyond_the_transition_says_that_it_is_not_right():
+    with pytest.raises(ValueError, match="activity"):
+        entropy_estimate("square", activity=6)

@@ -1,0 +1,155 @@
+"""Strips and rings: test values of the study, the theorems at their corners, agreement with corner tensors."""
+
+import itertools
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from quincunx import counting, lattices
+from quincunx.entropy import entropy_bounds
+from quincunx.entropy._periodic import PeriodicOperator
+from quincunx.entropy._strips import MIRRORS, _section
+
+ROOTS = [
+    ("triangular", 10, False, 31.3196532418411),
+    ("triangular", 10, True, 28.0074122268105),
+    ("square", 11, False, 108.853553692147),
+    ("square", 10, True, 58.9082393782678),
+    ("honeycomb", 11, False, 17697.6694839756),
+    ("honeycomb", 10, True, 6119.28267049715),
+    ("kagome", 6, False, 602.288439965749),
+    ("kagome", 6, True, 1075.35481062243),
+    ("triangular-kagome", 3, False, 1837.76622278308),
+    ("triangular-kagome", 2, True, 1009.82060711106),
+    ("4-8-8", 1, False, 3.0),
+    ("4-8-8", 5, False, 3177.0408084678445),
+    ("4-8-8", 4, True, 1104.9614590219865),
+]
+
+
+@pytest.mark.parametrize(("lattice", "lines", "ring", "value"), ROOTS)
+def test_perron_roots_enclose_the_values_of_the_study(lattice, lines, ring, value):
+    operator, _, _ = _section(MIRRORS[lattice], lines, ring=ring)
+    lower, upper = operator.root()
+    assert lower * (1 - 2e-15) <= value <= upper * (1 + 2e-15)
+    assert upper / lower - 1 < 1e-12
+
+
+def test_a_power_of_the_operator_counts_independent_sets_exactly():
+    # A strip of 4 columns: 4 x n squares, one more row each period, start and end included.
+    bonds = [(i, i + 1, 0) for i in range(3)] + [(i, i, 1) for i in range(4)]
+    operator = PeriodicOperator(4, bonds)
+    vector = np.zeros(2**operator.frontier)
+    vector[0] = 1
+    for rows in range(1, 7):
+        vector = operator.apply(vector, {})
+        assert int(vector.sum()) == counting.count_independent_sets(lattices.square(4, rows))
+
+
+@pytest.mark.parametrize("lattice", ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular"])
+def test_intervals_of_growing_width_nest_and_contain_the_known_constant(known, lattice):
+    constant = Decimal(known("entropy")[lattice])
+    intervals = [entropy_bounds(lattice, width=width) for width in (4, 6, 8, 10)]
+    for bounds in intervals:
+        assert bounds.lower < constant < bounds.upper
+    for wide, narrow in itertools.pairwise(intervals):
+        # Where strips prove all that doubles hold, only the bound on rounding grows with the width.
+        assert wide.lower <= narrow.lower + Decimal("1e-13")
+        assert narrow.upper <= wide.upper
+
+
+@pytest.mark.parametrize("lattice", ["square", "king", "4-8-8", "honeycomb", "kagome"])
+@pytest.mark.parametrize("activity", [Fraction(1, 3), Fraction(1), Fraction(3, 2)])
+def test_both_routes_agree_to_what_both_prove(lattice, activity):
+    corner = entropy_bounds(lattice, activity=activity, digits=10)
+    ring = entropy_bounds(lattice, activity=activity, width=8)
+    assert max(corner.lower, ring.lower) <= min(corner.upper, ring.upper)
+    assert (corner.method, ring.method) == ("corner", "ring")
+
+
+def test_every_boundary_activity_and_power_is_valid(known):
+    for lattice in ("triangular", "king", "4-8-8"):
+        constant = Decimal(known("entropy")[lattice])
+        for boundary in (0.01, 0.5, 1.0, 3.0):
+            for power in (1, 2, 3, 4):
+                assert entropy_bounds(lattice, width=8, power=power, boundary_activity=boundary).lower < constant
+
+
+def test_the_thesis_bounds_of_the_crossed_square_lattice_are_found_again():
+    bounds = entropy_bounds("king", width=12, power=4, boundary_activity=1)
+    assert str(bounds.upper).startswith("1.342652572406")
+    # The thesis has strips of 13 and 9 columns, ours are no wider than the ring.
+    assert bounds.evidence["strips"] == (11, 7)
+    assert Decimal("1.3422") < bounds.lower < Decimal("1.342543")
+
+
+def test_the_thesis_bound_of_the_4_8_8_lattice_is_the_published_one_rounded_down():
+    # Its largest ring has 8 octagons, its strips 8 and 6 of them.
+    bounds = entropy_bounds("4-8-8", width=8, power=1, boundary_activity=1)
+    assert str(bounds.upper).startswith("1.549560101400486")
+
+
+@pytest.mark.parametrize("lattice", ["triangular", "king", "square", "4-8-8"])
+@pytest.mark.parametrize("width", [5, 7])
+def test_odd_rings_are_refused_with_the_theorem_s_name(lattice, width):
+    with pytest.raises(ValueError, match="theorem A"):
+        entropy_bounds(lattice, width=width)
+
+
+def test_oblique_rings_of_the_triangular_lattice_lie_below_its_constant(known):
+    # Why the ring of theorem A is not that of the rows: 6 sites round, closed obliquely.
+    bonds = (
+        [(i, (i + 1) % 6, 0) for i in range(6)]
+        + [(i, i, 1) for i in range(6)]
+        + [((i + 1) % 6, i, 1) for i in range(6)]
+    )
+    lower, upper = PeriodicOperator(6, bonds).root()
+    assert upper ** (1 / 6) < float(known("entropy")["triangular"])
+    assert lower ** (1 / 6) == pytest.approx(1.395485354998, abs=1e-12)
+
+
+def test_clique_insertions_reproduce_the_study_and_nest():
+    triangles = entropy_bounds("3-12-12", width=4)
+    assert float(triangles.lower) == pytest.approx(1.5284655217763818, abs=1e-14)
+    assert float(triangles.upper) == pytest.approx(1.5284655906347517, abs=1e-14)
+    squares = entropy_bounds("modified-bathroom", width=4)
+    assert float(squares.lower) == pytest.approx(1.4603833472643066, abs=1e-14)
+    assert float(squares.upper) == pytest.approx(1.4603872691322561, abs=1e-14)
+    for lattice in ("3-12-12", "modified-bathroom", "3-6-24"):
+        intervals = [entropy_bounds(lattice, width=width) for width in (2, 3, 4)]
+        for wide, narrow in itertools.pairwise(intervals):
+            assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
+            assert narrow.theorem == "B"
+
+
+def test_growing_widths_reach_the_digits_or_say_so():
+    bounds = entropy_bounds("triangular-kagome", digits=10)
+    assert bounds.evidence["reached"]
+    assert bounds.digits >= 10
+    far = entropy_bounds("modified-bathroom", digits=40)
+    assert not far.evidence["reached"]
+    assert far.digits >= 8
+
+
+@pytest.mark.parametrize(
+    ("lattice", "arguments", "words"),
+    [
+        ("square", {"width": 2}, "width"),
+        ("square", {"width": 100}, "width"),
+        ("square", {"width": 6, "power": 6}, "power"),
+        ("square", {"width": 6, "power": 0}, "power"),
+        ("square", {"width": 6, "boundary_activity": 0}, "boundary_activity"),
+        ("square", {"width": 6, "boundary_activity": float("nan")}, "boundary_activity"),
+        ("square", {"width": 6, "bond_dimension": 6}, "bond_dimension"),
+        ("square", {"method": "corner", "width": 6}, "width"),
+        ("3-12-12", {"activity": 2}, "activity"),
+        ("3-12-12", {"power": 2}, "power"),
+        ("3-12-12", {"method": "corner"}, "corner"),
+        ("martini", {}, "martini"),
+    ],
+)
+def test_bad_arguments_are_named(lattice, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        entropy_bounds(lattice, **arguments)

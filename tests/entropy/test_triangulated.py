@@ -1,0 +1,161 @@
+"""Randomly triangulated grids: exact expectations, tables 8.1 and 8.2, quenched means."""
+
+import itertools
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from quincunx import counting, lattices
+from quincunx.entropy import (
+    _tables,
+    annealed_entropy,
+    annealed_entropy_limit,
+    expected_count,
+    expected_count_polynomial,
+    quenched_entropy,
+)
+from quincunx.errors import TooLargeError
+
+POLYNOMIALS = {
+    (1, 1): [6],
+    (1, 2): [13, 2],
+    (1, 3): [28, 5],
+    (2, 2): [42, 8, 2],
+    (2, 3): [126, 34, 10, 2],
+    (3, 3): [524, 200, 60, 13, 5],
+    (4, 4): [13322, 8222, 4074, 1590, 591, 214, 67, 16, 2],
+}
+
+
+@pytest.mark.parametrize(("size", "coefficients"), POLYNOMIALS.items())
+def test_expected_counts_are_the_known_polynomials_of_the_product_of_both_chances(size, coefficients):
+    assert expected_count_polynomial(*size) == coefficients
+    assert expected_count_polynomial(*size[::-1]) == coefficients
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 4), (2, 2), (2, 3), (1, 8)])
+def test_polynomials_agree_with_all_triangulations(size):
+    m, n = size
+    totals = {}
+    for bits in itertools.product([0, 1], repeat=m * n):
+        grid = lattices.triangulated_grid(m, n, diagonals=np.reshape(bits, size))
+        totals[sum(bits)] = totals.get(sum(bits), 0) + counting.count_independent_sets(grid)
+    p = Fraction(2, 7)
+    mean = sum(total * p**k * (1 - p) ** (m * n - k) for k, total in totals.items())
+    u = p * (1 - p)
+    assert mean == sum(c * u**k for k, c in enumerate(expected_count_polynomial(m, n))) == expected_count(m, n, p)
+
+
+@pytest.mark.parametrize("size", [(2, 5), (3, 7), (6, 4)])
+def test_a_certain_diagonal_gives_the_triangular_lattice(size):
+    m, n = size
+    count = counting.count_independent_sets(lattices.triangular(m + 1, n + 1))
+    assert expected_count(m, n, 0) == expected_count(m, n, 1) == count == expected_count_polynomial(m, n)[0]
+    assert annealed_entropy(m, n, 0) == pytest.approx(math.log(count) / (m * n), rel=1e-14)
+
+
+def test_degree_symmetry_and_a_float_as_the_fraction_it_is():
+    polynomial = expected_count_polynomial(5, 3)
+    assert len(polynomial) - 1 <= 7
+    assert min(polynomial) > 0
+    assert expected_count(5, 3, 0.3) == expected_count(3, 5, Fraction(0.3)) == expected_count(5, 3, 1 - Fraction(0.3))
+
+
+def dense_limit():
+    """Return the limit for m = 2, p = 0.3 from the printed kind of matrix, by an independent program."""
+    with mpmath.workdps(40):
+        p = mpmath.mpf(3) / 10
+    words = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 0, 1)]
+
+    def entry(v, w):
+        if any(a & b for a, b in zip(v, w, strict=True)):
+            return mpmath.mpf(0)
+        return p ** sum(v[i + 1] & w[i] for i in range(2)) * (1 - p) ** sum(v[i] & w[i + 1] for i in range(2))
+
+    with mpmath.workdps(40):
+        values = mpmath.eig(mpmath.matrix([[entry(v, w) for w in words] for v in words]), left=False, right=False)
+        return mpmath.nstr(mpmath.log(max(abs(value) for value in values)) / 2, 30)
+
+
+def test_the_sixty_six_printed_numbers_are_right_but_five_last_digits():
+    hundreds = _tables.wrong_entries(_tables.HUNDREDS, limit=False)
+    assert {place: f"{value:.14f}" for place, value in hundreds.items()} == {
+        (4, 0.5): "0.45941235502239",
+        (8, 0.9): "0.39685644356715",
+    }
+    # The same from the exact expectation.
+    with localcontext(Context(prec=40)):
+        exact = expected_count(4, 100, Fraction(1, 2))
+        entropy = (Decimal(exact.numerator).ln() - Decimal(exact.denominator).ln()) / 400
+    assert abs(entropy - hundreds[4, 0.5]) < Decimal("1e-35")
+    wrong = _tables.wrong_entries(_tables.LIMITS, limit=True)
+    assert list(wrong) == [(2, 0.3), (7, 0.5), (11, 0.9)]
+    assert abs(wrong[2, 0.3] - Decimal(str(dense_limit()))) < Decimal("1e-25")
+    assert f"{wrong[11, 0.9]:.14f}" == "0.37637657279851"
+    assert _tables.tables().count("printed") == 5
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])
+def test_limits_are_enclosed_and_long_grids_come_near(p):
+    for m in (1, 4, 9):
+        lower, upper = annealed_entropy_limit(m, p)
+        assert lower < upper < lower + 1e-13
+        long = annealed_entropy(m, 4000, p)
+        longer = annealed_entropy(m, 8000, p)
+        assert lower - 1e-12 < 2 * longer - long < upper + 1e-11
+
+
+def test_figure_8_4_has_the_slopes_of_the_study_and_is_not_a_line():
+    slope, intercept, fit = _tables.regression_on_shannon_entropy(1)
+    assert (round(slope, 6), round(intercept, 6), round(fit, 5)) == (0.030421, 0.771170, 0.99828)
+    slope, intercept, fit = _tables.regression_on_shannon_entropy(11)
+    assert (round(slope, 6), round(intercept, 6), round(fit, 5)) == (0.013888, 0.376791, 0.99706)
+
+
+def test_exact_quenched_means_are_those_of_the_study():
+    cases = [(3, 3, 0.5, 6.358015596971217), (3, 3, 0.3, 6.342101043851430), (2, 2, 0.5, 3.786055049188944)]
+    for m, n, p, value in cases:
+        found = quenched_entropy(m, n, p)
+        assert found.exact
+        assert found.standard_error == 0
+        assert found.mean * m * n == pytest.approx(value, abs=1e-13)
+        assert found.mean < annealed_entropy(m, n, p)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("m", "n", "p"), [(3, 3, 0.5), (1, 12, 0.3), (2, 7, 0.8)])
+def test_sampled_quenched_means_agree_with_exact_ones(m, n, p):
+    # False-alarm rate 1e-6 each: 4.9 standard errors, and a little for their own error.
+    exact = quenched_entropy(m, n, p)
+    drawn = quenched_entropy(m, n, p, samples=3000, rng=5, exact=False)
+    assert not drawn.exact
+    assert abs(drawn.mean - exact.mean) < 5.1 * drawn.standard_error
+    assert drawn.standard_error < drawn.raw_standard_error
+
+
+def test_draws_repeat_with_their_seed():
+    assert quenched_entropy(4, 9, rng=3, samples=64) == quenched_entropy(4, 9, rng=3, samples=64)
+
+
+def test_bad_arguments_are_named():
+    for function in (expected_count, annealed_entropy, quenched_entropy):
+        with pytest.raises(ValueError, match="`m`"):
+            function(0, 2)
+        with pytest.raises(ValueError, match="`p`"):
+            function(2, 2, 1.5)
+        with pytest.raises(ValueError, match="`p`"):
+            function(2, 2, float("nan"))
+        with pytest.raises(TypeError, match="`n`"):
+            function(2, 2.5)
+    with pytest.raises(ValueError, match="`m`"):
+        annealed_entropy_limit(-1)
+    with pytest.raises(ValueError, match="samples"):
+        quenched_entropy(5, 5, samples=3)
+    with pytest.raises(ValueError, match="exact"):
+        quenched_entropy(5, 5, exact=True)
+    with pytest.raises(TooLargeError):
+        expected_count(200, 200)
