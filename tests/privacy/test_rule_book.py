@@ -25,6 +25,7 @@ from quincunx.privacy import (
     UnaryEncoding,
     gaussian_delta,
     parallel,
+    privatize,
     subsampled,
 )
 
@@ -393,6 +394,18 @@ def test_a_scale_for_each_coordinate_is_charged_by_the_scaled_sensitivity():
     assert near.guarantee.zcdp == pytest.approx((1 + 4) / 4 / 2, rel=1e-9)
     with pytest.raises(ValueError, match="last axis of length 2"):
         mechanism.release([1.0, 2.0, 3.0])
+
+
+def test_counts_may_have_an_epsilon_each():
+    counts = np.zeros((2, 40_000), dtype=int)
+    release = privatize(counts, epsilon=[[0.5], [2.0]], n=2)
+    assert release.epsilon == 2.0
+    assert release.guarantee.relation == DataMetric("l1", 2)
+    assert np.array(release.alpha)[:, 0] == pytest.approx([math.exp(-0.25), math.exp(-1.0)])
+    for row, alpha in zip(release.values, (math.exp(-0.25), math.exp(-1.0)), strict=True):
+        assert row.var() == pytest.approx(2 * alpha / (1 - alpha) ** 2, rel=0.15)
+    with pytest.raises(ValueError, match="`epsilon` must have a shape"):
+        privatize(counts, epsilon=[0.5, 2.0])
 
 
 # --- never below

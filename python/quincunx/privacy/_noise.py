@@ -284,7 +284,7 @@ def whole_bounds(lower: int | None, upper: int | None) -> tuple[int | None, int 
 def privatize(
     counts: npt.ArrayLike,
     *,
-    epsilon: float,
+    epsilon: Any,
     n: int = 1,
     record_bound: int | None = None,
     insecure_seed: int | None = None,
@@ -300,8 +300,9 @@ def privatize(
     ----------
     counts : array_like of int, shape (records, ...) where records are clipped
         The private counts, of any shape, >= 0. Masked cells of a masked array are neither read nor released.
-    epsilon : float
-        Privacy level, > 0.
+    epsilon : float or array_like of float
+        Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column. The guarantee
+        is then the largest, and `alpha` an array of the shape of the counts, in lists.
     n : int
         L1 distance within which arrays are to be told apart by no more than `epsilon`, >= 1.
     record_bound : int, optional
@@ -339,6 +340,11 @@ def privatize(
     """
     mask = np.ma.getmaskarray(counts) if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts) else None
     numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")  # type: ignore[union-attr]
+    if np.ndim(epsilon):
+        if record_bound is not None:
+            raise TypeError("`epsilon` must be one number beside `record_bound`")
+        release = _each(numbers, np.asarray(epsilon), n, insecure_seed)
+        return release if mask is None else release.masked(mask)
     if record_bound is None:
         release = GeometricMechanism(epsilon, n=n)._release(numbers, insecure_seed)
     else:
@@ -354,3 +360,28 @@ def privatize(
         parameters = release.parameters | {"record_bound": bound}
         release = Release(release.values, whole, mechanism="geometric", parameters=parameters, _owned=True)
     return release if mask is None else release.masked(mask)
+
+
+def _each(
+    numbers: npt.NDArray[np.int64], epsilon: npt.NDArray[np.float64], n: int, insecure_seed: int | None
+) -> Release:
+    """Release counts with a ratio for each: an L1 distance of n costs at most n times the largest decay."""
+    levels = _check.reals(epsilon, "epsilon")
+    try:
+        levels = np.broadcast_to(levels, numbers.shape)
+    except ValueError:
+        raise ValueError(f"`epsilon` must have a shape that fits {numbers.shape}, got {levels.shape}") from None
+    if not levels.size:
+        raise ValueError(f"`counts` must hold at least one number where `epsilon` is an array, got {numbers.shape}")
+    values, alphas = np.empty_like(numbers), np.empty(numbers.shape)
+    different = np.unique(levels)
+    for place, level in enumerate(different):
+        mechanism = GeometricMechanism(float(level), n=n)
+        chosen = levels == level
+        words = seed_words(None if insecure_seed is None else insecure_seed * len(different) + place)
+        values[chosen] = mechanism._noise.add(numbers[chosen], *mechanism._bounds(), words)
+        alphas[chosen] = mechanism.alpha
+    # The last mechanism has the largest epsilon, so its guarantee bounds all.
+    parameters = {"alpha": alphas.tolist(), "n": n, "lower": None, "upper": None, "exponent": None}
+    guarantee = marked(mechanism.guarantee, insecure_seed)
+    return Release(values, guarantee, mechanism="geometric", parameters=parameters, _owned=True)
