@@ -123,6 +123,7 @@ def test_subsampling_has_the_known_values():
     assert batch.renyi(8) == pytest.approx(8.9364390760603e-4, rel=1e-10)
     assert batch.renyi(2) == pytest.approx(1.7181342207455e-4, rel=1e-10)
     assert batch.delta == pytest.approx(1e-8)
+    assert PrivacyGuarantee.from_dict(json.loads(json.dumps(batch.to_dict()))) == batch
     assert (100 * batch).epsilon_at(1e-5) < 2.0
     replaced = subsampled(PrivacyGuarantee(1.0, 1e-3), 0.25)
     assert (replaced.epsilon, replaced.delta) == (1.0, 2.5e-4)

@@ -1,10 +1,11 @@
 """Guarantees as words and numbers for JSON, exactly; what comes back is checked before it is believed."""
 
+import math
 from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from quincunx.privacy._curves import CURVES, Curve
+from quincunx.privacy._curves import CURVES, Curve, Subsampled
 from quincunx.privacy._reach import REACHES
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
@@ -85,6 +86,14 @@ def _decode(words: Any, kinds: dict[str, Any]) -> Any:
     return kind(**values)
 
 
+def _delta(curve: Curve, epsilon: float) -> float:
+    """Return a delta at epsilon; of a random subset by the rule for pairs, as its own law is on a grid."""
+    if isinstance(curve, Subsampled) and epsilon < 700:
+        rate = float(curve.rate)
+        return rate * curve.base.delta_at(math.log1p(math.expm1(epsilon) / rate))
+    return curve.delta_at(epsilon)
+
+
 def part_of(words: Any, relation: Relation) -> "Part":
     """Return the part that `encode` described; its pair must follow from its curve, and that from its reach."""
     from quincunx.privacy._guarantee import Part
@@ -100,6 +109,6 @@ def part_of(words: Any, relation: Relation) -> "Part":
     if reach is not None and reach.at(relation, relation.radius) != (curve, part.copies):
         raise ValueError("its curve is not what its reach has at this radius")
     pure = curve.pure is not None and epsilon >= curve.pure
-    if not pure and Fraction(curve.delta_at(float(epsilon) * (1 + 1e-9))) > delta * (1 + Fraction(1, 10**6)):
+    if not pure and Fraction(_delta(curve, float(epsilon) * (1 + 1e-9))) > delta * (1 + Fraction(1, 10**6)):
         raise ValueError("its epsilon and delta do not follow from its curve")
     return part
