@@ -62,6 +62,7 @@ pub struct Seam {
 /// The operator between two rows of one lattice. Vectors are indexed by the rank of a row's word.
 ///
 /// Required are the row itself and one application; fused forms of several rows override what is provided.
+#[expect(clippy::len_without_is_empty, reason = "a row has one state at the least")]
 pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     /// Which member of a family of lattices.
     type Links: Copy;

@@ -19,10 +19,15 @@ macro_rules! for_wide_vectors {
                 fn avx2($($argument: $kind),*) $(-> $result)? {
                     plain($($argument),*)
                 }
-                // SAFETY: a level is at most what the machine has.
                 match $crate::numeric::dispatch::level() {
-                    $crate::numeric::dispatch::Level::Avx512 => return unsafe { avx512($($argument),*) },
-                    $crate::numeric::dispatch::Level::Avx2 => return unsafe { avx2($($argument),*) },
+                    $crate::numeric::dispatch::Level::Avx512 => {
+                        // SAFETY: a level is at most what the machine has.
+                        return unsafe { avx512($($argument),*) };
+                    }
+                    $crate::numeric::dispatch::Level::Avx2 => {
+                        // SAFETY: a level is at most what the machine has.
+                        return unsafe { avx2($($argument),*) };
+                    }
                     $crate::numeric::dispatch::Level::Baseline => {}
                 }
             }

@@ -117,7 +117,7 @@ impl Pair {
             Self::Response(epsilon) => return binomial(*epsilon, 1),
             Self::Ranged(range) => exponential(*range, -log(-expm1(-range)), 0.0, 0.0),
             // Of density e^((l - x)/2) / 4 on [-x, x], with atoms 1/2 at x and e^-x / 2 at -x.
-            Self::Laplace(x) => exponential(*x, -0.693_147_180_559_945_3, 0.5, 0.5 * exp(-x)),
+            Self::Laplace(x) => exponential(*x, -std::f64::consts::LN_2, 0.5, 0.5 * exp(-x)),
             Self::Geometric { decay, shift } => geometric(*decay, *shift),
             Self::DiscreteGaussian { variance, shift } => discrete_gaussian(*variance, *shift)?,
             Self::Gaussian(u) => gaussian(*u),

@@ -244,6 +244,7 @@ impl<A: Arithmetic, F: Factors<A>> Sites<A, F> {
     #[inline(always)]
     fn between<const N: usize>(self, x: &mut [A::Register; N], at: usize, k: usize) {
         if k > 0 {
+            #[expect(clippy::needless_range_loop, reason = "indices that are constants once it is unrolled")]
             for i in at + words(k - 1)..at + words(k) {
                 x[i] = self.factors.between(self.a, x[i]);
             }

@@ -393,13 +393,16 @@ impl TreeNode {
     }
 }
 
+/// Neighbors with the factors of their four joint states.
+type Soft<E> = Vec<(u32, [[Factor<E>; 2]; 2])>;
+
 /// What a message is made of, in one ring.
 struct Meeting<'s, R: Ring> {
     ring: R,
     blocked: u64,
     children: Vec<&'s [R::Element]>,
     weights: [Factor<R::Element>; 2],
-    soft: Vec<(u32, [[Factor<R::Element>; 2]; 2])>,
+    soft: Soft<R::Element>,
 }
 
 impl<R: Ring> Meeting<'_, R> {
