@@ -43,11 +43,21 @@ def test_intervals_of_growing_bond_dimension_overlap_and_contain_the_estimate(la
     assert entropy_estimate(lattice, digits=16).value <= finest.upper
 
 
-def test_the_honeycomb_interval_excludes_baxters_thirty_fourth_decimal():
-    bounds = entropy_bounds("honeycomb", digits=34)
-    # Baxter 1999 prints ...30472227; he doubts the last two or three digits himself.
-    assert str(bounds.lower).startswith("1.54644070878756141848902270530472")
-    assert bounds.certified[:35] == "1.546440708787561418489022705304722"
+@pytest.mark.parametrize("lattice", ["square", "4-8-8", "honeycomb", "kagome"])
+def test_short_intervals_contain_the_longest_that_were_proved(known, lattice):
+    lower, upper = map(Fraction, known("entropy")["intervals"][lattice])
+    bounds = entropy_bounds(lattice, digits=22)
+    assert Fraction(bounds.lower) <= lower < upper <= Fraction(bounds.upper)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lattice", ["4-8-8", "honeycomb", "kagome"])
+def test_the_longest_intervals_are_proved_again(known, lattice):
+    lower, upper = map(Fraction, known("entropy")["intervals"][lattice])
+    bounds = entropy_bounds(lattice, digits=40)
+    assert bounds.evidence["reached"]
+    assert Fraction(bounds.lower) <= upper
+    assert lower <= Fraction(bounds.upper)
 
 
 def test_activities_agree_with_exact_counts_of_strips():
