@@ -10,6 +10,7 @@ The package is divided into rooms, each a module that is loaded on first use:
 ``quincunx.distributions``    Bessel, Skellam, two-sided geometric, two-piece Poisson
 ``quincunx.privacy``          release of data with a guarantee, by exact noise
 ``quincunx.factorization``    private Poisson factorization of matrices, networks, tensors
+``quincunx.ldp``              Bayesian inference on locally private releases
 ``quincunx.leakage``          channels, leakage, symmetries and best private mechanisms
 ``quincunx.posterior``        privacy by posterior sampling, private Bayesian networks
 ============================  ==========================================================
@@ -30,6 +31,7 @@ _ROOMS = (
     "factorization",
     "graphs",
     "lattices",
+    "ldp",
     "leakage",
     "posterior",
     "privacy",

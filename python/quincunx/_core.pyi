@@ -36,6 +36,10 @@ __all__ = [
     "GeometricNoise",
     "GibbsChain",
     "LaplaceNoise",
+    "LdpChains",
+    "LdpComputed",
+    "LdpLikelihood",
+    "LdpPosterior",
     "NormalNoise",
     "PackedBits",
     "PairOrbits",
@@ -91,6 +95,8 @@ __all__ = [
     "is_distance_degree_regular",
     "lattice_kernels",
     "lattice_section",
+    "ldp_logistic_normal",
+    "ldp_tractable",
     "linear_regression_sensitivity",
     "log_likelihoods",
     "logistic_regression_sensitivity",
@@ -478,3 +484,94 @@ def parity_sensitivity(masks: list[int], bits: int) -> int: ...
 def choose(
     scores: _Ints, options: int, numerator: int, denominator: int, insecure_seed: list[int] | None = None
 ) -> _Ints: ...
+
+@final
+class LdpLikelihood:
+    @staticmethod
+    def rectified(
+        model: str, released: npt.NDArray[np.float64], bounds: tuple[float, float], scale: float, exact: bool
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def whole(
+        model: str,
+        noise: str,
+        decay: float,
+        bounds: tuple[int, int],
+        released: npt.NDArray[np.float64],
+        exact: bool,
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def plain(model: str, values: npt.NDArray[np.float64]) -> LdpLikelihood: ...
+    @staticmethod
+    def bits(zeros: float, ones: float, keep: float) -> LdpLikelihood: ...
+    @staticmethod
+    def rows(
+        rows: npt.NDArray[np.uint8], counts: npt.NDArray[np.float64] | None, p: float, q: float
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def column_sums(sums: list[float], users: float, p: float, q: float) -> LdpLikelihood: ...
+    @staticmethod
+    def categories(counts: list[float], keep: float, other: float) -> LdpLikelihood: ...
+    @staticmethod
+    def linear_inputs(scatter: npt.NDArray[np.float64], users: float, noise: list[float]) -> LdpLikelihood: ...
+    @staticmethod
+    def linear_statistics(
+        total: npt.NDArray[np.float64], users: float, noise: float, ratios: tuple[float, float]
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def logistic_inputs(
+        x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], noise: list[float], keep: float
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def logistic_statistics(
+        first: npt.NDArray[np.float64], second: npt.NDArray[np.float64], users: float, noise: list[float]
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def tractable(
+        released: npt.NDArray[np.float64],
+        g: list[float],
+        interval: tuple[float, float],
+        clip: tuple[float, float],
+        sd: float,
+        exact: bool,
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def sum(parts: list[LdpLikelihood], parameters: int) -> LdpLikelihood: ...
+    def value(
+        self, natural: npt.NDArray[np.float64], gradient: bool
+    ) -> tuple[float, npt.NDArray[np.float64] | None]: ...
+
+@final
+class LdpPosterior:
+    def __new__(cls, blocks: list[tuple[str, str, list[float]]], likelihood: LdpLikelihood) -> LdpPosterior: ...
+    @property
+    def dimension(self) -> int: ...
+    def log_density(self, u: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]: ...
+    def natural(self, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def coordinates(self, natural: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def compute(self, progress: Callable[[int, int], object] | None = None) -> LdpComputed: ...
+
+@final
+class LdpComputed:
+    def summary(self) -> dict[str, Any]: ...
+    def draws(self, number: int, key: tuple[int, int]) -> npt.NDArray[np.float64]: ...
+    def probabilities(self, parameter: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+    def quantiles(self, parameter: int, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+
+@final
+class LdpChains:
+    def __new__(cls, keys: list[list[int]]) -> LdpChains: ...
+    def run(
+        self,
+        posterior: LdpPosterior,
+        settings: tuple[int, int, int, float],
+        starts: list[list[float] | None],
+        threads: int,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None: ...
+    def take(self) -> list[dict[str, Any]]: ...
+
+def ldp_tractable(
+    z: npt.NDArray[np.float64], g: list[float], h: list[float], interval: tuple[float, float], sd: float
+) -> npt.NDArray[np.float64]: ...
+def ldp_logistic_normal(mean: float, variance: float) -> list[float]: ...

@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_count(verbs)
     _add_table(verbs)
     _add_privatize(verbs)
+    _add_ldp(verbs)
     _add_budget(verbs)
     _add_factorize(verbs)
     _add_bayesnet(verbs)
@@ -126,6 +127,42 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
     verb.add_argument("--header", action="store_true", help="the first line holds names")
     verb.set_defaults(run=_privatize)
+
+
+def _add_ldp(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "ldp",
+        help="infer a posterior from locally private releases",
+        description="Infer shares, a mean, or a regression from a file of released values.",
+    )
+    verb.add_argument("what", choices=["histogram", "mean", "regression"])
+    verb.add_argument("source", help="an npz file of a release, or a CSV file with a line for each user")
+    verb.add_argument("--epsilon", type=float, help="of the mechanism that made a CSV file")
+    verb.add_argument("--delta", type=float, default=1e-5, help="of the Gaussian mechanism (default 1e-5)")
+    verb.add_argument("--bounds", type=float, nargs=2, metavar=("A", "B"), help="lower and upper, or those of x and y")
+    verb.add_argument("--task", choices=["linear", "logistic"], default="linear", help="which regression")
+    verb.add_argument("--draws", type=int, default=1000, metavar="N", help="draws of each chain (default 1000)")
+    verb.add_argument("--seed", type=int, help="makes the draws repeatable")
+    verb.add_argument("--json", action="store_true", help="print a JSON object")
+    verb.set_defaults(run=_ldp)
+
+
+def _ldp(options: argparse.Namespace) -> None:
+    from quincunx.ldp._command import ldp_command
+
+    text = ldp_command(
+        options.what,
+        options.source,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        bounds=None if options.bounds is None else tuple(options.bounds),
+        task=options.task,
+        json=options.json,
+        n_draws=options.draws,
+        random_state=options.seed,
+        progress=_progress(),
+    )
+    print(text)
 
 
 def _add_budget(verbs: Any) -> None:

@@ -13,6 +13,7 @@ mod graphs;
 mod inference;
 mod job;
 mod lattices;
+mod ldp;
 mod leakage;
 mod posterior;
 mod privacy;
@@ -52,6 +53,8 @@ mod _core {
         aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
         generalized_aztec, lattice_section, named_cell, triangulated_grid,
     };
+    #[pymodule_export]
+    use crate::ldp::{LdpChains, LdpComputed, LdpLikelihood, LdpPosterior, ldp_logistic_normal, ldp_tractable};
     #[pymodule_export]
     use crate::leakage::{
         average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima, metric_epsilon,

@@ -11,6 +11,7 @@ pub mod factorization;
 pub mod graphs;
 pub mod inference;
 pub mod lattices;
+pub mod ldp;
 pub mod leakage;
 pub mod monitor;
 pub mod numeric;

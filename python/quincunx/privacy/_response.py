@@ -192,6 +192,14 @@ def _nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return z
 
 
+def _on_simplex(estimate: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the nearest point of the simplex: what is above the water level that makes the sum one."""
+    ordered = np.sort(estimate)[::-1]
+    levels = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
+    level = levels[np.flatnonzero(ordered > levels)[-1]]
+    return np.asarray(np.maximum(estimate - level, 0.0))
+
+
 class GeneralizedRandomizedResponse(Mechanism):
     """A category is told truly with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
 
@@ -300,13 +308,16 @@ class GeneralizedRandomizedResponse(Mechanism):
         same = _check.categories(z, "z", self.categories) == _check.categories(x, "x", self.categories)
         return np.where(same, math.log(self.keep_probability), math.log(self.other_probability))
 
-    def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories.
 
         Parameters
         ----------
         z : array_like of int or Release, shape (n,)
             Released categories.
+
+        simplex : bool
+            Project the estimate to the simplex, the nearest point by Euclid: biased, but shares.
 
         Returns
         -------
@@ -320,7 +331,8 @@ class GeneralizedRandomizedResponse(Mechanism):
         """
         values = _nonempty(_check.categories(z, "z", self.categories))
         shares = np.bincount(values.reshape(-1), minlength=self.categories) / values.size
-        return np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
+        found = np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
+        return _on_simplex(found) if simplex else found
 
     def __repr__(self) -> str:
         return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories}{about(self)})"
@@ -465,13 +477,15 @@ class UnaryEncoding(Mechanism):
         hit, miss = (math.log(0.5),) * 2 if self.variant == "optimal" else (zero, one)
         return np.asarray(ones * one + (self.categories - 1 - ones) * zero + np.where(told == 1, hit, miss))
 
-    def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories.
 
         Parameters
         ----------
         z : array_like of int or Release, shape (n, ..., k)
             Released rows.
+        simplex : bool
+            Project the estimate to the simplex, the nearest point by Euclid: biased, but shares.
 
         Returns
         -------
@@ -484,7 +498,8 @@ class UnaryEncoding(Mechanism):
             If the rows are not k bits, or there are none.
         """
         rows = self._rows(z).reshape(-1, self.categories)
-        return self.estimate_from_counts(_nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
+        found = self.estimate_from_counts(_nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
+        return _on_simplex(found) if simplex else found
 
     def estimate_from_counts(self, counts: npt.ArrayLike, users: int) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories, from the column sums of the rows.

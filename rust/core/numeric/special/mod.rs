@@ -7,6 +7,7 @@
 
 pub mod bessel;
 pub mod gamma;
+pub mod normal;
 
 use std::f64::consts::PI;
 use std::sync::LazyLock;

@@ -1,0 +1,40 @@
+"""Noise-aware Bayesian inference under local differential privacy.
+
+Each user tells a noisy value; the analyst, who knows the mechanism, infers the posterior of the parameters with the
+true values integrated out. Computing on what was told costs no privacy.
+"""
+
+from quincunx.ldp import priors, statistics
+from quincunx.ldp._calibration import Calibration, calibration
+from quincunx.ldp._histogram import HistogramModel
+from quincunx.ldp._regression import LinearRegression, LogisticRegression
+from quincunx.ldp._scalar import (
+    BernoulliModel,
+    ExponentialModel,
+    GaussianModel,
+    GeometricModel,
+    PoissonModel,
+    TractableModel,
+    tractable_log_density,
+)
+from quincunx.ldp._sgd import LDPSGD
+from quincunx.ldp._shuffle import shuffled_epsilon
+
+__all__ = [
+    "LDPSGD",
+    "BernoulliModel",
+    "Calibration",
+    "ExponentialModel",
+    "GaussianModel",
+    "GeometricModel",
+    "HistogramModel",
+    "LinearRegression",
+    "LogisticRegression",
+    "PoissonModel",
+    "TractableModel",
+    "calibration",
+    "priors",
+    "shuffled_epsilon",
+    "statistics",
+    "tractable_log_density",
+]

@@ -1,0 +1,165 @@
+"""Simulation-based calibration: where the truth lies in posteriors of data simulated from the priors."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quincunx import _check
+from quincunx._inference import Floats
+from quincunx._rng import RandomSource, generator
+
+FALSE_ALARM = 1e-6
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Places of the truth in its posteriors, uniform on the unit interval where all is right.
+
+    Attributes
+    ----------
+    places : dict of ndarray
+        By parameter: the posterior probability below the truth, one for each repeat.
+    levels : tuple of float
+        Of central intervals.
+    coverage : dict of ndarray
+        By parameter: the share of repeats whose interval of each level holds the truth.
+    distances : dict of float
+        By parameter: Kolmogorov's distance from uniform.
+    limit : float
+        What a distance exceeds with a probability of 1e-6 over all parameters where all is right.
+    passed : bool
+        Whether none does.
+    """
+
+    places: dict[str, Floats]
+    levels: tuple[float, ...]
+    coverage: dict[str, Floats]
+    distances: dict[str, float]
+    limit: float
+    passed: bool
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the distribution functions of the places with the limits.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        from quincunx._optional import require
+
+        axes = require("matplotlib.pyplot", "plot").subplots()[1] if ax is None else ax
+        for name, places in self.places.items():
+            steps = np.arange(1, len(places) + 1) / len(places)
+            axes.plot(np.sort(places), steps - np.sort(places), label=name)
+        axes.axhspan(-self.limit, self.limit, alpha=0.15)
+        axes.set(xlabel="place of the truth", ylabel="share below, less the place")
+        axes.legend()
+        return axes
+
+
+def _repeat(model: Any, n: int, seed: Any) -> dict[str, float]:
+    rng = np.random.default_rng(seed)
+    truth, released = model._simulate(rng, n)
+    fitted = copy(model)
+    fitted.progress, fitted._quiet = False, True
+    fitted.random_state = int(rng.integers(2**62))
+    fitted.fit(released, mechanism=None if model.mechanism is None else model.mechanism)
+    posterior = fitted._posterior
+    places = {}
+    for index, (name, value) in enumerate(truth.items()):
+        if posterior.computed is not None and np.ndim(value) == 0:
+            places[name] = float(posterior.computed.probabilities(index, np.array([value]))[0])
+            continue
+        draws = fitted.draws_[name]
+        thinned = draws[:, :: max(1, draws.shape[1] // 64)].reshape(-1, *np.shape(value))
+        ranks = (np.sum(thinned < value, axis=0) + rng.random(np.shape(value))) / (len(thinned) + 1)
+        for i, rank in enumerate(np.atleast_1d(ranks)):
+            places[f"{name}[{i}]" if np.ndim(value) else name] = float(rank)
+    return places
+
+
+def calibration(
+    model: Any,
+    *,
+    repeats: int = 500,
+    n: int = 1000,
+    levels: Sequence[float] = (0.5, 0.7, 0.9, 0.95),
+    random_state: RandomSource = None,
+    executor: Executor | None = None,
+) -> Calibration:
+    """Check a model by simulation: parameters from the priors, users, noise, a fit, and the place of the truth in it.
+
+    Parameters
+    ----------
+    model : GaussianModel, HistogramModel, ...
+        A model of scalars or a histogram whose constructor has the mechanism.
+    repeats : int
+        Simulated data sets, >= 10.
+    n : int
+        Users of each.
+    levels : sequence of float
+        Of central intervals.
+    random_state : int, Generator or None
+        Seeds the simulation.
+    executor : concurrent.futures.Executor, optional
+        Where each repeat is one task.
+
+    Returns
+    -------
+    Calibration
+        With `passed`, a verdict at a false-alarm rate of 1e-6.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not what it should be.
+
+    Notes
+    -----
+    Places are exact probability transforms where posteriors are computed, and ranks among thinned draws else.
+
+    References
+    ----------
+    .. [1] S. Talts et al. (2018), Validating Bayesian inference algorithms with simulation-based calibration.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import BernoulliModel, calibration
+    >>> from quincunx.privacy import RandomizedResponse
+    >>> calibration(BernoulliModel(RandomizedResponse(1.0)), repeats=50, random_state=0).passed
+    True
+    """
+    number = _check.whole(repeats, "repeats", minimum=10)
+    users = _check.whole(n, "n", minimum=1)
+    wanted = tuple(_check.real(level, "levels") for level in levels)
+    if not all(0 < level < 1 for level in wanted):
+        raise ValueError(f"`levels` must be in (0, 1), got {wanted}")
+    if not hasattr(model, "_simulate"):
+        raise TypeError(f"`model` must be a model that can be simulated, got {type(model).__name__}")
+    words = generator(random_state, "random_state").integers(0, 2**63, size=4)
+    seeds = np.random.SeedSequence([int(word) for word in words]).spawn(number)
+    if executor is None:
+        found = [_repeat(model, users, seed) for seed in seeds]
+    else:
+        found = list(executor.map(_repeat, [model] * number, [users] * number, seeds, chunksize=max(1, number // 64)))
+    places = {name: np.array([row[name] for row in found]) for name in found[0]}
+    steps = np.arange(1, number + 1) / number
+    distances = {}
+    for name, values in places.items():
+        ordered = np.sort(values)
+        distances[name] = float(max(np.max(steps - ordered), np.max(ordered - steps + 1 / number)))
+    limit = float(np.sqrt(np.log(2 * len(places) / FALSE_ALARM) / (2 * number)))
+    coverage = {
+        name: np.array([np.mean(np.abs(values - 0.5) < level / 2) for level in wanted])
+        for name, values in places.items()
+    }
+    return Calibration(places, wanted, coverage, distances, limit, all(d <= limit for d in distances.values()))

@@ -1,0 +1,127 @@
+"""Released values from a file, a posterior to the terminal: what the command line's `ldp` does."""
+
+import json as json_module
+import os
+from typing import Any
+
+import numpy as np
+
+from quincunx import _check
+from quincunx.ldp._histogram import HistogramModel
+from quincunx.ldp._regression import LinearRegression, LogisticRegression
+from quincunx.ldp._scalar import GaussianModel
+from quincunx.privacy import (
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    LaplaceMechanism,
+    Release,
+    UnaryEncoding,
+    sensitivity,
+)
+
+
+def ldp_command(
+    what: str,
+    source: "str | os.PathLike[str]",
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-5,
+    bounds: tuple[float, float] | None = None,
+    task: str = "linear",
+    json: bool = False,
+    **parameters: Any,
+) -> str:
+    """Infer a posterior from a file of released values, and return what ``quincunx ldp`` prints.
+
+    Parameters
+    ----------
+    what : {"histogram", "mean", "regression"}
+        `HistogramModel`, `GaussianModel`, or a regression from second moments.
+    source : path
+        A release as `Release.save` wrote it, or a CSV file: rows of bits or one category a line; one number a line; one
+        user's statistics a line.
+    epsilon : float, optional
+        Of the mechanism that made a CSV file: unary encoding or generalized randomized response; Laplace; Gaussian.
+    delta : float
+        Of the Gaussian mechanism.
+    bounds : tuple of float, optional
+        Lower and upper for "mean"; the bounds of x and y for "regression".
+    task : {"linear", "logistic"}
+        Which regression.
+    json : bool
+        Whether to answer with a JSON object.
+    **parameters
+        Of the model.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError, TypeError
+        If it does not hold what it should, or a parameter is wrong.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from quincunx.privacy import UnaryEncoding
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "rows.npz"
+    >>> UnaryEncoding(1.0, 3).release([0] * 50, insecure_seed=1).save(file)
+    >>> print(ldp_command("histogram", file, random_state=0).splitlines()[0].split()[:2])
+    ['parameter', 'mean']
+    """
+    _check.one_of(what, "what", ("histogram", "mean", "regression"))
+    released, mechanism = _read(source), None
+    if not isinstance(released, Release):
+        if epsilon is None:
+            raise ValueError("`epsilon` must be given for a file that is not a release")
+        mechanism = _mechanism(what, released, epsilon, delta, bounds, task)
+    if what == "histogram":
+        model: Any = HistogramModel(**parameters).fit(_flat(released), mechanism=mechanism)
+    elif what == "mean":
+        model = GaussianModel(**parameters).fit(_flat(released), mechanism=mechanism)
+    else:
+        _check.one_of(task, "task", ("linear", "logistic"))
+        cls = LinearRegression if task == "linear" else LogisticRegression
+        model = cls(kind="statistics", **parameters).fit(released, mechanism=mechanism)
+    summary = model.summary()
+    if json:
+        return json_module.dumps({"model": type(model).__name__, "posterior": summary})
+    lines = [f"{'parameter':<18}{'mean':>12}{'sd':>12}{'2.5 %':>12}{'97.5 %':>12}"]
+    for name, row in summary.items():
+        lines.append(f"{name:<18}" + "".join(f"{row[key]:>12.5g}" for key in ("mean", "sd", "q2.5", "q97.5")))
+    return "\n".join(lines)
+
+
+def _read(source: Any) -> Any:
+    if os.fspath(source).endswith(".npz"):
+        return Release.load(source)
+    try:
+        return np.loadtxt(source, delimiter=",", ndmin=2)
+    except ValueError as reason:
+        raise ValueError(f"`source` must hold numbers separated by commas: {reason}") from reason
+
+
+def _flat(released: Any) -> Any:
+    if isinstance(released, Release) or released.shape[1] > 1:
+        return released
+    return released[:, 0]
+
+
+def _mechanism(what: str, values: Any, epsilon: float, delta: float, bounds: Any, task: str) -> Any:
+    if what == "histogram":
+        if values.shape[1] > 1:
+            return UnaryEncoding(epsilon, values.shape[1])
+        return GeneralizedRandomizedResponse(epsilon, max(2, int(values.max(initial=0)) + 1))
+    if bounds is None:
+        raise ValueError(f'`bounds` must be given for "{what}" from a file that is not a release')
+    if what == "mean":
+        return LaplaceMechanism(epsilon, *bounds)
+    if task == "linear":
+        moved = sensitivity.linear_regression(bounds[0], bounds[1])
+    else:
+        moved = sensitivity.logistic_regression(bounds[0])
+    return GaussianMechanism(epsilon, delta, sensitivity=moved)

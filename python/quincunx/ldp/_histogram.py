@@ -1,0 +1,232 @@
+"""Shares of categories from noisy categories."""
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._inference import Variable
+from quincunx._progress import Progress
+from quincunx._rng import RandomSource
+from quincunx.ldp._model import PrivateModel
+from quincunx.ldp._problem import Block, Part
+from quincunx.ldp.priors import Dirichlet, Prior
+
+
+class HistogramModel(PrivateModel):
+    """Shares of k categories told by unary encoding or generalized randomized response.
+
+    Parameters
+    ----------
+    mechanism : UnaryEncoding or GeneralizedRandomizedResponse, optional
+        The mechanism, where the data do not bring their own; None for data without noise.
+    data : {"rows", "patterns", "counts"}
+        What `fit` takes from unary encoding: all rows of bits, their distinct rows with counts, or the column sums with
+        the number of users, as other client libraries produce them. The last lose 2 to 13 % of the information.
+    priors : dict, optional
+        Of ``theta``, by default Dirichlet(1).
+    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
+        As in `GaussianModel`.
+
+    Notes
+    -----
+    Rows with equal bits are one pattern, so that a gradient costs what the patterns do. The posterior density is
+    log-concave for Dirichlet(a >= 1).
+
+    References
+    ----------
+    .. [1] T. Wang, J. Blocki, N. Li and S. Jha (2017), Locally differentially private protocols for frequency
+       estimation, USENIX Security.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.ldp import HistogramModel
+    >>> from quincunx.privacy import UnaryEncoding
+    >>> x = np.repeat([0, 1, 2], [700, 200, 100])
+    >>> release = UnaryEncoding(1.0, 3).release(x, insecure_seed=1)
+    >>> model = HistogramModel(random_state=0).fit(release)
+    >>> bool(abs(model.posterior_mean_["theta"].sum() - 1) < 1e-9)
+    True
+    """
+
+    _mechanisms = ("unary-encoding", "generalized-randomized-response")
+    _prior_names = ("theta",)
+
+    def __init__(
+        self,
+        mechanism: Any = None,
+        *,
+        data: str = "rows",
+        priors: Mapping[str, Prior] | None = None,
+        inference: str = "auto",
+        n_chains: int = 4,
+        n_warmup: int = 1000,
+        n_draws: int = 1000,
+        target_accept: float = 0.9,
+        max_depth: int = 10,
+        random_state: RandomSource = None,
+        threads: int | None = None,
+        warm_start: bool = False,
+        progress: Progress = False,
+    ) -> None:
+        super().__init__(
+            mechanism,
+            priors=priors,
+            inference=inference,
+            n_chains=n_chains,
+            n_warmup=n_warmup,
+            n_draws=n_draws,
+            target_accept=target_accept,
+            max_depth=max_depth,
+            random_state=random_state,
+            threads=threads,
+            warm_start=warm_start,
+            progress=progress,
+        )
+        self.data = data
+
+    def fit(
+        self,
+        released: Any,
+        y: None = None,
+        *,
+        counts: npt.ArrayLike | None = None,
+        n: int | None = None,
+        mechanism: Any = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Infer the posterior.
+
+        Parameters
+        ----------
+        released : Release, array_like or list of Release
+            Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
+            or without noise.
+        y : None
+            Not used.
+        counts : array_like of int, optional
+            With ``data="patterns"``: how often each row occurs.
+        n : int, optional
+            With ``data="counts"``: the number of users.
+        mechanism : optional
+            Goes before the release's own and the constructor's.
+        executor : concurrent.futures.Executor, optional
+            Where each chain is one task.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument or a parameter is not what it should be.
+        """
+        return self._fit(self._parts(released, mechanism, False, counts=counts, n=n), executor)
+
+    def log_likelihood(
+        self,
+        released: Any,
+        *,
+        counts: npt.ArrayLike | None = None,
+        n: int | None = None,
+        gradient: bool = False,
+        mechanism: Any = None,
+        **parameters: Any,
+    ) -> Any:
+        """Return the log-likelihood, the sum over users; no fit is needed.
+
+        Parameters
+        ----------
+        released, counts, n, mechanism
+            As in `fit`.
+        gradient : bool
+            Whether derivatives are wanted too; they hold up to a common constant, for theta sums to 1.
+        **parameters : array_like
+            ``theta``.
+
+        Returns
+        -------
+        float, or (float, dict)
+            The total; with `gradient`, its derivatives too.
+        """
+        parts = self._parts(released, mechanism, True, counts=counts, n=n)
+        return self._log_likelihood(parts, gradient, parameters)
+
+    def _part(self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None) -> Part:
+        form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
+        noise = self._noise(released, mechanism)
+        if noise is None or noise[0] == "generalized-randomized-response":
+            facts: dict[str, Any] = {"categories": None, "keep": 1.0, "other": 0.0} if noise is None else noise[1]
+            return "categories", (_category_counts(released, facts["categories"]), facts["keep"], facts["other"])
+        facts = noise[1]
+        k, p, q = facts["categories"], facts["one"], facts["zero"]
+        if form == "counts":
+            if n is None:
+                raise TypeError("`n`, the number of users, must be given with column sums")
+            users = _check.whole(n, "n")
+            sums = _check.reals(released, "released")
+            if sums.shape != (k,):
+                raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
+            return "column_sums", ([float(c) for c in sums], float(users), p, q)
+        rows = _check.categories(released, "released", 2)
+        if rows.ndim != 2 or rows.shape[1] != k:
+            raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")
+        weights = None
+        if form == "patterns":
+            if counts is None:
+                raise TypeError("`counts` must be given with patterns")
+            weights = _check.counts_as_floats(counts, "counts")
+            if weights.shape != (len(rows),):
+                raise ValueError(f"`counts` must have shape ({len(rows)},), got {weights.shape}")
+        return "rows", (np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q)
+
+    def _categories(self, parts: list[Part]) -> int:
+        sizes = {arguments[0].shape[1] if name == "rows" else len(arguments[0]) for name, arguments in parts}
+        if len(sizes) != 1:
+            raise ValueError(f"`released` must have the same categories throughout, got {sorted(sizes)}")
+        return int(sizes.pop())
+
+    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+        return (Variable("theta", (self._categories(parts),), ("category",)),)
+
+    def _blocks(self, parts: list[Part]) -> list[Block]:
+        prior = self._prior("theta", Dirichlet(1.0))
+        if prior.kind != "dirichlet":
+            raise ValueError(f"`priors['theta']` must be a Dirichlet, got {prior!r}")
+        k = self._categories(parts)
+        if k < 2:
+            raise ValueError(f"`released` must have at least 2 categories, got {k}")
+        return [("simplex", "dirichlet", prior.numbers * k)]
+
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Any]:
+        noise = self._noise(None, None)
+        if noise is None:
+            raise ValueError("`mechanism` must be given to simulate from")
+        name, facts = noise
+        k = facts["categories"]
+        theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * k)
+        x = rng.choice(k, n, p=theta)
+        if name == "generalized-randomized-response":
+            redrawn = (x + rng.integers(1, k, n)) % k
+            return {"theta": theta}, np.where(rng.random(n) < facts["keep"], x, redrawn)
+        chances = np.where(np.arange(k) == x[:, None], facts["one"], facts["zero"])
+        return {"theta": theta}, (rng.random((n, k)) < chances).astype(np.uint8)
+
+
+def _category_counts(released: Any, k: int | None) -> list[float]:
+    array = np.asarray(released)
+    if array.ndim != 1:
+        raise ValueError(f"`released` must be a sequence of categories, got shape {array.shape}")
+    if k is None:
+        values = _check.counts(array, "released")
+        k = max(int(values.max(initial=0)) + 1, 2)
+        if k > 2**20:
+            raise ValueError(f"`released` must hold categories below 2**20, got {k - 1}")
+    else:
+        values = _check.categories(array, "released", k)
+    return [float(c) for c in np.bincount(values, minlength=k)]

@@ -1,0 +1,361 @@
+"""What the models of this room have in common: settings, fit, results, densities."""
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._inference import Floats, PosteriorEstimator, Run, Variable, datatree
+from quincunx._progress import Progress, reporting
+from quincunx._rng import RandomSource
+from quincunx.errors import TooLargeError
+from quincunx.ldp import _problem
+from quincunx.ldp._noise import is_several, noise_of
+from quincunx.ldp._problem import Block, LdpPosteriorDraws, Part, Problem, flat, likelihood
+from quincunx.ldp.priors import Prior
+
+
+class PrivateModel(PosteriorEstimator):
+    """Settings, fit and results of all models of this room."""
+
+    _room = "ldp"
+    #: Mechanisms whose noise the model integrates over.
+    _mechanisms: ClassVar[tuple[str, ...]] = ()
+    #: Whether fits are many and short, so that nobody wants to hear of each: those of a calibration.
+    _quiet = False
+    #: Names of priors.
+    _prior_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        mechanism: Any = None,
+        *,
+        priors: Mapping[str, Prior] | None = None,
+        inference: str = "auto",
+        n_chains: int = 4,
+        n_warmup: int = 1000,
+        n_draws: int = 1000,
+        target_accept: float = 0.9,
+        max_depth: int = 10,
+        random_state: RandomSource = None,
+        threads: int | None = None,
+        warm_start: bool = False,
+        progress: Progress = False,
+    ) -> None:
+        self.mechanism = mechanism
+        self.priors = priors
+        self.inference = inference
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.n_draws = n_draws
+        self.target_accept = target_accept
+        self.max_depth = max_depth
+        self.random_state = random_state
+        self.threads = threads
+        self.warm_start = warm_start
+        self.progress = progress
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters of the constructor by name.
+
+        Parameters
+        ----------
+        **parameters
+            The new values.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no parameter of a name.
+        """
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"`{name}` must be one of {list(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        given = {name: value for name, value in self.get_params().items() if name in ("mechanism", "data", "kind")}
+        shown = ", ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+    # What each model says of itself.
+
+    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+        raise NotImplementedError
+
+    def _blocks(self, parts: list[Part]) -> list[Block]:
+        raise NotImplementedError
+
+    def _parts(self, released: Any, mechanism: Any, exact: bool, **data: Any) -> list[Part]:
+        """Return the groups of users."""
+        several = released if is_several(released) else [released]
+        return [self._part(part, mechanism, exact, **data) for part in several]
+
+    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+        raise NotImplementedError
+
+    def _noise(self, released: Any, given: Any) -> Any:
+        return noise_of(released, given, self.mechanism, self._mechanisms, type(self).__name__)
+
+    def _prior(self, name: str, default: Prior) -> Prior:
+        """Return the prior of a parameter."""
+        given = self.priors or {}
+        if not isinstance(given, Mapping):
+            raise TypeError(f"`priors` must be a dictionary by parameter, got {type(given).__name__}")
+        for known in given:
+            if known not in self._prior_names:
+                raise ValueError(f"`priors` must be named {list(self._prior_names)}, got {known!r}")
+        return given.get(name, default)
+
+    def _scalar(self, name: str, support: str, default: Prior) -> Block:
+        prior = self._prior(name, default)
+        allowed = {
+            "real": ("normal",),
+            "positive": ("gamma", "half-normal", "normal"),
+            "unit": ("beta",),
+            "negative": ("normal",),
+        }[support]
+        if prior.kind not in allowed:
+            raise ValueError(f"`priors[{name!r}]` must be one of {list(allowed)}, got {prior!r}")
+        return support, prior.kind, prior.numbers
+
+    # Fit.
+
+    def _fit(self, parts: list[Part], executor: Executor | None) -> Self:
+        """Infer the posterior of parts."""
+        self._check_runs(executor)
+        settings = _problem.settings_of(self)
+        _check.one_of(self.inference, "inference", ("auto", "quadrature", "nuts"))
+
+        def work() -> tuple[bool, BaseException | None]:
+            variables, blocks = self._variables(parts), self._blocks(parts)
+            problem = Problem(variables, blocks, parts, False)
+            dimension = problem.core.dimension
+            problem.quadrature = self.inference == "quadrature" or (self.inference == "auto" and dimension <= 2)
+            needed = 8 * (problem.size + 8) * settings.draws * int(self.n_chains) * 3
+            if needed > 2**28 and needed > (limit := _check.available_memory()):
+                raise TooLargeError(f"the draws need {needed} bytes, the limit is {limit} bytes", needed, limit)
+            runs = self._fresh_or_continued(problem, lambda earlier: _same(earlier, problem))
+            with reporting(self.progress, self._room) as report:
+                computed, stopped = None, None
+                if problem.quadrature:
+                    computed, runs = _problem.compute(problem, runs, settings.draws, report)
+                else:
+                    threads = _check.threads(self.threads)
+                    runs, stopped = _problem.sample(problem, runs, settings, threads, report, executor)
+            if not any(run.has_draws for run in runs):
+                if stopped is not None:
+                    raise stopped
+                return False, stopped
+            posterior = LdpPosteriorDraws(problem, runs)
+            posterior.computed = computed
+            self._posterior = posterior
+            self._settings = self._fixed_settings()
+            self._set_fitted(posterior)
+            return True, stopped
+
+        self._fit_or_restore(work)
+        if not self._quiet:
+            self._posterior.warn()
+        return self
+
+    def _carried(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        return state
+
+    def _fixed_settings(self) -> dict[str, Any]:
+        return {"n_chains": self.n_chains}
+
+    def _make_posterior(self, problem: Any, runs: list[Run]) -> LdpPosteriorDraws:
+        posterior = LdpPosteriorDraws(problem, runs)
+        if problem.quadrature:
+            posterior.computed = problem.core.compute()
+        return posterior
+
+    def _set_fitted(self, posterior: LdpPosteriorDraws) -> None:
+        problem = posterior.problem
+        if posterior.computed is not None:
+            facts = posterior.computed.summary()
+            means = [part[0] for part in problem.split(facts["mean"][None])]
+            sds = [part[0] for part in problem.split(facts["sd"][None])]
+            self.log_evidence_ = float(facts["log_evidence"])
+        else:
+            draws = posterior.draws()
+            means = [part.mean(axis=(0, 1)) for part in draws.values()]
+            sds = [part.std(axis=(0, 1), ddof=1) for part in draws.values()]
+            self.__dict__.pop("log_evidence_", None)
+        names = [variable.name for variable in problem.variables]
+        self.posterior_mean_ = {name: _plain(mean) for name, mean in zip(names, means, strict=True)}
+        self.posterior_sd_ = {name: _plain(sd) for name, sd in zip(names, sds, strict=True)}
+
+    # Results.
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return mean, standard deviation, quantiles and diagnostics of each number of the posterior.
+
+        Returns
+        -------
+        dict of dict
+            By name, as ``theta[0]``; with ``r_hat`` where there are chains.
+        """
+        return self._fitted().summary()  # type: ignore[no-any-return]
+
+    def quantile(self, name: str, probabilities: npt.ArrayLike) -> Floats:
+        """Return posterior quantiles of a parameter: exact where it was computed, else of the draws.
+
+        Parameters
+        ----------
+        name : str
+            The parameter.
+        probabilities : array_like of float
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `probabilities`, then that of the parameter.
+        """
+        posterior = self._fitted()
+        names = [variable.name for variable in posterior.problem.variables]
+        _check.one_of(name, "name", names)
+        p = _check.reals(probabilities, "probabilities")
+        if posterior.computed is not None and all(kind != "simplex" for kind, *_ in posterior.problem.blocks):
+            found = posterior.computed.quantiles(names.index(name), p.reshape(-1))
+            return np.asarray(found).reshape(p.shape)
+        draws = self.draws_[name]
+        return np.quantile(draws.reshape(-1, *draws.shape[2:]), p, axis=0)
+
+    def to_datatree(self) -> Any:
+        """Return the draws as an xarray DataTree, as ArviZ makes it.
+
+        Returns
+        -------
+        xarray.DataTree
+            With the groups ``posterior`` and, where chains were run, ``sample_stats``.
+        """
+        posterior = self._fitted()
+        groups: dict[str, Any] = {"posterior": posterior.draws(), "sample_stats": {}}
+        if posterior.computed is None:
+            groups["sample_stats"] = {name: posterior.statistic(name) for name in _problem.STATISTICS}
+        dims = {variable.name: variable.dims for variable in posterior.problem.variables}
+        about = {"inference": "quadrature" if posterior.computed is not None else "nuts"}
+        return datatree(groups, dims, {}, about)
+
+    def log_density(self, u: npt.ArrayLike) -> tuple[float, Floats]:
+        """Return the log posterior density of a fitted model in unconstrained coordinates, with its gradient.
+
+        The hook for other samplers: NumPyro, PyMC, BlackJAX, or one's own.
+
+        Parameters
+        ----------
+        u : array_like of float, shape (dimension,)
+            Real numbers: mu, ln sigma, ...
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray, shape (dimension,)
+        """
+        core = self._fitted().problem.core
+        value, gradient = core.log_density(np.ascontiguousarray(_check.reals(u, "u")))
+        return value, gradient
+
+    def _log_likelihood(self, parts: list[Part], gradient: bool, parameters: dict[str, Any]) -> Any:
+        variables = self._variables(parts)
+        names = [variable.name for variable in variables]
+        if set(parameters) != set(names):
+            raise TypeError(f"the parameters must be {names}, got {list(parameters)}")
+        values = []
+        for variable in variables:
+            value = _check.reals(parameters[variable.name], variable.name)
+            if value.shape != variable.shape:
+                raise ValueError(f"`{variable.name}` must have shape {variable.shape}, got {value.shape}")
+            self._check_value(variable.name, value)
+            values.append(value)
+        core = likelihood(parts, sum(int(np.prod(variable.shape)) for variable in variables))
+        total, slope = core.value(flat(values), bool(gradient))
+        if slope is None:
+            return total
+        derivatives, at = {}, 0
+        for variable in variables:
+            size = int(np.prod(variable.shape))
+            derivatives[variable.name] = _plain(slope[at : at + size].reshape(variable.shape))
+            at += size
+        return total, derivatives
+
+    def _check_value(self, name: str, value: Floats) -> None:
+        if name in ("sigma", "rate", "residual_sd") and not value > 0:
+            raise ValueError(f"`{name}` must be positive, got {float(value)}")
+        if name == "probability" and not 0 < value < 1:
+            raise ValueError(f"`probability` must be in (0, 1), got {float(value)}")
+        if name == "theta" and not ((value >= 0).all() and abs(value.sum() - 1) < 1e-9):
+            raise ValueError(f"`theta` must be probabilities that sum to 1, got {value.tolist()}")
+        if name == "covariance":
+            if not np.allclose(value, value.T, rtol=1e-12, atol=0):
+                raise ValueError("`covariance` must be symmetric")
+            if not (np.linalg.eigvalsh(value) > 0).all():
+                raise ValueError("`covariance` must be positive definite")
+
+    # Files.
+
+    def _problem_to_archive(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        problem = self._posterior.problem
+        arrays: dict[str, Any] = {}
+
+        def pack(value: Any, name: str) -> Any:
+            if isinstance(value, np.ndarray):
+                arrays[f"data_{name}"] = value
+                return {"array": f"data_{name}"}
+            if isinstance(value, (tuple, list)):
+                return [pack(entry, f"{name}_{i}") for i, entry in enumerate(value)]
+            return value if not isinstance(value, float) or np.isfinite(value) else {"float": str(value)}
+
+        facts = {
+            "variables": [[v.name, list(v.shape), list(v.dims)] for v in problem.variables],
+            "blocks": [list(block) for block in problem.blocks],
+            "parts": [[name, pack(arguments, str(i))] for i, (name, arguments) in enumerate(problem.parts)],
+            "quadrature": problem.quadrature,
+            "settings": self._settings,
+        }
+        return facts, arrays
+
+    def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Problem:
+        def unpack(value: Any) -> Any:
+            if isinstance(value, dict):
+                return arrays[value["array"]] if "array" in value else float(value["float"])
+            return tuple(unpack(entry) for entry in value) if isinstance(value, list) else value
+
+        variables = tuple(Variable(name, tuple(shape), tuple(dims)) for name, shape, dims in header["variables"])
+        blocks = [(kind, name, list(numbers)) for kind, name, numbers in header["blocks"]]
+        parts = [(name, _listed(unpack(arguments))) for name, arguments in header["parts"]]
+        return Problem(variables, blocks, parts, header["quadrature"])
+
+
+def _listed(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return arguments as the core takes them: sequences of numbers may be tuples."""
+    return arguments
+
+
+def _plain(value: npt.NDArray[np.float64]) -> Any:
+    """Return a number as a float, an array as it is."""
+    array = np.asarray(value)
+    return float(array) if array.ndim == 0 else array
+
+
+def _same(earlier: Any, now: Problem) -> bool:
+    def equal(a: Any, b: Any) -> bool:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return np.array_equal(a, b)
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+            return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+        return bool(a == b)
+
+    return equal(earlier.parts, now.parts) and earlier.blocks == now.blocks and earlier.quadrature == now.quadrature

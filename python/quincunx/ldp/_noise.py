@@ -1,0 +1,99 @@
+"""What a model has to know of the noise on the values it is given: the mechanism of a release, or one given beside."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from quincunx.privacy import (
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    GeometricMechanism,
+    LaplaceMechanism,
+    RandomizedResponse,
+    Release,
+    UnaryEncoding,
+)
+
+#: The name of a mechanism as a Release has it, and its parameters by our names; None is no noise.
+Noise = tuple[str, dict[str, Any]]
+
+
+def noise_of(released: Any, given: Any, own: Any, accepted: tuple[str, ...], model: str) -> Noise | None:
+    """Return the noise: that given to `fit`, else the release's own, else that of the constructor."""
+    if isinstance(released, Release) and np.ma.isMaskedArray(released.values):
+        raise ValueError("`released` must hold all its values, got a masked release")
+    if given is not None:
+        noise = _of_mechanism(given)
+    elif isinstance(released, Release):
+        noise = _of_release(released)
+    elif own is not None:
+        noise = _of_mechanism(own)
+    else:
+        return None
+    if noise[0] not in accepted:
+        raise ValueError(f"`mechanism` must be one of {list(accepted)} for {model}, got {noise[0]}")
+    return noise
+
+
+def _of_mechanism(mechanism: Any) -> Noise:
+    if isinstance(mechanism, LaplaceMechanism):
+        return "laplace", {"scale": mechanism.scale, "lower": mechanism.lower, "upper": mechanism.upper}
+    if isinstance(mechanism, GeometricMechanism):
+        return "geometric", {"decay": mechanism.decay, "lower": mechanism.lower, "upper": mechanism.upper}
+    if isinstance(mechanism, GaussianMechanism):
+        return "gaussian", {"sigma": mechanism.sigma, "radius": mechanism.radius, "dimension": mechanism.dimension}
+    if isinstance(mechanism, RandomizedResponse):
+        return "randomized-response", {"keep": mechanism.keep_probability}
+    if isinstance(mechanism, GeneralizedRandomizedResponse):
+        facts = {"categories": mechanism.categories, "keep": mechanism.keep_probability}
+        return "generalized-randomized-response", facts | {"other": mechanism.other_probability}
+    if isinstance(mechanism, UnaryEncoding):
+        facts = {"categories": mechanism.categories, "one": mechanism.one_probability}
+        return "unary-encoding", facts | {"zero": mechanism.zero_probability}
+    raise TypeError(f"`mechanism` must be a mechanism of quincunx.privacy or None, got {type(mechanism).__name__}")
+
+
+def _of_release(release: Release) -> Noise:
+    facts = release.parameters
+    if release.mechanism == "laplace":
+        return "laplace", {name: facts[name] for name in ("scale", "lower", "upper")}
+    if release.mechanism == "geometric":
+        if np.ndim(facts["alpha"]) != 0:
+            raise ValueError("`released` must have one ratio of noise: give a list of releases, one for each")
+        exponent = facts.get("exponent")
+        decay = float(Fraction(exponent)) if exponent is not None else -math.log(facts["alpha"])
+        return "geometric", {"decay": decay, "lower": facts["lower"], "upper": facts["upper"]}
+    if release.mechanism == "gaussian":
+        return "gaussian", {name: facts[name] for name in ("sigma", "radius", "dimension")}
+    if release.mechanism == "randomized-response":
+        return "randomized-response", {"keep": facts["keep_probability"]}
+    if release.mechanism == "generalized-randomized-response":
+        k, keep = facts["categories"], facts["keep_probability"]
+        return "generalized-randomized-response", {"categories": k, "keep": keep, "other": (1 - keep) / (k - 1)}
+    if release.mechanism == "unary-encoding":
+        names = {"categories": "categories", "one": "one_probability", "zero": "zero_probability"}
+        return "unary-encoding", {ours: facts[theirs] for ours, theirs in names.items()}
+    raise ValueError(f"`released` must come from a known mechanism, got {release.mechanism}")
+
+
+def single_sigma(noise: Noise | None) -> float:
+    """Return the one standard deviation of normal noise; 0 without noise."""
+    if noise is None:
+        return 0.0
+    sigma = np.asarray(noise[1]["sigma"], dtype=float)
+    if sigma.size > 1 and np.ptp(sigma) != 0:
+        raise ValueError("`mechanism` must have the same sigma for all coordinates: scale the blocks by `noise_ratios`")
+    return float(sigma.reshape(-1)[0])
+
+
+def sigmas(noise: Noise | None, dimension: int) -> list[float]:
+    """Return the standard deviation of normal noise for each coordinate."""
+    sigma = np.zeros(1) if noise is None else np.asarray(noise[1]["sigma"], dtype=float).reshape(-1)
+    return [float(s) for s in np.broadcast_to(sigma, (dimension,))]
+
+
+def is_several(released: Any) -> bool:
+    """Return whether it is a list of releases, of users with different mechanisms."""
+    return isinstance(released, list) and bool(released) and all(isinstance(part, Release) for part in released)

@@ -1,0 +1,560 @@
+"""Models of one number per user: normal, exponential, Poisson, geometric, Bernoulli, and the tractable family."""
+
+import math
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx._inference import Floats, Variable
+from quincunx._progress import Progress
+from quincunx._rng import RandomSource
+from quincunx.ldp._model import PrivateModel
+from quincunx.ldp._noise import Noise, single_sigma
+from quincunx.ldp._problem import Block, Part
+from quincunx.ldp.priors import Beta, Gamma, Normal, Prior
+
+
+class ScalarModel(PrivateModel):
+    """A model of one number per user."""
+
+    _family: ClassVar[str]
+
+    def fit(self, released: Any, y: None = None, *, mechanism: Any = None, executor: Executor | None = None) -> Self:
+        """Infer the posterior from released numbers.
+
+        Parameters
+        ----------
+        released : Release, array_like or list of Release
+            The numbers after their noise; a list of releases is of users with different mechanisms.
+        y : None
+            Not used.
+        mechanism : optional
+            The mechanism that made them; goes before the release's own and the constructor's. Where there is none, the
+            numbers have no noise.
+        executor : concurrent.futures.Executor, optional
+            Where each chain is one task.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument or a parameter is not what it should be.
+        """
+        return self._fit(self._parts(released, mechanism, False), executor)
+
+    def log_likelihood(
+        self, released: Any, *, gradient: bool = False, mechanism: Any = None, **parameters: float
+    ) -> Any:
+        """Return the log-likelihood of released numbers, the sum over users; no fit is needed.
+
+        Parameters
+        ----------
+        released : Release, array_like or list of Release
+            The numbers after their noise.
+        gradient : bool
+            Whether derivatives are wanted too.
+        mechanism : optional
+            As in `fit`.
+        **parameters : float
+            The parameters by name.
+
+        Returns
+        -------
+        float, or (float, dict)
+            The total; with `gradient`, its derivatives by parameter too.
+        """
+        return self._log_likelihood(self._parts(released, mechanism, True), gradient, parameters)
+
+    def _numbers(self, released: Any) -> npt.NDArray[np.float64]:
+        return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
+
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, float], Any]:
+        """Return parameters drawn from their priors, and what n users of theirs release."""
+        raise NotImplementedError
+
+    def _noisy(self, x: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        noise = self._noise(None, None)
+        if noise is None:
+            return x
+        name, facts = noise
+        if name == "randomized-response":
+            return np.where(rng.random(x.shape) < facts["keep"], x, 1 - x)
+        if name == "gaussian":
+            radius = facts["radius"]
+            return (x if radius is None else np.clip(x, -radius, radius)) + rng.normal(0, facts["sigma"], x.shape)
+        x = np.clip(x, facts["lower"], facts["upper"])
+        if name == "laplace":
+            return x + rng.laplace(0, facts["scale"], x.shape)
+        success = -math.expm1(-facts["decay"])
+        return x + rng.geometric(success, x.shape) - rng.geometric(success, x.shape)
+
+
+def _bounds(noise: Noise) -> tuple[float, float]:
+    lower, upper = noise[1]["lower"], noise[1]["upper"]
+    if lower is None or upper is None:
+        raise ValueError(f"`mechanism` must have bounds, `lower` and `upper`, got {lower} and {upper}")
+    return lower, upper
+
+
+class GaussianModel(ScalarModel):
+    """Mean and standard deviation of normal numbers, clipped to bounds and told with Laplace noise.
+
+    Parameters
+    ----------
+    mechanism : LaplaceMechanism, optional
+        The mechanism, where the data do not bring their own; None for data without noise.
+    priors : dict, optional
+        Of ``mu``, by default Normal(midpoint of the bounds, half their width), and ``sigma``, Gamma(2, 4 / width).
+        Without noise Normal(0, 10) and Gamma(2, 1/2).
+    inference : {"auto", "quadrature", "nuts"}
+        "auto" computes posteriors of one or two parameters and samples others.
+    n_chains, n_warmup, n_draws : int
+        Chains, and draws of each before and after it is adapted. Computed posteriors are drawn from independently.
+    target_accept : float
+        Rate of acceptance that the step size is adapted to.
+    max_depth : int
+        Largest depth of a tree.
+    random_state : int, Generator or None
+        Seeds the draws: the same for any number of threads and any executor.
+    threads : int, optional
+        By default all this process may use.
+    warm_start : bool
+        Chains continue from the last fit.
+    progress : bool or callable
+        A bar, or a function of (done, total).
+
+    Attributes
+    ----------
+    draws_ : dict
+        Draws by name, each of shape (n_chains, n_draws).
+    posterior_mean_, posterior_sd_ : dict
+        By name; the quadrature's own where the posterior was computed.
+    log_evidence_ : float
+        Logarithm of the probability of the data under the priors, where the posterior was computed.
+
+    Notes
+    -----
+    All users beyond the bounds cost one evaluation, and those between are replaced by Chebyshev nodes: a gradient costs
+    the same for any number of users.
+
+    References
+    ----------
+    .. [1] T. Kulkarni, J. Jälkö, S. Kaski and A. Honkela, Locally differentially private Bayesian inference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.ldp import GaussianModel
+    >>> from quincunx.privacy import LaplaceMechanism
+    >>> x = np.random.default_rng(0).normal(1.0, 1.5, 5000)
+    >>> release = LaplaceMechanism(1.0, -5, 5).release(x, insecure_seed=1)
+    >>> model = GaussianModel(random_state=0).fit(release)
+    >>> abs(model.posterior_mean_["mu"] - 1.0) < 4 * model.posterior_sd_["mu"]
+    True
+    >>> model.draws_["sigma"].shape
+    (4, 1000)
+    """
+
+    _family = "gaussian"
+    _mechanisms = ("laplace",)
+    _prior_names = ("mu", "sigma")
+
+    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+        return Variable("mu"), Variable("sigma")
+
+    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+        noise = self._noise(released, mechanism)
+        if noise is None:
+            return "plain", (self._family, self._numbers(released))
+        lower, upper = _bounds(noise)
+        values = self._numbers(released)
+        return "rectified", (self._family, values, (float(lower), float(upper)), float(noise[1]["scale"]), exact)
+
+    def _blocks(self, parts: list[Part]) -> list[Block]:
+        centre, half = 0.0, 10.0
+        bounded = [arguments[2] for name, arguments in parts if name == "rectified"]
+        width = 8.0
+        if bounded:
+            low, high = min(b[0] for b in bounded), max(b[1] for b in bounded)
+            centre, half, width = (low + high) / 2, (high - low) / 2, high - low
+        return [
+            self._scalar("mu", "real", Normal(centre, half)),
+            self._scalar("sigma", "positive", Gamma(2, 4 / width)),
+        ]
+
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, float], Any]:
+        blocks = self._blocks(self._parts(np.empty(0), None, False))
+        priors = [self._prior(name, _prior_of(block)) for name, block in zip(self._prior_names, blocks, strict=True)]
+        truth = dict(zip(self._prior_names, (prior.sample(rng) for prior in priors), strict=True))  # type: ignore[union-attr]
+        return truth, self._noisy(rng.normal(truth["mu"], truth["sigma"], n), rng)
+
+
+def _prior_of(block: Block) -> Prior:
+    kinds: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "beta": Beta}
+    return kinds[block[1]](*block[2])  # type: ignore[no-any-return]
+
+
+class _OneParameter(ScalarModel):
+    """A model with a single positive rate or probability."""
+
+    _name: ClassVar[str]
+    _support: ClassVar[str]
+    _default: ClassVar[Prior]
+
+    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+        return (Variable(self._name),)
+
+    def _blocks(self, parts: list[Part]) -> list[Block]:
+        return [self._scalar(self._name, self._support, self._default)]
+
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, float], Any]:
+        value = self._prior(self._name, self._default).sample(rng)  # type: ignore[union-attr]
+        return {self._name: value}, self._noisy(self._draw(value, rng, n), rng)
+
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+        raise NotImplementedError
+
+
+class ExponentialModel(_OneParameter):
+    """The rate of exponential numbers, clipped to ``[0, upper]`` and told with Laplace noise.
+
+    Parameters
+    ----------
+    mechanism : LaplaceMechanism, optional
+        With ``lower = 0``.
+    priors : dict, optional
+        Of ``rate``, by default Gamma(2, 2).
+    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
+        As in `GaussianModel`.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import ExponentialModel
+    >>> from quincunx.privacy import LaplaceMechanism
+    >>> model = ExponentialModel(LaplaceMechanism(1.0, 0, 5))
+    >>> round(model.log_likelihood([1.0], rate=0.7), 6)
+    -2.476639
+    """
+
+    _family = "exponential"
+    _name, _support, _default = "rate", "positive", Gamma(2, 2)
+    _mechanisms = ("laplace",)
+    _prior_names = ("rate",)
+
+    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+        noise = self._noise(released, mechanism)
+        values = self._numbers(released)
+        if noise is None:
+            if (values < 0).any():
+                raise ValueError(f"`released` must be at least 0 without noise, got {values.min()}")
+            return "plain", (self._family, values)
+        lower, upper = _bounds(noise)
+        if lower != 0:
+            raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
+        return "rectified", (self._family, values, (0.0, float(upper)), float(noise[1]["scale"]), exact)
+
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+        return rng.exponential(1 / value, n)
+
+
+class _WholeModel(_OneParameter):
+    _mechanisms: ClassVar[tuple[str, ...]] = ("geometric", "laplace")
+
+    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+        noise = self._noise(released, mechanism)
+        if noise is None:
+            values = _check.counts(released, "released").astype(np.float64).reshape(-1)
+            self._check_plain(values)
+            return "plain", (self._family, np.ascontiguousarray(values))
+        if noise[0] == "randomized-response":
+            bits = _check.categories(released, "released", 2)
+            ones = int(bits.sum())
+            return "bits", (float(bits.size - ones), float(ones), noise[1]["keep"])
+        lower, upper = _bounds(noise)
+        if not (float(lower).is_integer() and float(upper).is_integer()):
+            raise ValueError(f"`mechanism` must have whole bounds for counts, got {lower} and {upper}")
+        if noise[0] == "geometric":
+            decay, values = noise[1]["decay"], _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
+        else:
+            decay, values = 1 / noise[1]["scale"], self._numbers(released)
+        return "whole", (self._family, noise[0], float(decay), (int(lower), int(upper)), values, exact)
+
+    def _check_plain(self, values: npt.NDArray[np.float64]) -> None:
+        pass
+
+
+class PoissonModel(_WholeModel):
+    """The rate of Poisson counts, clipped to bounds and told with two-sided geometric or Laplace noise.
+
+    Parameters
+    ----------
+    mechanism : GeometricMechanism or LaplaceMechanism, optional
+        With bounds.
+    priors : dict, optional
+        Of ``rate``, by default Gamma(2, 2).
+    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
+        As in `GaussianModel`.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import PoissonModel
+    >>> from quincunx.privacy import GeometricMechanism
+    >>> model = PoissonModel(GeometricMechanism(1.0, lower=0, upper=10), random_state=0)
+    >>> model.fit([3, -4, 12, 5, 2]).draws_["rate"].shape
+    (4, 1000)
+    """
+
+    _family = "poisson"
+    _name, _support, _default = "rate", "positive", Gamma(2, 2)
+    _prior_names = ("rate",)
+
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+        return rng.poisson(value, n).astype(float)
+
+
+class GeometricModel(_WholeModel):
+    """The probability of success of geometric counts on 0, 1, 2, ..., clipped and told with noise.
+
+    Parameters
+    ----------
+    mechanism : GeometricMechanism or LaplaceMechanism, optional
+        With bounds.
+    priors : dict, optional
+        Of ``probability``, by default Beta(1, 1).
+    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
+        As in `GaussianModel`.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import GeometricModel
+    >>> round(GeometricModel().fit([0, 1, 2]).posterior_mean_["probability"], 6)  # Beta(4, 4)
+    0.5
+    """
+
+    _family = "geometric"
+    _name, _support, _default = "probability", "unit", Beta(1, 1)
+    _prior_names = ("probability",)
+
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+        return (rng.geometric(max(value, 1e-12), n) - 1).astype(float)
+
+
+class BernoulliModel(_WholeModel):
+    """The probability of a one among bits told by randomized response, or with geometric or Laplace noise.
+
+    Parameters
+    ----------
+    mechanism : RandomizedResponse, GeometricMechanism or LaplaceMechanism, optional
+        The mechanism, where the data do not bring their own.
+    priors : dict, optional
+        Of ``probability``, by default Beta(1, 1).
+    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
+        As in `GaussianModel`.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import BernoulliModel
+    >>> from quincunx.privacy import RandomizedResponse
+    >>> model = BernoulliModel(RandomizedResponse(1.0)).fit([1] * 60 + [0] * 40)
+    >>> 0.5 < model.posterior_mean_["probability"] < 0.9
+    True
+    """
+
+    _family = "bernoulli"
+    _mechanisms = ("randomized-response", "geometric", "laplace")
+    _name, _support, _default = "probability", "unit", Beta(1, 1)
+    _prior_names = ("probability",)
+
+    def _check_plain(self, values: npt.NDArray[np.float64]) -> None:
+        if (values > 1).any():
+            raise ValueError(f"`released` must hold bits without noise, got {values.max():.0f}")
+
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+        return (rng.random(n) < value).astype(float)
+
+
+class TractableModel(ScalarModel):
+    """The family ``p(x) ~ g(x) exp(t1 x + t2 x**2)`` on an interval, told with normal noise.
+
+    Parameters
+    ----------
+    g : sequence of float
+        Coefficients of a polynomial that is positive on the interval, the constant first.
+    interval : tuple of float
+        Where x lies; an end may be infinite.
+    mechanism : GaussianMechanism, optional
+        One that clips to a radius clips here too: the clipped numbers are atoms at its bounds.
+    priors : dict, optional
+        Of ``t1`` and ``t2``, by default Normal(0, 2.5 / scale of x) and Normal(0, 2.5 / scale of x**2), the scale being
+        half the interval's width, or 1 where an end is infinite; t2 is then negative, its prior truncated.
+    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
+        As in `GaussianModel`.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import TractableModel
+    >>> from quincunx.privacy import GaussianMechanism
+    >>> mechanism = GaussianMechanism(sigma=0.5, sensitivity=2.0)
+    >>> model = TractableModel([1.0], (0.0, 1.0), mechanism).fit([0.2, 0.9, 1.1])
+    >>> sorted(model.posterior_mean_)
+    ['t1', 't2']
+    """
+
+    _family = "tractable"
+    _mechanisms = ("gaussian",)
+    _prior_names = ("t1", "t2")
+
+    def __init__(
+        self,
+        g: Sequence[float] = (1.0,),
+        interval: tuple[float, float] = (0.0, 1.0),
+        mechanism: Any = None,
+        *,
+        priors: Mapping[str, Prior] | None = None,
+        inference: str = "auto",
+        n_chains: int = 4,
+        n_warmup: int = 1000,
+        n_draws: int = 1000,
+        target_accept: float = 0.9,
+        max_depth: int = 10,
+        random_state: RandomSource = None,
+        threads: int | None = None,
+        warm_start: bool = False,
+        progress: Progress = False,
+    ) -> None:
+        super().__init__(
+            mechanism,
+            priors=priors,
+            inference=inference,
+            n_chains=n_chains,
+            n_warmup=n_warmup,
+            n_draws=n_draws,
+            target_accept=target_accept,
+            max_depth=max_depth,
+            random_state=random_state,
+            threads=threads,
+            warm_start=warm_start,
+            progress=progress,
+        )
+        self.g = g
+        self.interval = interval
+
+    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+        return Variable("t1"), Variable("t2")
+
+    def _blocks(self, parts: list[Part]) -> list[Block]:
+        a, b = _interval(self.interval)
+        finite = math.isfinite(a) and math.isfinite(b)
+        scale = (b - a) / 2 if finite else 1.0
+        return [
+            self._scalar("t1", "real", Normal(0, 2.5 / scale)),
+            self._scalar("t2", "real" if finite else "negative", Normal(0, 2.5 / scale**2)),
+        ]
+
+    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+        noise = self._noise(released, mechanism)
+        interval = _interval(self.interval)
+        g = _polynomial(self.g, interval)
+        radius = math.inf if noise is None or noise[1]["radius"] is None else float(noise[1]["radius"])
+        values = self._numbers(released)
+        if noise is None and not ((values >= interval[0]) & (values <= interval[1])).all():
+            raise ValueError(f"`released` must lie in the interval {interval} without noise")
+        return "tractable", (values, g, interval, (-radius, radius), single_sigma(noise), exact)
+
+
+def _interval(interval: Any) -> tuple[float, float]:
+    if not isinstance(interval, (tuple, list)) or len(interval) != 2:
+        raise TypeError(f"`interval` must be a pair of numbers, got {interval!r}")
+    a, b = float(interval[0]), float(interval[1])
+    if not a < b:
+        raise ValueError(f"`interval` must have its lower end first, got {interval}")
+    return a, b
+
+
+def _polynomial(g: Any, interval: tuple[float, float]) -> list[float]:
+    """Return coefficients, checked to be positive inside the interval."""
+    coefficients = [float(c) for c in np.atleast_1d(_check.reals(g, "g"))]
+    polynomial = np.polynomial.Polynomial(coefficients)
+    roots = polynomial.roots() if len(polynomial.trim().coef) > 1 else np.empty(0)
+    real = np.sort(roots[np.abs(roots.imag) < 1e-12 * (1 + np.abs(roots))].real)
+    a, b = interval
+    low = a if math.isfinite(a) else min(-1.0, b - 1, *(real - 1)) if real.size else min(-1.0, b - 1)
+    high = b if math.isfinite(b) else max(1.0, a + 1, *(real + 1)) if real.size else max(1.0, a + 1)
+    cuts = [low, *(r for r in real if low < r < high), high]
+    if not all(polynomial((x + y) / 2) > 0 for x, y in pairwise(cuts)):
+        raise ValueError(f"`g` must be positive on the interval {interval}, got {coefficients}")
+    return coefficients
+
+
+def tractable_log_density(
+    z: npt.ArrayLike,
+    g: npt.ArrayLike,
+    h: npt.ArrayLike,
+    interval: tuple[float, float],
+    noise_sd: float,
+    *,
+    gradient: bool = False,
+) -> Floats | tuple[Floats, Floats]:
+    """Return the log density of a noisy number whose true value has a tractable law.
+
+    ``log integral of g(x) exp(h0 + h1 x + h2 x**2) N(z; x, noise_sd**2)`` over the interval.
+
+    Parameters
+    ----------
+    z : array_like of float
+        Noisy numbers.
+    g : array_like of float
+        Coefficients of a polynomial that is positive on the interval, the constant first.
+    h : array_like of float, shape (3,)
+        The exponent's coefficients.
+    interval : tuple of float
+        An end may be infinite where the integral exists: ``h2 < 1 / (2 noise_sd**2)``.
+    noise_sd : float
+        Standard deviation of the noise, > 0.
+    gradient : bool
+        Whether derivatives are wanted too.
+
+    Returns
+    -------
+    ndarray, or (ndarray, ndarray)
+        Of the shape of `z`; with `gradient`, derivatives in h0, h1 and h2 on a last axis of length 3.
+
+    Raises
+    ------
+    ValueError
+        If the integral does not exist, or g is not positive.
+
+    References
+    ----------
+    .. [1] T. Kulkarni et al., Locally differentially private Bayesian inference, lemma 3.2 (its proof divides h by
+       twice the variance of the noise).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quincunx.ldp import tractable_log_density
+    >>> value = tractable_log_density(0.9, [0.3, 0.1, 0.5], [0.0, 0.4, -0.8], (-2.0, 3.0), 1.0)
+    >>> round(float(np.exp(value)), 12)
+    0.381902581633
+    """
+    values = _check.reals(z, "z")
+    ends = _interval(interval)
+    coefficients = _polynomial(g, ends)
+    exponent = _check.reals(h, "h")
+    if exponent.shape != (3,):
+        raise ValueError(f"`h` must have shape (3,), got {exponent.shape}")
+    sd = _check.real(noise_sd, "noise_sd", positive=True)
+    rows = _core.ldp_tractable(np.ascontiguousarray(values.reshape(-1)), coefficients, list(exponent), ends, sd)
+    value = rows[:, 0].reshape(values.shape)
+    if not gradient:
+        return value
+    slopes = np.column_stack([np.ones(len(rows)), rows[:, 1:]])
+    return value, slopes.reshape(*values.shape, 3)

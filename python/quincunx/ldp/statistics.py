@@ -1,0 +1,189 @@
+"""What a data owner computes before a mechanism: clipped second moments whose sensitivity is known."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._inference import Floats
+
+__all__ = ["linear", "logistic", "smat", "svec"]
+
+
+def svec(matrices: npt.ArrayLike) -> Floats:
+    """Return the upper triangles of symmetric matrices as vectors, off-diagonal entries times sqrt 2.
+
+    Parameters
+    ----------
+    matrices : array_like, shape (..., p, p)
+        Symmetric.
+
+    Returns
+    -------
+    ndarray, shape (..., p (p + 1) / 2)
+        Row by row: an isometry.
+
+    Raises
+    ------
+    ValueError
+        If they are not square and symmetric.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import statistics
+    >>> statistics.svec([[1.0, 2.0], [2.0, 3.0]]).round(3).tolist()
+    [1.0, 2.828, 3.0]
+    """
+    array = _check.reals(matrices, "matrices")
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
+        raise ValueError(f"`matrices` must be square, got shape {array.shape}")
+    if not np.allclose(array, np.swapaxes(array, -1, -2), rtol=1e-12, atol=0):
+        raise ValueError("`matrices` must be symmetric")
+    rows, columns = np.triu_indices(array.shape[-1])
+    return np.asarray(array[..., rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2)))
+
+
+def smat(vectors: npt.ArrayLike) -> Floats:
+    """Return the symmetric matrices that `svec` makes these vectors of.
+
+    Parameters
+    ----------
+    vectors : array_like, shape (..., p (p + 1) / 2)
+        Vectors.
+
+    Returns
+    -------
+    ndarray, shape (..., p, p)
+        Symmetric matrices.
+
+    Raises
+    ------
+    ValueError
+        If the length is not p (p + 1) / 2 for any p.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import statistics
+    >>> statistics.smat([1.0, 0.0, 3.0]).tolist()
+    [[1.0, 0.0], [0.0, 3.0]]
+    """
+    array = _check.reals(vectors, "vectors")
+    length = array.shape[-1] if array.ndim else 0
+    p = (math.isqrt(8 * length + 1) - 1) // 2
+    if p * (p + 1) // 2 != length or not length:
+        raise ValueError(f"`vectors` must have a length of p (p + 1) / 2, got {length}")
+    rows, columns = np.triu_indices(p)
+    out = np.zeros((*array.shape[:-1], p, p))
+    values = array / np.where(rows == columns, 1.0, math.sqrt(2))
+    out[..., rows, columns] = values
+    out[..., columns, rows] = values
+    return out
+
+
+def _rows(x: npt.ArrayLike, bound: float) -> Floats:
+    """Return rows clipped to the ball of a radius."""
+    array = _check.reals(x, "X")
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"`X` must have shape (n, d), got {array.shape}")
+    radius = _check.real(bound, "x_bound", positive=True)
+    largest = np.max(np.abs(array), axis=1, keepdims=True, initial=0.0)
+    unit = array / np.where(largest > 0, largest, 1.0)
+    length = np.sqrt(np.sum(unit * unit, axis=1, keepdims=True))
+    length = np.where(length > 0, length, 1.0)
+    return np.where(largest <= radius / length, array, unit * (radius / length))
+
+
+def linear(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    x_bound: float,
+    y_bound: float,
+    noise_ratios: tuple[float, float] = (1.0, 1.0),
+) -> Floats:
+    """Return the second moments of each user for `LinearRegression(kind="statistics")`.
+
+    Rows are clipped to the ball of radius `x_bound`, answers to ``[-y_bound, y_bound]``. The blocks are scaled so that
+    one `GaussianMechanism` with one sigma releases all; its sensitivity is
+    ``privacy.sensitivity.linear_regression(x_bound, y_bound, ratios=noise_ratios)``.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        Records.
+    y : array_like, shape (n,)
+        Answers.
+    x_bound, y_bound : float
+        The bounds, > 0.
+    noise_ratios : tuple of float
+        Variance of the noise on ``x x'`` over that on ``y x``, and over that on ``y**2``.
+
+    Returns
+    -------
+    ndarray, shape (n, (d + 1) (d + 2) / 2)
+        ``[svec(x x'), sqrt(c1) y x, sqrt(c2) y**2]``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or a bound or ratio is not positive.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import statistics
+    >>> statistics.linear([[3.0, 4.0]], [2.0], x_bound=1.0, y_bound=1.0).round(4).tolist()
+    [[0.36, 0.6788, 0.64, 0.6, 0.8, 1.0]]
+    """
+    rows, bound = _rows(X, x_bound), _check.real(y_bound, "y_bound", positive=True)
+    answers = np.clip(_answers(y, len(rows)), -bound, bound)
+    first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in noise_ratios)
+    moments = svec(rows[:, :, None] * rows[:, None, :])
+    return np.column_stack([moments, math.sqrt(first) * answers[:, None] * rows, math.sqrt(second) * answers**2])
+
+
+def logistic(X: npt.ArrayLike, y: npt.ArrayLike, *, x_bound: float, noise_ratio: float = 1.0) -> Floats:
+    """Return the moments of each user for `LogisticRegression(kind="statistics")`.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        Records, clipped to the ball of radius `x_bound`.
+    y : array_like of {0, 1}, shape (n,)
+        Labels, coded -1 and 1 inside.
+    x_bound : float
+        The bound, > 0.
+    noise_ratio : float
+        Variance of the noise on ``y x`` over that on ``x x'``.
+
+    Returns
+    -------
+    ndarray, shape (n, d + d (d + 1) / 2)
+        ``[y x, sqrt(c) svec(x x')]``; the sensitivity is
+        ``privacy.sensitivity.logistic_regression(x_bound, ratio=noise_ratio)``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, a label is not 0 or 1, or a bound or ratio is not positive.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import statistics
+    >>> statistics.logistic([[0.6, 0.8]], [0], x_bound=1.0).round(4).tolist()
+    [[-0.6, -0.8, 0.36, 0.6788, 0.64]]
+    """
+    rows = _rows(X, x_bound)
+    labels = 2.0 * _check.categories(y, "y", 2) - 1.0
+    if labels.shape != (len(rows),):
+        raise ValueError(f"`y` must have shape ({len(rows)},), got {labels.shape}")
+    ratio = _check.real(noise_ratio, "noise_ratio", positive=True)
+    moments = svec(rows[:, :, None] * rows[:, None, :])
+    return np.column_stack([labels[:, None] * rows, math.sqrt(ratio) * moments])
+
+
+def _answers(y: npt.ArrayLike, n: int) -> Floats:
+    answers = _check.reals(y, "y")
+    if answers.shape != (n,):
+        raise ValueError(f"`y` must have shape ({n},), got {answers.shape}")
+    return answers

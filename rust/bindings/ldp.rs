@@ -1,0 +1,466 @@
+//! Bayesian inference under local privacy: released values in, posteriors and draws out; the densities live in the core.
+
+use crate::boundary::{compute, raise};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use quincunx::ldp::compressed::{ClippedLaplace, Group};
+use quincunx::ldp::discrete::{self, Family, Noise};
+use quincunx::ldp::exponential::{self, Exponential};
+use quincunx::ldp::gaussian::{self, Gaussian};
+use quincunx::ldp::histogram::{self, Categories, ColumnSums, Patterns};
+use quincunx::ldp::linear;
+use quincunx::ldp::logistic;
+use quincunx::ldp::nuts::{Chain, Settings, sample_all};
+use quincunx::ldp::quadrature::Computed;
+use quincunx::ldp::tractable::{self, Tractable};
+use quincunx::ldp::{self as core, Block, Likelihood, Prior, Support};
+use quincunx::parallel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
+    let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
+    known.ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        PyValueError::new_err(format!("`{name}` must be one of {words:?}, got {found:?}"))
+    })
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The log-likelihood of released values; documented at the models of `quincunx.ldp`.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct LdpLikelihood(Mutex<Box<dyn Likelihood>>);
+
+impl LdpLikelihood {
+    fn of(likelihood: impl Likelihood + 'static) -> Self {
+        Self(Mutex::new(Box::new(likelihood)))
+    }
+}
+
+#[pymethods]
+impl LdpLikelihood {
+    /// Numbers clipped to bounds and told with Laplace noise.
+    #[staticmethod]
+    fn rectified(
+        py: Python<'_>,
+        model: &str,
+        released: PyReadonlyArray1<'_, f64>,
+        bounds: (f64, f64),
+        scale: f64,
+        exact: bool,
+    ) -> PyResult<Self> {
+        let (values, normal) = (released.as_slice()?, [("gaussian", true), ("exponential", false)]);
+        let normal = word("model", model, &normal)?;
+        compute(py, None, |_| {
+            let noise = ClippedLaplace::new(bounds.0, bounds.1, scale)?;
+            Ok(if normal {
+                Self::of(Group::new(Gaussian, noise, values, exact)?)
+            } else {
+                Self::of(Group::new(Exponential, noise, values, exact)?)
+            })
+        })
+    }
+
+    /// Whole numbers clipped to bounds and told with geometric or Laplace noise.
+    #[staticmethod]
+    fn whole(
+        py: Python<'_>,
+        model: &str,
+        noise: &str,
+        decay: f64,
+        bounds: (i64, i64),
+        released: PyReadonlyArray1<'_, f64>,
+        exact: bool,
+    ) -> PyResult<Self> {
+        let family = family(model)?;
+        let noise =
+            word("noise", noise, &[("geometric", Noise::Geometric(decay)), ("laplace", Noise::Laplace(decay))])?;
+        let values = released.as_slice()?;
+        let group = compute(py, None, |_| discrete::Group::new(family, bounds.0, bounds.1, noise, values, exact))?;
+        Ok(Self::of(group))
+    }
+
+    /// Numbers told without noise.
+    #[staticmethod]
+    fn plain(model: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
+        let values = values.as_slice()?;
+        Ok(match model {
+            "gaussian" => Self::of(gaussian::Plain::new(values)),
+            "exponential" => Self::of(exponential::Plain::new(values)),
+            _ => Self::of(discrete::Plain::new(family(model)?, values)),
+        })
+    }
+
+    /// Bits told by randomized response.
+    #[staticmethod]
+    fn bits(zeros: f64, ones: f64, keep: f64) -> Self {
+        Self::of(discrete::Bits::new(zeros, ones, keep))
+    }
+
+    /// Rows of bits of unary encoding.
+    #[staticmethod]
+    fn rows(
+        py: Python<'_>,
+        rows: PyReadonlyArray2<'_, u8>,
+        counts: Option<PyReadonlyArray1<'_, f64>>,
+        p: f64,
+        q: f64,
+    ) -> PyResult<Self> {
+        let categories = rows.shape()[1];
+        let bits = rows.as_slice()?;
+        let counts = counts.as_ref().map(|counts| counts.as_slice()).transpose()?;
+        let made = compute(py, None, |_| {
+            let (masks, counts) = histogram::patterns(bits, categories, counts)?;
+            Patterns::new(categories, masks, counts, p, q)
+        })?;
+        Ok(Self::of(made))
+    }
+
+    /// Column sums of unary encoding.
+    #[staticmethod]
+    fn column_sums(py: Python<'_>, sums: Vec<f64>, users: f64, p: f64, q: f64) -> PyResult<Self> {
+        ColumnSums::new(sums, users, p, q).map(Self::of).map_err(|error| raise(py, error))
+    }
+
+    /// Counts of categories of generalized randomized response.
+    #[staticmethod]
+    fn categories(counts: Vec<f64>, keep: f64, other: f64) -> Self {
+        Self::of(Categories::new(counts, keep, other))
+    }
+
+    /// Records of a linear regression, by their scatter matrix.
+    #[staticmethod]
+    fn linear_inputs(
+        py: Python<'_>,
+        scatter: PyReadonlyArray2<'_, f64>,
+        users: f64,
+        noise: Vec<f64>,
+    ) -> PyResult<Self> {
+        let made = linear::Inputs::new(scatter.as_slice()?.to_vec(), users, noise);
+        made.map(Self::of).map_err(|error| raise(py, error))
+    }
+
+    /// Summed second moments of a linear regression, as a matrix.
+    #[staticmethod]
+    fn linear_statistics(
+        py: Python<'_>,
+        total: PyReadonlyArray2<'_, f64>,
+        users: f64,
+        noise: f64,
+        ratios: (f64, f64),
+    ) -> PyResult<Self> {
+        let made = linear::Statistics::new(total.as_slice()?, total.shape()[0], users, noise, ratios);
+        made.map(Self::of).map_err(|error| raise(py, error))
+    }
+
+    /// Records of a logistic regression.
+    #[staticmethod]
+    fn logistic_inputs(
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        y: PyReadonlyArray1<'_, f64>,
+        noise: Vec<f64>,
+        keep: f64,
+    ) -> PyResult<Self> {
+        let made = logistic::Inputs::new(x.as_slice()?, y.as_slice()?, noise, keep);
+        made.map(Self::of).map_err(|error| raise(py, error))
+    }
+
+    /// Summed moments of a logistic regression.
+    #[staticmethod]
+    fn logistic_statistics(
+        py: Python<'_>,
+        first: PyReadonlyArray1<'_, f64>,
+        second: PyReadonlyArray2<'_, f64>,
+        users: f64,
+        noise: [f64; 2],
+    ) -> PyResult<Self> {
+        let made = logistic::Statistics::new(first.as_slice()?, second.as_slice()?, users, noise);
+        made.map(Self::of).map_err(|error| raise(py, error))
+    }
+
+    /// Numbers of the tractable family with normal noise.
+    #[staticmethod]
+    fn tractable(
+        py: Python<'_>,
+        released: PyReadonlyArray1<'_, f64>,
+        g: Vec<f64>,
+        interval: (f64, f64),
+        clip: (f64, f64),
+        sd: f64,
+        exact: bool,
+    ) -> PyResult<Self> {
+        let values = released.as_slice()?;
+        let made = compute(py, None, |_| Tractable::new(values, g, interval, clip, sd, exact))?;
+        Ok(Self::of(made))
+    }
+
+    /// The sum of independent groups.
+    #[staticmethod]
+    fn sum(py: Python<'_>, parts: Vec<Py<Self>>, parameters: usize) -> Self {
+        let parts = parts.iter().map(|part| locked(&part.bind(py).get().0).boxed()).collect();
+        Self::of(core::Sum::new(parts, parameters))
+    }
+
+    /// The value at natural parameters, with the derivatives where asked for.
+    fn value<'py>(
+        &self,
+        py: Python<'py>,
+        natural: PyReadonlyArray1<'py, f64>,
+        gradient: bool,
+    ) -> PyResult<(f64, Option<Bound<'py, PyArray1<f64>>>)> {
+        let natural = natural.as_slice()?;
+        let mut likelihood = locked(&self.0);
+        if natural.len() != likelihood.parameters() {
+            let expected = likelihood.parameters();
+            return Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())));
+        }
+        let mut slope = vec![0.0; natural.len()];
+        let likelihood = &mut *likelihood;
+        let (value, slope) = compute(py, None, |_| {
+            let value = likelihood.value(natural, gradient.then_some(&mut slope[..]));
+            Ok((value, slope))
+        })?;
+        Ok((value, gradient.then(|| slope.into_pyarray(py))))
+    }
+}
+
+fn family(model: &str) -> PyResult<Family> {
+    let words = [("poisson", Family::Poisson), ("geometric", Family::Geometric), ("bernoulli", Family::Bernoulli)];
+    word("model", model, &words)
+}
+
+fn prior(name: &str, values: &[f64]) -> PyResult<Prior> {
+    match (name, values) {
+        ("normal", &[mean, sd]) => Ok(Prior::Normal { mean, sd }),
+        ("half-normal", &[sd]) => Ok(Prior::HalfNormal { sd }),
+        ("gamma", &[shape, rate]) => Ok(Prior::Gamma { shape, rate }),
+        ("beta", &[a, b]) => Ok(Prior::Beta { a, b }),
+        _ => Err(PyValueError::new_err(format!("no prior {name:?} of {} numbers", values.len()))),
+    }
+}
+
+fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<Block> {
+    let support = match kind {
+        "simplex" => return Ok(Block::Simplex { concentration: values.to_vec() }),
+        "covariance" => {
+            let [dimension, eta, rest @ ..] = values else {
+                return Err(PyValueError::new_err("a covariance needs its dimension and eta"));
+            };
+            return Ok(Block::Covariance { dimension: *dimension as usize, scales: prior(name, rest)?, eta: *eta });
+        }
+        "real" => Support::Real,
+        "positive" => Support::Positive,
+        "unit" => Support::Unit,
+        "negative" => Support::Negative,
+        _ => return Err(PyValueError::new_err(format!("no block {kind:?}"))),
+    };
+    Ok(Block::Scalar { support, prior: prior(name, values)? })
+}
+
+/// A posterior density; documented at the models of `quincunx.ldp`.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct LdpPosterior(Mutex<core::Posterior>);
+
+#[pymethods]
+impl LdpPosterior {
+    #[new]
+    fn new(py: Python<'_>, blocks: Vec<(String, String, Vec<f64>)>, likelihood: &LdpLikelihood) -> PyResult<Self> {
+        let blocks = blocks.iter().map(|(kind, name, values)| block(kind, name, values)).collect::<PyResult<_>>()?;
+        let made = core::Posterior::new(blocks, locked(&likelihood.0).boxed());
+        made.map(|made| Self(Mutex::new(made))).map_err(|error| raise(py, error))
+    }
+
+    #[getter]
+    fn dimension(&self) -> usize {
+        locked(&self.0).dimension()
+    }
+
+    /// The log density and its gradient at unconstrained coordinates.
+    fn log_density<'py>(
+        &self,
+        py: Python<'py>,
+        u: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+        let u = u.as_slice()?;
+        let mut posterior = locked(&self.0);
+        if u.len() != posterior.dimension() {
+            let expected = posterior.dimension();
+            return Err(PyValueError::new_err(format!("`u` must have shape ({expected},), got ({},)", u.len())));
+        }
+        let mut gradient = vec![0.0; u.len()];
+        let posterior = &mut *posterior;
+        let (value, gradient) = compute(py, None, |_| {
+            let value = posterior.log_density(u, Some(&mut gradient));
+            Ok((value, gradient))
+        })?;
+        Ok((value, gradient.into_pyarray(py)))
+    }
+
+    /// Natural values of rows of coordinates.
+    fn natural<'py>(&self, py: Python<'py>, rows: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let mut posterior = locked(&self.0);
+        if rows.shape()[1] != posterior.dimension() {
+            let expected = posterior.dimension();
+            return Err(PyValueError::new_err(format!("`u` must have {expected} columns, got {}", rows.shape()[1])));
+        }
+        let out = posterior.natural_rows(rows.as_slice()?);
+        PyArray1::from_vec(py, out).reshape([rows.shape()[0], posterior.naturals()])
+    }
+
+    /// The coordinates of natural values.
+    fn coordinates<'py>(
+        &self,
+        py: Python<'py>,
+        natural: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let posterior = locked(&self.0);
+        let natural = natural.as_slice()?;
+        if natural.len() != posterior.naturals() {
+            let expected = posterior.naturals();
+            return Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())));
+        }
+        posterior.coordinates(natural).map(|u| u.into_pyarray(py)).map_err(|error| raise(py, error))
+    }
+
+    /// The posterior by quadrature.
+    #[pyo3(signature = (progress=None))]
+    fn compute(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<LdpComputed> {
+        let mut copy = locked(&self.0).clone();
+        compute(py, progress, |monitor| {
+            parallel::run(1, 1, monitor, |watch| Computed::new(&mut copy, watch)).map(LdpComputed)
+        })
+    }
+}
+
+/// A computed posterior; documented at the models of `quincunx.ldp`.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct LdpComputed(Computed);
+
+#[pymethods]
+impl LdpComputed {
+    /// What the quadrature found: means, standard deviations, log evidence, the last change and the work.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        found.set_item("mean", PyArray1::from_slice(py, &self.0.mean))?;
+        found.set_item("sd", PyArray1::from_slice(py, &self.0.sd))?;
+        found.set_item("log_evidence", self.0.log_evidence)?;
+        found.set_item("change", self.0.change)?;
+        found.set_item("evaluations", self.0.evaluations)?;
+        found.set_item("size", self.0.size.to_vec())?;
+        Ok(found)
+    }
+
+    /// Independent draws, as rows of unconstrained coordinates.
+    fn draws<'py>(&self, py: Python<'py>, number: usize, key: (u64, u64)) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows =
+            compute(py, None, |_| parallel::run_here(number as u64, |watch| self.0.draws(number, key.into(), watch)))?;
+        PyArray1::from_vec(py, rows).reshape([number, self.0.dimension])
+    }
+
+    /// Probabilities that a scalar parameter is at most each value.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        parameter: usize,
+        values: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let found = self.0.probabilities(parameter, values.as_slice()?);
+        found.map(|found| found.into_pyarray(py)).map_err(|error| raise(py, error))
+    }
+
+    /// Values below which a scalar parameter lies with each probability.
+    fn quantiles<'py>(
+        &self,
+        py: Python<'py>,
+        parameter: usize,
+        probabilities: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let found = self.0.quantiles(parameter, probabilities.as_slice()?);
+        found.map(|found| found.into_pyarray(py)).map_err(|error| raise(py, error))
+    }
+}
+
+/// Chains of the sampler; documented at the models of `quincunx.ldp`.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct LdpChains {
+    keys: Vec<[u64; 2]>,
+    chains: Vec<Mutex<Chain>>,
+}
+
+#[pymethods]
+impl LdpChains {
+    #[new]
+    fn new(keys: Vec<[u64; 2]>) -> Self {
+        let chains = keys.iter().map(|_| Mutex::default()).collect();
+        Self { keys, chains }
+    }
+
+    /// Runs all chains; what was drawn stays on an interruption.
+    #[pyo3(signature = (posterior, settings, starts, threads, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        posterior: &LdpPosterior,
+        settings: (u64, u64, u64, f64),
+        starts: Vec<Option<Vec<f64>>>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let (warmup, draws, max_depth, target_accept) = settings;
+        let settings = Settings { warmup, draws, max_depth, target_accept };
+        let copy = locked(&posterior.0).clone();
+        compute(py, progress, |monitor| {
+            sample_all(&copy, &settings, &self.keys, &starts, &self.chains, threads, monitor)
+        })
+    }
+
+    /// The draws of each chain with their statistics.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let one = |chain: &Mutex<Chain>| -> PyResult<Bound<'py, PyDict>> {
+            let chain = std::mem::take(&mut *locked(chain));
+            let number = chain.log_density.len();
+            let width = chain.naturals.len().checked_div(number).unwrap_or(0);
+            let found = PyDict::new(py);
+            found.set_item("naturals", PyArray1::from_vec(py, chain.naturals).reshape([number, width])?)?;
+            found.set_item("last", chain.last.into_pyarray(py))?;
+            found.set_item("lp", chain.log_density.into_pyarray(py))?;
+            found.set_item("diverging", chain.diverging.into_pyarray(py))?;
+            found.set_item("tree_depth", chain.depth.into_pyarray(py))?;
+            found.set_item("n_steps", chain.steps.into_pyarray(py))?;
+            found.set_item("energy", chain.energy.into_pyarray(py))?;
+            found.set_item("step_size", chain.step_size.into_pyarray(py))?;
+            Ok(found)
+        };
+        PyList::new(py, self.chains.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+    }
+}
+
+/// Log densities of the tractable family with their derivatives; documented at `quincunx.ldp.tractable_log_density`.
+#[pyfunction]
+pub fn ldp_tractable<'py>(
+    py: Python<'py>,
+    z: PyReadonlyArray1<'py, f64>,
+    g: Vec<f64>,
+    h: [f64; 3],
+    interval: (f64, f64),
+    sd: f64,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let values = z.as_slice()?;
+    let found = compute(py, None, |_| {
+        values.iter().map(|&z| tractable::log_density(z, &g, h, interval, sd)).collect::<quincunx::Result<Vec<_>>>()
+    })?;
+    PyArray1::from_vec(py, found.into_flattened()).reshape([values.len(), 3])
+}
+
+/// The logistic-normal integral and its first two derivatives.
+#[pyfunction]
+pub fn ldp_logistic_normal(mean: f64, variance: f64) -> [f64; 3] {
+    logistic::logistic_normal(mean, variance)
+}

@@ -1,0 +1,369 @@
+//! Counts and bits, rectified to a..=b and told with two-sided geometric or Laplace noise of decay d = -ln alpha per unit.
+//!
+//! With f the mass of the clipped number (tails at the bounds), the sums A(j) = sum_{x<=j} f(x) alpha^(j-x) and
+//! B(j) = sum_{x>j} f(x) alpha^(x-j-1) follow by recursion, and a release z in [j, j+1) has
+//! p(z) ~ A(j) e^(-d (z-j)) + B(j) e^(-d (j+1-z)): a table of b - a + 1 entries serves all users.
+//! Where many releases fall between two whole numbers they are replaced by Chebyshev nodes, as in [`super::compressed`].
+
+use super::Likelihood;
+use crate::numeric::special::log_factorial;
+use crate::{Error, Result};
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+/// Bounds further apart than this would need tables too large to be of use.
+pub const WIDEST: i64 = 1 << 22;
+const NODES: usize = 16;
+
+/// The law of a count before clipping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Poisson, by its rate.
+    Poisson,
+    /// Geometric on 0, 1, 2, ..., by its probability of success.
+    Geometric,
+    /// A bit, by its probability of being one.
+    Bernoulli,
+}
+
+impl Family {
+    /// The mass at a whole number and its derivative by the parameter.
+    fn mass(self, theta: f64, x: f64) -> (f64, f64) {
+        if x < 0.0 {
+            return (0.0, 0.0);
+        }
+        match self {
+            Family::Poisson => {
+                let f = (x * theta.ln() - theta - log_factorial(x)).exp();
+                // f(x-1) - f(x), by f(x-1) = f(x) x / theta.
+                (f, f * (x - theta) / theta)
+            }
+            Family::Geometric => {
+                let power = (x * (-theta).ln_1p()).exp();
+                (theta * power, power * (1.0 - theta * x / (1.0 - theta)))
+            }
+            Family::Bernoulli if x == 0.0 => (1.0 - theta, -1.0),
+            Family::Bernoulli if x == 1.0 => (theta, 1.0),
+            Family::Bernoulli => (0.0, 0.0),
+        }
+    }
+
+    /// `P(X >= x)` and its derivative.
+    fn upper_tail(self, theta: f64, x: f64) -> (f64, f64) {
+        if x <= 0.0 {
+            return (1.0, 0.0);
+        }
+        match self {
+            Family::Poisson => {
+                let slope = self.mass(theta, x - 1.0).0;
+                let (first, _) = self.mass(theta, x);
+                let (mut term, mut sum, mut k) = (first, first, x);
+                if x > theta {
+                    while term > 1e-17 * sum {
+                        k += 1.0;
+                        term *= theta / k;
+                        sum += term;
+                    }
+                    (sum, slope)
+                } else {
+                    sum = 0.0;
+                    while k > 0.0 && (term > 1e-17 * sum || sum == 0.0) {
+                        term *= k / theta;
+                        sum += term;
+                        k -= 1.0;
+                    }
+                    (1.0 - sum, slope)
+                }
+            }
+            Family::Geometric => {
+                let log = (-theta).ln_1p();
+                ((x * log).exp(), -x * ((x - 1.0) * log).exp())
+            }
+            Family::Bernoulli => {
+                if x == 1.0 {
+                    (theta, 1.0)
+                } else {
+                    (0.0, 0.0)
+                }
+            }
+        }
+    }
+
+    /// `P(X <= x)` and its derivative.
+    fn lower_tail(self, theta: f64, x: f64) -> (f64, f64) {
+        if x < 0.0 {
+            return (0.0, 0.0);
+        }
+        match self {
+            Family::Poisson if x >= theta => {
+                let (above, slope) = self.upper_tail(theta, x + 1.0);
+                (1.0 - above, -slope)
+            }
+            Family::Poisson => {
+                let (first, _) = self.mass(theta, x);
+                let (mut term, mut sum, mut k) = (first, first, x);
+                while k > 0.0 && term > 1e-17 * sum {
+                    term *= k / theta;
+                    sum += term;
+                    k -= 1.0;
+                }
+                (sum, -first)
+            }
+            Family::Geometric => {
+                let log = (-theta).ln_1p();
+                (-((x + 1.0) * log).exp_m1(), (x + 1.0) * (x * log).exp())
+            }
+            Family::Bernoulli => {
+                if x == 0.0 {
+                    (1.0 - theta, -1.0)
+                } else {
+                    (1.0, 0.0)
+                }
+            }
+        }
+    }
+}
+
+/// A released number: its cell, its distances to both ends of it as exponentials, and its weight.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    cell: usize,
+    left: f64,
+    right: f64,
+    weight: f64,
+}
+
+/// One group of users with the same mechanism.
+pub struct Group {
+    family: Family,
+    lower: i64,
+    alpha: f64,
+    constant: f64,
+    points: Arc<Vec<Point>>,
+    /// f, A, B and their derivatives.
+    tables: [Vec<f64>; 6],
+}
+
+/// What noise the whole numbers got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noise {
+    /// Two-sided geometric of this decay, so that releases are whole.
+    Geometric(f64),
+    /// Laplace of this decay, the inverse of its scale.
+    Laplace(f64),
+}
+
+impl Group {
+    /// Arranges the released values of one group.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for bounds or releases that cannot be.
+    pub fn new(family: Family, lower: i64, upper: i64, noise: Noise, released: &[f64], exact: bool) -> Result<Self> {
+        if !(lower < upper && upper - lower <= WIDEST) {
+            let value = format!("{lower} with upper = {upper}");
+            return Err(Error::Domain { name: "lower", value, requirement: "below `upper` by at most 2**22" });
+        }
+        if let Some(index) = released.iter().position(|z| !z.is_finite()) {
+            let value = format!("{} at index ({index},)", released[index]);
+            return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
+        }
+        let (decay, log_scale) = match noise {
+            Noise::Geometric(decay) => (decay, (0.5 * decay).tanh().ln()),
+            Noise::Laplace(decay) => (decay, (0.5 * decay).ln()),
+        };
+        if !(decay > 0.0 && decay * (upper - lower) as f64 <= 700.0) {
+            let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
+            return Err(Error::Domain { name: "decay", value: decay.to_string(), requirement });
+        }
+        let alpha = (-decay).exp();
+        let (low, high) = (lower as f64, upper as f64);
+        let last = (upper - lower) as usize;
+        let mut constant = released.len() as f64 * log_scale;
+        let mut cells: Vec<Vec<f64>> = vec![Vec::new(); last + 1];
+        let mut ends = [0.0; 2];
+        for &z in released {
+            if z <= low {
+                constant -= decay * (low - z);
+                ends[0] += 1.0;
+            } else if z >= high {
+                constant -= decay * (z - high);
+                ends[1] += 1.0;
+            } else {
+                let cell = (z.floor() - low) as usize;
+                cells[cell].push(z - z.floor());
+            }
+        }
+        let mut points = vec![
+            Point { cell: 0, left: 1.0, right: alpha, weight: ends[0] },
+            Point { cell: last, left: 1.0, right: alpha, weight: ends[1] },
+        ];
+        let panels = decay.max(1.0).ceil() as usize;
+        for (cell, values) in cells.iter_mut().enumerate() {
+            let whole = values.iter().filter(|&&t| t == 0.0).count();
+            values.retain(|&t| t != 0.0);
+            let mut add = |t: f64, weight: f64| {
+                points.push(Point { cell, left: (-decay * t).exp(), right: (-decay * (1.0 - t)).exp(), weight });
+            };
+            if whole > 0 {
+                add(0.0, whole as f64);
+            }
+            if exact || values.len() < 2 * NODES * panels {
+                values.iter().for_each(|&t| add(t, 1.0));
+            } else {
+                for panel in 0..panels {
+                    let centre = (panel as f64 + 0.5) / panels as f64;
+                    let mine = values.iter().copied().filter(|&t| (t * panels as f64) as usize == panel);
+                    chebyshev(mine.map(|t| (t - centre) * 2.0 * panels as f64), |node, weight| {
+                        add(centre + 0.5 * node / panels as f64, weight);
+                    });
+                }
+            }
+        }
+        points.retain(|point| point.weight != 0.0);
+        let tables = std::array::from_fn(|_| vec![0.0; last + 1]);
+        Ok(Self { family, lower, alpha, constant, points: Arc::new(points), tables })
+    }
+}
+
+/// Chebyshev nodes on [-1, 1] with the weights that sum a polynomial over the values.
+pub(super) fn chebyshev(values: impl Iterator<Item = f64>, mut add: impl FnMut(f64, f64)) {
+    let mut sums = [0.0; NODES];
+    for x in values {
+        let (mut before, mut here) = (1.0, x);
+        sums[0] += 0.5;
+        for sum in &mut sums[1..] {
+            *sum += here;
+            (before, here) = (here, 2.0 * x * here - before);
+        }
+    }
+    for k in 0..NODES {
+        let angle = PI * (k as f64 + 0.5) / NODES as f64;
+        let weight: f64 = sums.iter().enumerate().map(|(j, sum)| sum * (j as f64 * angle).cos()).sum();
+        add(angle.cos(), 2.0 * weight / NODES as f64);
+    }
+}
+
+impl Likelihood for Group {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let theta = natural[0];
+        let alpha = self.alpha;
+        let [mass, slope, before, before_slope, after, after_slope] = &mut self.tables;
+        let last = mass.len() - 1;
+        for x in 0..=last {
+            let number = (self.lower + x as i64) as f64;
+            let (f, df) = if x == 0 {
+                self.family.lower_tail(theta, number)
+            } else if x == last {
+                self.family.upper_tail(theta, number)
+            } else {
+                self.family.mass(theta, number)
+            };
+            (mass[x], slope[x]) = (f, df);
+            let (a, da) = if x == 0 { (0.0, 0.0) } else { (before[x - 1], before_slope[x - 1]) };
+            (before[x], before_slope[x]) = (alpha * a + f, alpha * da + df);
+        }
+        (after[last], after_slope[last]) = (0.0, 0.0);
+        for x in (0..last).rev() {
+            after[x] = alpha * after[x + 1] + mass[x + 1];
+            after_slope[x] = alpha * after_slope[x + 1] + slope[x + 1];
+        }
+        let (mut total, mut derivative) = (self.constant, 0.0);
+        for point in self.points.iter() {
+            let p = before[point.cell] * point.left + after[point.cell] * point.right;
+            let dp = before_slope[point.cell] * point.left + after_slope[point.cell] * point.right;
+            total += point.weight * p.ln();
+            derivative += point.weight * dp / p;
+        }
+        if let Some(gradient) = gradient {
+            gradient[0] = derivative;
+        }
+        total
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        let Self { family, lower, alpha, constant, ref points, ref tables } = *self;
+        Box::new(Self { family, lower, alpha, constant, points: Arc::clone(points), tables: tables.clone() })
+    }
+
+    fn parameters(&self) -> usize {
+        1
+    }
+}
+
+/// Whole numbers told without noise.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    family: Family,
+    number: f64,
+    sum: f64,
+    constant: f64,
+}
+
+impl Plain {
+    /// From the numbers.
+    pub fn new(family: Family, values: &[f64]) -> Self {
+        let constant =
+            if family == Family::Poisson { -values.iter().map(|&x| log_factorial(x)).sum::<f64>() } else { 0.0 };
+        Self { family, number: values.len() as f64, sum: values.iter().sum(), constant }
+    }
+}
+
+impl Likelihood for Plain {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let (theta, n, sum) = (natural[0], self.number, self.sum);
+        let (value, slope) = match self.family {
+            Family::Poisson => (sum * theta.ln() - n * theta, sum / theta - n),
+            Family::Geometric => (n * theta.ln() + sum * (-theta).ln_1p(), n / theta - sum / (1.0 - theta)),
+            Family::Bernoulli => {
+                (sum * theta.ln() + (n - sum) * (-theta).ln_1p(), sum / theta - (n - sum) / (1.0 - theta))
+            }
+        };
+        if let Some(gradient) = gradient {
+            gradient[0] = slope;
+        }
+        value + self.constant
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(*self)
+    }
+
+    fn parameters(&self) -> usize {
+        1
+    }
+}
+
+/// Bits told by randomized response: one with probability q + (p - q) theta.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits {
+    zeros: f64,
+    ones: f64,
+    keep: f64,
+}
+
+impl Bits {
+    /// From the numbers of zeros and ones and the probability of the truth.
+    pub fn new(zeros: f64, ones: f64, keep: f64) -> Self {
+        Self { zeros, ones, keep }
+    }
+}
+
+impl Likelihood for Bits {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let (theta, flip) = (natural[0], 1.0 - self.keep);
+        let (one, zero) = (flip + (self.keep - flip) * theta, self.keep - (self.keep - flip) * theta);
+        if let Some(gradient) = gradient {
+            gradient[0] = (self.keep - flip) * (self.ones / one - self.zeros / zero);
+        }
+        let part = |count: f64, p: f64| if count > 0.0 { count * p.ln() } else { 0.0 };
+        part(self.ones, one) + part(self.zeros, zero)
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(*self)
+    }
+
+    fn parameters(&self) -> usize {
+        1
+    }
+}

@@ -1,0 +1,138 @@
+//! A normal variable, rectified to [a, b] and told with Laplace noise of scale s.
+//!
+//! With alpha = (a - mu)/sigma, beta = (b - mu)/sigma, lambda = (z - mu)/sigma, r = sigma/s and Mills' ratio m,
+//!   2 s p(z) = e^(-(z-a)/s) A + e^(-(b-z)/s) B + phi(lambda) (m(r - lambda) + m(r + lambda)),
+//!   A = Phi(alpha) - phi(alpha) m(r - alpha) >= 0,  B = Phi(-beta) - phi(beta) m(r + beta) >= 0,   a <= z <= b,
+//! a sum of positive terms, of which only the last costs anything per value. With w3, w4 the shares of the middle terms
+//! T3 = phi(lambda) m(r - lambda) - e^(-(z-a)/s) phi(alpha) m(r - alpha) and its mirror image T4,
+//!   d ln p / d mu = (w3 - w4)/s,
+//!   d ln p / d sigma = sigma (w3 + w4)/s^2 + [e^(-(z-a)/s) phi(alpha) + e^(-(b-z)/s) phi(beta) - 2 phi(lambda)]/(s L),
+//! by the heat equation d/d sigma = sigma d^2/d mu^2.
+//!
+//! Source: T. Kulkarni, J. Jälkö, S. Kaski, A. Honkela, Locally differentially private Bayesian inference; its equation 28 is
+//! the same function in error functions, which overflows where sigma/s or a tail is large.
+
+use super::Likelihood;
+use super::compressed::{ClippedLaplace, Marginal};
+use crate::numeric::special::HALF_LOG_TWO_PI;
+use crate::numeric::special::normal::{density, mills_rest, scaled_mills};
+
+/// Mean and standard deviation of a normal variable.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gaussian;
+
+/// What all values share at one mean and standard deviation.
+pub struct At {
+    mean: f64,
+    inverse: f64,
+    sigma: f64,
+    ratio: f64,
+    per_scale: f64,
+    /// A and B; the parts of T3 and T4 that depend on the bounds; the densities there less sigma/s of these parts.
+    edge: [f64; 2],
+    middle: [f64; 2],
+    bend: [f64; 2],
+}
+
+impl Marginal for Gaussian {
+    const PARAMETERS: usize = 2;
+    type At = At;
+
+    fn at(&self, noise: &ClippedLaplace, natural: &[f64]) -> At {
+        let &[mean, sigma] = natural else { unreachable!("two parameters") };
+        let ratio = sigma / noise.scale;
+        let side = |edge: f64| {
+            // Lower: alpha; upper: -beta, by symmetry.
+            let height = density(edge);
+            let middle = scaled_mills(ratio - edge, height, 0.5 * ratio * ratio - ratio * edge);
+            let mass = scaled_mills(-edge, height, 0.0);
+            let bend = if ratio - edge.abs() >= 20.0 {
+                height * mills_rest(ratio - edge) - edge * middle
+            } else {
+                height - ratio * middle
+            };
+            ((mass - middle).max(0.0), middle, bend)
+        };
+        let (first, second) = (side((noise.lower - mean) / sigma), side((mean - noise.upper) / sigma));
+        At {
+            mean,
+            sigma,
+            inverse: 1.0 / sigma,
+            ratio,
+            per_scale: 1.0 / noise.scale,
+            edge: [first.0, second.0],
+            middle: [first.1, second.1],
+            bend: [first.2, second.2],
+        }
+    }
+
+    #[inline(always)]
+    fn density<const GRADIENT: bool>(at: &At, z: f64, above_lower: f64, below_upper: f64) -> (f64, [f64; 2]) {
+        let place = (z - at.mean) * at.inverse;
+        let (r, height) = (at.ratio, density(place));
+        let half = 0.5 * r * r;
+        let left = scaled_mills(r - place, height, half - r * place);
+        let right = scaled_mills(r + place, height, half + r * place);
+        let total = above_lower * at.edge[0] + below_upper * at.edge[1] + left + right;
+        if !GRADIENT {
+            return (total, [0.0; 2]);
+        }
+        let inverse = 1.0 / total;
+        let (before, after) = (above_lower * at.middle[0], below_upper * at.middle[1]);
+        let by_mean = ((left - before) - (right - after)) * inverse * at.per_scale;
+        let edges = above_lower * at.bend[0] + below_upper * at.bend[1];
+        // r (left + right) - 2 phi, where r is large by its own expansion.
+        let bump = if r - place.abs() >= 20.0 {
+            place * (left - right) - height * (mills_rest(r - place) + mills_rest(r + place))
+        } else {
+            r * (left + right) - 2.0 * height
+        };
+        let by_sigma = (bump + edges) * inverse * at.per_scale;
+        (total, [by_mean, by_sigma])
+    }
+
+    #[inline]
+    fn resolves(at: &At, left: f64, right: f64) -> bool {
+        // A bump of width sigma about the mean, of no height beyond 7.5 sigma.
+        let distance = (left - at.mean).max(at.mean - right);
+        right - left <= 2.5 * at.sigma || distance >= 7.5 * at.sigma
+    }
+}
+
+/// Normal numbers told without noise: count, mean and sum of squares about it are sufficient.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    number: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Plain {
+    /// From the numbers.
+    pub fn new(values: &[f64]) -> Self {
+        let number = values.len() as f64;
+        let mean = if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / number };
+        Self { number, mean, squares: values.iter().map(|x| (x - mean) * (x - mean)).sum() }
+    }
+}
+
+impl Likelihood for Plain {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let (mean, sigma) = (natural[0], natural[1]);
+        let shift = self.mean - mean;
+        let squares = (self.squares + self.number * shift * shift) / (sigma * sigma);
+        if let Some(gradient) = gradient {
+            gradient[0] = self.number * shift / (sigma * sigma);
+            gradient[1] = (squares - self.number) / sigma;
+        }
+        -self.number * (sigma.ln() + HALF_LOG_TWO_PI) - 0.5 * squares
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(*self)
+    }
+
+    fn parameters(&self) -> usize {
+        2
+    }
+}

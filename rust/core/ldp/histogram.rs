@@ -1,0 +1,284 @@
+//! Shares of k categories from noisy categories: unary encoding in three forms, and generalized randomized response.
+//!
+//! A row z of bits from unary encoding with (p, q) has, with r1 = p/q and r0 = (1-p)/(1-q),
+//!   p(z | theta) = q^n1 (1-q)^(k-n1) (r0 + (r1 - r0) z.theta),   n1 = sum z,
+//! so that only z.theta depends on theta: rows with equal bits are one pattern with a count, and few patterns in many
+//! categories share subset sums by bytes. The column sums alone have mean N mu, mu = q + (p - q) theta, and covariance
+//! N (diag(mu (1-mu) + (p-q)^2 theta^2) - (p-q)^2 theta theta'), of which the normal law is taken in O(k); where N q < 50, the
+//! rule of which must not depend on theta, each sum is taken as binomial by itself.
+
+use super::Likelihood;
+use crate::numeric::special::log_factorial;
+use crate::{Error, Result};
+use std::sync::Arc;
+
+const BYTE: usize = 8;
+const SUBSETS: usize = 1 << BYTE;
+
+/// Rows of bits with counts.
+pub struct Patterns {
+    categories: usize,
+    low: f64,
+    slope: f64,
+    constant: f64,
+    bytes: usize,
+    /// The bytes of each pattern, pattern by pattern.
+    masks: Arc<Vec<u8>>,
+    counts: Arc<Vec<f64>>,
+    /// Sums of theta over the subsets of each byte, and the adjoint of these.
+    sums: Vec<f64>,
+    adjoint: Vec<f64>,
+}
+
+impl Patterns {
+    /// From the bytes of the patterns, bit j of byte i being category 8 i + j, their counts, and p and q.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] unless 0 < q < p < 1 or q < p = 1, up to equality of p and q; [`Error::Shape`].
+    pub fn new(categories: usize, masks: Vec<u8>, counts: Vec<f64>, p: f64, q: f64) -> Result<Self> {
+        if !(q > 0.0 && q < 1.0 && p > 0.0 && p <= 1.0) {
+            let value = format!("{p} and {q}");
+            return Err(Error::Domain { name: "p", value, requirement: "in (0, 1], with q in (0, 1)" });
+        }
+        let bytes = categories.div_ceil(BYTE);
+        if masks.len() != bytes * counts.len() {
+            let expected = format!("({}, {bytes})", counts.len());
+            return Err(Error::Shape { name: "masks", expected, found: format!("({},)", masks.len()) });
+        }
+        let (log_q, log_not) = (q.ln(), (-q).ln_1p());
+        let ones = |pattern: &[u8]| f64::from(pattern.iter().map(|byte| byte.count_ones()).sum::<u32>());
+        let constant = masks
+            .chunks_exact(bytes)
+            .zip(&counts)
+            .map(|(pattern, count)| {
+                let ones = ones(pattern);
+                count * (ones * log_q + (categories as f64 - ones) * log_not)
+            })
+            .sum();
+        let low = (1.0 - p) / (1.0 - q);
+        let sums = vec![0.0; bytes * SUBSETS];
+        let adjoint = sums.clone();
+        let (masks, counts) = (Arc::new(masks), Arc::new(counts));
+        Ok(Self { categories, low, slope: p / q - low, constant, bytes, masks, counts, sums, adjoint })
+    }
+}
+
+impl Likelihood for Patterns {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        for (table, theta) in self.sums.chunks_exact_mut(SUBSETS).zip(natural.chunks(BYTE)) {
+            table[0] = 0.0;
+            for (bit, theta) in theta.iter().enumerate() {
+                let (known, fresh) = table.split_at_mut(1 << bit);
+                for (sum, known) in fresh.iter_mut().zip(known) {
+                    *sum = *known + theta;
+                }
+            }
+        }
+        let wanted = gradient.is_some();
+        if wanted {
+            self.adjoint.fill(0.0);
+        }
+        let Self { bytes, low, slope, sums, adjoint, .. } = self;
+        let (bytes, low, slope) = (*bytes, *low, *slope);
+        let mut total = self.constant;
+        // Logarithms of products of four, whose factors lie between r0 and r1.
+        for (pattern, &count) in self.masks.chunks_exact(bytes).zip(self.counts.iter()) {
+            let share: f64 = pattern.iter().enumerate().map(|(i, &byte)| sums[i * SUBSETS + byte as usize]).sum();
+            let factor = low + slope * share;
+            total += count * factor.ln();
+            if wanted {
+                let weight = count * slope / factor;
+                for (i, &byte) in pattern.iter().enumerate() {
+                    adjoint[i * SUBSETS + byte as usize] += weight;
+                }
+            }
+        }
+        if let Some(gradient) = gradient {
+            for (table, gradient) in adjoint.chunks_exact_mut(SUBSETS).zip(gradient.chunks_mut(BYTE)) {
+                // Fold the highest bit away, again and again: what has it set belongs to its category.
+                for bit in (0..gradient.len()).rev() {
+                    let (without, with) = table[..2 << bit].split_at_mut(1 << bit);
+                    let mut sum = 0.0;
+                    for (rest, &mut weight) in without.iter_mut().zip(with) {
+                        sum += weight;
+                        *rest += weight;
+                    }
+                    gradient[bit] = sum;
+                }
+            }
+        }
+        total
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(Self {
+            masks: Arc::clone(&self.masks),
+            counts: Arc::clone(&self.counts),
+            sums: self.sums.clone(),
+            adjoint: self.adjoint.clone(),
+            ..*self
+        })
+    }
+
+    fn parameters(&self) -> usize {
+        self.categories
+    }
+}
+
+/// Column sums of noisy rows.
+#[derive(Clone, Debug)]
+pub struct ColumnSums {
+    sums: Vec<f64>,
+    users: f64,
+    p: f64,
+    q: f64,
+}
+
+impl ColumnSums {
+    /// From the sums over `users` rows.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for sums that no rows have.
+    pub fn new(sums: Vec<f64>, users: f64, p: f64, q: f64) -> Result<Self> {
+        if let Some(sum) = sums.iter().find(|&&sum| !(sum >= 0.0 && sum <= users)) {
+            let requirement = "column sums between 0 and the number of users";
+            return Err(Error::Domain { name: "released", value: sum.to_string(), requirement });
+        }
+        Ok(Self { sums, users, p, q })
+    }
+}
+
+impl Likelihood for ColumnSums {
+    fn value(&mut self, natural: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
+        let (n, q, w) = (self.users, self.q, self.p - self.q);
+        if n == 0.0 {
+            if let Some(gradient) = gradient {
+                gradient.fill(0.0);
+            }
+            return 0.0;
+        }
+        if n * q < 50.0 {
+            let mut total = 0.0;
+            for (k, (&c, &theta)) in self.sums.iter().zip(natural).enumerate() {
+                let mu = q + w * theta;
+                total += log_factorial(n) - log_factorial(c) - log_factorial(n - c);
+                total += if c > 0.0 { c * mu.ln() } else { 0.0 };
+                total += if c < n { (n - c) * (-mu).ln_1p() } else { 0.0 };
+                if let Some(gradient) = gradient.as_deref_mut() {
+                    gradient[k] = w * (c / mu - (n - c) / (1.0 - mu));
+                }
+            }
+            return total;
+        }
+        // The covariance is n (D - w^2 theta theta'); with x = (c - n mu), a = x/D, b = theta/D:
+        // x'C^-1 x = (x.a + w^2 (theta.a)^2 / s) / n, ln det = sum ln D + ln s, s = 1 - w^2 theta.b.
+        let (mut xa, mut ta, mut tb, mut logs) = (0.0, 0.0, 0.0, 0.0);
+        let terms = |c: f64, theta: f64| {
+            let mu = q + w * theta;
+            (c - n * mu, mu * (1.0 - mu) + w * w * theta * theta, mu)
+        };
+        for (&c, &theta) in self.sums.iter().zip(natural) {
+            let (x, d, _) = terms(c, theta);
+            xa += x * x / d;
+            ta += theta * x / d;
+            tb += theta * theta / d;
+            logs += d.ln();
+        }
+        let s = 1.0 - w * w * tb;
+        let k = self.sums.len() as f64;
+        let value =
+            -0.5 * (xa + w * w * ta * ta / s) / n - 0.5 * (logs + s.ln() + k * (2.0 * std::f64::consts::PI * n).ln());
+        if let Some(gradient) = gradient {
+            for ((g, &c), &theta) in gradient.iter_mut().zip(&self.sums).zip(natural) {
+                let (x, d, mu) = terms(c, theta);
+                let (dx, dd) = (-n * w, w * (1.0 - 2.0 * mu) + 2.0 * w * w * theta);
+                let d_xa = (2.0 * x * dx - x * x * dd / d) / d;
+                let d_ta = (x + theta * dx - theta * x * dd / d) / d;
+                let d_tb = (2.0 * theta - theta * theta * dd / d) / d;
+                let ds = -w * w * d_tb;
+                let quadratic = d_xa + w * w * (2.0 * ta * d_ta / s - ta * ta * ds / (s * s));
+                *g = -0.5 * quadratic / n - 0.5 * (dd / d + ds / s);
+            }
+        }
+        value
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(self.clone())
+    }
+
+    fn parameters(&self) -> usize {
+        self.sums.len()
+    }
+}
+
+/// Counts of categories told by generalized randomized response; without noise where `other` is 0 and `keep` is 1.
+#[derive(Clone, Debug)]
+pub struct Categories {
+    counts: Vec<f64>,
+    keep: f64,
+    other: f64,
+}
+
+impl Categories {
+    /// From the counts and the probabilities of the truth and of each other category.
+    pub fn new(counts: Vec<f64>, keep: f64, other: f64) -> Self {
+        Self { counts, keep, other }
+    }
+}
+
+impl Likelihood for Categories {
+    fn value(&mut self, natural: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
+        let slope = self.keep - self.other;
+        let mut total = 0.0;
+        for (k, (&count, &theta)) in self.counts.iter().zip(natural).enumerate() {
+            let p = self.other + slope * theta;
+            total += if count > 0.0 { count * p.ln() } else { 0.0 };
+            if let Some(gradient) = gradient.as_deref_mut() {
+                gradient[k] = count * slope / p;
+            }
+        }
+        total
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(self.clone())
+    }
+
+    fn parameters(&self) -> usize {
+        self.counts.len()
+    }
+}
+
+/// The distinct rows of bits, as bytes, and how often each occurs.
+///
+/// # Errors
+/// [`Error::Domain`] naming the index of what is not a bit.
+/// Where `given` holds counts, the rows are patterns already.
+pub fn patterns(rows: &[u8], categories: usize, given: Option<&[f64]>) -> Result<(Vec<u8>, Vec<f64>)> {
+    if let Some(index) = rows.iter().position(|&bit| bit > 1) {
+        let place = (index / categories, index % categories);
+        let value = format!("{} at index {place:?}", rows[index]);
+        return Err(Error::Domain { name: "released", value, requirement: "bits" });
+    }
+    let pack = |row: &[u8]| -> Vec<u64> {
+        let word = |bits: &[u8]| bits.iter().enumerate().fold(0, |word, (i, &bit)| word | u64::from(bit) << i);
+        row.chunks(64).map(word).collect()
+    };
+    let words = categories.div_ceil(64);
+    let packed: Vec<u64> = rows.chunks_exact(categories).flat_map(pack).collect();
+    let bytes = |words: &[u64]| -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).take(categories.div_ceil(BYTE)).collect()
+    };
+    if let Some(given) = given {
+        return Ok((packed.chunks_exact(words).flat_map(bytes).collect(), given.to_vec()));
+    }
+    let mut order: Vec<&[u64]> = packed.chunks_exact(words).collect();
+    order.sort_unstable();
+    let (mut masks, mut counts) = (Vec::new(), Vec::new());
+    for group in order.chunk_by(|a, b| a == b) {
+        masks.extend(bytes(group[0]));
+        counts.push(group.len() as f64);
+    }
+    Ok((masks, counts))
+}

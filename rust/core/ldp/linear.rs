@@ -1,0 +1,243 @@
+//! Linear regression from noisy records or noisy second moments: x ~ N(0, S), y | x ~ N(theta.x, sigma^2).
+//!
+//! The covariance of (x, y) is C = B S B' + sigma^2 e e', B = [I; theta'], e the last unit vector. Noisy records have the
+//! covariance K = C + noise, for which the scatter matrix W is sufficient:
+//!   ln L = -N/2 ln det(2 pi K) - tr(K^-1 W)/2,   dL = tr(G dK),  G = (K^-1 W K^-1 - N K^-1)/2.
+//! The sum Z of noisy svec(z z') is nearly normal with mean N svec C and covariance N (2 C (x) C + s^2 I) (Isserlis), which is
+//! diagonal in the eigenbasis C = Q diag(l) Q': with W = Q'(smat(Z)/N - C)Q and D_ij = 2 l_i l_j + s^2,
+//!   ln L = -N/2 sum_ij W_ij^2/D_ij - sum_{i<=j} ln D_ij / 2 - p(p+1)/4 ln(2 pi N),
+//! in O(p^3). Where the square of y has other noise, a rank-one term more. From G for C follow B'GB for S, 2 S B'Ge for
+//! theta, 2 sigma G_pp for sigma. Natural parameters: theta, sigma, S row by row.
+
+use super::Likelihood;
+use super::matrix::{cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed};
+use crate::{Error, Result};
+use std::f64::consts::TAU;
+
+/// Writes C from theta, sigma and S.
+fn joint(d: usize, theta: &[f64], sigma: f64, s: &[f64], out: &mut [f64]) {
+    let p = d + 1;
+    for i in 0..d {
+        out[i * p..i * p + d].copy_from_slice(&s[i * d..(i + 1) * d]);
+        let cross = dot(&s[i * d..(i + 1) * d], theta);
+        out[i * p + d] = cross;
+        out[d * p + i] = cross;
+    }
+    out[p * p - 1] = (0..d).map(|i| theta[i] * out[d * p + i]).sum::<f64>() + sigma * sigma;
+}
+
+/// Carries a symmetric G for C to theta, sigma and S.
+fn carry(d: usize, theta: &[f64], sigma: f64, s: &[f64], g: &[f64], gradient: &mut [f64]) {
+    let p = d + 1;
+    let last = g[p * p - 1];
+    let (scalars, by_s) = gradient.split_at_mut(p);
+    for i in 0..d {
+        for j in 0..d {
+            by_s[i * d + j] =
+                g[i * p + j] + theta[i] * g[d * p + j] + g[i * p + d] * theta[j] + last * theta[i] * theta[j];
+        }
+    }
+    for i in 0..d {
+        scalars[i] = 2.0 * (0..d).map(|j| s[i * d + j] * (g[d * p + j] + theta[j] * last)).sum::<f64>();
+    }
+    scalars[d] = 2.0 * sigma * last;
+}
+
+fn check_square(name: &'static str, matrix: &[f64], p: usize) -> Result<()> {
+    if matrix.len() != p * p {
+        return Err(Error::Shape { name, expected: format!("({p}, {p})"), found: format!("({},)", matrix.len()) });
+    }
+    Ok(())
+}
+
+/// Records told with normal noise, or without.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    d: usize,
+    users: f64,
+    scatter: Vec<f64>,
+    noise: Vec<f64>,
+    k: Vec<f64>,
+    inverse: Vec<f64>,
+    product: Vec<f64>,
+    g: Vec<f64>,
+}
+
+impl Inputs {
+    /// From the scatter matrix of the released (x, y) and the variances of the noise on each coordinate.
+    ///
+    /// # Errors
+    /// [`Error::Shape`].
+    pub fn new(scatter: Vec<f64>, users: f64, noise: Vec<f64>) -> Result<Self> {
+        let p = noise.len();
+        check_square("scatter", &scatter, p)?;
+        let empty = vec![0.0; p * p];
+        let [k, inverse, product, g] = std::array::from_fn(|_| empty.clone());
+        Ok(Self { d: p - 1, users, scatter, noise, k, inverse, product, g })
+    }
+}
+
+impl Likelihood for Inputs {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let (d, p) = (self.d, self.d + 1);
+        let (theta, sigma, s) = (&natural[..d], natural[d], &natural[p..]);
+        joint(d, theta, sigma, s, &mut self.k);
+        for i in 0..p {
+            self.k[i * p + i] += self.noise[i];
+        }
+        let half_log = cholesky(&mut self.k, p);
+        inverse_of_cholesky(&self.k, &mut self.inverse, p);
+        let value = -self.users * (half_log + 0.5 * p as f64 * TAU.ln()) - 0.5 * dot(&self.inverse, &self.scatter);
+        if let Some(gradient) = gradient {
+            multiply(&self.inverse, &self.scatter, &mut self.product, p, p, p);
+            multiply(&self.product, &self.inverse, &mut self.g, p, p, p);
+            for (g, inverse) in self.g.iter_mut().zip(&self.inverse) {
+                *g = 0.5 * (*g - self.users * inverse);
+            }
+            carry(d, theta, sigma, s, &self.g, gradient);
+        }
+        value
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(self.clone())
+    }
+
+    fn parameters(&self) -> usize {
+        self.d + 1 + self.d * self.d
+    }
+}
+
+/// Sums of second moments told with normal noise.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    d: usize,
+    users: f64,
+    /// smat(Z)/N with y in units of `unit`.
+    mean: Vec<f64>,
+    noise: f64,
+    /// How much more variance the square of y has.
+    more: f64,
+    unit: f64,
+    constant: f64,
+    scratch: [Vec<f64>; 9],
+}
+
+impl Statistics {
+    /// From smat of the sum with y in units of `sqrt(2 / first ratio)`, the variance of the noise on each coordinate, and
+    /// the ratios of the variances of x x' to those of x y and y y.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] without users.
+    pub fn new(total: &[f64], p: usize, users: f64, noise: f64, ratios: (f64, f64)) -> Result<Self> {
+        check_square("total", total, p)?;
+        if !(users >= 1.0) {
+            return Err(Error::Domain { name: "n", value: users.to_string(), requirement: "at least 1" });
+        }
+        let (first, second) = ratios;
+        let stretch = first * first / (4.0 * second);
+        let size = (p * (p + 1)) as f64 / 4.0;
+        let constant = -size * (TAU * users).ln() + 0.5 * stretch.ln();
+        let mean = total.iter().map(|z| z / users).collect();
+        let scratch = std::array::from_fn(|_| vec![0.0; p * p]);
+        let (more, unit) = (noise * (stretch - 1.0), (2.0 / first).sqrt());
+        Ok(Self { d: p - 1, users, mean, noise, more, unit, constant, scratch })
+    }
+}
+
+impl Likelihood for Statistics {
+    fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
+        let (d, p, n) = (self.d, self.d + 1, self.users);
+        let [theta, c, q, w, x, y, product, g, vectors] = &mut self.scratch;
+        for (scaled, &theta) in theta.iter_mut().zip(&natural[..d]) {
+            *scaled = theta / self.unit;
+        }
+        let theta = &theta[..d];
+        let (sigma, s) = (natural[d] / self.unit, &natural[p..]);
+        joint(d, theta, sigma, s, c);
+        q.copy_from_slice(c);
+        let (values, off) = vectors.split_at_mut(p);
+        eigen(q, values, off, p);
+        let values = &*values;
+        for (w, (m, c)) in w.iter_mut().zip(self.mean.iter().zip(c.iter())) {
+            *w = m - c;
+        }
+        multiply_transposed(q, w, product, p, p, p);
+        multiply(product, q, w, p, p, p);
+        let (mut quadratic, mut logs) = (0.0, 1.0f64);
+        let mut log_sum = 0.0;
+        for i in 0..p {
+            for j in 0..p {
+                let spread = 2.0 * values[i] * values[j] + self.noise;
+                x[i * p + j] = w[i * p + j] / spread;
+                quadratic += w[i * p + j] * x[i * p + j];
+                if j <= i {
+                    logs *= spread;
+                    if !(1e-200..1e200).contains(&logs) {
+                        log_sum += logs.ln();
+                        logs = 1.0;
+                    }
+                }
+            }
+        }
+        log_sum += logs.ln();
+        let mut value = self.constant - 0.5 * n * quadratic - 0.5 * log_sum;
+        let last = &q[(p - 1) * p..];
+        let more = self.more;
+        let (mut t, mut h) = (0.0, 0.0);
+        if more != 0.0 {
+            for i in 0..p {
+                for j in 0..p {
+                    let e = last[i] * last[j];
+                    y[i * p + j] = e / (2.0 * values[i] * values[j] + self.noise);
+                    t += w[i * p + j] * y[i * p + j];
+                    h += e * y[i * p + j];
+                }
+            }
+            value += 0.5 * n * more * t * t / (1.0 + more * h) - 0.5 * (more * h).ln_1p();
+        }
+        let Some(gradient) = gradient else { return value };
+        // In the eigenbasis: N (X + 2 X l X) - diag(g)/2, and the rank-one term's share.
+        let a = t / (1.0 + more * h);
+        let square = 2.0 * more * (n * more * a * a + 1.0 / (1.0 + more * h));
+        for i in 0..p {
+            for j in 0..=i {
+                let mut xx = 0.0;
+                let (mut xy, mut yy) = (0.0, 0.0);
+                for k in 0..p {
+                    xx += x[i * p + k] * values[k] * x[k * p + j];
+                    if more != 0.0 {
+                        xy += values[k] * (x[i * p + k] * y[k * p + j] + y[i * p + k] * x[k * p + j]);
+                        yy += y[i * p + k] * values[k] * y[k * p + j];
+                    }
+                }
+                let mut sum = n * (x[i * p + j] + 2.0 * xx);
+                if more != 0.0 {
+                    sum += square * yy - n * more * a * (y[i * p + j] + 2.0 * xy);
+                }
+                if i == j {
+                    let spread = |k: usize| 2.0 * values[i] * values[k] + self.noise;
+                    let slope: f64 = (0..p).map(|k| 2.0 * values[k] / spread(k)).sum();
+                    sum -= 0.5 * (slope + 2.0 * values[i] / spread(i));
+                }
+                product[i * p + j] = sum;
+                product[j * p + i] = sum;
+            }
+        }
+        multiply(q, product, w, p, p, p);
+        multiply_by_transposed(w, q, g, p, p, p);
+        carry(d, theta, sigma, s, g, gradient);
+        for slope in &mut gradient[..p] {
+            *slope /= self.unit;
+        }
+        value
+    }
+
+    fn boxed(&self) -> Box<dyn Likelihood> {
+        Box::new(self.clone())
+    }
+
+    fn parameters(&self) -> usize {
+        self.d + 1 + self.d * self.d
+    }
+}

@@ -1,0 +1,189 @@
+//! Sampling of posteriors with more than two parameters: chains of the No-U-Turn sampler of the crate nuts-rs.
+//!
+//! This file alone knows that crate. A chain is addressed by a key, so that its draws do not depend on threads
+//! or on who else is sampled; what was drawn before an interruption is kept.
+//!
+//! Source: M. Hoffman, A. Gelman (2014), The No-U-Turn sampler.
+
+use super::Posterior;
+use crate::monitor::{Monitor, Watch};
+#[cfg(feature = "nuts")]
+use crate::stream::Stream;
+use crate::{Error, Result, parallel};
+use rayon::prelude::*;
+use std::sync::Mutex;
+
+/// How chains are made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Draws for finding the step size and the scales, not kept.
+    pub warmup: u64,
+    /// Draws to keep.
+    pub draws: u64,
+    /// The largest depth of a tree.
+    pub max_depth: u64,
+    /// The rate of acceptance that the step size is chosen for.
+    pub target_accept: f64,
+}
+
+/// The kept draws of one chain.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chain {
+    /// Natural values, row by row.
+    pub naturals: Vec<f64>,
+    /// The last position, unconstrained.
+    pub last: Vec<f64>,
+    /// The log density of each draw.
+    pub log_density: Vec<f64>,
+    /// Whether the trajectory diverged.
+    pub diverging: Vec<bool>,
+    /// Depth of the tree.
+    pub depth: Vec<i64>,
+    /// Leapfrog steps.
+    pub steps: Vec<i64>,
+    /// The Hamiltonian at the draw.
+    pub energy: Vec<f64>,
+    /// The step size.
+    pub step_size: Vec<f64>,
+}
+
+#[cfg(feature = "nuts")]
+mod with_crate {
+    use super::Posterior;
+    use nuts_rs::{CpuLogpFunc, CpuMathError, HasDims, LogpError};
+    use std::collections::HashMap;
+
+    pub struct Density(pub Posterior);
+
+    /// The density is not a number or infinite there: the trajectory ends.
+    #[derive(Debug, thiserror::Error)]
+    #[error("the log density is not finite")]
+    pub struct NotFinite;
+
+    impl LogpError for NotFinite {
+        fn is_recoverable(&self) -> bool {
+            true
+        }
+    }
+
+    impl HasDims for Density {
+        fn dim_sizes(&self) -> HashMap<String, u64> {
+            HashMap::from([("unconstrained_parameter".to_owned(), self.0.dimension() as u64)])
+        }
+    }
+
+    impl CpuLogpFunc for Density {
+        type LogpError = NotFinite;
+        type FlowParameters = ();
+        type ExpandedVector = ();
+
+        fn dim(&self) -> usize {
+            self.0.dimension()
+        }
+
+        fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> Result<f64, NotFinite> {
+            let value = self.0.log_density(position, Some(gradient));
+            if value.is_finite() && gradient.iter().all(|g| g.is_finite()) { Ok(value) } else { Err(NotFinite) }
+        }
+
+        fn expand_vector<R: rand::Rng + ?Sized>(&mut self, _: &mut R, _: &[f64]) -> Result<(), CpuMathError> {
+            Ok(())
+        }
+    }
+}
+
+/// Draws one chain into `chain`, from `start` or from a random point about the priors.
+///
+/// # Errors
+/// [`Error::Interrupted`], with the draws so far kept; [`Error::NoConvergence`] where no point of finite density is found.
+#[cfg(feature = "nuts")]
+pub fn sample(
+    posterior: &Posterior,
+    settings: &Settings,
+    key: [u64; 2],
+    start: Option<&[f64]>,
+    chain: &mut Chain,
+    watch: &Watch,
+) -> Result<()> {
+    use nuts_rs::{Chain as _, CpuMath, DiagNutsSettings, Settings as _};
+    const PURPOSE: u64 = 0x6c64_7002;
+
+    let mut posterior = posterior.clone();
+    let dimension = posterior.dimension();
+    let mut stream = Stream::new(key, PURPOSE, 0, 0);
+    let centre = start.map_or_else(|| posterior.start(), <[f64]>::to_vec);
+    let mut gradient = vec![0.0; dimension];
+    let mut position = centre.clone();
+    let mut spread = if start.is_some() { 0.0 } else { 1.0 };
+    for attempt in 0.. {
+        for (u, centre) in position.iter_mut().zip(&centre) {
+            *u = centre + spread * (2.0 * stream.uniform() - 1.0);
+        }
+        let value = posterior.log_density(&position, Some(&mut gradient));
+        if value.is_finite() && gradient.iter().all(|g| g.is_finite()) {
+            break;
+        }
+        if attempt == 100 {
+            return Err(Error::NoConvergence { what: "the search for a start", iterations: 100, residual: value });
+        }
+        spread *= 0.9;
+    }
+    let mut plan = DiagNutsSettings::default();
+    plan.num_tune = settings.warmup;
+    plan.num_draws = settings.draws;
+    plan.maxdepth = settings.max_depth;
+    plan.adapt_options.step_size_settings.target_accept = settings.target_accept;
+    let failed = |_| Error::NoConvergence { what: "the sampler", iterations: 0, residual: f64::NAN };
+    let naturals = posterior.naturals();
+    let mut natural = vec![0.0; naturals];
+    let mut sampler = plan.new_chain(0, CpuMath::new(with_crate::Density(posterior.clone())), &mut stream);
+    sampler.set_position(&position).map_err(failed)?;
+    for draw in 0..settings.warmup + settings.draws {
+        let (position, _, stats, progress) = sampler.expanded_draw().map_err(failed)?;
+        if draw >= settings.warmup {
+            posterior.natural(&position, &mut natural);
+            chain.naturals.extend_from_slice(&natural);
+            chain.log_density.push(stats.point.logp);
+            chain.diverging.push(progress.diverging);
+            chain.depth.push(stats.depth as i64);
+            chain.steps.push(progress.num_steps as i64);
+            chain.energy.push(stats.point.energy);
+            chain.step_size.push(progress.step_size);
+            chain.last = position.to_vec();
+        }
+        watch.advance(1)?;
+    }
+    Ok(())
+}
+
+/// Says that the sampler was left out of this build.
+///
+/// # Errors
+/// Always [`Error::Domain`].
+#[cfg(not(feature = "nuts"))]
+pub fn sample(_: &Posterior, _: &Settings, _: [u64; 2], _: Option<&[f64]>, _: &mut Chain, _: &Watch) -> Result<()> {
+    let requirement = "\"quadrature\" in a build without the feature `nuts`";
+    Err(Error::Domain { name: "inference", value: "\"nuts\"".to_owned(), requirement })
+}
+
+/// Draws several chains at once on `threads` threads, each into its own place; what was drawn stays there on an error.
+///
+/// # Errors
+/// As [`sample`].
+pub fn sample_all(
+    posterior: &Posterior,
+    settings: &Settings,
+    keys: &[[u64; 2]],
+    starts: &[Option<Vec<f64>>],
+    chains: &[Mutex<Chain>],
+    threads: usize,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    let total = keys.len() as u64 * (settings.warmup + settings.draws);
+    parallel::run(threads, total, monitor, |watch| {
+        keys.par_iter().zip(starts).zip(chains).try_for_each(|((&key, start), chain)| {
+            let mut chain = chain.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            sample(posterior, settings, key, start.as_deref(), &mut chain, watch)
+        })
+    })
+}

@@ -1,0 +1,414 @@
+//! Parameters and their priors in unconstrained coordinates.
+//!
+//! A scalar is x = u, exp u, 1/(1 + exp -u) or -exp u by its support. A point of the simplex is softmax(V u) with V an
+//! orthonormal basis of the vectors of sum zero (Helmert's), for which ln |J| = sum ln theta + ln(k)/2. A covariance is
+//! S = diag(tau) L L' diag(tau), tau = exp u, L made row by row of the partial correlations z = tanh u:
+//! L_ij = z_ij sqrt(1 - sum_{k<j} L_ik^2), ln |J| = sum ln(1 - z^2) + sum ln(1 - sum_{k<j} L_ik^2) / 2.
+//!
+//! Source of the latter: D. Lewandowski, D. Kurowicka, H. Joe (2009), Generating random correlation matrices based on vines
+//! and extended onion method.
+
+use crate::numeric::special::{HALF_LOG_TWO_PI, normal};
+use crate::{Error, Result};
+use libm::lgamma;
+
+/// The law of a scalar before the data.
+#[expect(missing_docs, reason = "the fields have the names of the laws' parameters")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Prior {
+    /// Normal with a mean and a standard deviation, cut to the support.
+    Normal { mean: f64, sd: f64 },
+    /// The absolute value of a centred normal.
+    HalfNormal { sd: f64 },
+    /// Gamma with a shape and a rate.
+    Gamma { shape: f64, rate: f64 },
+    /// Beta.
+    Beta { a: f64, b: f64 },
+}
+
+impl Prior {
+    /// The log density and its derivative.
+    pub fn log_density(&self, x: f64) -> (f64, f64) {
+        match *self {
+            Prior::Normal { mean, sd } => {
+                let z = (x - mean) / sd;
+                (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln(), -z / sd)
+            }
+            Prior::HalfNormal { sd } => {
+                let z = x / sd;
+                (-0.5 * z * z - HALF_LOG_TWO_PI - sd.ln() + std::f64::consts::LN_2, -z / sd)
+            }
+            Prior::Gamma { shape, rate } => {
+                (shape * rate.ln() - lgamma(shape) + (shape - 1.0) * x.ln() - rate * x, (shape - 1.0) / x - rate)
+            }
+            Prior::Beta { a, b } => (
+                (a - 1.0) * x.ln() + (b - 1.0) * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b),
+                (a - 1.0) / x - (b - 1.0) / (1.0 - x),
+            ),
+        }
+    }
+
+    /// A typical value.
+    fn typical(&self) -> f64 {
+        match *self {
+            Prior::Normal { mean, .. } => mean,
+            Prior::HalfNormal { sd } => 0.7 * sd,
+            Prior::Gamma { shape, rate } => shape / rate,
+            Prior::Beta { a, b } => a / (a + b),
+        }
+    }
+}
+
+/// Where a scalar lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// All real numbers.
+    Real,
+    /// Positive numbers.
+    Positive,
+    /// The open unit interval.
+    Unit,
+    /// Negative numbers.
+    Negative,
+}
+
+impl Support {
+    /// The natural value, its derivative by the coordinate, the log of that derivative's size and the slope of this log.
+    #[inline]
+    pub fn natural(self, u: f64) -> (f64, f64, f64, f64) {
+        match self {
+            Support::Real => (u, 1.0, 0.0, 0.0),
+            Support::Positive => {
+                let x = u.exp();
+                (x, x, u, 1.0)
+            }
+            Support::Negative => {
+                let x = u.exp();
+                (-x, -x, u, 1.0)
+            }
+            Support::Unit => {
+                let e = (-u.abs()).exp();
+                let (small, large) = (e / (1.0 + e), 1.0 / (1.0 + e));
+                let x = if u >= 0.0 { large } else { small };
+                (x, small * large, -u.abs() - 2.0 * e.ln_1p(), if u >= 0.0 { small - large } else { large - small })
+            }
+        }
+    }
+
+    /// The coordinate of a natural value.
+    pub fn coordinate(self, x: f64) -> f64 {
+        match self {
+            Support::Real => x,
+            Support::Positive => x.ln(),
+            Support::Negative => (-x).ln(),
+            Support::Unit => x.ln() - (-x).ln_1p(),
+        }
+    }
+}
+
+/// A group of natural parameters that are transformed together.
+#[expect(missing_docs, reason = "the fields have the names of the parameters")]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// One number.
+    Scalar { support: Support, prior: Prior },
+    /// Probabilities of `concentration.len()` categories under a Dirichlet law.
+    Simplex { concentration: Vec<f64> },
+    /// A covariance matrix: scales under one prior, correlations under LKJ(eta). Its natural values are all `d * d` entries.
+    Covariance { dimension: usize, scales: Prior, eta: f64 },
+}
+
+impl Block {
+    /// The number of unconstrained coordinates.
+    pub fn coordinates(&self) -> usize {
+        match self {
+            Block::Scalar { .. } => 1,
+            Block::Simplex { concentration } => concentration.len() - 1,
+            Block::Covariance { dimension, .. } => dimension * (dimension + 1) / 2,
+        }
+    }
+
+    /// The number of natural values.
+    pub fn naturals(&self) -> usize {
+        match self {
+            Block::Scalar { .. } => 1,
+            Block::Simplex { concentration } => concentration.len(),
+            Block::Covariance { dimension, .. } => dimension * dimension,
+        }
+    }
+
+    /// Scratch numbers that [`Self::pull`] needs.
+    pub fn scratch(&self) -> usize {
+        match self {
+            Block::Scalar { .. } | Block::Simplex { .. } => 0,
+            Block::Covariance { dimension, .. } => 4 * dimension * dimension,
+        }
+    }
+
+    /// Writes the natural values at `u`.
+    pub fn natural(&self, u: &[f64], out: &mut [f64], scratch: &mut [f64]) {
+        match self {
+            Block::Scalar { support, .. } => out[0] = support.natural(u[0]).0,
+            Block::Simplex { .. } => softmax(u, out),
+            Block::Covariance { dimension, .. } => {
+                let d = *dimension;
+                let (factor, rest) = scratch.split_at_mut(d * d);
+                cholesky_of_correlation(d, &u[d..], factor, &mut rest[..d * d]);
+                for i in 0..d {
+                    let scale = u[i].exp();
+                    factor[i * d..=i * d + i].iter_mut().for_each(|entry| *entry *= scale);
+                }
+                for i in 0..d {
+                    for j in 0..=i {
+                        let sum: f64 = (0..=j).map(|k| factor[i * d + k] * factor[j * d + k]).sum();
+                        out[i * d + j] = sum;
+                        out[j * d + i] = sum;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The coordinates of natural values.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] where a covariance is not positive definite.
+    pub fn coordinates_of(&self, natural: &[f64], u: &mut [f64]) -> Result<()> {
+        match self {
+            Block::Scalar { support, .. } => u[0] = support.coordinate(natural[0]),
+            Block::Simplex { .. } => {
+                let logs: Vec<f64> = natural.iter().map(|x| x.ln()).collect();
+                helmert_transposed(&logs, u);
+            }
+            Block::Covariance { dimension, .. } => {
+                let d = *dimension;
+                let mut at = d;
+                for i in 0..d {
+                    u[i] = 0.5 * natural[i * d + i].ln();
+                }
+                let scale = |i: usize| natural[i * d + i].sqrt();
+                let mut factor = vec![0.0; d * d];
+                for i in 0..d {
+                    let mut left = 1.0f64;
+                    for j in 0..i {
+                        let dot: f64 = (0..j).map(|k| factor[i * d + k] * factor[j * d + k]).sum();
+                        factor[i * d + j] = (natural[i * d + j] / (scale(i) * scale(j)) - dot) / factor[j * d + j];
+                        u[at] = (factor[i * d + j] / left.sqrt()).atanh();
+                        left -= factor[i * d + j] * factor[i * d + j];
+                        at += 1;
+                    }
+                    if !(left > 0.0) {
+                        return Err(Error::Domain {
+                            name: "covariance",
+                            value: format!("{natural:?}"),
+                            requirement: "positive definite",
+                        });
+                    }
+                    factor[i * d + i] = left.sqrt();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The log density of prior and change of variables at `u`, whose natural values are `natural`. Where gradients are
+    /// given, adds to `gradient` the derivatives of that and of the likelihood, whose natural derivatives are `slope`.
+    pub fn pull(
+        &self,
+        u: &[f64],
+        natural: &[f64],
+        slope_and_gradient: Option<(&[f64], &mut [f64])>,
+        scratch: &mut [f64],
+    ) -> f64 {
+        match self {
+            Block::Scalar { support, prior } => {
+                let (x, derivative, log_jacobian, jacobian_slope) = support.natural(u[0]);
+                let (log_prior, prior_slope) = prior.log_density(x);
+                if let Some((slope, gradient)) = slope_and_gradient {
+                    gradient[0] += (slope[0] + prior_slope) * derivative + jacobian_slope;
+                }
+                let mass = match (prior, support) {
+                    (Prior::Normal { mean, sd }, Support::Negative) => normal::log_cdf(-mean / sd),
+                    (Prior::Normal { mean, sd }, Support::Positive) => normal::log_cdf(mean / sd),
+                    _ => 0.0,
+                };
+                log_prior + log_jacobian - mass
+            }
+            Block::Simplex { concentration } => {
+                let k = natural.len();
+                let total: f64 = concentration.iter().sum();
+                let mut value = lgamma(total) + 0.5 * (k as f64).ln();
+                for (a, theta) in concentration.iter().zip(natural) {
+                    value += a * theta.ln() - if *a == 1.0 { 0.0 } else { lgamma(*a) };
+                }
+                if let Some((slope, gradient)) = slope_and_gradient {
+                    let mean: f64 = slope.iter().zip(natural).map(|(g, theta)| g * theta).sum();
+                    let by_log = |i: usize| natural[i] * (slope[i] - mean) + concentration[i] - total * natural[i];
+                    let mut before = by_log(0);
+                    for j in 1..k {
+                        let here = by_log(j);
+                        let m = j as f64;
+                        gradient[j - 1] += (before - m * here) / (m * (m + 1.0)).sqrt();
+                        before += here;
+                    }
+                }
+                value
+            }
+            Block::Covariance { dimension, scales, eta } => {
+                covariance_pull(*dimension, *scales, *eta, u, slope_and_gradient, scratch)
+            }
+        }
+    }
+
+    /// Adds the coordinates from which a search may start.
+    pub fn start(&self, u: &mut [f64]) {
+        match self {
+            Block::Scalar { support, prior } => {
+                let x = prior.typical();
+                let inside = match support {
+                    Support::Real => true,
+                    Support::Positive => x > 0.0,
+                    Support::Negative => x < 0.0,
+                    Support::Unit => x > 0.0 && x < 1.0,
+                };
+                u[0] = if inside { support.coordinate(x) } else { 0.0 };
+            }
+            Block::Simplex { .. } => u.fill(0.0),
+            Block::Covariance { dimension, scales, .. } => {
+                u.fill(0.0);
+                u[..*dimension].fill((0.2 * scales.typical()).ln());
+            }
+        }
+    }
+}
+
+/// `softmax(V u)` with Helmert's basis V: column j has j entries `1/sqrt(j(j+1))`, then `-j` times that.
+fn softmax(u: &[f64], out: &mut [f64]) {
+    let k = out.len();
+    let mut later = 0.0;
+    for i in (0..k).rev() {
+        // Coordinate j = i acts on entry i by its -j; those after it by their ones.
+        let m = i as f64;
+        let own = if i > 0 { u[i - 1] / (m * (m + 1.0)).sqrt() } else { 0.0 };
+        out[i] = later - m * own;
+        later += own;
+    }
+    let largest = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut total = 0.0;
+    for x in out.iter_mut() {
+        *x = (*x - largest).exp();
+        total += *x;
+    }
+    for x in out.iter_mut() {
+        *x = (*x / total).max(f64::MIN_POSITIVE);
+    }
+}
+
+fn helmert_transposed(y: &[f64], u: &mut [f64]) {
+    let mut before = y[0];
+    for j in 1..y.len() {
+        let m = j as f64;
+        u[j - 1] = (before - m * y[j]) / (m * (m + 1.0)).sqrt();
+        before += y[j];
+    }
+}
+
+/// The Cholesky factor of a correlation matrix from its partial correlations' coordinates; `left[i, j]` is what of row i's
+/// unit length is left before column j.
+fn cholesky_of_correlation(d: usize, u: &[f64], factor: &mut [f64], left: &mut [f64]) {
+    let mut at = 0;
+    factor.fill(0.0);
+    for i in 0..d {
+        let mut rest = 1.0f64;
+        for j in 0..i {
+            left[i * d + j] = rest;
+            let z = u[at].tanh();
+            factor[i * d + j] = z * rest.sqrt();
+            // 1 - z^2 = 1 / cosh^2, without cancellation.
+            let cosh = u[at].cosh();
+            rest /= cosh * cosh;
+            at += 1;
+        }
+        left[i * d + i] = rest;
+        factor[i * d + i] = rest.sqrt();
+    }
+}
+
+/// The log of the normalizer of LKJ(eta) on d x d correlations.
+fn log_lkj(d: usize, eta: f64) -> f64 {
+    let edge = (d - 1) as f64;
+    let mut value = edge * lgamma(eta + 0.5 * edge);
+    for k in 1..d {
+        let k = k as f64;
+        value -= 0.5 * k * std::f64::consts::PI.ln() + lgamma(eta + 0.5 * (edge - k));
+    }
+    value
+}
+
+fn covariance_pull(
+    d: usize,
+    scales: Prior,
+    eta: f64,
+    u: &[f64],
+    slope_and_gradient: Option<(&[f64], &mut [f64])>,
+    scratch: &mut [f64],
+) -> f64 {
+    let (factor, rest) = scratch.split_at_mut(d * d);
+    let (left, rest) = rest.split_at_mut(d * d);
+    let (product, adjoint) = rest.split_at_mut(d * d);
+    cholesky_of_correlation(d, &u[d..], factor, left);
+    let mut value = log_lkj(d, eta);
+    for i in 0..d {
+        value += scales.log_density(u[i].exp()).0 + u[i];
+    }
+    // LKJ on the factor, (d - i - 1 + 2 eta - 2) ln L_ii with i from 0, and the two parts of the change of variables.
+    for i in 1..d {
+        value += ((d - i - 1) as f64 + 2.0 * eta - 2.0) * 0.5 * left[i * d + i].ln();
+    }
+    let mut at = d;
+    for i in 0..d {
+        for j in 0..i {
+            value += -2.0 * log_cosh(u[at]) + 0.5 * left[i * d + j].ln();
+            at += 1;
+        }
+    }
+    let Some((slope, gradient)) = slope_and_gradient else { return value };
+    // S = A A', A = diag(tau) L: dA = 2 G A, G symmetric.
+    for i in 0..d {
+        for j in 0..=i {
+            let sum: f64 = (j..d).map(|k| slope[i * d + k] * u[k].exp() * factor[k * d + j]).sum();
+            product[i * d + j] = 2.0 * sum;
+        }
+    }
+    for i in 0..d {
+        let tau = u[i].exp();
+        let sum: f64 = (0..=i).map(|j| product[i * d + j] * factor[i * d + j]).sum();
+        gradient[i] += tau * (sum + scales.log_density(tau).1) + 1.0;
+        for j in 0..=i {
+            adjoint[i * d + j] = tau * product[i * d + j];
+        }
+    }
+    // Back along each row: left_(j+1) = left_j (1 - z_j^2), L_ij = z_j sqrt(left_j), L_ii = sqrt(left_i).
+    let mut at = d + d * (d - 1) / 2;
+    for i in (0..d).rev() {
+        let rest = left[i * d + i];
+        let power = if i > 0 { ((d - i - 1) as f64 + 2.0 * eta - 2.0) * 0.5 } else { 0.0 };
+        // The adjoint of ln left, which stays finite where left vanishes.
+        let mut by_log = adjoint[i * d + i] * 0.5 * rest.sqrt() + power;
+        for j in (0..i).rev() {
+            at -= 1;
+            let z = u[at].tanh();
+            let cosh = u[at].cosh();
+            let root = left[i * d + j].sqrt();
+            // dz/du = 1/cosh^2, d ln(1 - z^2)/du = -2 z.
+            gradient[at] += adjoint[i * d + j] * root / (cosh * cosh) - 2.0 * z * (by_log + 1.0);
+            by_log += 0.5 * adjoint[i * d + j] * z * root + 0.5;
+        }
+    }
+    value
+}
+
+fn log_cosh(x: f64) -> f64 {
+    let y = x.abs();
+    y + (-2.0 * y).exp().ln_1p() - std::f64::consts::LN_2
+}

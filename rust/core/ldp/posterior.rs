@@ -1,0 +1,138 @@
+//! A posterior in unconstrained coordinates: priors, changes of variables and a likelihood.
+
+use super::{Block, Likelihood};
+use crate::{Error, Result};
+
+/// The unnormalized log density of the parameters given the released values.
+pub struct Posterior {
+    blocks: Vec<Block>,
+    likelihood: Box<dyn Likelihood>,
+    natural: Vec<f64>,
+    slope: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl Clone for Posterior {
+    fn clone(&self) -> Self {
+        Self::assemble(self.blocks.clone(), self.likelihood.boxed())
+    }
+}
+
+impl Posterior {
+    /// Joins parameters with a likelihood.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where their numbers of natural parameters differ.
+    pub fn new(blocks: Vec<Block>, likelihood: Box<dyn Likelihood>) -> Result<Self> {
+        let naturals: usize = blocks.iter().map(Block::naturals).sum();
+        if naturals != likelihood.parameters() {
+            return Err(Error::Shape {
+                name: "blocks",
+                expected: format!("({},)", likelihood.parameters()),
+                found: format!("({naturals},)"),
+            });
+        }
+        Ok(Self::assemble(blocks, likelihood))
+    }
+
+    fn assemble(blocks: Vec<Block>, likelihood: Box<dyn Likelihood>) -> Self {
+        let naturals: usize = blocks.iter().map(Block::naturals).sum();
+        let scratch = blocks.iter().map(Block::scratch).max().unwrap_or(0);
+        Self {
+            blocks,
+            likelihood,
+            natural: vec![0.0; naturals],
+            slope: vec![0.0; naturals],
+            scratch: vec![0.0; scratch],
+        }
+    }
+
+    /// The number of unconstrained coordinates.
+    pub fn dimension(&self) -> usize {
+        self.blocks.iter().map(Block::coordinates).sum()
+    }
+
+    /// The number of natural values.
+    pub fn naturals(&self) -> usize {
+        self.natural.len()
+    }
+
+    /// The parameters.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The likelihood by itself.
+    pub fn likelihood(&mut self) -> &mut dyn Likelihood {
+        &mut *self.likelihood
+    }
+
+    /// Writes the natural values at `u`.
+    pub fn natural(&mut self, u: &[f64], out: &mut [f64]) {
+        let (mut from, mut to) = (0, 0);
+        for block in &self.blocks {
+            let (n, m) = (block.coordinates(), block.naturals());
+            block.natural(&u[from..from + n], &mut out[to..to + m], &mut self.scratch);
+            (from, to) = (from + n, to + m);
+        }
+    }
+
+    /// The coordinates of natural values.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] where they lie outside their domain.
+    pub fn coordinates(&self, natural: &[f64]) -> Result<Vec<f64>> {
+        let mut u = vec![0.0; self.dimension()];
+        let (mut from, mut to) = (0, 0);
+        for block in &self.blocks {
+            let (n, m) = (block.coordinates(), block.naturals());
+            block.coordinates_of(&natural[to..to + m], &mut u[from..from + n])?;
+            (from, to) = (from + n, to + m);
+        }
+        Ok(u)
+    }
+
+    /// Where a search may start.
+    pub fn start(&self) -> Vec<f64> {
+        let mut u = vec![0.0; self.dimension()];
+        let mut from = 0;
+        for block in &self.blocks {
+            let n = block.coordinates();
+            block.start(&mut u[from..from + n]);
+            from += n;
+        }
+        u
+    }
+
+    /// The log density; where a gradient is given it is overwritten. What is not a number counts as impossible.
+    pub fn log_density(&mut self, u: &[f64], mut gradient: Option<&mut [f64]>) -> f64 {
+        let mut natural = std::mem::take(&mut self.natural);
+        self.natural(u, &mut natural);
+        let wanted = gradient.is_some();
+        let mut value = self.likelihood.value(&natural, wanted.then_some(&mut self.slope[..]));
+        if let Some(gradient) = gradient.as_deref_mut() {
+            gradient.fill(0.0);
+        }
+        let (mut from, mut to) = (0, 0);
+        for block in &self.blocks {
+            let (n, m) = (block.coordinates(), block.naturals());
+            let pair = gradient.as_deref_mut().map(|gradient| (&self.slope[to..to + m], &mut gradient[from..from + n]));
+            value += block.pull(&u[from..from + n], &natural[to..to + m], pair, &mut self.scratch);
+            (from, to) = (from + n, to + m);
+        }
+        self.natural = natural;
+        if value.is_nan() { f64::NEG_INFINITY } else { value }
+    }
+}
+
+impl Posterior {
+    /// The natural values of rows of coordinates.
+    pub fn natural_rows(&mut self, rows: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; rows.len() / self.dimension() * self.naturals()];
+        let width = self.naturals();
+        for (u, natural) in rows.chunks_exact(self.dimension()).zip(out.chunks_exact_mut(width)) {
+            self.natural(u, natural);
+        }
+        out
+    }
+}

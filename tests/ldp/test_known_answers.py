@@ -1,0 +1,417 @@
+"""Log-likelihoods against forty-digit arithmetic, gradients against multiple precision, laws that hold for all data."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate
+
+from quincunx import _core, ldp
+from quincunx.ldp import statistics
+from quincunx.privacy import (
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    GeometricMechanism,
+    LaplaceMechanism,
+    RandomizedResponse,
+    UnaryEncoding,
+)
+
+
+def gaussian(z, mu, sigma, scale, gradient=False, bounds=(-5.0, 5.0)):
+    part = _core.LdpLikelihood.rectified("gaussian", np.atleast_1d(z).astype(float), bounds, scale, True)
+    value, slope = part.value(np.array([mu, sigma], dtype=float), gradient)
+    return (value, slope) if gradient else value
+
+
+@pytest.mark.parametrize(
+    ("z", "sigma", "mu", "scale", "expected"),
+    [
+        (0.3, 1.8, 0.7, 10.0, -3.1365617109831023),
+        (-9.0, 1.8, 0.7, 10.0, -3.9492940630498151),
+        (20.0, 1.8, 0.7, 10.0, -4.9103230718392684),
+        (4.0, 6.0, 0.7, 0.125, -2.8568531578146),
+        (0.5, 3.0, 0.0, 0.02, -2.0314829159745),
+    ],
+)
+def test_gaussian_model(z, sigma, mu, scale, expected):
+    assert gaussian(z, mu, sigma, scale) == pytest.approx(expected, abs=2e-13)
+
+
+def test_gaussian_gradients_of_the_document():
+    assert gaussian(0.3, 0.7, 1.8, 10.0, True)[1] == pytest.approx([-0.0157145222686, -0.0698989072121], abs=1e-12)
+    assert gaussian(-9.0, 0.7, 1.8, 10.0, True)[1] == pytest.approx([-0.0993251925273, 0.0188890847933], abs=1e-12)
+
+
+def precise_gaussian(z, mu, sigma, scale, a=-5, b=5):
+    """Sum of the four terms in multiple precision."""
+    z, mu, sigma, s = (mpmath.mpf(v) for v in (z, mu, sigma, scale))
+    r, x = sigma / s, min(max(z, a), b)
+    at = [(v - mu) / sigma for v in (a, x, b)]
+    ncdf = mpmath.ncdf
+    total = ncdf(at[0]) * mpmath.exp(-abs(z - a) / s) + ncdf(-at[2]) * mpmath.exp(-abs(z - b) / s)
+    total += mpmath.exp(-(z - mu) / s + r * r / 2) * (ncdf(at[1] - r) - ncdf(at[0] - r))
+    total += mpmath.exp((z - mu) / s + r * r / 2) * (ncdf(-at[1] - r) - ncdf(-at[2] - r))
+    return mpmath.log(total / (2 * s))
+
+
+@pytest.mark.parametrize(
+    ("z", "mu", "sigma", "scale"),
+    [
+        (0.3, 0.7, 1.8, 10),
+        (2, 0, 1, 0.05),
+        (4, 0.7, 6, 0.125),
+        (-3, 8, 0.4, 1),
+        (1.2, 1, 0.01, 5),
+        (9, -40, 3, 2),
+        (0.5, 0, 30, 0.5),
+    ],
+)
+def test_gaussian_gradients_agree_with_multiple_precision(z, mu, sigma, scale):
+    with mpmath.workdps(120):
+        value = precise_gaussian(z, mu, sigma, scale)
+        by_mu = mpmath.diff(lambda m: precise_gaussian(z, m, sigma, scale), mu, h=mpmath.mpf(10) ** -60)
+        by_sigma = mpmath.diff(lambda t: precise_gaussian(z, mu, t, scale), sigma, h=mpmath.mpf(10) ** -60)
+        exact = [float(value), float(by_mu), float(by_sigma)]
+    found, slope = gaussian(z, mu, sigma, float(scale), True)
+    assert found == pytest.approx(exact[0], rel=1e-12)
+    assert slope == pytest.approx(exact[1:], rel=1e-8, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("z", "rate", "upper", "scale", "expected"),
+    [
+        (1, 0.7, 5, 5, -2.4766386698516205),
+        (-3, 0.7, 5, 5, -3.1507305487656205),
+        (9, 0.7, 5, 5, -3.7898451084254706),
+        (2, 0.2, 5, 5, -2.65322641811831),
+        (2, 3, 5, 1, -2.2968820635756147),
+    ],
+)
+def test_exponential_model(z, rate, upper, scale, expected):
+    part = _core.LdpLikelihood.rectified("exponential", np.array([float(z)]), (0.0, float(upper)), float(scale), True)
+    value, slope = part.value(np.array([rate], dtype=float), True)
+    assert value == pytest.approx(expected, abs=2e-13)
+    h = 1e-6
+    up, down = (part.value(np.array([rate + step]), False)[0] for step in (h, -h))
+    assert slope[0] == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("mu", "sigma", "scale"), [(0.7, 1.8, 10.0), (0.7, 6.0, 0.125), (4.9, 0.05, 2.0), (-9.0, 2.0, 1.0)]
+)
+def test_the_gaussian_density_integrates_to_one(mu, sigma, scale):
+    inside = integrate.quad(
+        lambda z: math.exp(gaussian(z, mu, sigma, scale)),
+        -5,
+        5,
+        epsabs=1e-12,
+        limit=400,
+        points=[mu] if abs(mu) < 5 else None,
+    )[0]
+    outside = scale * (math.exp(gaussian(-5.0, mu, sigma, scale)) + math.exp(gaussian(5.0, mu, sigma, scale)))
+    assert inside + outside == pytest.approx(1, abs=1e-10)
+
+
+@pytest.mark.parametrize(("sigma", "mu"), [(1.5, 1.0), (0.5, 0.0), (0.1, 2.0), (0.01, 2.0), (1e-4, 0.0), (30.0, -4.0)])
+@pytest.mark.parametrize("scale", [20.0, 10.0, 1.0])
+def test_compressed_users_have_the_likelihood_of_all_users(sigma, mu, scale):
+    rng = np.random.default_rng(1)
+    z = np.clip(rng.normal(1, 1.5, 5000), -5, 5) + rng.laplace(0, scale, 5000)
+    parts = [_core.LdpLikelihood.rectified("gaussian", z, (-5.0, 5.0), scale, exact) for exact in (True, False)]
+    (full, full_slope), (fast, fast_slope) = (part.value(np.array([mu, sigma]), True) for part in parts)
+    assert fast == pytest.approx(full, abs=1e-8)
+    assert fast_slope == pytest.approx(full_slope, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("family", ["poisson", "geometric", "bernoulli"])
+def test_whole_numbers_agree_with_the_sum_over_all_true_values(family):
+    model = {"poisson": ldp.PoissonModel, "geometric": ldp.GeometricModel, "bernoulli": ldp.BernoulliModel}[family]
+    mechanism = GeometricMechanism(1.5, lower=1 if family == "poisson" else 0, upper=6)
+    lower, upper = mechanism.lower, mechanism.upper
+    name, theta = ("rate", 2.3) if family == "poisson" else ("probability", 0.3)
+    from scipy import stats
+
+    law = {
+        "poisson": stats.poisson(theta),
+        "geometric": stats.geom(theta, loc=-1),
+        "bernoulli": stats.bernoulli(theta),
+    }[family]
+    x = np.arange(lower, upper + 1)
+    mass = law.pmf(x)
+    mass[0], mass[-1] = law.cdf(lower), law.sf(upper - 1)
+    for z in (-3, 0, 1, 2, 4, 6, 9):
+        expected = np.log(np.sum(mass * np.exp(mechanism.log_likelihood(z, x))))
+        value, slope = model(mechanism).log_likelihood([z], gradient=True, **{name: theta})
+        assert value == pytest.approx(expected, abs=1e-11)
+        h = 1e-6
+        ends = [model(mechanism).log_likelihood([z], **{name: theta + step}) for step in (h, -h)]
+        assert slope[name] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6, abs=1e-8)
+
+
+def test_counts_with_laplace_noise_agree_with_the_sum_over_all_true_values():
+    from scipy import stats
+
+    mechanism = LaplaceMechanism(2.0, 0, 6)
+    x = np.arange(7)
+    mass = stats.poisson(2.3).pmf(x)
+    mass[-1] = stats.poisson(2.3).sf(5)
+    z = np.array([-2.5, 0.0, 0.25, 3.0, 3.7, 6.0, 8.1])
+    kernel = np.exp(-np.abs(z[:, None] - x) / mechanism.scale) / (2 * mechanism.scale)
+    assert ldp.PoissonModel(mechanism).log_likelihood(z, rate=2.3) == pytest.approx(
+        np.log(kernel @ mass).sum(), abs=1e-11
+    )
+
+
+def test_unary_encoding():
+    model = ldp.HistogramModel(UnaryEncoding(0.7, 4))
+    theta = [0.5, 0.2, 0.2, 0.1]
+    assert model.log_likelihood([[1, 0, 1, 0]], theta=theta) == pytest.approx(-2.7664301704330017, abs=1e-12)
+    assert model.log_likelihood([[0, 0, 0, 0]], theta=theta) == pytest.approx(-1.902705327216319, abs=1e-12)
+
+
+@pytest.mark.parametrize("variant", ["optimal", "symmetric"])
+@pytest.mark.parametrize("k", [2, 3, 9])
+def test_rows_patterns_and_enumeration_agree(variant, k):
+    mechanism = UnaryEncoding(0.9, k, variant)
+    theta = np.random.default_rng(k).dirichlet(np.ones(k))
+    rows = np.array(list(itertools.product([0, 1], repeat=k)), dtype=np.uint8)
+    model = ldp.HistogramModel(mechanism)
+    each = np.array([model.log_likelihood(row[None], theta=theta) for row in rows])
+    assert np.exp(each).sum() == pytest.approx(1, abs=1e-12)
+    mixture = np.exp(mechanism.log_likelihood(rows[:, None, :], np.arange(k))) @ theta
+    assert each == pytest.approx(np.log(mixture), abs=1e-12)
+    counts = np.random.default_rng(1).integers(0, 5, len(rows))
+    patterns = ldp.HistogramModel(mechanism, data="patterns")
+    value, slope = patterns.log_likelihood(rows, counts=counts, gradient=True, theta=theta)
+    repeated = model.log_likelihood(np.repeat(rows, counts, axis=0), gradient=True, theta=theta)
+    assert value == pytest.approx(counts @ each, rel=1e-12)
+    assert value == pytest.approx(repeated[0], rel=1e-12)
+    assert slope["theta"] == pytest.approx(repeated[1]["theta"], rel=1e-10)
+
+
+def test_column_sums_have_the_dense_normal_likelihood():
+    k, n = 5, 2000
+    mechanism = UnaryEncoding(1.0, k)
+    rng = np.random.default_rng(2)
+    theta = rng.dirichlet(np.ones(k))
+    p, q = mechanism.one_probability, mechanism.zero_probability
+    mu = q + (p - q) * theta
+    covariance = n * (np.diag(mu * (1 - mu) + (p - q) ** 2 * theta**2) - (p - q) ** 2 * np.outer(theta, theta))
+    sums = np.round(n * mu + rng.normal(0, 10, k))
+    from scipy import stats
+
+    model = ldp.HistogramModel(mechanism, data="counts")
+    value, slope = model.log_likelihood(sums, n=n, gradient=True, theta=theta)
+    assert value == pytest.approx(stats.multivariate_normal(n * mu, covariance).logpdf(sums), rel=1e-11)
+    h = 1e-6
+    for i in range(k - 1):
+        step = h * (np.eye(k)[i] - np.eye(k)[-1])
+        ends = [model.log_likelihood(sums, n=n, theta=theta + sign * step) for sign in (1, -1)]
+        assert slope["theta"][i] - slope["theta"][-1] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-5)
+
+
+def test_generalized_randomized_response():
+    mechanism = GeneralizedRandomizedResponse(1.0, 4)
+    theta = np.array([0.4, 0.3, 0.2, 0.1])
+    z = np.array([0, 0, 3, 2])
+    expected = np.log(np.exp(mechanism.log_likelihood(z[:, None], np.arange(4))) @ theta).sum()
+    assert ldp.HistogramModel(mechanism).log_likelihood(z, theta=theta) == pytest.approx(expected, abs=1e-12)
+
+
+def test_generic_family():
+    g, interval = [0.3, 0.1, 0.5], (-2.0, 3.0)
+    cases = [
+        ((0, 0.4, -0.8), 1, 0.3819025816325702),
+        ((0.1, 0.4, -0.8), 2, 0.2686599005963682),
+        ((0, -1, 0.3), 0.5, 0.4732211403727507),
+    ]
+    for h, sd, expected in cases:
+        value, slope = ldp.tractable_log_density(0.9, g, h, interval, sd, gradient=True)
+        assert math.exp(value) == pytest.approx(expected, rel=1e-13)
+        for i in range(3):
+            ends = [
+                ldp.tractable_log_density(0.9, g, np.array(h) + sign * 1e-6 * np.eye(3)[i], interval, sd)
+                for sign in (1, -1)
+            ]
+            assert slope[i] == pytest.approx(float(ends[0] - ends[1]) / 2e-6, rel=1e-7, abs=1e-9)
+    with pytest.raises(ValueError, match="h2 below"):
+        ldp.tractable_log_density(0.0, [1.0], [0.0, 0.0, 0.6], (0.0, math.inf), 1.0)
+
+
+def test_linear_regression_on_noisy_records():
+    model = ldp.LinearRegression(
+        (GaussianMechanism(sigma=0.8, sensitivity=1.0), GaussianMechanism(sigma=0.6, sensitivity=1.0))
+    )
+    parameters = {"coefficients": [0.7, -0.2], "residual_sd": 0.4, "covariance": [[1, 0.3], [0.3, 0.5]]}
+    value = model.log_likelihood([[0.5, -1.0]], [0.3], **parameters)
+    assert value == pytest.approx(-3.495953877195566, abs=1e-12)
+    check_gradient(lambda **p: model.log_likelihood([[0.5, -1.0], [0.1, 2.0]], [0.3, 1.0], **p), parameters)
+
+
+def check_gradient(likelihood, parameters):
+    """Central differences; a covariance moves symmetrically, as in tr(G dS)."""
+    _, slope = likelihood(gradient=True, **parameters)
+    h = 1e-5
+    for name, value in parameters.items():
+        value = np.asarray(value, dtype=float)
+        for index in np.ndindex(value.shape):
+            step = np.zeros(value.shape)
+            step[index] = h
+            factor = 1.0
+            if name == "covariance" and index[0] != index[1]:
+                step[index[::-1]] = h
+                factor = 2.0
+            ends = [likelihood(**parameters | {name: value + sign * step}) for sign in (1, -1)]
+            assert np.asarray(slope[name])[index] * factor == pytest.approx(
+                (ends[0] - ends[1]) / (2 * h), rel=2e-6, abs=1e-6
+            ), (name, index)
+
+
+def test_linear_regression_on_noisy_moments():
+    total = statistics.svec([[25.0, 12, 3], [12, 30, -14], [3, -14, 50]])
+    # svec orders (00, 01, 02, 11, 12, 22); the blocks are xx, yx, yy.
+    total = total[[0, 1, 3, 2, 4, 5]]
+    model = ldp.LinearRegression(GaussianMechanism(sigma=3.0, sensitivity=1.0), kind="statistics", noise_ratios=(2, 1))
+    parameters = {"coefficients": [0.5, -1.0], "residual_sd": 0.4, "covariance": [[0.3, 0.1], [0.1, 0.2]]}
+    value, slope = model.log_likelihood(total, n=100, gradient=True, **parameters)
+    assert value == pytest.approx(-26.20204741056053, abs=1e-11)
+    assert slope["coefficients"] == pytest.approx([0.06209041, -0.49056745], abs=1e-8)
+    assert slope["residual_sd"] == pytest.approx(1.3458271487, abs=1e-9)
+    expected = np.array([[-0.4762197382, -0.3322230903], [-0.3322230903, 2.3699308905]])
+    assert slope["covariance"] == pytest.approx(expected, abs=1e-9)
+
+
+def moments(parameters, ratios):
+    """Mean and covariance per user of [svec(x x'), sqrt c1 y x, sqrt c2 y^2], dense, by Isserlis."""
+    theta, residual, s = (np.asarray(parameters[name]) for name in ("coefficients", "residual_sd", "covariance"))
+    d = len(theta)
+    b = np.vstack([np.eye(d), theta])
+    c = b @ s @ b.T
+    c[d, d] += residual**2
+    pairs = [(i, j) for i in range(d) for j in range(i, d)] + [(i, d) for i in range(d)] + [(d, d)]
+    weights = [1.0 if i == j else math.sqrt(2) for i, j in pairs[: d * (d + 1) // 2]]
+    weights += [math.sqrt(ratios[0])] * d + [math.sqrt(ratios[1])]
+    mean = np.array([w * c[i, j] for w, (i, j) in zip(weights, pairs, strict=True)])
+    covariance = np.array(
+        [
+            [w * v * (c[i, k] * c[j, m] + c[i, m] * c[j, k]) for v, (k, m) in zip(weights, pairs, strict=True)]
+            for w, (i, j) in zip(weights, pairs, strict=True)
+        ]
+    )
+    return mean, covariance
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 1.0), (1.0, 1.5), (0.5, 3.0)])
+def test_moments_of_any_noise_ratios_have_the_dense_normal_likelihood(ratios):
+    from scipy import stats
+
+    rng = np.random.default_rng(3)
+    d, n, sigma = 3, 50, 2.0
+    parameters = {
+        "coefficients": rng.normal(size=d),
+        "residual_sd": 0.7,
+        "covariance": np.cov(rng.normal(size=(d, 20))),
+    }
+    mean, covariance = moments(parameters, ratios)
+    covariance += sigma**2 * np.eye(len(mean))
+    total = n * mean + np.sqrt(n) * rng.normal(size=len(mean)) * 3
+    model = ldp.LinearRegression(
+        GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratios=ratios
+    )
+    value = model.log_likelihood(total, n=n, **parameters)
+    assert value == pytest.approx(stats.multivariate_normal(n * mean, n * covariance).logpdf(total), rel=1e-11)
+    check_gradient(lambda **p: model.log_likelihood(total, n=n, **p), parameters)
+
+
+@pytest.mark.parametrize(
+    ("mean", "variance", "expected"),
+    [
+        (0.5, 0.1, 0.6197048768664),
+        (1, 1, 0.6967346701436833),
+        (2, 4, 0.7752002453966636),
+        (-1, 10, 0.3911130073963015),
+        (3, 30, 0.6986769821721187),
+    ],
+)
+def test_logistic_normal_integral(mean, variance, expected):
+    assert _core.ldp_logistic_normal(mean, variance)[0] == pytest.approx(expected, abs=5e-14)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.5, 3.0])
+def test_logistic_regression_on_noisy_records(sigma):
+    rng = np.random.default_rng(4)
+    d, n = 2, 30
+    x, y = rng.normal(size=(n, d)) * 2, rng.integers(0, 2, n)
+    flip = RandomizedResponse(1.0)
+    model = ldp.LogisticRegression((GaussianMechanism(sigma=sigma, sensitivity=1.0), flip))
+    parameters = {"coefficients": np.array([1.5, -0.8]), "covariance": np.array([[1.0, 0.3], [0.3, 0.5]])}
+    s, theta = parameters["covariance"], parameters["coefficients"]
+    k = s + sigma**2 * np.eye(d)
+    from scipy import stats
+
+    expected = stats.multivariate_normal(np.zeros(d), k).logpdf(x).sum()
+    b = np.linalg.solve(k, s @ theta)
+    variance = theta @ s @ theta - theta @ s @ b
+    for row, label in zip(x, y, strict=True):
+        e = _core.ldp_logistic_normal(float(row @ b), float(variance))[0]
+        p = flip.keep_probability
+        expected += math.log(p * e + (1 - p) * (1 - e)) if label else math.log((1 - p) * e + p * (1 - e))
+    assert model.log_likelihood(x, y, **parameters) == pytest.approx(expected, abs=1e-8)
+    check_gradient(lambda **p: model.log_likelihood(x, y, **p), parameters)
+
+
+def test_logistic_regression_on_noisy_moments():
+    from scipy import stats
+
+    rng = np.random.default_rng(5)
+    d, n, sigma, ratio = 3, 200, 2.0, 0.7
+    theta, s = np.array([1.0, -2.0, 0.5]), np.cov(rng.normal(size=(d, 20)))
+    a = s @ theta
+    v = theta @ a
+    k1 = integrate.quad(
+        lambda t: 0.5 / np.cosh(t / 2) ** 2 * stats.norm.pdf(t, 0, math.sqrt(v)), -60, 60, epsabs=1e-13
+    )[0]
+    third = lambda t: (1 - np.tanh(t / 2) ** 2) * (3 * np.tanh(t / 2) ** 2 - 1) / 4  # noqa: E731
+    k3 = integrate.quad(lambda t: third(t) * stats.norm.pdf(t, 0, math.sqrt(v)), -60, 60, epsabs=1e-13)[0]
+    pairs = [(i, j) for i in range(d) for j in range(i, d)]
+    w = np.sqrt(ratio) * np.array([1.0 if i == j else math.sqrt(2) for i, j in pairs])
+    mean = np.concatenate([k1 * a, w * np.array([s[i, j] for i, j in pairs])])
+    top = s - k1**2 * np.outer(a, a)
+    cross = (
+        np.array(
+            [[k1 * (s[i, k] * a[j] + s[j, k] * a[i]) + k3 * a[i] * a[j] * a[k] for i, j in pairs] for k in range(d)]
+        )
+        * w
+    )
+    bottom = np.array([[s[i, k] * s[j, m] + s[i, m] * s[j, k] for k, m in pairs] for i, j in pairs]) * np.outer(w, w)
+    covariance = np.block([[top, cross], [cross.T, bottom]]) + sigma**2 * np.eye(len(mean))
+    total = n * mean + 30 * rng.normal(size=len(mean))
+    model = ldp.LogisticRegression(
+        GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratio=ratio
+    )
+    parameters = {"coefficients": theta, "covariance": s}
+    value = model.log_likelihood(total, n=n, **parameters)
+    assert value == pytest.approx(stats.multivariate_normal(n * mean, n * covariance).logpdf(total), rel=1e-10)
+    check_gradient(lambda **p: model.log_likelihood(total, n=n, **p), parameters)
+
+
+def test_statistics_are_scaled_second_moments():
+    x, y = np.array([[0.6, 0.0, 0.3]]), np.array([0.5])
+    told = statistics.linear(x, y, x_bound=1.0, y_bound=1.0, noise_ratios=(4.0, 9.0))[0]
+    assert told == pytest.approx([*statistics.svec(np.outer(x, x)), *(2 * 0.5 * x[0]), 3 * 0.25])
+    clipped = statistics.linear(x * 100, y * 100, x_bound=1.0, y_bound=2.0)[0]
+    assert clipped[0] + clipped[3] + clipped[5] == pytest.approx(1.0)
+    assert clipped[-1] == pytest.approx(4.0)
+
+
+def test_shuffling_is_the_divergence_of_the_clones():
+    from quincunx.ldp._shuffle import _delta
+
+    assert _delta(math.log(3), math.log(1.25), 4) == pytest.approx(217 / 1024, rel=2e-9)
+    found = ldp.shuffled_epsilon(math.log(3), 4, 217 / 1024)
+    assert found == pytest.approx(math.log(1.25), rel=1e-6)
+    assert ldp.shuffled_epsilon(1.0, 1, 1e-6) == pytest.approx(1.0, rel=1e-5)
+    assert ldp.shuffled_epsilon(1.0, 10**6, 1e-6) < 0.02

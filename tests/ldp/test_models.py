@@ -1,0 +1,311 @@
+"""Fits end to end: computed and sampled posteriors test each other, and bad input is refused."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from quincunx import ldp
+from quincunx.ldp.priors import LKJ, Beta, Dirichlet, Gamma, HalfNormal, Normal
+from quincunx.privacy import (
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    GeometricMechanism,
+    LaplaceMechanism,
+    RandomizedResponse,
+    UnaryEncoding,
+)
+
+PRIORS = {"mu": Normal(0, 2), "sigma": Gamma(2, 1)}
+
+
+@pytest.fixture(scope="module")
+def released():
+    x = np.random.default_rng(0).normal(1.0, 1.5, 2000)
+    return LaplaceMechanism(1.0, -5, 5).release(x, insecure_seed=1)
+
+
+def test_computed_and_sampled_posteriors_agree(released):
+    computed = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)
+    sampled = ldp.GaussianModel(priors=PRIORS, inference="nuts", random_state=0, n_draws=2000).fit(released)
+    assert computed.draws_["mu"].shape == (4, 1000)
+    rows = sampled.summary()
+    for name in ("mu", "sigma"):
+        error = computed.posterior_sd_[name] / math.sqrt(rows[name]["ess_bulk"])
+        assert abs(computed.posterior_mean_[name] - sampled.posterior_mean_[name]) < 6 * error
+        assert sampled.posterior_sd_[name] == pytest.approx(computed.posterior_sd_[name], rel=0.2)
+        draws = np.sort(computed.draws_[name].ravel())
+        places = np.searchsorted(draws, computed.quantile(name, [0.1, 0.5, 0.9])) / draws.size
+        assert np.abs(places - [0.1, 0.5, 0.9]).max() < 0.05
+
+
+def test_a_computed_posterior_is_that_of_a_brute_force_grid(released):
+    model = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(
+        released.values[:200], mechanism=LaplaceMechanism(1.0, -5, 5)
+    )
+    core = model._posterior.problem.core
+    mu, log_sigma = np.linspace(-7, 7, 161), np.linspace(-14, 3, 221)
+    logs = np.array([[core.log_density(np.array([m, s]))[0] for s in log_sigma] for m in mu])
+    mass = np.exp(logs - logs.max())
+    evidence = logs.max() + math.log(mass.sum() * (mu[1] - mu[0]) * (log_sigma[1] - log_sigma[0]))
+    mass /= mass.sum()
+    assert model.log_evidence_ == pytest.approx(evidence, abs=1e-4)
+    assert model.posterior_mean_["mu"] == pytest.approx((mass * mu[:, None]).sum(), abs=1e-3)
+    assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum(), abs=1e-3)
+
+
+def test_no_users_leave_the_prior():
+    model = ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS).fit([])
+    assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-6)
+    assert model.posterior_sd_["mu"] == pytest.approx(2, abs=1e-6)
+    assert model.posterior_mean_["sigma"] == pytest.approx(2, abs=1e-6)
+    assert model.log_evidence_ == pytest.approx(0, abs=1e-6)
+
+
+def test_without_noise_posteriors_are_conjugate():
+    x = [3, 1, 4, 1, 5]
+    poisson = ldp.PoissonModel(priors={"rate": Gamma(2, 2)}).fit(x)
+    assert poisson.posterior_mean_["rate"] == pytest.approx((2 + 14) / (2 + 5), rel=1e-6)
+    bernoulli = ldp.BernoulliModel(priors={"probability": Beta(2, 3)}).fit([1, 0, 1, 1])
+    assert bernoulli.posterior_mean_["probability"] == pytest.approx(5 / 9, rel=1e-6)
+    exponential = ldp.ExponentialModel().fit([0.5, 1.5])
+    assert exponential.posterior_mean_["rate"] == pytest.approx((2 + 2) / (2 + 2), rel=1e-6)
+    histogram = ldp.HistogramModel(priors={"theta": Dirichlet(1)}).fit([0, 0, 1, 2])
+    assert histogram.posterior_mean_["theta"] == pytest.approx(np.array([3, 2, 2]) / 7, rel=1e-6)
+
+
+def test_draws_do_not_depend_on_threads_or_executors():
+    rows = UnaryEncoding(1.0, 5).release(np.random.default_rng(0).integers(0, 5, 300), insecure_seed=1)
+
+    def draws(threads=1, executor=None):
+        model = ldp.HistogramModel(random_state=3, threads=threads, n_warmup=300, n_draws=800, n_chains=3)
+        return model.fit(rows, executor=executor).draws_["theta"]
+
+    first = draws()
+    assert np.array_equal(first, draws(threads=2))
+    with ThreadPoolExecutor(2) as pool:
+        assert np.array_equal(first, draws(executor=pool))
+
+
+def test_a_list_of_releases_is_of_users_with_different_mechanisms(released):
+    other = LaplaceMechanism(3.0, -4, 6).release([0.5, 1.0, 2.0], insecure_seed=2)
+    model = ldp.GaussianModel()
+    both = model.log_likelihood([released, other], mu=1.0, sigma=1.2)
+    each = [model.log_likelihood(part, mu=1.0, sigma=1.2) for part in (released, other)]
+    assert both == pytest.approx(sum(each), rel=1e-13)
+
+
+def test_regressions_recover_their_coefficients_and_predict():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, 2)) * 0.4
+    y = x @ [1.0, -0.5] + 0.1 * rng.normal(size=4000)
+    from quincunx.ldp import statistics
+
+    told = statistics.linear(x, y, x_bound=2.0, y_bound=2.0)
+    mechanism = GaussianMechanism(sigma=1.0, sensitivity=1.0)
+    release = mechanism.release(told, insecure_seed=1)
+    settings = {"n_warmup": 400, "n_draws": 600, "random_state": 0}
+    model = ldp.LinearRegression(kind="statistics", **settings).fit(release)
+    again = ldp.LinearRegression(mechanism, kind="statistics", **settings).fit(release.values.sum(axis=0), n=4000)
+    assert np.allclose(model.coef_, again.coef_)
+    sd = np.asarray(model.posterior_sd_["coefficients"])
+    assert (np.abs(model.coef_ - [1.0, -0.5]) < 5 * sd).all()
+    assert model.score(x, y) > 0.5
+    interval = model.predict_interval(x[:50])
+    assert interval.shape == (50, 2)
+    assert (interval[:, 0] < interval[:, 1]).all()
+    tree = model.to_datatree()
+    assert tree.posterior["coefficients"].dims == ("chain", "draw", "feature")
+    assert "energy" in tree.sample_stats
+
+
+def test_logistic_regressions_recover_their_coefficients():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 2))
+    y = (rng.random(3000) < 1 / (1 + np.exp(-x @ [2.0, -1.0]))).astype(int)
+    noisy = x + 0.3 * rng.normal(size=x.shape), RandomizedResponse(3.0).release(y, insecure_seed=1)
+    mechanism = GaussianMechanism(sigma=0.3, sensitivity=1.0)
+    settings = {"n_warmup": 400, "n_draws": 600, "random_state": 0}
+    model = ldp.LogisticRegression((mechanism, RandomizedResponse(3.0)), **settings).fit(*noisy)
+    sd = np.asarray(model.posterior_sd_["coefficients"])
+    assert (np.abs(model.coef_ - [2.0, -1.0]) < 5 * sd).all()
+    assert model.score(x, y) > 0.75
+    assert np.allclose(model.predict_proba(x[:5]).sum(axis=1), 1)
+
+
+def test_unconstrained_densities_have_their_gradient():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(50, 3))
+    y = x @ [1.0, 0.0, -1.0]
+    model = ldp.LinearRegression(n_warmup=50, n_draws=50, n_chains=1, random_state=0)
+    with pytest.warns(UserWarning, match="effective"):
+        model.fit(x, y + 0.5 * rng.normal(size=50))
+    u = 0.3 * rng.normal(size=3 + 1 + 6)
+    value, gradient = model.log_density(u)
+    for i in range(len(u)):
+        step = 1e-5 * np.eye(len(u))[i]
+        ends = [model.log_density(u + sign * step)[0] for sign in (1, -1)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-4)
+    assert math.isfinite(value)
+    core = model._posterior.problem.core
+    natural = core.natural(u[None])[0]
+    assert core.coordinates(natural) == pytest.approx(u, abs=1e-10)
+
+
+def test_correlations_without_data_follow_lkj():
+    """A correlation of 2 variables under LKJ(eta) is 2 Beta(eta, eta) - 1; of 3, 2 Beta(eta + 1/2, eta + 1/2) - 1."""
+    from scipy import stats
+    from tests.statistics import FALSE_ALARM
+
+    priors = {"correlation": LKJ(1.5), "scales": Gamma(4, 2), "residual_sd": HalfNormal(1)}
+    model = ldp.LinearRegression(priors=priors, random_state=0, n_draws=2000, n_chains=2, n_warmup=500)
+    model.fit(np.empty((0, 3)), np.empty(0))
+    s = model.draws_["covariance"].reshape(-1, 3, 3)[::10]
+    r = s[:, 0, 2] / np.sqrt(s[:, 0, 0] * s[:, 2, 2])
+    assert stats.kstest((r + 1) / 2, stats.beta(2.0, 2.0).cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(np.sqrt(s[:, 1, 1]), stats.gamma(4, scale=0.5).cdf).pvalue > FALSE_ALARM
+
+
+def test_models_are_calibrated():
+    for model in (
+        ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS),
+        ldp.ExponentialModel(LaplaceMechanism(1.0, 0, 5)),
+        ldp.PoissonModel(GeometricMechanism(1.0, lower=0, upper=8)),
+        ldp.GeometricModel(GeometricMechanism(1.0, lower=0, upper=8)),
+        ldp.BernoulliModel(LaplaceMechanism(1.0, 0, 1)),
+        ldp.HistogramModel(UnaryEncoding(1.0, 3), n_draws=200, n_warmup=100),
+        ldp.HistogramModel(GeneralizedRandomizedResponse(1.0, 3), n_draws=200),
+    ):
+        model.n_chains = 1
+        found = ldp.calibration(model, repeats=40, n=300, random_state=1)
+        assert found.passed, (model, found.distances, found.limit)
+
+
+def test_a_wrong_model_is_not_calibrated():
+    class Wrong(ldp.BernoulliModel):
+        def _draw(self, value, rng, n):
+            return super()._draw(min(1.0, 1.5 * value + 0.2), rng, n)
+
+    assert not ldp.calibration(Wrong(RandomizedResponse(3.0)), repeats=60, n=2000, random_state=1).passed
+
+
+def test_files_hold_the_posterior(released, tmp_path):
+    model = ldp.GaussianModel(random_state=0).fit(released)
+    model.save(tmp_path / "model.npz")
+    back = ldp.GaussianModel.load(tmp_path / "model.npz")
+    assert back.posterior_mean_ == model.posterior_mean_
+    assert np.array_equal(back.draws_["mu"], model.draws_["mu"])
+    assert back.log_density([0.5, 0.1])[0] == model.log_density([0.5, 0.1])[0]
+
+
+def test_an_interrupt_keeps_the_draws_so_far():
+    rows = UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
+    calls = []
+
+    def stop(done, total):
+        calls.append(done)
+        if done > total // 3:
+            raise KeyboardInterrupt
+
+    model = ldp.HistogramModel(random_state=0, n_warmup=100, n_draws=100_000, n_chains=2, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows)
+    assert 0 < model.draws_["theta"].shape[1] < 100_000
+
+
+def test_a_failed_fit_leaves_the_earlier_one(released):
+    model = ldp.GaussianModel(random_state=0).fit(released)
+    before = model.posterior_mean_
+    with pytest.raises(ValueError, match="finite"):
+        model.fit([1.0, math.nan], mechanism=LaplaceMechanism(1.0, -5, 5))
+    assert model.posterior_mean_ == before
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5)).fit([1.0, math.nan]), r"at index \(1,\)"),
+        (lambda: ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5)).fit([1.0, math.inf]), r"at index \(1,\)"),
+        (lambda: ldp.GaussianModel(RandomizedResponse(1.0)).fit([1.0]), "laplace"),
+        (lambda: ldp.GaussianModel(priors={"nu": Normal(0, 1)}).fit([1.0]), "named"),
+        (lambda: ldp.GaussianModel(priors={"sigma": Normal(0, -1)}).fit([1.0]), "positive"),
+        (lambda: ldp.GaussianModel().log_likelihood([1.0], mu=0.0, sigma=-1.0), "positive"),
+        (lambda: ldp.GaussianModel(LaplaceMechanism(1000.0, -5, 5)).fit([1.0]), "700"),
+        (lambda: ldp.ExponentialModel(LaplaceMechanism(1.0, -1, 5)).fit([1.0]), "lower = 0"),
+        (lambda: ldp.PoissonModel(GeometricMechanism(1.0, n=1)).fit([1]), "bounds"),
+        (lambda: ldp.HistogramModel(UnaryEncoding(1.0, 3)).fit([[0, 2, 1]]), "between 0 and 1"),
+        (lambda: ldp.HistogramModel(UnaryEncoding(1.0, 3)).fit([[0, 1]]), r"\(n, 3\)"),
+        (
+            lambda: ldp.HistogramModel(UnaryEncoding(1.0, 3), data="counts").fit([1, 2, 9], n=5),
+            "between 0 and the number",
+        ),
+        (
+            lambda: ldp.LinearRegression(GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics").fit(
+                np.ones(5), n=3
+            ),
+            r"C\(d \+ 2, 2\)",
+        ),
+        (
+            lambda: ldp.LinearRegression().log_likelihood(
+                np.ones((2, 2)), np.ones(2), coefficients=[1, 1], residual_sd=1.0, covariance=[[1, 0.5], [0.4, 1]]
+            ),
+            "symmetric",
+        ),
+        (lambda: ldp.TractableModel([-1.0], (0.0, 1.0)).fit([0.5]), "positive on the interval"),
+        (lambda: ldp.shuffled_epsilon(1.0, 10, 1.5), "delta"),
+        (lambda: ldp.shuffled_epsilon(math.nan, 10, 0.5), "epsilon"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+def test_inputs_are_upcast_and_left_as_they_are():
+    mechanism = LaplaceMechanism(1.0, -5, 5)
+    z = np.arange(20, dtype=np.float32)[::2]
+    before = z.copy()
+    model = ldp.GaussianModel(mechanism)
+    value = model.log_likelihood(z, mu=0.0, sigma=1.0)
+    assert value == pytest.approx(model.log_likelihood([float(v) for v in z], mu=0.0, sigma=1.0))
+    assert np.array_equal(z, before)
+    assert math.isfinite(model.log_likelihood(np.float64(1.0), mu=0.0, sigma=1.0))
+
+
+def test_gradient_descent_learns_and_counts_its_messages():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 3))
+    x /= np.maximum(1, np.linalg.norm(x, axis=1, keepdims=True))
+    y = x @ [1.0, -0.5, 0.2]
+    model = ldp.LDPSGD("linear", epsilon=4.0, random_state=0, insecure_seed=1, group_factor=500.0).fit(x, y)
+    assert np.linalg.norm(model.coef_ - [1.0, -0.5, 0.2]) < np.linalg.norm([1.0, -0.5, 0.2])
+    assert model.n_messages_ == 40_000 - math.ceil(500 * 3 * math.log(3) / 16)
+
+
+def test_estimates_are_projected_to_the_simplex():
+    rows = UnaryEncoding(0.5, 3).release(np.zeros(40, dtype=int), insecure_seed=5)
+    raw, shares = (UnaryEncoding(0.5, 3).estimate(rows, simplex=simplex) for simplex in (False, True))
+    assert (shares >= 0).all()
+    assert shares.sum() == pytest.approx(1)
+    grid = np.random.default_rng(0).dirichlet(np.full(3, 0.4), 20_000)
+    assert np.linalg.norm(shares - raw) <= np.linalg.norm(grid - raw, axis=1).min() + 1e-12
+    told = GeneralizedRandomizedResponse(0.5, 3).release([0] * 40, insecure_seed=5)
+    assert GeneralizedRandomizedResponse(0.5, 3).estimate(told, simplex=True).sum() == pytest.approx(1)
+
+
+def test_the_command_line_tells_the_posterior(tmp_path, capsys):
+    import json
+
+    from quincunx.cli import main
+
+    rows = UnaryEncoding(1.0, 3).release(np.repeat([0, 1, 2], [300, 150, 50]), insecure_seed=1)
+    np.savetxt(tmp_path / "rows.csv", rows.values, delimiter=",", fmt="%d")
+    assert not main(["ldp", "histogram", str(tmp_path / "rows.csv"), "--epsilon", "1", "--seed", "0", "--json"])
+    posterior = json.loads(capsys.readouterr().out)["posterior"]
+    assert sum(row["mean"] for row in posterior.values()) == pytest.approx(1)
+    z = LaplaceMechanism(1.0, -5, 5).release(np.ones(200), insecure_seed=1)
+    np.savetxt(tmp_path / "z.csv", z.values)
+    assert not main(["ldp", "mean", str(tmp_path / "z.csv"), "--epsilon", "1", "--bounds", "-5", "5", "--seed", "0"])
+    assert "sigma" in capsys.readouterr().out
+    assert main(["ldp", "mean", str(tmp_path / "z.csv")]) == 2
