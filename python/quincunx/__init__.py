@@ -5,8 +5,9 @@ The package is divided into rooms, each a module that is loaded on first use:
 ============================  ==========================================================
 ``quincunx.graphs``           graphs and their standard families
 ``quincunx.lattices``         unit cells, finite lattices with a boundary
-``quincunx.counting``         exact numbers of independent sets and their polynomials
+``quincunx.counting``         exact numbers of independent sets, spanning trees, matchings
 ``quincunx.entropy``          growth constants: certified bounds, estimates, random triangulations
+``quincunx.spectra``          eigenvalues, energies, resistances, connectivity
 ``quincunx.distributions``    Bessel, Skellam, two-sided geometric, two-piece Poisson
 ``quincunx.privacy``          release of data with a guarantee, by exact noise
 ``quincunx.factorization``    private Poisson factorization of matrices, networks, tensors
@@ -35,6 +36,7 @@ _ROOMS = (
     "leakage",
     "posterior",
     "privacy",
+    "spectra",
 )
 __all__ = ["__version__", *_ROOMS, "errors"]
 

@@ -22,6 +22,15 @@ from quincunx import _check, _core
 _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 
+# What `quincunx count` counts, and the functions that do: all together, and by size where there is one.
+_COUNTS: dict[str, tuple[str, str | None]] = {
+    "independent-sets": ("count_independent_sets", "independence_polynomial"),
+    "spanning-trees": ("count_spanning_trees", None),
+    "perfect-matchings": ("count_perfect_matchings", None),
+    "matchings": ("count_matchings", "matching_polynomial"),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, with the exit status of a bad argument."""
 
@@ -63,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_count(verbs)
     _add_table(verbs)
+    _add_spectrum(verbs)
     _add_privatize(verbs)
     _add_ldp(verbs)
     _add_budget(verbs)
@@ -80,7 +90,7 @@ def _add_count(verbs: Any) -> None:
         help="count on a lattice or a graph, exactly",
         description="Count on a lattice or a graph, exactly. Prints the integer and nothing else.",
     )
-    verb.add_argument("what", choices=["independent-sets"], metavar="WHAT", help="independent-sets")
+    verb.add_argument("what", choices=list(_COUNTS), metavar="WHAT", help=", ".join(_COUNTS))
     verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
     verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20; octagons for 4-8-8")
     verb.add_argument("--edges", metavar="FILE", help="count on the graph with this list of edges instead")
@@ -103,6 +113,28 @@ def _add_table(verbs: Any) -> None:
     verb.add_argument("--compare", choices=["thesis"], help="mark what is wrong in a published table")
     _add_limits(verb)
     verb.set_defaults(run=_table)
+
+
+def _add_spectrum(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "spectrum",
+        help="eigenvalues of a lattice or a graph",
+        description="Eigenvalues of the adjacency matrix, one a line and rising; or a number made of them.",
+    )
+    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 3-12-12, ...")
+    verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20")
+    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead")
+    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument(
+        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
+    )
+    verb.add_argument("--laplacian", action="store_true", help="eigenvalues of the Laplacian")
+    what = verb.add_mutually_exclusive_group()
+    what.add_argument("--energy", action="store_true", help="the energy: the sum of their absolute values")
+    what.add_argument("--kirchhoff", action="store_true", help="the Kirchhoff index, exactly")
+    what.add_argument("--connectivity", action="store_true", help="the algebraic connectivity")
+    verb.add_argument("--json", action="store_true", help="print a JSON object")
+    verb.set_defaults(run=_spectrum)
 
 
 def _add_privatize(verbs: Any) -> None:
@@ -320,29 +352,51 @@ def _count(options: argparse.Namespace) -> None:
     graph = _graph(options)
     limits = {"threads": options.threads, "memory_limit": options.memory}
     if options.estimate:
-        _say(options, vars(counting.estimate_cost(graph, **limits)))
+        _say(options, vars(counting.estimate_cost(graph, options.what, **limits)))
         return
+    whole, by_size = _COUNTS[options.what]
     start = time.perf_counter()
     how = limits | {"progress": _progress(), "checkpoint": options.checkpoint}
     if options.polynomial:
-        coefficients = counting.independence_polynomial(graph, **how)
+        if by_size is None:
+            raise ValueError(f"`--polynomial` must be left out for {options.what}")
+        coefficients = getattr(counting, by_size)(graph, **how)
         digits = [_core.to_decimal(coefficient) for coefficient in coefficients]
         answer: Any = {"coefficients": digits}
     else:
-        digits = [_core.to_decimal(counting.count_independent_sets(graph, **how))]
+        digits = [_core.to_decimal(getattr(counting, whole)(graph, **how))]
         answer = {"count": digits[0], "digits": len(digits[0])}
     if options.json:
         about = {
-            "what": "independent-sets",
+            "what": options.what,
             "lattice": options.lattice,
             "size": options.size,
             "boundary": options.boundary,
         }
         if options.edges is not None:
-            about = {"what": "independent-sets", "edges": options.edges}
+            about = {"what": options.what, "edges": options.edges}
         print(json.dumps(about | answer | {"seconds": round(time.perf_counter() - start, 6)}))
     else:
         print("\n".join(digits))
+
+
+def _spectrum(options: argparse.Namespace) -> None:
+    from quincunx import spectra
+
+    graph = _graph(options)
+    if options.energy:
+        name = "energy"
+        answer: Any = spectra.energy(graph)
+    elif options.kirchhoff:
+        name, answer = "kirchhoff", str(spectra.kirchhoff_index(graph, exact=True))
+    elif options.connectivity:
+        name, answer = "connectivity", spectra.algebraic_connectivity(graph)
+    else:
+        name, answer = "eigenvalues", spectra.spectrum(graph, laplacian=options.laplacian).tolist()
+    if options.json:
+        print(json.dumps({name: answer}))
+    else:
+        print("\n".join(map(str, answer)) if isinstance(answer, list) else answer)
 
 
 def _table(options: argparse.Namespace) -> None:

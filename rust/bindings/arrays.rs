@@ -39,6 +39,15 @@ pub fn vertices(array: &PyReadonlyArray1<'_, i64>, name: &str) -> PyResult<Vec<u
     array.as_array().iter().map(vertex).collect()
 }
 
+/// The rows of an array of two columns.
+pub fn rows<T: Element + Copy>(array: &PyReadonlyArray2<'_, T>, name: &str) -> PyResult<Vec<[T; 2]>> {
+    let view = array.as_array();
+    if view.ncols() != 2 {
+        return Err(PyValueError::new_err(format!("`{name}` must have shape (m, 2), got {:?}", view.shape())));
+    }
+    Ok(view.rows().into_iter().map(|row| [row[0], row[1]]).collect())
+}
+
 /// An array of two columns from pairs.
 pub fn pairs<T: Element>(py: Python<'_>, values: Vec<[T; 2]>) -> PyResult<Bound<'_, PyArray2<T>>> {
     let rows = values.len();

@@ -11,7 +11,10 @@ use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::{Modular, Plan};
 use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Kind, Problem, Quantity};
+use quincunx::counting::matchings::{Matchings, Which};
 use quincunx::counting::transfer::Point;
+use quincunx::counting::{perfect_matchings, spanning_trees};
+use quincunx::lattices::Bond;
 use quincunx::numeric::residue::{self, Modulus};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -97,6 +100,12 @@ impl ExactPlan {
     #[getter]
     fn denominator(&self) -> BigUint {
         self.plan.quantity().denominator()
+    }
+
+    /// How the values are computed: a name, bytes for one prime, operations for one prime.
+    #[getter]
+    fn method(&self) -> (&'static str, u128, f64) {
+        self.plan.quantity().method()
     }
 
     /// The integers sought, computed here.
@@ -243,4 +252,143 @@ pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Jo
     answer.set_item("additions", cost.additions)?;
     answer.set_item("seconds", cost.seconds)?;
     Ok(answer)
+}
+
+/// What trees or perfect matchings are counted on, as Python says it.
+#[derive(FromPyObject)]
+pub enum DrawnArgument<'py> {
+    /// `(rows, cols, (closed, closed))`: a square lattice.
+    #[pyo3(transparent)]
+    Square((usize, usize, [bool; 2])),
+    /// `(sites, bonds, extent, twist)`: a periodic lattice on a torus.
+    #[pyo3(transparent)]
+    Torus((usize, Vec<(usize, usize, (i32, i32))>, [usize; 2], usize)),
+    /// `(n, edges, vectors along the edges, windings)`: a drawn graph.
+    #[pyo3(transparent)]
+    Drawn((usize, PyReadonlyArray2<'py, i64>, PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, i64>)),
+    /// `(n, edges, darts counterclockwise at each vertex)`: an embedded graph.
+    #[pyo3(transparent)]
+    Embedded((usize, PyReadonlyArray2<'py, i64>, Vec<Vec<u32>>)),
+    /// `(n, edges)`: a graph.
+    #[pyo3(transparent)]
+    Graph((usize, PyReadonlyArray2<'py, i64>)),
+}
+
+impl DrawnArgument<'_> {
+    fn trees(self, py: Python<'_>) -> PyResult<spanning_trees::Problem> {
+        use spanning_trees::Problem;
+        match self {
+            Self::Square((rows, cols, closed)) => {
+                Ok(Problem::Square(spanning_trees::product::Square { rows, cols, closed }))
+            }
+            Self::Torus((sites, bonds, extent, twist)) => {
+                let bonds = bonds.into_iter().map(|(from, to, (dx, dy))| Bond::new(from, to, [dx, dy])).collect();
+                Ok(Problem::Torus(spanning_trees::product::Torus { sites, bonds, extent, twist }))
+            }
+            Self::Drawn((n, edges, ..)) | Self::Embedded((n, edges, _)) | Self::Graph((n, edges)) => {
+                Ok(Problem::Graph(arrays::graph(py, n, &edges)?))
+            }
+        }
+    }
+
+    fn dimers(self, py: Python<'_>) -> PyResult<perfect_matchings::Problem> {
+        use perfect_matchings::Problem;
+        match self {
+            Self::Square((rows, cols, _)) => Ok(Problem::Grid(perfect_matchings::product::Grid { rows, cols })),
+            Self::Drawn((n, edges, along, windings)) => {
+                let graph = arrays::graph(py, n, &edges)?;
+                let windings = arrays::rows(&windings, "windings")?.into_iter().map(|w| w.map(|x| x as i32)).collect();
+                Problem::drawn(graph, &arrays::rows(&along, "displacements")?, windings).map_err(|e| raise(py, e))
+            }
+            Self::Embedded((n, edges, rotation)) => {
+                let graph = arrays::graph(py, n, &edges)?;
+                Problem::embedded(graph, rotation).map_err(|e| raise(py, e))
+            }
+            Self::Torus(_) | Self::Graph(_) => {
+                Err(PyValueError::new_err("`graph` must be drawn on a plane, cylinder or torus"))
+            }
+        }
+    }
+}
+
+/// A plan that is built again from the arguments it was built from.
+fn repeatable<M: Modular + 'static>(
+    quantity: M,
+    builder: &'static str,
+    arguments: impl Fn(Python<'_>) -> PyResult<Py<PyTuple>> + Send + Sync + 'static,
+) -> quincunx::Result<ExactPlan> {
+    Ok(ExactPlan { plan: Arc::new(Plan::new(quantity)?), builder, arguments: Box::new(arguments) })
+}
+
+/// A plan for the spanning trees of a graph.
+#[pyfunction]
+pub fn plan_spanning_trees(
+    py: Python<'_>,
+    problem: Bound<'_, PyAny>,
+    threads: usize,
+    memory_limit: u64,
+) -> PyResult<ExactPlan> {
+    let said = problem.clone().unbind();
+    let problem = problem.extract::<DrawnArgument<'_>>()?.trees(py)?;
+    compute(py, None, |monitor| {
+        let trees = spanning_trees::plan(problem, monitor)?;
+        repeatable(trees, "plan_spanning_trees", move |py| {
+            Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
+        })
+    })
+}
+
+/// The natural logarithm of the number of spanning trees and a bound on its error.
+#[pyfunction]
+pub fn log_spanning_trees(py: Python<'_>, problem: DrawnArgument<'_>) -> PyResult<(f64, f64)> {
+    let problem = problem.trees(py)?;
+    compute(py, None, |monitor| spanning_trees::log_spanning_trees(&problem, monitor))
+}
+
+/// A plan for the perfect matchings of a drawn graph.
+#[pyfunction]
+pub fn plan_perfect_matchings(
+    py: Python<'_>,
+    problem: Bound<'_, PyAny>,
+    threads: usize,
+    memory_limit: u64,
+) -> PyResult<ExactPlan> {
+    let said = problem.clone().unbind();
+    let problem = problem.extract::<DrawnArgument<'_>>()?.dimers(py)?;
+    compute(py, None, |_| {
+        repeatable(perfect_matchings::Dimers::new(problem)?, "plan_perfect_matchings", move |py| {
+            Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
+        })
+    })
+}
+
+/// A plan for the matchings of a graph by its frontier: "perfect", "all" or "by size".
+#[pyfunction]
+pub fn plan_matchings(
+    py: Python<'_>,
+    problem: Bound<'_, PyAny>,
+    which: String,
+    threads: usize,
+    memory_limit: u64,
+) -> PyResult<ExactPlan> {
+    let said = problem.clone().unbind();
+    let (n, edges, order) =
+        problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Option<PyReadonlyArray1<'_, i64>>)>()?;
+    let graph = arrays::graph(py, n, &edges)?;
+    let order = order.map(|order| arrays::vertices(&order, "order")).transpose()?;
+    let kind = named(&[Which::Perfect, Which::All, Which::BySize], Which::name, &which, "which")?;
+    compute(py, None, |_| {
+        let matchings = Matchings::new(&graph, kind, order.as_deref(), memory_limit)?;
+        repeatable(matchings, "plan_matchings", move |py| {
+            Ok((said.clone_ref(py), which.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
+        })
+    })
+}
+
+/// The partner of each vertex in a largest matching, -1 for those left out.
+#[pyfunction]
+pub fn maximum_matching(py: Python<'_>, n: usize, edges: PyReadonlyArray2<'_, i64>) -> PyResult<Vec<i64>> {
+    let graph = arrays::graph(py, n, &edges)?;
+    let mates = compute(py, None, |_| Ok(quincunx::graphs::maximum_matching(&graph)))?;
+    Ok(mates.into_iter().map(|mate| mate.map_or(-1, i64::from)).collect())
 }

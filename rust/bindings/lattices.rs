@@ -60,15 +60,23 @@ pub fn clique_insertion_size(degrees: PyReadonlyArray1<'_, i64>, k: u32) -> (u12
 
 /// See `quincunx.lattices.Lattice`.
 #[pyfunction]
-pub fn check_simple(py: Python<'_>, cell: Cell, extent: [usize; 2], pbc: [bool; 2]) -> PyResult<()> {
-    let checked = to_core(cell).and_then(|cell| Lattice::new(cell, extent, pbc)?.check_simple());
+#[pyo3(signature = (cell, extent, pbc, twist=0))]
+pub fn check_simple(py: Python<'_>, cell: Cell, extent: [usize; 2], pbc: [bool; 2], twist: usize) -> PyResult<()> {
+    let checked = to_core(cell).and_then(|cell| Lattice::new(cell, extent, pbc)?.twisted(twist)?.check_simple());
     checked.map_err(|error| raise(py, error))
 }
 
 /// See `quincunx.lattices.Lattice`.
 #[pyfunction]
-pub fn lattice_section(py: Python<'_>, cell: Cell, extent: [usize; 2], pbc: [bool; 2]) -> PyResult<Arrays<'_>> {
-    arrays(py, || Lattice::new(to_core(cell)?, extent, pbc)?.section())
+#[pyo3(signature = (cell, extent, pbc, twist=0))]
+pub fn lattice_section(
+    py: Python<'_>,
+    cell: Cell,
+    extent: [usize; 2],
+    pbc: [bool; 2],
+    twist: usize,
+) -> PyResult<Arrays<'_>> {
+    arrays(py, || Lattice::new(to_core(cell)?, extent, pbc)?.twisted(twist)?.section())
 }
 
 /// See `quincunx.lattices.four_eight_eight`.

@@ -30,7 +30,8 @@ mod _core {
     use crate::boundary::{available_threads, forget_pools, simd_level};
     #[pymodule_export]
     use crate::counting::{
-        ExactPlan, combine_residues, estimate_cost, hard_core_float, lattice_kernels, plan_independent_sets, primes,
+        ExactPlan, combine_residues, estimate_cost, hard_core_float, lattice_kernels, log_spanning_trees,
+        maximum_matching, plan_independent_sets, plan_matchings, plan_perfect_matchings, plan_spanning_trees, primes,
         residues,
     };
     #[pymodule_export]

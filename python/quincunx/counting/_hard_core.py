@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from fractions import Fraction
 from functools import partial
@@ -14,7 +14,10 @@ from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
+from quincunx.counting._activities import activities_of, is_many, rational
+from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._problem import as_problem
+from quincunx.graphs._graph import as_graph
 
 
 class FloatResult(NamedTuple):
@@ -45,8 +48,10 @@ def hard_core(
     ----------
     graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`. Checkpoints and executors are for ``mode="exact"``.
-    activity : int, Fraction or float
-        The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth
+    activity : int, Fraction, float, or a sequence or mapping of them
+        The activity z; finite. One for each vertex, in a sequence or by its label in a mapping (those not named have
+        activity one), makes ``Z = sum over S of prod(z[v] for v in S)``, in ``mode="exact"`` only.
+        A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth
         is meant.
     mode : {"exact", "float", "log"}, optional
         ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, for z
@@ -88,6 +93,8 @@ def hard_core(
     True
     """
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
+    if is_many(activity):
+        return _of_each_vertex(graph, activity, mode, memory_limit)
     job = Job(
         threads=threads,
         memory_limit=memory_limit,
@@ -106,7 +113,7 @@ def hard_core(
             found = _core.hard_core_float(problem, number, job)
         return _as_log(*found) if mode == "log" else _as_float(*found)
     (numerator,), denominator = _exact.solve(
-        partial(_core.plan_independent_sets, problem, _rational(activity).as_integer_ratio()),
+        partial(_core.plan_independent_sets, problem, rational(activity).as_integer_ratio()),
         "partition function",
         job,
     )
@@ -115,20 +122,16 @@ def hard_core(
     return Fraction(numerator, denominator)
 
 
-def _rational(activity: Any) -> Fraction:
-    """Return the activity as the rational number it is."""
-    if isinstance(activity, (bool, np.bool_, str, bytes)):
-        raise TypeError(f"`activity` must be a number, got {activity!r}")
-    if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
-        raise ValueError(f"`activity` must be finite, got {activity}")
-    if isinstance(activity, np.integer):
-        return Fraction(int(activity))
-    if isinstance(activity, np.floating):
-        return Fraction(*activity.as_integer_ratio())
-    try:
-        return Fraction(activity)
-    except TypeError:
-        raise TypeError(f"`activity` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
+def _of_each_vertex(graph: Any, activity: Any, mode: str, memory_limit: int | None) -> int | Fraction:
+    """Evaluate the partition function with an activity for each vertex, in exact integers."""
+    if mode != "exact":
+        raise ValueError(f'`mode` must be "exact" for an activity of each vertex, got {mode!r}')
+    found = as_graph(graph)
+    free, taken, factor = integer_weights(activities_of(found, activity))
+    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
+    value = Fraction(frontier.total, factor)
+    values = activity.values() if isinstance(activity, Mapping) else activity
+    return int(value) if all(isinstance(z, (int, np.integer)) for z in values) else value
 
 
 def _as_float(mantissa: float, exponent: int, relative_error: float) -> FloatResult:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from quincunx import _core
+from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
+from quincunx.counting._matchings import plan_dimers, plan_matchings
 from quincunx.counting._problem import as_problem
+from quincunx.counting._spanning_trees import plan_trees
+from quincunx.errors import TooLargeError
 
 
 def count_independent_sets(
@@ -202,17 +205,20 @@ class CostEstimate:
 
 def estimate_cost(
     graph: Any,
+    what: str = "independent-sets",
     *,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
 ) -> CostEstimate:
-    """Forecast memory and time of `count_independent_sets`.
+    """Forecast memory and time of a count.
 
     Parameters
     ----------
     graph, order, threads, memory_limit
         As in `count_independent_sets`.
+    what : {"independent-sets", "spanning-trees", "perfect-matchings", "matchings"}, optional
+        What is counted.
 
     Returns
     -------
@@ -239,4 +245,23 @@ def estimate_cost(
     ('square butterfly', 11)
     """
     job = Job(threads=threads, memory_limit=memory_limit)
+    if _check.one_of(what, "what", ["independent-sets", *_PLANS]) != "independent-sets":
+        return _planned_cost(_PLANS[what](graph, order, job.memory_limit), job.threads, job.memory_limit)
     return CostEstimate(**_core.estimate_cost(as_problem(graph, order), job))
+
+
+_PLANS = {"spanning-trees": plan_trees, "perfect-matchings": plan_dimers, "matchings": plan_matchings}
+
+# Nanoseconds of one operation on a word, one thread.
+_RATES = {"known": 1.0, "product of cosines": 2.5, "frontier": 1.0}
+_ELIMINATION = 1.5
+
+
+def _planned_cost(plan: _core.ExactPlan, threads: int, limit: int) -> CostEstimate:
+    """Forecast what a plan will take: one prime at a time on each thread."""
+    engine, one, work = plan.method
+    together = min(threads, plan.primes, max(1, limit // max(one, 1)))
+    if one > limit:
+        raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
+    seconds = work * plan.primes * _RATES.get(engine, _ELIMINATION) * 1e-9 / together
+    return CostEstimate(engine, one // 8, 1, one * together, plan.primes, work * plan.primes, seconds)

@@ -1,7 +1,10 @@
-"""Growth constants of lattices: certified bounds, estimates by corner tensors, randomly triangulated grids."""
+"""Growth constants of lattices: certified bounds, estimates by corner tensors, random triangulations, trees, dimers."""
 
 from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
+from quincunx.entropy._dimers import dimer_entropy
 from quincunx.entropy._estimate import EntropyEstimate, entropy_estimate
+from quincunx.entropy._jensen import Constant
+from quincunx.entropy._trees import spanning_tree_entropy
 from quincunx.entropy._triangulated import (
     Interval,
     QuenchedEntropy,
@@ -13,15 +16,18 @@ from quincunx.entropy._triangulated import (
 )
 
 __all__ = [
+    "Constant",
     "EntropyBounds",
     "EntropyEstimate",
     "Interval",
     "QuenchedEntropy",
     "annealed_entropy",
     "annealed_entropy_limit",
+    "dimer_entropy",
     "entropy_bounds",
     "entropy_estimate",
     "expected_count",
     "expected_count_polynomial",
     "quenched_entropy",
+    "spanning_tree_entropy",
 ]

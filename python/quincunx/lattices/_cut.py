@@ -35,7 +35,7 @@ class CutLattice(Lattice):
     ) -> "CutLattice":
         lattice = cls.__new__(cls)
         lattice._kind, lattice._cell = kind, cell
-        lattice._extent, lattice._pbc = extent, pbc
+        lattice._extent, lattice._pbc, lattice._twist = extent, pbc, 0
         lattice._num_vertices, lattice._diagonals = num_vertices, diagonals
         lattice._arrays = lattice._graph = None
         return lattice

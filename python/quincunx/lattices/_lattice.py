@@ -43,6 +43,8 @@ class Lattice:
     pbc : (bool, bool), optional
         Periodic boundary conditions axis by axis, in place of `boundary`: ``(False, True)`` is the cylinder, and
         ``(True, False)`` the cylinder that closes the first axis.
+    twist : int, default 0
+        On a torus, how far the first coordinate moves once round the second axis: ``(i, j + L2) = (i + twist, j)``.
     multigraph : bool, default False
         Whether loops and parallel edges, which small closed extents make, are allowed. Independent sets treat a looped
         vertex as never occupied and parallel edges as one; trees and matchings count parallel edges one by one.
@@ -52,8 +54,8 @@ class Lattice:
     TypeError
         If an argument has the wrong type.
     ValueError
-        If an extent is less than 1, `boundary` is another word, `boundary` and `pbc` are both given, or a loop or
-        parallel edges arise without `multigraph`.
+        If an extent is less than 1, `boundary` is another word, `boundary` and `pbc` are both given, a `twist` is
+        given without a torus, or a loop or parallel edges arise without `multigraph`.
 
     See Also
     --------
@@ -70,12 +72,13 @@ class Lattice:
     13
     """
 
-    __slots__ = ("_arrays", "_cell", "_extent", "_graph", "_kind", "_pbc")
+    __slots__ = ("_arrays", "_cell", "_extent", "_graph", "_kind", "_pbc", "_twist")
 
     _kind: str | None
     _cell: UnitCell | None
     _extent: tuple[int, int]
     _pbc: tuple[bool, bool]
+    _twist: int
     _arrays: Arrays | None
     _graph: Graph | None
 
@@ -86,6 +89,7 @@ class Lattice:
         boundary: str = "free",
         *,
         pbc: tuple[bool, bool] | None = None,
+        twist: int = 0,
         multigraph: bool = False,
     ) -> None:
         if not isinstance(unit_cell, UnitCell):
@@ -99,8 +103,9 @@ class Lattice:
             _check.whole(cols, "extent", minimum=1, maximum=MOST),
         )
         self._pbc = closed_axes(boundary, pbc)
+        self._twist = _checked_twist(twist, self._extent, self._pbc)
         if not multigraph:
-            _core.check_simple(unit_cell._parts(), self._extent, self._pbc)
+            _core.check_simple(unit_cell._parts(), self._extent, self._pbc, self._twist)
         self._cell, self._kind = unit_cell, unit_cell.kind
         self._arrays = self._graph = None
 
@@ -123,6 +128,11 @@ class Lattice:
     def pbc(self) -> tuple[bool, bool]:
         """Which axes are closed."""
         return self._pbc
+
+    @property
+    def twist(self) -> int:
+        """How far the first coordinate moves once round the second axis: ``(i, j + L2) = (i + twist, j)``."""
+        return self._twist
 
     @property
     def boundary(self) -> str | None:
@@ -168,7 +178,7 @@ class Lattice:
     def displacements(self) -> npt.NDArray[np.float64]:
         """The vector along each edge: read-only float64 array of shape ``(num_edges, 2)``.
 
-        This is ``positions[v] - positions[u]``, plus ``L1*a1`` and ``L2*a2`` as often as the windings say.
+        This is ``positions[v] - positions[u]``, plus ``L1*a1`` and ``L2*a2 - twist*a1`` as often as the windings say.
         """
         return self._written()[3]
 
@@ -253,7 +263,8 @@ class Lattice:
         sites, bonds = _core.clique_insertion_size(np.array(self._cell.degrees(), dtype=np.int64), k)
         cells = self._extent[0] * self._extent[1]
         refuse_too_large("clique insertion", cells * sites, cells * bonds, max_vertices)
-        return Lattice(self._cell.clique_insert(k), self._extent, pbc=self._pbc, multigraph=multigraph)
+        inserted = self._cell.clique_insert(k)
+        return Lattice(inserted, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
     def _written(self) -> Arrays:
         if self._arrays is None:
@@ -272,10 +283,10 @@ class Lattice:
 
     def _write(self) -> Arrays:
         assert self._cell is not None
-        return _core.lattice_section(self._cell._parts(), self._extent, self._pbc)
+        return _core.lattice_section(self._cell._parts(), self._extent, self._pbc, self._twist)
 
     def _recipe(self) -> tuple[Any, ...]:
-        return self._cell, self._extent, self._pbc
+        return self._cell, self._extent, self._pbc, self._twist
 
     def __eq__(self, other: object) -> bool:
         return self._recipe() == other._recipe() if isinstance(other, Lattice) else NotImplemented
@@ -287,21 +298,30 @@ class Lattice:
         return Lattice._make, self._recipe()
 
     @classmethod
-    def _make(cls, cell: UnitCell, extent: tuple[int, int], pbc: tuple[bool, bool]) -> "Lattice":
+    def _make(cls, cell: UnitCell, extent: tuple[int, int], pbc: tuple[bool, bool], twist: int = 0) -> "Lattice":
         """Make a lattice from parts that are known to be right."""
         lattice = cls.__new__(cls)
         lattice._cell, lattice._kind = cell, cell._kind
-        lattice._extent, lattice._pbc = extent, pbc
+        lattice._extent, lattice._pbc, lattice._twist = extent, pbc, twist
         lattice._arrays = lattice._graph = None
         return lattice
 
     def __repr__(self) -> str:
         name = f" {self._kind!r}" if self._kind else ""
         boundary = self.boundary or f"pbc={self._pbc}"
+        boundary += f" with twist {self._twist}" if self._twist else ""
         return f"<Lattice{name}: {self._box()}, {boundary}, {self.num_vertices} vertices>"
 
     def _box(self) -> str:
         return f"{self._extent[0]} x {self._extent[1]} cells"
+
+
+def _checked_twist(twist: int, extent: tuple[int, int], pbc: tuple[bool, bool]) -> int:
+    """Return a twist as a number below the first extent."""
+    found = _check.whole(twist, "twist", minimum=None)
+    if found and pbc != (True, True):
+        raise ValueError(f"`twist` must be 0 unless both axes are closed, got {found}")
+    return found % extent[0]
 
 
 #: Extents beyond this are refused at once; no graph has more vertices.

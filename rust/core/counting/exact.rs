@@ -39,6 +39,16 @@ pub trait Modular: Send + Sync {
         true
     }
 
+    /// The primes are 1 modulo this: their fields have roots of unity of this order.
+    fn order(&self) -> u64 {
+        1
+    }
+
+    /// How the values are computed: a name, bytes for one prime, and operations on words for one prime.
+    fn method(&self) -> (&'static str, u128, f64) {
+        ("", 0, 0.0)
+    }
+
     /// Values per modulus.
     fn values(&self) -> usize {
         1
@@ -86,7 +96,10 @@ impl<M: Modular> Plan<M> {
         let mut primes: Vec<Modulus> = Vec::new();
         let mut asked = count;
         while primes.len() < count {
-            primes = residue::primes(asked)?.into_iter().filter(|&prime| quantity.allows(prime)).collect();
+            primes = residue::primes_with_roots(asked, quantity.order())?
+                .into_iter()
+                .filter(|&prime| quantity.allows(prime))
+                .collect();
             asked += count - primes.len().min(count);
         }
         Ok(Self { primes, quantity })
@@ -220,6 +233,22 @@ fn combine_verified(primes: &[Modulus], residues: &[u64], signed: bool) -> Resul
     Ok(value)
 }
 
+/// Jobs of at most so many operations run on the calling thread: waking a pool would cost more.
+const SHORT: u64 = 200_000;
+
+/// The same options with no more threads than fit the memory limit, each taking so many bytes.
+///
+/// # Errors
+/// [`Error::TooLarge`] if not even one fits.
+pub fn fitting(options: &Options, bytes: u128, what: &'static str) -> Result<Options> {
+    let limit = u128::from(options.memory_limit);
+    if bytes > limit {
+        return Err(Error::TooLarge { what, needed: bytes, limit });
+    }
+    let most = usize::try_from(limit / bytes.max(1)).unwrap_or(usize::MAX);
+    Ok(Options { threads: options.threads.min(most), ..options.clone() })
+}
+
 /// Residues of a quantity that is computed modulo one prime at a time, on one thread each, with a checkpoint of the finished
 /// ones: `one(modulus, watch)` gives the values, looks at the watch now and then and advances it by `work` in all.
 ///
@@ -236,6 +265,13 @@ pub fn one_by_one(
     let each = quantity.values();
     let mut checkpoint = checkpoint(quantity, moduli, options);
     let total = work.saturating_mul(moduli.len() as u64);
+    if total <= SHORT && checkpoint.is_none() {
+        monitor.tick(0, total)?;
+        let all = |watch: &Watch| moduli.iter().map(|&modulus| one(modulus, watch)).collect::<Result<Vec<_>>>();
+        let found = parallel::run_here(total, all)?;
+        monitor.tick(total, total)?;
+        return Ok(found.concat());
+    }
     let found = parallel::run(options.threads, total, monitor, |watch| {
         let mut found = Found::new(moduli.len() * each);
         if let Some(saved) = checkpoint.as_ref().map(|c| c.load(moduli.len() * each, None)).transpose()?.flatten() {

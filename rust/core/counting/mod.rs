@@ -1,8 +1,11 @@
-//! Exact counts: independent sets and their polynomial.
+//! Exact counts: independent sets and their polynomial, spanning trees, perfect and all matchings.
 
 pub mod checkpoint;
 pub mod evaluation;
 pub mod exact;
 pub mod independent_sets;
+pub mod matchings;
+pub mod perfect_matchings;
+pub mod spanning_trees;
 pub mod strip;
 pub mod transfer;

@@ -3,8 +3,10 @@
 pub mod automorphism;
 pub mod distances;
 mod families;
+mod matching;
 
 pub use families::{complete, grid, hamming, torus};
+pub use matching::maximum_matching;
 
 use crate::{Error, Result};
 
@@ -66,6 +68,61 @@ impl Graph {
         degrees
     }
 
+    /// The component of each vertex, numbered in the order of their first vertices, and how many there are.
+    pub fn components(&self) -> (Vec<u32>, usize) {
+        let neighbors = self.neighbors();
+        let mut component = vec![u32::MAX; self.vertices];
+        let mut count = 0;
+        let mut waiting = Vec::new();
+        for root in 0..self.vertices as u32 {
+            if component[root as usize] != u32::MAX {
+                continue;
+            }
+            waiting.push(root);
+            component[root as usize] = count;
+            while let Some(v) = waiting.pop() {
+                for &u in &neighbors[v as usize] {
+                    if component[u as usize] == u32::MAX {
+                        component[u as usize] = count;
+                        waiting.push(u);
+                    }
+                }
+            }
+            count += 1;
+        }
+        (component, count as usize)
+    }
+
+    /// One of two colors for each vertex, different at the ends of each edge; `None` if there is an odd cycle or a loop.
+    pub fn two_coloring(&self) -> Option<Vec<bool>> {
+        if self.edges.iter().any(|(u, v)| u == v) {
+            return None;
+        }
+        let neighbors = self.neighbors();
+        let mut color: Vec<Option<bool>> = vec![None; self.vertices];
+        let mut waiting = Vec::new();
+        for root in 0..self.vertices as u32 {
+            if color[root as usize].is_none() {
+                color[root as usize] = Some(false);
+                waiting.push(root);
+            }
+            while let Some(v) = waiting.pop() {
+                let other = color[v as usize].map(|color| !color);
+                for &u in &neighbors[v as usize] {
+                    match color[u as usize] {
+                        None => {
+                            color[u as usize] = other;
+                            waiting.push(u);
+                        }
+                        found if found != other => return None,
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+        color.into_iter().collect()
+    }
+
     /// The distinct neighbours of each vertex in rising order, without the vertex itself.
     pub fn neighbors(&self) -> Vec<Vec<u32>> {
         let mut lists = vec![Vec::new(); self.vertices];
@@ -106,6 +163,15 @@ mod tests {
         let graph = Graph::new(4, vec![(0, 1), (1, 0), (2, 2)]).unwrap();
         assert_eq!(graph.degrees(), [2, 2, 2, 0]);
         assert_eq!(graph.neighbors(), [vec![1], vec![0], vec![], vec![]]);
+    }
+
+    #[test]
+    fn components_and_colors_are_found() {
+        let graph = Graph::new(5, vec![(0, 3), (1, 2), (2, 4), (4, 1)]).unwrap();
+        assert_eq!(graph.components(), (vec![0, 1, 1, 0, 1], 2));
+        assert_eq!(graph.two_coloring(), None);
+        let square = Graph::new(4, vec![(0, 1), (1, 2), (2, 3), (3, 0)]).unwrap();
+        assert_eq!(square.two_coloring(), Some(vec![false, true, false, true]));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! a bond that leaves the box is dropped on an open axis and wrapped on a closed one. The winding of an edge counts how
 //! often it wraps: `floor((i + dx)/L1)` and `floor((j + dy)/L2)`, so that
 //!
-//!   displacement = position(v) - position(u) + winding_1 * L1 * a1 + winding_2 * L2 * a2.
+//!   displacement = position(v) - position(u) + winding_1 * L1 * a1 + winding_2 * (L2 * a2 - t * a1).
+//!
+//! On a torus with twist t, going once round the second axis moves the first coordinate by t: (i, j + L2) = (i + t, j).
 
 use super::{Section, UnitCell};
 use crate::{Error, Result};
@@ -51,6 +53,7 @@ pub struct Lattice {
     cell: UnitCell,
     extent: [usize; 2],
     closed: [bool; 2],
+    twist: usize,
 }
 
 impl Lattice {
@@ -70,7 +73,19 @@ impl Lattice {
         if cells.saturating_mul(cell.sites().len() as u128) > u128::from(u32::MAX) {
             return refused("so small that there are fewer than 2**32 vertices");
         }
-        Ok(Self { cell, extent, closed })
+        Ok(Self { cell, extent, closed, twist: 0 })
+    }
+
+    /// The same on a torus with a twist, reduced modulo the first extent.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a twist of a lattice with an open axis.
+    pub fn twisted(self, twist: usize) -> Result<Self> {
+        if twist > 0 && self.closed != [true, true] {
+            let requirement = "0 unless both axes are closed";
+            return Err(Error::Domain { name: "twist", value: twist.to_string(), requirement });
+        }
+        Ok(Self { twist: twist % self.extent[0], ..self })
     }
 
     /// The cell that is repeated.
@@ -93,8 +108,10 @@ impl Lattice {
     pub fn check_simple(&self) -> Result<()> {
         let length = self.extent.map(|extent| extent as i64);
         let reduce = |offset: [i32; 2]| {
+            let turns = if self.closed[1] { i64::from(offset[1]).div_euclid(length[1]) } else { 0 };
+            let moved = [i64::from(offset[0]) + turns * self.twist as i64, i64::from(offset[1])];
             std::array::from_fn(|axis| match self.closed[axis] {
-                true => i64::from(offset[axis]).rem_euclid(length[axis]) as i32,
+                true => moved[axis].rem_euclid(length[axis]) as i32,
                 false => offset[axis],
             })
         };
@@ -140,8 +157,9 @@ impl Lattice {
                 let corner = self.cell.translation([i as f64, j as f64]);
                 section.positions.extend(sites.iter().map(|site| [corner[0] + site[0], corner[1] + site[1]]));
                 for (b, bond) in self.cell.bonds().iter().enumerate() {
-                    let (row, across) = wrapped(i, bond.offset[0], rows);
-                    let (col, around) = wrapped(j, bond.offset[1], cols);
+                    let (col, around) = wrapped(j, bond.offset[1].into(), cols);
+                    let step = i64::from(bond.offset[0]) + i64::from(around) * self.twist as i64;
+                    let (row, across) = wrapped(i, step, rows);
                     let inside = (across == 0 || self.closed[0]) && (around == 0 || self.closed[1]);
                     if inside && kept([i, j], b) {
                         section.edges.push((vertex([i, j], bond.from), vertex([row, col], bond.to)));
@@ -157,8 +175,8 @@ impl Lattice {
 
 /// Where a step along an axis of the given length ends, and how often it goes round.
 #[inline]
-fn wrapped(start: usize, step: i32, length: usize) -> (usize, i32) {
-    let end = start as i64 + i64::from(step);
+fn wrapped(start: usize, step: i64, length: usize) -> (usize, i32) {
+    let end = start as i64 + step;
     if (0..length as i64).contains(&end) {
         return (end as usize, 0);
     }

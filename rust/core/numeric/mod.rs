@@ -1,8 +1,10 @@
-//! Numbers the rooms share: residues and their recombination, the rings transfer kernels run over, intervals, aligned memory.
+//! Numbers the rooms share: residues and their recombination, elimination of sparse matrices, the rings transfer kernels run
+//! over, certified intervals, aligned memory.
 
 pub mod buffer;
 pub mod dispatch;
 pub mod double_double;
+pub mod elimination;
 pub mod interval;
 pub mod residue;
 pub mod ring;

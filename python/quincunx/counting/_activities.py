@@ -1,0 +1,49 @@
+"""Activities: one for all vertices, or one for each."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from quincunx.graphs import Graph
+
+
+def is_many(activity: Any) -> bool:
+    """Say whether an activity is given for each vertex."""
+    return isinstance(activity, (Mapping, list, tuple)) or (isinstance(activity, np.ndarray) and activity.ndim > 0)
+
+
+def rational(activity: Any) -> Fraction:
+    """Return an activity as the rational number it is."""
+    if isinstance(activity, (bool, np.bool_, str, bytes)):
+        raise TypeError(f"`activity` must be a number, got {activity!r}")
+    if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
+        raise ValueError(f"`activity` must be finite, got {activity}")
+    if isinstance(activity, np.integer):
+        return Fraction(int(activity))
+    if isinstance(activity, np.floating):
+        return Fraction(*activity.as_integer_ratio())
+    try:
+        return Fraction(activity)
+    except TypeError:
+        raise TypeError(f"`activity` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
+
+
+def activities_of(graph: Graph, activity: Any, *, negative: bool = True) -> list[Fraction]:
+    """Return the activity of each vertex."""
+    n = graph.num_vertices
+    if isinstance(activity, Mapping):
+        found = [Fraction(1)] * n
+        for label, value in activity.items():
+            found[graph.index(label)] = rational(value)
+    elif is_many(activity):
+        if len(activity) != n:
+            raise ValueError(f"`activity` must have one entry for each of the {n} vertices, got {len(activity)}")
+        found = [rational(value) for value in activity]
+    else:
+        found = [rational(activity)] * n
+    if not negative and any(value < 0 for value in found):
+        raise ValueError(f"`activity` must be at least 0, got {min(found)}")
+    return found

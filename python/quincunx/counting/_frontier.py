@@ -1,0 +1,190 @@
+"""Independent sets of a weighted graph, vertex by vertex: tables forwards, then marginals or draws backwards.
+
+A state says which vertices of the frontier, those with neighbors still to come, are occupied. With the sums A_t(s) over
+what came before step t and B_t(s) over what comes after, the weight of all sets with state s is A_t(s) B_t(s); reading
+the tables A backwards draws a set with exactly its probability.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from quincunx.errors import TooLargeError
+from quincunx.graphs import Graph
+
+#: States kept in all tables together, about 150 bytes each.
+_MOST_STATES = 20_000_000
+
+Table = dict[int, int]
+
+
+class WeightedFrontier:
+    """The tables of a graph with integer weights `free[v]` and `taken[v]` of an empty and an occupied vertex."""
+
+    def __init__(self, graph: Graph, free: Sequence[int], taken: Sequence[int], memory_limit: int) -> None:
+        n = graph.num_vertices
+        self.order = _order(graph)
+        place = [0] * n
+        for step, v in enumerate(self.order):
+            place[v] = step
+        looped = set(graph.edges[graph.edges[:, 0] == graph.edges[:, 1], 0].tolist())
+        before, last = [0] * n, list(range(n))
+        for u, v in graph.edges.tolist():
+            if u != v:
+                a, b = sorted((place[u], place[v]))
+                before[b] |= 1 << a
+                last[a] = max(last[a], b)
+        forget = [0] * n
+        for step in range(n):
+            forget[last[step]] |= 1 << step
+        self.free = [free[v] for v in self.order]
+        self.taken = [0 if v in looped else taken[v] for v in self.order]
+        self.before, self.keep = before, [~mask for mask in forget]
+        most = min(_MOST_STATES, memory_limit // 150)
+        self.tables: list[Table] = [{0: 1}]
+        states = 1
+        for step in range(n):
+            self.tables.append(self._after(step, self.tables[-1]))
+            states += len(self.tables[-1])
+            if states > most:
+                needed = 150 * states * (n - step) // (step + 1)
+                raise TooLargeError(
+                    f"the states of the frontier need {needed} bytes or more, the limit is {150 * most} bytes",
+                    needed,
+                    150 * most,
+                )
+        self.total = self.tables[-1].get(0, 0)
+
+    def _after(self, step: int, table: Table) -> Table:
+        after: Table = {}
+        keep, mask, bit = self.keep[step], self.before[step], 1 << step
+        free, taken = self.free[step], self.taken[step]
+        for state, weight in table.items():
+            if free:
+                without = state & keep
+                after[without] = after.get(without, 0) + free * weight
+            if taken and not state & mask:
+                occupied = (state | bit) & keep
+                after[occupied] = after.get(occupied, 0) + taken * weight
+        return after
+
+    def _choices(self, step: int, state: int) -> list[tuple[int, int, bool]]:
+        """Weight of the step, state after it and whether its vertex is occupied, for the ways on from a state."""
+        keep, bit = self.keep[step], 1 << step
+        ways = [(self.free[step], state & keep, False)]
+        if not state & self.before[step]:
+            ways.append((self.taken[step], (state | bit) & keep, True))
+        return ways
+
+    def occupied_weights(self) -> list[int]:
+        """Return for each vertex the weight of the sets that hold it."""
+        found = [0] * len(self.order)
+        later: Table = {0: 1}
+        for step in range(len(self.order) - 1, -1, -1):
+            earlier: Table = {}
+            held = 0
+            for state, weight in self.tables[step].items():
+                total = 0
+                for factor, after, occupied in self._choices(step, state):
+                    rest = factor * later.get(after, 0)
+                    total += rest
+                    if occupied:
+                        held += weight * rest
+                earlier[state] = total
+            found[self.order[step]] = held
+            later = earlier
+        return found
+
+    def draw(self, below: Any) -> list[int]:
+        """Draw a set with its probability; `below(n)` is uniform on ``0 .. n-1``."""
+        chosen, state = [], 0
+        for step in range(len(self.order) - 1, -1, -1):
+            # The states before this step that lead to `state`, each with the weight of its way.
+            ways: list[tuple[int, int, bool]] = []
+            for earlier, weight in self.tables[step].items():
+                for factor, after, occupied in self._choices(step, earlier):
+                    if after == state and factor:
+                        ways.append((weight * factor, earlier, occupied))
+            ticket = below(sum(weight for weight, _, _ in ways))
+            for weight, earlier, occupied in ways:
+                ticket -= weight
+                if ticket < 0:
+                    state = earlier
+                    if occupied:
+                        chosen.append(self.order[step])
+                    break
+        return sorted(chosen)
+
+
+def largest_set(graph: Graph) -> tuple[int, int, list[int]]:
+    """Return the size of a largest independent set, how many there are, and one of them."""
+    n = graph.num_vertices
+    # One weight for both: with B above the number of sets, B**size counts sets of that size in the digits to base B.
+    shift = n + 1
+    frontier = WeightedFrontier(graph, [1] * n, [1 << shift] * n, 2**62)
+    size = (frontier.total.bit_length() - 1) // shift
+    chosen, state, level = [], 0, size
+    for step in range(n - 1, -1, -1):
+        for earlier, weight in frontier.tables[step].items():
+            found = False
+            for factor, after, occupied in frontier._choices(step, earlier):
+                wanted = level - occupied
+                if after == state and factor and wanted >= 0 and weight >> (shift * wanted) & ((1 << shift) - 1):
+                    state, level, found = earlier, wanted, True
+                    if occupied:
+                        chosen.append(frontier.order[step])
+                    break
+            if found:
+                break
+    return size, frontier.total >> (shift * size), sorted(chosen)
+
+
+def integer_weights(activities: Sequence[Fraction]) -> tuple[list[int], list[int], int]:
+    """Return integer weights of empty and occupied vertices, and the factor by which they are too large together."""
+    factor = 1
+    for activity in activities:
+        factor *= activity.denominator
+    return [a.denominator for a in activities], [a.numerator for a in activities], factor
+
+
+def _order(graph: Graph) -> list[int]:
+    """Return the better of two orders: as numbered, or breadth first from a far vertex."""
+    n = graph.num_vertices
+    around: list[set[int]] = [set() for _ in range(n)]
+    for u, v in graph.edges.tolist():
+        if u != v:
+            around[u].add(v)
+            around[v].add(u)
+    neighbors = [sorted(found) for found in around]
+
+    def breadth(start: int, seen: set[int]) -> list[int]:
+        queue = [start]
+        seen.add(start)
+        for v in queue:
+            for u in sorted(neighbors[v], key=lambda u: len(neighbors[u])):
+                if u not in seen:
+                    seen.add(u)
+                    queue.append(u)
+        return queue
+
+    walked: list[int] = []
+    seen: set[int] = set()
+    for v in range(n):
+        if v not in seen:
+            far = breadth(v, set())[-1]
+            walked += breadth(far, seen)
+
+    def cost(order: list[int]) -> float:
+        place = {v: i for i, v in enumerate(order)}
+        leaves = [0] * n
+        width, total = 0, 0.0
+        for i, v in enumerate(order):
+            last = max([place[u] for u in neighbors[v]], default=i)
+            if last > i:
+                width += 1
+                leaves[last] += 1
+            total += 1.5**width
+            width -= leaves[i]
+        return total
+
+    return min(list(range(n)), walked, key=cost)

@@ -1,0 +1,356 @@
+"""Numbers of matchings, exactly: perfect ones, all, and those of each size."""
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from quincunx import _check, _core
+from quincunx._job import Job
+from quincunx._progress import Progress
+from quincunx.counting import _exact
+from quincunx.counting._drawn import as_drawn, as_square
+from quincunx.counting._problem import as_problem
+from quincunx.graphs._graph import as_graph
+
+_METHODS = ["auto", "product", "fkt", "pfaffian", "frontier"]
+
+
+def count_perfect_matchings(
+    graph: Any,
+    *,
+    method: str = "auto",
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> int:
+    """Count the perfect matchings of a graph, exactly.
+
+    A perfect matching, or dimer covering, is a set of edges that covers every vertex once. Parallel edges count one by
+    one and loops not at all. The empty graph has one, a graph with an odd number of vertices none.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        What is counted on. Lattices are drawn as they are; graphs by networkx, if it is installed and they are planar.
+    method : {"auto", "product", "fkt", "pfaffian", "frontier"}, optional
+        ``"product"``: the closed form of the free square lattice. ``"fkt"``: one Pfaffian of a Kasteleyn orientation,
+        for graphs drawn on a plane or cylinder. ``"pfaffian"``: the same and four Pfaffians on a torus. ``"frontier"``:
+        sums over the matched vertices of a frontier, for any graph of small width. ``"auto"`` takes the first that is
+        valid.
+    order : sequence of vertices, optional
+        For ``"frontier"``: the order in which the vertices are taken.
+    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    int
+        The exact number.
+
+    Raises
+    ------
+    ValueError
+        If `method` is not valid for the graph.
+    TooLargeError, TypeError, CheckpointError
+        As `count_independent_sets`.
+
+    Notes
+    -----
+    Every face of the drawing has an odd number of edges against its walk [1]_; on a torus four such orientations are
+    added with the signs of their quadratic forms [2]_. Rows and columns are paired by a perfect matching, so that
+    pivots are numbers of perfect matchings of parts of the graph and never zero; no lattice has signs of its own.
+
+    References
+    ----------
+    .. [1] P. W. Kasteleyn (1961), The statistics of dimers on a lattice, Physica 27.
+    .. [2] D. Cimasoni, N. Reshetikhin (2007), Dimers on surface graphs and spin structures I, Comm. Math. Phys. 275.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import count_perfect_matchings
+    >>> count_perfect_matchings(lattices.square(8, 8))
+    12988816
+    >>> count_perfect_matchings(lattices.honeycomb(4, 4, "torus"))
+    417
+    >>> count_perfect_matchings(lattices.aztec_diamond(4))
+    1024
+    """
+    method = _check.one_of(method, "method", _METHODS)
+    how = {
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "progress": progress,
+        "checkpoint": checkpoint,
+        "checkpoint_interval": checkpoint_interval,
+        "executor": executor,
+    }
+    if order is not None and method == "auto":
+        method = "frontier"
+    if order is not None and method != "frontier":
+        raise ValueError(f'`order` must be None unless method="frontier", got method={method!r}')
+    if method in ("auto", "product"):
+        square = as_square(graph)
+        if square is not None and not any(square[2]):
+            return _solve(partial(_core.plan_perfect_matchings, square), "perfect matchings", how)[0]
+        if method == "product":
+            raise ValueError("`method` must be 'product' only for the free square lattice")
+    if method != "frontier":
+        plan = _kasteleyn(graph, method)
+        if plan is not None:
+            return _solve(lambda threads, limit: plan(threads, limit), "perfect matchings", how)[0]
+    return _solve(_frontier(graph, order, "perfect"), "perfect matchings", how)[0]
+
+
+def _kasteleyn(graph: Any, method: str) -> Any:
+    """Return what plans Pfaffians for a graph; `None` where "auto" has to look further."""
+    drawn = as_drawn(graph)
+    if drawn is None:
+        if method == "auto":
+            return None
+        raise ValueError(f"`method` must be 'frontier' for a graph that is not known to be planar, got {method!r}")
+    try:
+        plan = _core.plan_perfect_matchings(drawn, 1, 2**62)
+    except ValueError:
+        if method == "auto":
+            return None
+        raise ValueError(
+            f"`method` must be 'frontier' for a graph that is not drawn on a plane, cylinder or torus, got {method!r}"
+        ) from None
+    if method == "fkt" and plan.method[0] == "four Pfaffians":
+        raise ValueError("`method` must be 'pfaffian' or 'frontier' for a graph drawn on a torus, got 'fkt'")
+    return lambda threads, limit: plan
+
+
+def _frontier(graph: Any, order: Sequence[Any] | None, which: str) -> Any:
+    """Return what plans a frontier."""
+    found = as_graph(graph)
+    checked = as_problem(found, order)[2]
+    return partial(_core.plan_matchings, (found.num_vertices, found.edges, checked), which)
+
+
+def _solve(make_plan: Any, description: str, how: dict[str, Any]) -> list[int]:
+    job = Job(**how)
+    return _exact.solve(lambda job: make_plan(job.threads, job.memory_limit), description, job)[0]
+
+
+def count_matchings(
+    graph: Any,
+    *,
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> int:
+    """Count the matchings of a graph, exactly: its Hosoya index.
+
+    A matching is a set of edges no two of which share a vertex; the empty set is one. Parallel edges count one by one
+    and loops not at all.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        What is counted on.
+    order : sequence of vertices, optional
+        The order in which the vertices are taken; by default a good one is searched for.
+    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    int
+        The exact number.
+
+    Raises
+    ------
+    TooLargeError, ValueError, TypeError, CheckpointError
+        As `count_independent_sets`.
+
+    Notes
+    -----
+    A frontier of w vertices has ``2**w`` states, of 8 bytes each per thread; about two passes over them for each vertex
+    and prime. A square lattice of L x L vertices has width L.
+
+    References
+    ----------
+    .. [1] H. Hosoya (1971), Topological index, Bull. Chem. Soc. Japan 44.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import count_matchings
+    >>> count_matchings(lattices.square(5, 5))
+    2810694
+    """
+    how = {
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "progress": progress,
+        "checkpoint": checkpoint,
+        "checkpoint_interval": checkpoint_interval,
+        "executor": executor,
+    }
+    return _solve(_frontier(graph, order, "all"), "matchings", how)[0]
+
+
+def matching_polynomial(
+    graph: Any,
+    *,
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> list[int]:
+    """Count the matchings of each size, exactly.
+
+    The coefficients ``m_0, m_1, ...`` of the generating polynomial ``sum_k m_k x**k``, where ``m_k`` is the number of
+    matchings of k edges. The matching polynomial of the other convention is ``sum_k (-1)**k m_k x**(n - 2*k)``.
+
+    Parameters
+    ----------
+    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+        As in `count_matchings`.
+
+    Returns
+    -------
+    list of int
+        ``m_0, ..., m_k`` up to the size of a largest matching.
+
+    Raises
+    ------
+    TooLargeError, ValueError, TypeError, CheckpointError
+        As `count_matchings`.
+
+    Notes
+    -----
+    Evaluations at one more point than a largest matching has edges, modulo each prime; interpolation; Chinese
+    remainders.
+
+    Examples
+    --------
+    >>> from quincunx.counting import matching_polynomial
+    >>> from quincunx.graphs import complete
+    >>> matching_polynomial(complete(6))
+    [1, 15, 45, 15]
+    """
+    how = {
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "progress": progress,
+        "checkpoint": checkpoint,
+        "checkpoint_interval": checkpoint_interval,
+        "executor": executor,
+    }
+    return _solve(_frontier(graph, order, "by size"), "matchings by size", how)
+
+
+def log_perfect_matchings(graph: Any, *, method: str = "auto") -> float:
+    """Return the natural logarithm of the number of perfect matchings.
+
+    Parameters
+    ----------
+    graph, method
+        As in `count_perfect_matchings`.
+
+    Returns
+    -------
+    float
+        Of the exact count, rounded once; minus infinity if there are none.
+
+    Raises
+    ------
+    ValueError, TypeError, TooLargeError
+        As `count_perfect_matchings`.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import log_perfect_matchings
+    >>> round(log_perfect_matchings(lattices.square(8, 8)), 12)
+    16.379599278985
+    """
+    return _log(count_perfect_matchings(graph, method=method))
+
+
+def log_matchings(graph: Any) -> float:
+    """Return the natural logarithm of the number of matchings.
+
+    Parameters
+    ----------
+    graph
+        As in `count_matchings`.
+
+    Returns
+    -------
+    float
+        Of the exact count, rounded once.
+
+    Raises
+    ------
+    ValueError, TypeError, TooLargeError
+        As `count_matchings`.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import log_matchings
+    >>> round(log_matchings(lattices.square(5, 5)), 12)
+    14.848987953936
+    """
+    return _log(count_matchings(graph))
+
+
+def _log(count: int) -> float:
+    return math.log(count) if count else -math.inf
+
+
+def count_of_drawn(graph: Any, drawn: Any, left: Any, memory_limit: int) -> int:
+    """Count the perfect matchings of the subgraph on the vertices that are left, in the drawing of the whole."""
+    kept = left[graph.edges].all(axis=1)
+    name = np.cumsum(left) - 1
+    edges = name[graph.edges[kept]]
+    n = int(left.sum())
+    job = Job(threads=1, memory_limit=memory_limit)
+    if drawn is not None:
+        if len(drawn) == 4:
+            part = (n, edges, drawn[2][kept], drawn[3][kept])
+        else:
+            number = np.cumsum(kept) - 1
+            darts = [[2 * int(number[d // 2]) + d % 2 for d in around if kept[d // 2]] for around in drawn[2]]
+            part = (n, edges, [around for around, stays in zip(darts, left, strict=True) if stays])  # type: ignore[assignment]
+        try:
+            return _core.plan_perfect_matchings(part, 1, memory_limit).solve(job)[0]
+        except ValueError:
+            pass  # not drawn on a plane or torus
+    return _core.plan_matchings((n, edges, None), "perfect", 1, memory_limit).solve(job)[0]
+
+
+def plan_dimers(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
+    """Return the plan of a count of perfect matchings, for a forecast."""
+    square = as_square(graph)
+    if square is not None and not any(square[2]) and order is None:
+        return _core.plan_perfect_matchings(square, 1, memory_limit)
+    plan = _kasteleyn(graph, "auto") if order is None else None
+    found: _core.ExactPlan = (plan or _frontier(graph, order, "perfect"))(1, memory_limit)
+    return found
+
+
+def plan_matchings(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
+    """Return the plan of a count of all matchings, for a forecast."""
+    found: _core.ExactPlan = _frontier(graph, order, "all")(1, memory_limit)
+    return found

@@ -1,0 +1,213 @@
+"""Exact observables: occupations and sizes of independent sets, bond orders of perfect matchings."""
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quincunx import _check
+from quincunx.counting._activities import activities_of
+from quincunx.counting._drawn import as_drawn
+from quincunx.counting._frontier import WeightedFrontier, integer_weights, largest_set
+from quincunx.counting._independent_sets import independence_polynomial
+from quincunx.counting._matchings import count_of_drawn
+from quincunx.graphs._graph import as_graph
+
+
+class IndependenceNumber(NamedTuple):
+    """The size of a largest independent set, how many there are, and one of them."""
+
+    size: int
+    number: int
+    example: list[int]
+
+
+def occupation_probabilities(graph: Any, activity: Any = 1, *, memory_limit: int | None = None) -> list[Fraction]:
+    """Compute the probability that each vertex is occupied, exactly.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Of small width.
+    activity : number, sequence or mapping, optional
+        The activity of all vertices, or one for each: ints, Fractions or floats, >= 0. A mapping names vertices by
+        their labels; those it does not name have activity one.
+    memory_limit : int, optional
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    list of Fraction
+        One for each vertex.
+
+    Raises
+    ------
+    ValueError
+        If an activity is negative or not finite, or there is not one for each vertex.
+    TooLargeError, TypeError
+        As `count_independent_sets`.
+
+    Notes
+    -----
+    The transfer sweep from both sides, in exact integers.
+
+    Examples
+    --------
+    >>> from quincunx.counting import occupation_probabilities
+    >>> from quincunx.graphs import path
+    >>> occupation_probabilities(path(3))
+    [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)]
+    """
+    found = as_graph(graph)
+    free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
+    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
+    return [Fraction(weight, frontier.total) for weight in frontier.occupied_weights()]
+
+
+def expected_size(graph: Any, activity: Any = 1, *, memory_limit: int | None = None) -> Fraction:
+    """Compute the expected number of occupied vertices, exactly.
+
+    Parameters
+    ----------
+    graph, activity, memory_limit
+        As in `occupation_probabilities`.
+
+    Returns
+    -------
+    Fraction
+        ``sum(z[v] dlnZ/dz[v])``, the sum of the occupation probabilities.
+
+    Raises
+    ------
+    ValueError, TypeError, TooLargeError
+        As `occupation_probabilities`.
+
+    Examples
+    --------
+    >>> from quincunx.counting import expected_size
+    >>> from quincunx.graphs import path
+    >>> expected_size(path(3))
+    Fraction(1, 1)
+    """
+    return sum(occupation_probabilities(graph, activity, memory_limit=memory_limit), Fraction(0))
+
+
+def size_distribution(graph: Any, activity: Any = 1) -> list[Fraction]:
+    """Compute the distribution of the number of occupied vertices, exactly.
+
+    Parameters
+    ----------
+    graph
+        As in `independence_polynomial`.
+    activity : int, Fraction or float, optional
+        The activity of all vertices, >= 0.
+
+    Returns
+    -------
+    list of Fraction
+        The probabilities of sizes 0, 1, 2, ...
+
+    Raises
+    ------
+    ValueError, TypeError, TooLargeError
+        As `independence_polynomial`, and for a negative activity.
+
+    Examples
+    --------
+    >>> from quincunx.counting import size_distribution
+    >>> from quincunx.graphs import path
+    >>> size_distribution(path(3))
+    [Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)]
+    """
+    found = as_graph(graph)
+    z = activities_of(as_graph((1, [])), activity, negative=False)[0]
+    weights = [count * z**size for size, count in enumerate(independence_polynomial(found))]
+    total = sum(weights, Fraction(0))
+    return [weight / total for weight in weights]
+
+
+def independence_number(graph: Any) -> IndependenceNumber:
+    """Find the size of a largest independent set, how many there are, and one of them.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Of small width.
+
+    Returns
+    -------
+    IndependenceNumber
+        The triple ``(size, number, example)``; `example` lists vertices.
+
+    Raises
+    ------
+    TypeError, ValueError, TooLargeError
+        As `count_independent_sets`.
+
+    Examples
+    --------
+    >>> from quincunx.counting import independence_number
+    >>> from quincunx.graphs import cycle
+    >>> independence_number(cycle(5))
+    IndependenceNumber(size=2, number=5, example=[2, 4])
+    """
+    return IndependenceNumber(*largest_set(as_graph(graph)))
+
+
+def edge_probabilities(graph: Any, *, memory_limit: int | None = None) -> list[Fraction]:
+    """Compute the probability that each edge is in a uniform perfect matching, exactly: Pauling's bond orders.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        As in `count_perfect_matchings`.
+    memory_limit : int, optional
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    list of Fraction
+        One for each edge; those at a vertex add up to one.
+
+    Raises
+    ------
+    ValueError
+        If there is no perfect matching.
+    TooLargeError, TypeError
+        As `count_perfect_matchings`.
+
+    Notes
+    -----
+    The count without the two ends of the edge over the count: one exact count for each edge.
+
+    References
+    ----------
+    .. [1] L. Pauling, L. Brockway, J. Beach (1935), The dependence of interatomic distance on single bond-double bond
+       resonance, J. Am. Chem. Soc. 57.
+
+    Examples
+    --------
+    >>> from quincunx.counting import edge_probabilities
+    >>> from quincunx.graphs import cycle
+    >>> edge_probabilities(cycle(4))[0]
+    Fraction(1, 2)
+    """
+    found = as_graph(graph)
+    limit = _check.memory_limit(memory_limit)
+    drawn = as_drawn(graph)
+    left = np.ones(found.num_vertices, dtype=bool)
+    total = count_of_drawn(found, drawn, left, limit)
+    if total == 0:
+        raise ValueError("`graph` must have a perfect matching, got none")
+    known: dict[tuple[int, int], Fraction] = {}
+    probabilities = []
+    for u, v in found.edges.tolist():
+        pair = (min(u, v), max(u, v))
+        if u == v:
+            known[pair] = Fraction(0)
+        elif pair not in known:
+            left[[u, v]] = False
+            known[pair] = Fraction(count_of_drawn(found, drawn, left, limit), total)
+            left[[u, v]] = True
+        probabilities.append(known[pair])
+    return probabilities

@@ -1,0 +1,232 @@
+"""Exact random objects: uniform spanning trees, uniform perfect matchings, hard-core distributed independent sets."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._rng import RandomSource, generator
+from quincunx.counting._activities import activities_of
+from quincunx.counting._drawn import as_drawn
+from quincunx.counting._frontier import WeightedFrontier, integer_weights
+from quincunx.counting._matchings import count_of_drawn
+from quincunx.graphs._graph import as_graph
+
+IntArray = npt.NDArray[np.int64]
+
+
+def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
+    """Return a function that draws whole numbers below n, however large, without bias."""
+
+    def below(n: int) -> int:
+        size = max(1, -(-n.bit_length() // 8))
+        spare = 8 * size - n.bit_length()
+        while True:
+            found = int.from_bytes(rng.bytes(size), "little") >> spare
+            if found < n:
+                return found
+
+    return below
+
+
+def random_spanning_tree(graph: Any, *, rng: RandomSource = None) -> IntArray:
+    """Draw a uniform spanning tree.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Connected, with at least one vertex. Parallel edges are told apart, loops are never drawn.
+    rng : None, int, SeedSequence or Generator, optional
+        Where randomness comes from.
+
+    Returns
+    -------
+    ndarray of int64, shape (num_vertices - 1,)
+        The numbers of the tree's edges, rising.
+
+    Raises
+    ------
+    ValueError
+        If the graph has no vertex or is not connected.
+    TypeError
+        If `graph` or `rng` is not what it should be.
+
+    Notes
+    -----
+    Wilson's algorithm: loop-erased random walks, each until it meets the tree. Exactly uniform; the expected number of
+    steps is the mean hitting time, about ``n log n`` on the square lattice.
+
+    References
+    ----------
+    .. [1] D. Wilson (1996), Generating random spanning trees more quickly than the cover time, STOC 28.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import random_spanning_tree
+    >>> len(random_spanning_tree(lattices.square(5, 5), rng=0))
+    24
+    """
+    found = as_graph(graph)
+    n = found.num_vertices
+    if n == 0:
+        raise ValueError("`graph` must have a vertex, got a graph without vertices")
+    ends: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+    for edge, (u, v) in enumerate(found.edges.tolist()):
+        if u != v:
+            ends[u].append((v, edge))
+            ends[v].append((u, edge))
+    _refuse_disconnected(ends)
+    source = generator(rng)
+    draws: list[float] = []
+    in_tree = [False] * n
+    in_tree[0] = True
+    way: list[tuple[int, int]] = [(0, 0)] * n
+    tree = []
+    for start in range(n):
+        v = start
+        while not in_tree[v]:
+            if not draws:
+                draws = source.random(4096).tolist()
+            around = ends[v]
+            way[v] = around[int(draws.pop() * len(around))]
+            v = way[v][0]
+        v = start
+        while not in_tree[v]:
+            in_tree[v] = True
+            tree.append(way[v][1])
+            v = way[v][0]
+    return np.sort(np.array(tree, dtype=np.int64))
+
+
+def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
+    seen, waiting = {0}, [0]
+    while waiting:
+        for u, _ in ends[waiting.pop()]:
+            if u not in seen:
+                seen.add(u)
+                waiting.append(u)
+    if len(seen) < len(ends):
+        raise ValueError(f"`graph` must be connected, got {len(seen)} of {len(ends)} vertices in one component")
+
+
+def random_perfect_matching(graph: Any, *, rng: RandomSource = None, memory_limit: int | None = None) -> IntArray:
+    """Draw a uniform perfect matching.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Planar, drawn on a torus, or of small width, as for `count_perfect_matchings`. Parallel edges are told apart.
+    rng : None, int, SeedSequence or Generator, optional
+        Where randomness comes from.
+    memory_limit : int, optional
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    ndarray of int64, shape (num_vertices / 2,)
+        The numbers of the matching's edges, rising.
+
+    Raises
+    ------
+    ValueError
+        If there is no perfect matching.
+    TooLargeError, TypeError
+        As `count_perfect_matchings`.
+
+    Notes
+    -----
+    Vertex by vertex, each partner with the exact probability that the counts of the rest give: n/2 rounds of one exact
+    count for each edge at a vertex. Exactly uniform on every graph whose perfect matchings can be counted.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import random_perfect_matching
+    >>> len(random_perfect_matching(lattices.square(4, 4), rng=0))
+    8
+    """
+    found = as_graph(graph)
+    limit = _check.memory_limit(memory_limit)
+    below = _uniform(generator(rng))
+    drawn = as_drawn(graph)
+    total = count_of_drawn(found, drawn, np.ones(found.num_vertices, dtype=bool), limit)
+    if total == 0:
+        raise ValueError("`graph` must have a perfect matching, got none")
+    left = np.ones(found.num_vertices, dtype=bool)
+    chosen = []
+    for v in range(found.num_vertices):
+        if not left[v]:
+            continue
+        left[v] = False
+        ticket = below(total)
+        at_v = np.flatnonzero((found.edges == v).any(axis=1) & (found.edges[:, 0] != found.edges[:, 1]))
+        counts: dict[int, int] = {}
+        for edge in at_v.tolist():
+            u = int(found.edges[edge].sum() - v)
+            if not left[u]:
+                continue
+            if u not in counts:
+                left[u] = False
+                counts[u] = count_of_drawn(found, drawn, left, limit)
+                left[u] = True
+            ticket -= counts[u]
+            if ticket < 0:
+                left[u] = False
+                chosen.append(edge)
+                total = counts[u]
+                break
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+def random_independent_set(
+    graph: Any, activity: Any = 1, *, rng: RandomSource = None, memory_limit: int | None = None
+) -> IntArray:
+    """Draw an independent set with the hard-core distribution.
+
+    A set S is drawn with probability ``prod(z[v] for v in S) / Z``; with activity one all sets are equally likely.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Of small width. A vertex with a loop is never drawn.
+    activity : number, sequence or mapping, optional
+        The activity of all vertices, or one for each: ints, Fractions or floats, >= 0. A mapping names vertices by
+        their labels; those it does not name have activity one.
+    rng : None, int, SeedSequence or Generator, optional
+        Where randomness comes from.
+    memory_limit : int, optional
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    ndarray of int64
+        The vertices of the set, rising.
+
+    Raises
+    ------
+    ValueError
+        If an activity is negative or not finite, or there is not one for each vertex.
+    TooLargeError, TypeError
+        As `count_independent_sets`.
+
+    Notes
+    -----
+    The rows of the transfer operator are kept as exact integers and read backwards, so that each set has exactly its
+    probability.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.counting import random_independent_set
+    >>> chosen = random_independent_set(lattices.square(6, 6), 2, rng=1)
+    >>> bool((chosen < 36).all())
+    True
+    """
+    found = as_graph(graph)
+    free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
+    below = _uniform(generator(rng))
+    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
+    return np.array(frontier.draw(below), dtype=np.int64)

@@ -1,0 +1,211 @@
+"""Eigenvalues of graphs and lattices, block by block where an axis is closed.
+
+On a torus the matrix falls into one Hermitian block for each wave vector k,
+
+    H(k)[u, v] = sum over bonds (u, v, (dx, dy)) of exp(i k.(dx, dy)) + h.c.,
+    k = (2 pi a/L1, (2 pi b + k_1 twist)/L2),
+
+on a cylinder into one block for each wave vector round it; k and -k have the same eigenvalues.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx.errors import TooLargeError
+from quincunx.graphs import Graph
+from quincunx.graphs._graph import as_graph
+from quincunx.lattices import Lattice, UnitCell
+
+FloatArray = npt.NDArray[np.float64]
+
+# Numbers in the blocks that are solved at once.
+_BATCH = 1 << 22
+
+
+def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplacian: bool = False) -> Any:
+    """Return the Bloch Hamiltonians of a periodic lattice.
+
+    ``H(k)[u, v]`` is the sum of ``exp(i*k.(dx, dy))`` over the bonds from site u to site v, plus the Hermitian
+    conjugate.
+
+    Parameters
+    ----------
+    unit_cell : UnitCell or Lattice
+        The cell, or a lattice made of whole cells.
+    k : array_like of float, shape (..., 2)
+        Wave vectors, in radians per cell along each axis.
+    laplacian : bool, default False
+        Whether to return the blocks of the Laplacian instead of those of the adjacency matrix.
+
+    Returns
+    -------
+    ndarray of complex128, shape (..., num_sites, num_sites)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `unit_cell` is neither, or `k` does not hold pairs of finite numbers.
+
+    Examples
+    --------
+    >>> from quincunx.lattices import UnitCell
+    >>> from quincunx.spectra import bloch_hamiltonian
+    >>> float(bloch_hamiltonian(UnitCell.named("square"), (0, 0))[0, 0].real)
+    4.0
+    """
+    cell = unit_cell.unit_cell if isinstance(unit_cell, Lattice) else unit_cell
+    if not isinstance(cell, UnitCell):
+        raise TypeError(f"`unit_cell` must be a UnitCell or a Lattice of whole cells, got {type(unit_cell).__name__}")
+    waves = _check.reals(k, "k")
+    if waves.shape[-1:] != (2,):
+        raise ValueError(f"`k` must have shape (..., 2), got {waves.shape}")
+    return _blocks(cell, waves, laplacian)
+
+
+def _blocks(cell: UnitCell, waves: FloatArray, laplacian: bool) -> Any:
+    s = cell.num_sites
+    blocks = np.zeros((*waves.shape[:-1], s, s), dtype=np.complex128)
+    for u, v, (dx, dy) in cell.bonds:
+        phase = np.exp(1j * (waves[..., 0] * dx + waves[..., 1] * dy))
+        blocks[..., u, v] += phase
+        blocks[..., v, u] += phase.conj()
+    if not laplacian:
+        return blocks
+    return np.diag(np.array(cell.degrees(), dtype=float)) - blocks
+
+
+def waves_of(extent: tuple[int, int], twist: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Return one wave vector of each pair k, -k on a torus, and how often it counts."""
+    rows, cols = extent
+    a, b = np.divmod(np.arange(rows * cols), cols)
+    opposite = (-a % rows) * cols + (-b - np.where(a > 0, twist, 0)) % cols
+    first = np.arange(rows * cols)
+    kept = first <= opposite
+    times = np.where(first == opposite, 1, 2)[kept]
+    k1 = 2 * np.pi * a[kept] / rows
+    return np.stack([k1, (2 * np.pi * b[kept] + k1 * twist) / cols], axis=1), times
+
+
+def _of_torus(lattice: Lattice, laplacian: bool) -> FloatArray:
+    assert lattice.unit_cell is not None
+    waves, times = waves_of(lattice.extent, lattice.twist)
+    s = lattice.unit_cell.num_sites
+    if s == 1:
+        return np.repeat(_blocks(lattice.unit_cell, waves, laplacian)[:, 0, 0].real, times)
+    step = max(1, _BATCH // (s * s))
+    found = [
+        np.linalg.eigvalsh(_blocks(lattice.unit_cell, waves[i : i + step], laplacian))
+        for i in range(0, len(waves), step)
+    ]
+    return np.repeat(np.concatenate(found), times, axis=0).ravel()
+
+
+def _of_cylinder(lattice: Lattice, laplacian: bool) -> FloatArray:
+    """Eigenvalues of a lattice with one closed axis: a strip of cells for each wave vector round it."""
+    cell = lattice.unit_cell
+    assert cell is not None
+    around = 1 if lattice.pbc[1] else 0
+    high, circumference = lattice.extent[1 - around], lattice.extent[around]
+    s = cell.num_sites
+    _refuse_large(high * s)
+    found = []
+    for a in range(circumference // 2 + 1):
+        block = np.zeros((high * s, high * s), dtype=np.complex128)
+        degree = np.zeros(high * s)
+        for u, v, offset in cell.bonds:
+            across, along = offset[1 - around], offset[around]
+            phase = np.exp(2j * np.pi * a * along / circumference)
+            rows = np.arange(max(0, -across), min(high, high - across))
+            start, end = rows * s + u, (rows + across) * s + v
+            np.add.at(block, (start, end), phase)
+            np.add.at(block, (end, start), np.conj(phase))
+            np.add.at(degree, start, 1)
+            np.add.at(degree, end, 1)
+        if laplacian:
+            block = np.diag(degree) - block
+        values = np.linalg.eigvalsh(block)
+        found += [values] * (1 if a in (0, circumference / 2) else 2)
+    return np.concatenate(found)
+
+
+def _of_square(lattice: Lattice, laplacian: bool) -> FloatArray:
+    """Eigenvalues of a square lattice: sums of those of two paths or cycles."""
+    axes = []
+    for length, closed in zip(lattice.extent, lattice.pbc, strict=True):
+        angle = np.pi * np.arange(length) / length
+        if closed:
+            axis = 2 * np.cos(2 * angle)
+            axes.append(2 - axis if laplacian else axis)
+        elif laplacian:
+            axes.append(2 - 2 * np.cos(angle))
+        else:
+            axes.append(2 * np.cos(np.pi * np.arange(1, length + 1) / (length + 1)))
+    sums: FloatArray = np.add.outer(*axes).ravel()
+    return sums
+
+
+def _refuse_large(n: int) -> None:
+    needed = 40 * n * n
+    if needed > (available := _check.available_memory()):
+        raise TooLargeError(f"the eigenvalues of {n} vertices need {needed} bytes", needed, available)
+
+
+def _of_graph(graph: Graph, laplacian: bool) -> FloatArray:
+    n = graph.num_vertices
+    _refuse_large(n)
+    matrix = graph.to_scipy().toarray().astype(float)
+    if laplacian:
+        matrix = np.diag(matrix.sum(axis=1)) - matrix
+    return np.linalg.eigvalsh(matrix) if n else np.empty(0)
+
+
+def spectrum(graph: Any, *, laplacian: bool = False) -> FloatArray:
+    """Compute all eigenvalues of a graph's adjacency matrix or Laplacian.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Lattices with a closed axis are solved block by block.
+    laplacian : bool, default False
+        Whether the eigenvalues are those of the Laplacian ``D - A``.
+
+    Returns
+    -------
+    ndarray of float64, shape (num_vertices,)
+        Rising; absolute error a few units in the last place of the largest degree.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `graph` is none of these.
+    TooLargeError
+        If a dense block does not fit the memory.
+
+    Notes
+    -----
+    A torus of N cells of s sites costs N/2 dense solves of size s; a cylinder one of size ``s*L`` for each two wave
+    vectors; a free square lattice nothing but cosines; any other graph one dense solve.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.spectra import spectrum
+    >>> spectrum(lattices.honeycomb(1, 1, "torus", multigraph=True)).round(12).tolist()
+    [-3.0, 3.0]
+    """
+    return np.sort(eigenvalues(graph, laplacian))
+
+
+def eigenvalues(graph: Any, laplacian: bool = False) -> FloatArray:
+    """Return the eigenvalues in any order."""
+    if isinstance(graph, Lattice) and graph.unit_cell is not None:
+        if graph.kind == "square" and not graph.twist:
+            return _of_square(graph, laplacian)
+        if all(graph.pbc):
+            return _of_torus(graph, laplacian)
+        if any(graph.pbc):
+            return _of_cylinder(graph, laplacian)
+    return _of_graph(as_graph(graph), laplacian)

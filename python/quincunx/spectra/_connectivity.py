@@ -1,0 +1,176 @@
+"""Algebraic connectivity, and what clique insertion does to the spectrum of a regular graph."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx.graphs._graph import as_graph
+from quincunx.lattices import Lattice
+from quincunx.spectra._bloch import FloatArray, eigenvalues
+
+# Graphs of so many vertices are solved densely.
+_DENSE = 1500
+
+
+def algebraic_connectivity(graph: Any) -> float:
+    """Compute the second smallest eigenvalue of the Laplacian.
+
+    It is zero for a disconnected graph, and infinite is not an answer: a single vertex has 0.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        With at least one vertex.
+
+    Returns
+    -------
+    float
+        With an absolute error near 1e-12 of the largest degree.
+
+    Raises
+    ------
+    ValueError
+        If the graph has no vertex.
+    TypeError, TooLargeError
+        As `spectrum`.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import complete
+    >>> from quincunx.spectra import algebraic_connectivity
+    >>> round(algebraic_connectivity(complete(4)), 12)
+    4.0
+    """
+    is_closed = isinstance(graph, Lattice) and graph.unit_cell is not None and any(graph.pbc)
+    if not is_closed:
+        found = as_graph(graph)
+        if found.num_vertices == 0:
+            raise ValueError("`graph` must have a vertex, got a graph without vertices")
+        if found.num_vertices > _DENSE:
+            return _sparse_connectivity(found)
+    values = eigenvalues(graph, laplacian=True)
+    return 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
+
+
+def _sparse_connectivity(graph: Any) -> float:
+    from scipy.sparse import csgraph, diags_array
+    from scipy.sparse.linalg import eigsh
+
+    adjacency = graph.to_scipy().astype(float)
+    if csgraph.connected_components(adjacency, directed=False)[0] > 1:
+        return 0.0
+    laplacian = diags_array(adjacency.sum(axis=1)) - adjacency
+    start = np.random.default_rng(0).random(graph.num_vertices)
+    # Shifted a little below zero, where the matrix is positive definite.
+    values = eigsh(laplacian.tocsc(), k=2, sigma=-1e-3, v0=start, return_eigenvectors=False, tol=1e-13)
+    return max(0.0, float(np.sort(values)[1]))
+
+
+def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> FloatArray:
+    """Return the spectrum of a regular graph with cliques inserted `k` times, from its own.
+
+    Each eigenvalue x of a graph of degree r becomes ``(r - 2 +- sqrt(r**2 + 4*(x + 1)))/2``, and -2 and 0 come in
+    ``m - n = n*(r - 2)/2`` times each.
+
+    Parameters
+    ----------
+    eigenvalues : array_like of float, shape (n,)
+        All eigenvalues of the adjacency matrix, each in ``[-degree, degree]``.
+    degree : int
+        The degree r, >= 2.
+    k : int, default 1
+        How many times, >= 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (n * degree**k,)
+        Rising.
+
+    Raises
+    ------
+    ValueError
+        If an eigenvalue is beyond the degree, ``n*degree`` is odd, `degree` is below 2 or `k` negative.
+    TypeError
+        If a number is not what it should be.
+
+    Notes
+    -----
+    No eigenvalue solver: ``O(n * degree**k)``.
+
+    References
+    ----------
+    .. [1] F. Zhang, Y.-C. Chen, Z. Chen (2009), Clique-inserted-graphs and spectral dynamics of clique-inserting, J.
+       Math. Anal. Appl. 349.
+
+    Examples
+    --------
+    >>> from quincunx.spectra import clique_spectrum
+    >>> clique_spectrum([-1, -1, -1, 3], 3).round(12).tolist()
+    [-2.0, -2.0, -1.0, -1.0, -1.0, 0.0, 0.0, 2.0, 2.0, 2.0, -0.0, 3.0]
+    """
+    values = np.array(_check.reals(eigenvalues, "eigenvalues"))
+    r = _check.whole(degree, "degree", minimum=2)
+    times = _check.whole(k, "k", maximum=64)
+    if values.ndim != 1:
+        raise ValueError(f"`eigenvalues` must have shape (n,), got {values.shape}")
+    if values.size and abs(values).max() > r * (1 + 1e-9):
+        raise ValueError(f"`eigenvalues` must lie in [-{r}, {r}], got {values[np.argmax(abs(values))]}")
+    if len(values) * r % 2:
+        raise ValueError(f"`eigenvalues` must be an even number for the odd degree {r}, got {len(values)}")
+    # Rounding at -r would become its square root where r = 2.
+    values[values < -r * (1 - 1e-13)] = -r
+    for _ in range(times):
+        root = np.sqrt(np.maximum(r * r + 4 * (values + 1), (r - 2.0) ** 2))
+        more = len(values) * (r - 2) // 2
+        # The smaller root by the product of the two, -(r + x): no cancellation.
+        upper = (r - 2 + root) / 2
+        lower = (r - 2 - root) / 2
+        values = np.concatenate([upper, lower, np.full(more, -2.0), np.zeros(more)])
+    return np.sort(values)
+
+
+def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> Any:
+    """Return the algebraic connectivity of a regular graph with cliques inserted `k` times, from its own.
+
+    ``f(x) = ((r + 2) - sqrt((r + 2)**2 - 4*x))/2``, `k` times over. f rises, is convex on ``[0, 2*r]`` and at least
+    ``x/(r + 2)``: clique insertion keeps a family of expanders one.
+
+    Parameters
+    ----------
+    x : array_like of float
+        Algebraic connectivities, in ``[0, 2*degree]``.
+    degree : int
+        The degree r, >= 2.
+    k : int, default 1
+        How many times, >= 0.
+
+    Returns
+    -------
+    float or ndarray of float64
+
+    Raises
+    ------
+    ValueError
+        If an x is out of range, `degree` is below 2 or `k` negative.
+    TypeError
+        If a number is not what it should be.
+
+    Notes
+    -----
+    Evaluated as ``2*x/((r + 2) + sqrt((r + 2)**2 - 4*x))``, without cancellation.
+
+    Examples
+    --------
+    >>> from quincunx.spectra import expander_map
+    >>> round(expander_map(1.0, 3), 12)
+    0.208712152522
+    """
+    values = np.array(_check.reals(x, "x"))
+    r = _check.whole(degree, "degree", minimum=2)
+    if values.size and not (values.min() >= 0 and values.max() <= 2 * r):
+        raise ValueError(f"`x` must lie in [0, {2 * r}], got {values.min() if values.min() < 0 else values.max()}")
+    for _ in range(_check.whole(k, "k", maximum=10**4)):
+        values = 2 * values / (r + 2 + np.sqrt((r + 2) ** 2 - 4 * values))
+    return float(values) if values.ndim == 0 else values

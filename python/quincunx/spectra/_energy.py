@@ -1,0 +1,225 @@
+"""The energy of a graph, the sum of the absolute values of its eigenvalues; its density on periodic lattices."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx.lattices import Lattice, UnitCell, named
+from quincunx.spectra._bloch import FloatArray, _blocks, eigenvalues
+
+# Wave vectors along an axis in the finest grid.
+_FINEST = 1536
+# A relative change that is rounding.
+_ROUNDING = 4e-15
+
+
+class EnergyDensity(NamedTuple):
+    """An energy per vertex and an estimate of its error."""
+
+    value: float
+    error: float
+
+
+def energy(graph: Any) -> float:
+    """Compute the energy of a graph: the sum of the absolute values of the eigenvalues of its adjacency matrix.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        As in `spectrum`.
+
+    Returns
+    -------
+    float
+        With a relative error near 1e-14.
+
+    Raises
+    ------
+    TypeError, ValueError, TooLargeError
+        As `spectrum`.
+
+    Notes
+    -----
+    A clique insertion of a regular lattice on a torus takes the spectrum of the lattice below, by `clique_spectrum`.
+
+    References
+    ----------
+    .. [1] I. Gutman (1978), The energy of a graph.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.spectra import energy
+    >>> round(energy(lattices.truncated_hexagonal(3, 4, "torus")), 12)
+    106.696436614676
+    """
+    if isinstance(graph, Lattice) and all(graph.pbc) and graph.kind in _INSERTED:
+        base, times = _INSERTED[graph.kind]
+        values = eigenvalues(Lattice(UnitCell.named(base), graph.extent, "torus", twist=graph.twist, multigraph=True))
+        return _inserted_energy(values, sum(UnitCell.named(base).degrees()) // UnitCell.named(base).num_sites, times)
+    return float(abs(eigenvalues(graph)).sum())
+
+
+#: Lattices that are clique insertions of a regular one, how often.
+_INSERTED = {
+    "3-12-12": ("honeycomb", 1),
+    "3-6-24": ("honeycomb", 2),
+    "3-6-12-48": ("honeycomb", 3),
+    "modified-bathroom": ("square", 1),
+}
+
+
+def _inserted_energy(values: FloatArray, r: int, times: int) -> float:
+    """Energy after `times` insertions: ``sum of sqrt(r**2 + 4*(x + 1)) + (r - 2)*n`` of the last but one spectrum."""
+    from quincunx.spectra._connectivity import clique_spectrum
+
+    below = clique_spectrum(np.clip(values, -r, r), r, times - 1)
+    return float(np.sqrt(np.maximum(r * r + 4 * (below + 1), 0)).sum() + (r - 2) * len(below))
+
+
+def energy_density(lattice: Any) -> EnergyDensity:
+    """Compute the energy per vertex of an infinite periodic lattice, with an error.
+
+    Parameters
+    ----------
+    lattice : str, UnitCell or Lattice
+        The name of a lattice, its unit cell, or a lattice of whole cells (its extent does not matter).
+
+    Returns
+    -------
+    EnergyDensity
+        The pair ``(value, error)``. The error is the difference of two grids, not a proof.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `lattice` is none of these.
+
+    Notes
+    -----
+    The mean of ``|eigenvalues|`` over the Brillouin zone by the trapezoid rule, shifted off the symmetric points and
+    doubled until it stands still: geometric where no band touches zero; where one does (honeycomb, square) the rule
+    converges like ``N**-3`` or ``N**-2`` and is extrapolated. Clique insertions take the bands of the lattice below.
+
+    Examples
+    --------
+    >>> from quincunx.spectra import energy_density
+    >>> value, error = energy_density("3-12-12")
+    >>> abs(value - 1.482490305996258760) < 1e-14, error < 1e-13
+    (True, True)
+    """
+    cell = cell_of(lattice)
+    if cell.kind == "square":
+        return EnergyDensity(16 / np.pi**2, 4e-16)
+    inserted = _INSERTED.get(cell.kind or "")
+    base = UnitCell.named(inserted[0]) if inserted else cell
+    r = sum(base.degrees()) // base.num_sites
+    means: list[float] = []
+    size = 24
+    while size <= _FINEST and (size * size * base.num_sites**2 <= 1 << 23 or len(means) < 3):
+        bands = _bands(base, size)
+        if inserted:
+            means.append(_inserted_energy(bands.ravel(), r, inserted[1]) / (bands.size * r ** inserted[1]))
+        else:
+            means.append(float(abs(bands).mean()))
+        size *= 2
+        if len(means) > 1 and abs(means[-1] - means[-2]) <= _ROUNDING * means[-1]:
+            return EnergyDensity(means[-1], 4 * _ROUNDING * means[-1])
+    return _extrapolated(means)
+
+
+def _extrapolated(means: list[float]) -> EnergyDensity:
+    """Richardson's extrapolation of means on doubled grids, whose leading power is read off the last three."""
+    table = list(means)
+    error = abs(table[-1] - table[-2])
+    best = table[-1]
+    while len(table) >= 3:
+        first, second = table[-2] - table[-3], table[-1] - table[-2]
+        if second == 0 or first / second < 1.5:
+            break
+        factor = 2.0 ** round(np.log2(first / second))
+        table = [b + (b - a) / (factor - 1) for a, b in itertools.pairwise(table)]
+        change = abs(table[-1] - table[-2])
+        if change >= error:
+            break
+        best, error = table[-1], change
+    return EnergyDensity(best, error + _ROUNDING * abs(best))
+
+
+def _bands(cell: UnitCell, size: int) -> FloatArray:
+    """Eigenvalues on a grid of wave vectors that avoids the symmetric points."""
+    axis = 2 * np.pi * (np.arange(size) + 0.5) / size
+    waves = np.stack(np.meshgrid(axis[: size // 2], axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    if cell.kind == "honeycomb":
+        s = abs(1 + np.exp(1j * waves[:, 0]) + np.exp(1j * waves[:, 1]))
+        return np.stack([s, -s])
+    return np.linalg.eigvalsh(_blocks(cell, waves, False))
+
+
+def cell_of(lattice: Any) -> UnitCell:
+    """Return the unit cell that is meant."""
+    if isinstance(lattice, str):
+        lattice = (
+            named(lattice, 1, 1, "torus", multigraph=True) if lattice != "4-8-8" else UnitCell.named("truncated-square")
+        )
+    cell = lattice.unit_cell if isinstance(lattice, Lattice) else lattice
+    if not isinstance(cell, UnitCell):
+        raise TypeError(
+            f"`lattice` must be a name, a UnitCell or a Lattice of whole cells, got {type(lattice).__name__}"
+        )
+    return cell
+
+
+def density_of_states(
+    graph: Any, bins: int = 100, *, broadening: float | None = None, laplacian: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the density of the eigenvalues, per vertex.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        As in `spectrum`; a torus of many cells for a smooth curve.
+    bins : int, default 100
+        Bins of the histogram, or points of the curve, >= 1.
+    broadening : float, optional
+        If given, each eigenvalue is a Gaussian of this standard deviation instead of a bar, > 0.
+    laplacian : bool, default False
+        Whether the eigenvalues are those of the Laplacian.
+
+    Returns
+    -------
+    (ndarray, ndarray) of float64
+        Without broadening the ``bins + 1`` edges and the `bins` densities; with it `bins` points and the densities
+        there. The density has integral one.
+
+    Raises
+    ------
+    ValueError
+        If the graph has no vertex, or an argument is out of range.
+    TypeError, TooLargeError
+        As `spectrum`.
+
+    Examples
+    --------
+    >>> from quincunx import lattices
+    >>> from quincunx.spectra import density_of_states
+    >>> edges, density = density_of_states(lattices.kagome(12, 12, "torus"), 30)
+    >>> round(float((density * (edges[1:] - edges[:-1])).sum()), 12)
+    1.0
+    """
+    count = _check.whole(bins, "bins", minimum=1, maximum=10**7)
+    width = None if broadening is None else _check.real(broadening, "broadening", positive=True)
+    values = eigenvalues(graph, laplacian)
+    if not len(values):
+        raise ValueError("`graph` must have a vertex, got a graph without vertices")
+    if width is None:
+        density, edges = np.histogram(values, bins=count, density=True)
+        return edges, density
+    points = np.linspace(values.min() - 5 * width, values.max() + 5 * width, count)
+    total: npt.NDArray[np.float64] = np.zeros(count)
+    for part in np.array_split(values, max(1, len(values) * count >> 22)):
+        total += np.exp(-(((points[:, None] - part) / width) ** 2) / 2).sum(axis=1)
+    return points, total / (len(values) * width * np.sqrt(2 * np.pi))

@@ -1,0 +1,248 @@
+"""Resistances: the Kirchhoff index, its mean, and the resistance between two vertices, as floats or exactly.
+
+With mu the eigenvalues of the Laplacian, Kf = n sum over mu > 0 of 1/mu = e_{n-2}(mu)/tau, where tau is the number of
+spanning trees and e_{n-2}, an elementary symmetric function, is an integer. With R the inverse of the Laplacian without
+one vertex, Kf = n tr(R) - 1' R 1 and the resistance between u and v is R_uu + R_vv - 2 R_uv. The integers tau and
+tau Kf are found modulo primes below 2^31, as many as the bound prod (d_v + 1) on both asks for, and one to spare.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _core
+from quincunx._job import Job
+from quincunx.errors import InternalError, TooLargeError
+from quincunx.graphs import Graph
+from quincunx.graphs._graph import as_graph
+from quincunx.lattices import Lattice
+from quincunx.spectra._bloch import eigenvalues
+
+# Exact inverses of more vertices take too long.
+_MOST_EXACT = 1200
+
+
+def kirchhoff_index(graph: Any, *, exact: bool = False) -> float | Fraction:
+    """Compute the Kirchhoff index: the sum of the resistances between all pairs of vertices.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Connected. Every edge is a resistor of one ohm; loops carry no current.
+    exact : bool, default False
+        Whether to return a Fraction.
+
+    Returns
+    -------
+    float or Fraction
+        A float from the spectrum, or the exact value.
+
+    Raises
+    ------
+    ValueError
+        If the graph has no vertex or is disconnected, where the value is infinite.
+    TooLargeError
+        If `exact` is asked for with more than 1200 vertices, or as `spectrum`.
+    TypeError
+        If `graph` is none of these.
+
+    Notes
+    -----
+    Exactly: inverses of the Laplacian without one vertex modulo primes, ``n**3`` operations for each 31 bits of the
+    answer.
+
+    References
+    ----------
+    .. [1] D. Klein, M. Randic (1993), Resistance distance, J. Math. Chem. 12.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import complete
+    >>> from quincunx.lattices import clique_insert
+    >>> from quincunx.spectra import kirchhoff_index
+    >>> kirchhoff_index(clique_insert(complete(4)), exact=True)
+    Fraction(301, 5)
+    """
+    found = _connected(graph)
+    n = found.num_vertices
+    if n == 1:
+        return Fraction(0) if exact else 0.0
+    if exact:
+        trees, total = _exact_pair(found)
+        return Fraction(total, trees)
+    values = np.sort(eigenvalues(graph if isinstance(graph, Lattice) else found, laplacian=True))
+    return float(n * (1 / values[1:]).sum())
+
+
+def average_resistance(graph: Any, *, exact: bool = False) -> float | Fraction:
+    """Compute the mean of the resistances between all pairs of vertices.
+
+    Parameters
+    ----------
+    graph, exact
+        As in `kirchhoff_index`.
+
+    Returns
+    -------
+    float or Fraction
+        ``2*Kf/(n*(n - 1))``.
+
+    Raises
+    ------
+    ValueError
+        As `kirchhoff_index`, and for a single vertex, which has no pairs.
+    TypeError, TooLargeError
+        As `kirchhoff_index`.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import complete
+    >>> from quincunx.spectra import average_resistance
+    >>> average_resistance(complete(4), exact=True)
+    Fraction(1, 2)
+    """
+    n = as_graph(graph).num_vertices
+    if n == 1:
+        raise ValueError("`graph` must have two vertices, got 1")
+    index = kirchhoff_index(graph, exact=exact)
+    return index * 2 / (n * (n - 1))
+
+
+def resistance_distance(graph: Any, u: Any, v: Any, *, exact: bool = False) -> float | Fraction:
+    """Compute the resistance between two vertices.
+
+    Parameters
+    ----------
+    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        Connected. Every edge is a resistor of one ohm.
+    u, v : vertices
+        By their labels.
+    exact : bool, default False
+        Whether to return a Fraction.
+
+    Returns
+    -------
+    float or Fraction
+        Zero if the two are the same.
+
+    Raises
+    ------
+    ValueError
+        If the graph is disconnected, or a vertex is not there.
+    TypeError, TooLargeError
+        As `kirchhoff_index`.
+
+    Notes
+    -----
+    One sparse solve; exactly, the spanning trees of the graph with the two vertices merged over those of the graph,
+    both counted like `quincunx.counting.count_spanning_trees`, for any size.
+
+    Examples
+    --------
+    >>> from quincunx.graphs import cycle
+    >>> from quincunx.spectra import resistance_distance
+    >>> resistance_distance(cycle(5), 0, 2, exact=True)
+    Fraction(6, 5)
+    """
+    found = _connected(graph)
+    a, b = found.index(u), found.index(v)
+    if a == b:
+        return Fraction(0) if exact else 0.0
+    if exact:
+        merged = np.where(found.edges == b, a, found.edges)
+        merged = np.where(merged > b, merged - 1, merged)
+        trees = [_trees(found.num_vertices, found.edges), _trees(found.num_vertices - 1, merged)]
+        return Fraction(trees[1], trees[0])
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import spsolve
+
+    adjacency = found.to_scipy().astype(float)
+    laplacian = (diags_array(adjacency.sum(axis=1)) - adjacency).tocsc()
+    kept = np.arange(found.num_vertices) != b
+    current = np.zeros(found.num_vertices)
+    current[a] = 1
+    voltage = np.atleast_1d(spsolve(laplacian[kept][:, kept], current[kept]))
+    return float(voltage[a - (a > b)])
+
+
+def _trees(n: int, edges: npt.NDArray[np.int64]) -> int:
+    job = Job()
+    return _core.plan_spanning_trees((n, edges), job.threads, job.memory_limit).solve(job)[0]
+
+
+def _connected(graph: Any) -> Graph:
+    found = as_graph(graph)
+    if found.num_vertices == 0:
+        raise ValueError("`graph` must have a vertex, got a graph without vertices")
+    from scipy.sparse.csgraph import connected_components
+
+    parts = connected_components(found.to_scipy(), directed=False)[0]
+    if parts > 1:
+        raise ValueError(f"`graph` must be connected, got {parts} components: a resistance is infinite")
+    return found
+
+
+def _exact_pair(graph: Graph) -> tuple[int, int]:
+    """Return tau and tau Kf."""
+    n = graph.num_vertices
+    if n > _MOST_EXACT:
+        raise TooLargeError(f"the exact Kirchhoff index of {n} vertices takes inverses of that size", 8 * n * n, 0)
+    adjacency = graph.to_scipy().toarray()
+    np.fill_diagonal(adjacency, 0)
+    laplacian = np.diag(adjacency.sum(axis=1)) - adjacency
+    # e_{n-2}(L) <= det(L + 1) <= prod (d + 1), and so is tau.
+    bits = float(np.log2(np.diag(laplacian) + 1.0).sum())
+    pairs: list[tuple[int, int, int]] = []
+    prime = 2**31
+    while 30.99 * (len(pairs) - 1) < bits + 1 or len(pairs) < 2:
+        prime = _prime_below(prime)
+        found = _inverse_modulo(laplacian[1:, 1:], prime)
+        if found is not None:
+            trees, trace, total = found
+            pairs.append((prime, trees, trees * ((n * trace - total) % prime) % prime))
+    answers = []
+    for which in (1, 2):
+        *used, spare = [(pair[0], pair[which]) for pair in pairs]
+        value = int(_core.combine_residues(used))
+        if value % spare[0] != spare[1]:
+            raise InternalError("an exact Kirchhoff index failed its own check")
+        answers.append(value)
+    return answers[0], answers[1]
+
+
+def _prime_below(n: int) -> int:
+    n -= 1 + n % 2
+    while n > 2 and not all(pow(base, n - 1, n) == 1 and _is_strong(n, base) for base in (2, 3, 5, 7)):
+        n -= 2
+    return n
+
+
+def _is_strong(n: int, base: int) -> bool:
+    """Say whether an odd n passes Miller's test, which to bases 2, 3, 5 and 7 decides every number below 3.2e9."""
+    twos = (n - 1 & 1 - n).bit_length() - 1
+    x = pow(base, (n - 1) >> twos, n)
+    return x in (1, n - 1) or any((x := x * x % n) == n - 1 for _ in range(twos - 1))
+
+
+def _inverse_modulo(matrix: npt.NDArray[np.int64], prime: int) -> tuple[int, int, int] | None:
+    """Return determinant, trace and sum of the inverse modulo a prime, by Gauss and Jordan; `None` at a zero pivot."""
+    a = matrix.astype(np.int64) % prime
+    determinant = 1
+    for j in range(len(a)):
+        pivot = int(a[j, j])
+        if pivot == 0:
+            return None
+        determinant = determinant * pivot % prime
+        inverse = pow(pivot, -1, prime)
+        row = a[j] * inverse % prime
+        row[j] = inverse
+        column = a[:, j].copy()
+        column[j] = 0
+        a[:, j] = 0
+        a[j] = 0
+        # Products below 2^62: one subtraction stays within 64 bits.
+        a = (a - column[:, None] * row) % prime
+        a[j] = row
+    return determinant, int(np.trace(a) % prime), int((a.sum(axis=1) % prime).sum() % prime)

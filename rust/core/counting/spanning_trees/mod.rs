@@ -1,0 +1,335 @@
+//! Spanning trees: the determinant of the grounded Laplacian, an exact integer.
+//!
+//! Kirchhoff's theorem: with any vertex removed, det L is the number of spanning trees; parallel edges count one by one and
+//! loops not at all. Square lattices and tori have their eigenvalues in closed form ([`product`]); every other graph is
+//! eliminated modulo primes in an order of little fill. The size of the answer is known beforehand: from the closed form, from
+//! the same elimination in floating point with a proved error, or from the degrees,
+//!
+//!   N <= (n/(n-1))^(n-1) prod d_v / (2m)      (the inequality of the means for the nonzero eigenvalues of D^-1/2 L D^-1/2).
+
+pub mod product;
+
+use super::evaluation::Options;
+use super::exact::{Modular, fitting, one_by_one};
+use crate::graphs::Graph;
+use crate::monitor::{Monitor, Watch};
+use crate::numeric::elimination::{self, Kind, Matrix};
+use crate::numeric::residue::Modulus;
+use crate::{Error, Result, parallel};
+use product::{Square, Torus};
+use std::f64::consts::LN_2;
+use std::sync::OnceLock;
+
+/// What trees are counted on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The square lattice, neither axis, the second or both closed.
+    Square(Square),
+    /// A periodic lattice on a torus.
+    Torus(Torus),
+    /// Any graph.
+    Graph(Graph),
+}
+
+/// A number of trees that is sought.
+#[derive(Debug)]
+pub struct Trees {
+    problem: Problem,
+    method: Method,
+    bits: f64,
+}
+
+#[derive(Debug)]
+enum Method {
+    /// The answer is known at once.
+    Known(u64),
+    /// Eigenvalues in closed form.
+    Product,
+    /// Elimination of the grounded Laplacian.
+    Elimination(Box<Grounded>),
+}
+
+/// A connected graph, grounded at a vertex of highest degree; at another one for primes that divide a pivot.
+#[derive(Debug)]
+struct Grounded {
+    matrix: Matrix,
+    graph: Graph,
+    other: OnceLock<Matrix>,
+}
+
+impl Grounded {
+    fn new(graph: &Graph) -> Self {
+        let degrees = graph.degrees();
+        let highest = (0..graph.vertices()).max_by_key(|&v| (degrees[v], v)).unwrap_or(0);
+        Self { matrix: laplacian(graph, highest), graph: graph.clone(), other: OnceLock::new() }
+    }
+
+    fn residue(&self, modulus: u64, watch: &Watch) -> Result<u64> {
+        if let Some(found) = self.matrix.evaluate(modulus, watch)? {
+            return Ok(found);
+        }
+        let other = self.other.get_or_init(|| {
+            let degrees = self.graph.degrees();
+            laplacian(&self.graph, (0..self.graph.vertices()).min_by_key(|&v| (degrees[v], v)).unwrap_or(0))
+        });
+        other.evaluate(modulus, watch)?.ok_or_else(|| Error::Check {
+            what: "an elimination",
+            detail: format!("{modulus} divides a pivot whichever vertex is removed"),
+        })
+    }
+
+    /// The logarithm of the number of trees and a bound on its error.
+    fn log(&self, watch: &Watch) -> Result<(f64, f64)> {
+        let degrees = self.graph.degrees();
+        let ground = (0..self.graph.vertices()).max_by_key(|&v| (degrees[v], v)).unwrap_or(0) as u32;
+        let mut to_ground = vec![0.0; self.graph.vertices() - 1];
+        let mut edges = Vec::with_capacity(self.graph.edges().len());
+        let name = |v: u32| v - u32::from(v > ground);
+        for &(u, v) in self.graph.edges().iter().filter(|(u, v)| u != v) {
+            match (u == ground, v == ground) {
+                (true, _) => to_ground[name(v) as usize] += 1.0,
+                (_, true) => to_ground[name(u) as usize] += 1.0,
+                _ => edges.push((name(u), name(v), 1.0)),
+            }
+        }
+        elimination::log_determinant(self.matrix.plan(), &edges, &to_ground, watch)
+    }
+}
+
+/// The Laplacian without the row and column of a vertex.
+fn laplacian(graph: &Graph, ground: usize) -> Matrix {
+    let name = |v: u32| v - u32::from(v as usize > ground);
+    let mut degrees = vec![0i64; graph.vertices()];
+    let mut entries = Vec::with_capacity(graph.edges().len() + graph.vertices());
+    for &(u, v) in graph.edges().iter().filter(|(u, v)| u != v) {
+        degrees[u as usize] += 1;
+        degrees[v as usize] += 1;
+        if u as usize != ground && v as usize != ground {
+            entries.push((name(u), name(v), -1));
+        }
+    }
+    let kept = (0..graph.vertices() as u32).filter(|&v| v as usize != ground);
+    entries.extend(kept.map(|v| (name(v), name(v), degrees[v as usize])));
+    let nodes = graph.vertices() - 1;
+    Matrix::new(Kind::Symmetric, nodes, &entries, &vec![false; nodes])
+}
+
+impl Trees {
+    /// Plans a count.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a graph without vertices.
+    pub fn new(problem: Problem, watch: &Watch) -> Result<Self> {
+        let (method, bits) = match &problem {
+            Problem::Square(square) => (Method::Product, square.bits()),
+            Problem::Torus(torus) => (Method::Product, torus_bits(torus)),
+            Problem::Graph(graph) => match graph.vertices() {
+                0 => {
+                    let (value, requirement) = ("a graph without vertices".into(), "a graph with a vertex");
+                    return Err(Error::Domain { name: "graph", value, requirement });
+                }
+                1 => (Method::Known(1), 1.0),
+                _ if graph.components().1 > 1 => (Method::Known(0), 1.0),
+                _ => {
+                    let grounded = Grounded::new(graph);
+                    let (log, error) = grounded.log(watch)?;
+                    (Method::Elimination(Box::new(grounded)), (log + error) / LN_2 * (1.0 + 1e-12) + 0.01)
+                }
+            },
+        };
+        Ok(Self { problem, method, bits })
+    }
+
+    /// The name of the method.
+    pub fn engine(&self) -> &'static str {
+        match self.method {
+            Method::Known(_) => "known",
+            Method::Product => "product of cosines",
+            Method::Elimination(_) => "sparse elimination",
+        }
+    }
+
+    /// Multiplications for one prime, roughly.
+    pub fn work(&self) -> f64 {
+        match (&self.method, &self.problem) {
+            (Method::Elimination(grounded), _) => grounded.matrix.work(),
+            (_, Problem::Square(square)) => square.work(),
+            (_, Problem::Torus(torus)) => torus.work(),
+            _ => 1.0,
+        }
+    }
+
+    /// Bytes for one prime.
+    pub fn bytes(&self) -> u128 {
+        match (&self.method, &self.problem) {
+            (Method::Elimination(grounded), _) => grounded.matrix.bytes(),
+            (_, Problem::Square(square)) => 8 * square.cols as u128,
+            (_, Problem::Torus(torus)) => 8 * u128::from(torus.order()),
+            _ => 0,
+        }
+    }
+
+    /// The number modulo a prime.
+    fn residue(&self, modulus: Modulus, watch: &Watch) -> Result<u64> {
+        match (&self.method, &self.problem) {
+            (Method::Known(count), _) => Ok(*count),
+            (Method::Elimination(grounded), _) => grounded.residue(modulus.value(), watch),
+            (Method::Product, Problem::Square(square)) => Ok(square.residue(modulus.value())),
+            (Method::Product, Problem::Torus(torus)) => torus.residue(modulus.value(), watch),
+            (Method::Product, Problem::Graph(_)) => unreachable!("graphs have no product"),
+        }
+    }
+}
+
+/// Graphs of so many edges are planned on the pool, where the monitor is heard.
+const LARGE: usize = 5000;
+
+/// Plans a count; see [`Trees::new`].
+///
+/// # Errors
+/// As [`Trees::new`], and the monitor's error.
+pub fn plan(problem: Problem, monitor: &mut dyn Monitor) -> Result<Trees> {
+    match &problem {
+        Problem::Graph(graph) if graph.edges().len() > LARGE => {
+            parallel::run(1, 0, monitor, move |watch| Trees::new(problem, watch))
+        }
+        _ => parallel::run_here(0, |watch| Trees::new(problem, watch)),
+    }
+}
+
+/// The natural logarithm of the number of spanning trees and a bound on its error; minus infinity if there are none.
+///
+/// # Errors
+/// As [`Trees::new`].
+pub fn log_spanning_trees(problem: &Problem, monitor: &mut dyn Monitor) -> Result<(f64, f64)> {
+    parallel::run(1, 0, monitor, |watch| log_trees(problem, watch))
+}
+
+fn log_trees(problem: &Problem, watch: &Watch) -> Result<(f64, f64)> {
+    match problem {
+        Problem::Square(square) => {
+            let log = square.log();
+            Ok((log, log.abs() * 1e-13 + 1e-13))
+        }
+        Problem::Torus(_) => {
+            Err(Error::Domain { name: "problem", value: "a torus".into(), requirement: "a graph or a square lattice" })
+        }
+        Problem::Graph(graph) => match graph.vertices() {
+            1 => Ok((0.0, 0.0)),
+            n if n > 1 && graph.components().1 > 1 => Ok((f64::NEG_INFINITY, 0.0)),
+            n if n > 1 => Grounded::new(graph).log(watch),
+            _ => Trees::new(problem.clone(), watch).map(|_| (0.0, 0.0)),
+        },
+    }
+}
+
+/// The bound from the degrees.
+fn torus_bits(torus: &Torus) -> f64 {
+    let cells = torus.extent[0] as f64 * torus.extent[1] as f64;
+    let mut degrees = vec![0.0; torus.sites];
+    for bond in &torus.bonds {
+        degrees[bond.from] += 1.0;
+        degrees[bond.to] += 1.0;
+    }
+    let n = cells * torus.sites as f64;
+    if degrees.contains(&0.0) || n < 2.0 {
+        return 1.0;
+    }
+    let total: f64 = degrees.iter().map(|d: &f64| d.log2()).sum();
+    let means = (n - 1.0) * (1.0 / (n - 1.0)).ln_1p() / LN_2;
+    (means + cells * total - (2.0 * cells * torus.bonds.len() as f64).log2()).max(1.0) * (1.0 + 1e-9) + 0.01
+}
+
+impl Modular for Trees {
+    fn description(&self) -> Vec<u64> {
+        let mut words = vec![u64::from_le_bytes(*b"sp.trees")];
+        match &self.problem {
+            Problem::Square(square) => {
+                let closed = square.closed.map(u64::from);
+                words.extend([0, square.rows as u64, square.cols as u64, closed[0], closed[1]]);
+            }
+            Problem::Torus(torus) => {
+                let extent = torus.extent.map(|length| length as u64);
+                words.extend([1, torus.sites as u64, extent[0], extent[1], torus.twist as u64]);
+                for bond in &torus.bonds {
+                    let offset = bond.offset.map(|d| u64::from(d as u32));
+                    words.extend([bond.from as u64, bond.to as u64, offset[0], offset[1]]);
+                }
+            }
+            Problem::Graph(graph) => {
+                words.extend([2, graph.vertices() as u64]);
+                words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
+            }
+        }
+        words
+    }
+
+    fn bits(&self) -> f64 {
+        self.bits
+    }
+
+    fn method(&self) -> (&'static str, u128, f64) {
+        (self.engine(), self.bytes(), self.work())
+    }
+
+    fn order(&self) -> u64 {
+        match (&self.method, &self.problem) {
+            (Method::Product, Problem::Square(square)) => square.order(),
+            (Method::Product, Problem::Torus(torus)) => torus.order(),
+            _ => 1,
+        }
+    }
+
+    fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+        let work = self.work().max(1.0) as u64;
+        let options = &fitting(options, self.bytes(), "the fronts of the Laplacian")?;
+        one_by_one(self, moduli, work, options, monitor, |modulus, watch| {
+            let residue = self.residue(modulus, watch)?;
+            watch.advance(work)?;
+            Ok(vec![residue])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::exact::Plan;
+    use crate::lattices::{Lattice, UnitCell};
+    use crate::monitor::Silent;
+    use num_bigint::BigInt;
+
+    fn solve(problem: Problem) -> BigInt {
+        let trees = Trees::new(problem, &Watch::default()).unwrap();
+        Plan::new(trees).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
+    }
+
+    #[test]
+    fn products_and_elimination_agree() {
+        for name in ["square", "triangular", "honeycomb", "kagome", "truncated-square", "king", "3-12-12"] {
+            let cell = UnitCell::named(name).unwrap();
+            for extent in [[1, 1], [1, 2], [2, 1], [2, 2], [1, 5], [3, 4], [5, 3], [4, 6]] {
+                let lattice = Lattice::new(cell.clone(), extent, [true, true]).unwrap();
+                let torus = Torus { sites: cell.sites().len(), bonds: cell.bonds().to_vec(), extent, twist: 0 };
+                let graph = solve(Problem::Graph(lattice.section().unwrap().graph().unwrap()));
+                assert_eq!(solve(Problem::Torus(torus)), graph, "{name} {extent:?}");
+            }
+        }
+        let cell = UnitCell::named("square").unwrap();
+        for closed in [[false, false], [false, true], [true, true]] {
+            for (rows, cols) in
+                [(1, 1), (1, 2), (2, 1), (2, 2), (5, 1), (1, 7), (3, 4), (6, 5), (7, 9), (20, 21), (18, 4)]
+            {
+                let lattice = Lattice::new(cell.clone(), [rows, cols], closed).unwrap();
+                let graph = solve(Problem::Graph(lattice.section().unwrap().graph().unwrap()));
+                assert_eq!(solve(Problem::Square(Square { rows, cols, closed })), graph, "{rows} x {cols} {closed:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_grid_has_the_trees_one_knows() {
+        let known = "5694319004079097795957215725765328371712000".parse::<BigInt>().unwrap();
+        assert_eq!(solve(Problem::Square(Square { rows: 10, cols: 10, closed: [false; 2] })), known);
+    }
+}

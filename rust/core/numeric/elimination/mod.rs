@@ -1,0 +1,13 @@
+//! Sparse elimination: determinants and Pfaffians modulo a number, one plan for all of them.
+//!
+//! [`order`] finds an order of little fill, [`plan`] what is eliminated together, [`factor`] does it for one modulus, and
+//! [`conductance`] for the weights of an electrical network in floating point, where nothing is ever subtracted.
+
+pub mod conductance;
+pub mod factor;
+pub mod order;
+pub mod plan;
+
+pub use conductance::log_determinant;
+pub use factor::{Kind, Matrix};
+pub use plan::Plan;

@@ -1,0 +1,179 @@
+"""Perfect and all matchings: known answers, independent methods, laws, bad input."""
+
+import functools
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quincunx import lattices
+from quincunx.counting import (
+    count_matchings,
+    count_perfect_matchings,
+    log_matchings,
+    log_perfect_matchings,
+    matching_polynomial,
+)
+from quincunx.graphs import Graph, complete, cycle
+from quincunx.lattices import clique_insert
+
+
+def by_size(n, edges):
+    """Matchings by size, with or without each edge in turn."""
+
+    @functools.cache
+    def rest(i, used):
+        if i == len(edges):
+            return (1,)
+        u, v = edges[i]
+        without = rest(i + 1, used)
+        if u == v or used >> u & 1 or used >> v & 1:
+            return without
+        with_it = (0, *rest(i + 1, used | 1 << u | 1 << v))
+        size = max(len(without), len(with_it))
+        pad = lambda terms: terms + (0,) * (size - len(terms))  # noqa: E731
+        return tuple(a + b for a, b in zip(pad(without), pad(with_it), strict=True))
+
+    return list(rest(0, 0))
+
+
+DIMERS = [
+    *((lattices.honeycomb(size, size, "torus"), count) for size, count in ((4, 417), (6, 263640), (8, 2249215617))),
+    (lattices.honeycomb(10, 10, "torus"), 255635055079809),
+    *((lattices.honeycomb(size, size, "cylinder"), 2**size) for size in (3, 4, 7)),
+    *((lattices.honeycomb(size, size), 1) for size in (2, 5)),
+    *((lattices.truncated_hexagonal(size, size), count) for size, count in ((2, 2), (3, 16), (4, 512))),
+    *((lattices.truncated_hexagonal(size, size, "cylinder"), count) for size, count in ((2, 8), (3, 128), (4, 8192))),
+    *((lattices.truncated_hexagonal(size, size, "torus"), count) for size, count in ((2, 32), (3, 1024), (4, 131072))),
+    *((lattices.square(m, n), count) for m, n, count in ((2, 2, 2), (4, 4, 36), (3, 4, 11), (6, 5, 1183))),
+    (lattices.square(8, 8), 12988816),
+    (lattices.square(3, 3), 0),
+    (lattices.square(4, 4, "torus"), 272),
+    (lattices.square(3, 4, "torus"), 50),
+    *((lattices.aztec_diamond(n), 2 ** (n * (n + 1) // 2)) for n in (1, 2, 3, 4, 8)),
+]
+
+
+@pytest.mark.parametrize(("lattice", "count"), DIMERS, ids=lambda x: getattr(x, "name", None))
+def test_known_dimers(lattice, count):
+    assert count_perfect_matchings(lattice) == count
+    assert count_perfect_matchings(lattice, method="pfaffian") == count
+
+
+@pytest.mark.parametrize(
+    ("lattice", "count"),
+    [
+        *((lattices.square(n, n), count) for n, count in enumerate((1, 7, 131, 10012, 2810694), start=1)),
+        (lattices.square(3, 3, "torus"), 370),
+        (lattices.square(4, 4, "torus"), 41025),
+        (lattices.honeycomb(3, 3), 7884),
+        (lattices.honeycomb(3, 3, "torus"), 35368),
+        (lattices.kagome(2, 2), 700),
+        (lattices.truncated_square(2, 2), 4991),
+        (lattices.truncated_hexagonal(2, 2), 396900),
+        (lattices.triangular(4, 4), 32173),
+        (lattices.triangular(4, 4, "torus"), 269921),
+    ],
+    ids=lambda x: getattr(x, "name", None),
+)
+def test_known_numbers_of_all_matchings(lattice, count):
+    assert count_matchings(lattice) == count
+    assert sum(matching_polynomial(lattice)) == count
+
+
+@pytest.mark.parametrize(
+    ("graph", "count"),
+    [
+        (complete(5), 416),
+        (Graph(6, [(u, v) for u in range(6) for v in range(u) if (u, v) not in ((3, 0), (4, 1), (5, 2))]), 1256),
+        (Graph(5, [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]), 20),
+        (lattices.square(3, 2, "torus", multigraph=True), 1376),
+    ],
+)
+def test_perfect_matchings_of_clique_insertions(graph, count):
+    assert count_perfect_matchings(clique_insert(graph)) == count
+
+
+@given(data=st.data())
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_clique_insertions_of_subcubic_graphs_have_a_power_of_two(data):
+    n = data.draw(st.integers(2, 8))
+    degrees, edges = [0] * n, []
+    for u, v in data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=14)):
+        if u != v and max(degrees[u], degrees[v]) < 3:
+            edges.append((u, v))
+            degrees[u] += 1
+            degrees[v] += 1
+    import networkx
+
+    components = networkx.number_connected_components(networkx.Graph([*edges, *((v, v) for v in range(n))]))
+    assert count_perfect_matchings(clique_insert((n, edges))) == 2 ** (len(edges) - n + components)
+
+
+@given(data=st.data())
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_random_multigraphs_by_all_methods(data):
+    n = data.draw(st.integers(0, 9))
+    vertex = st.integers(0, max(n - 1, 0))
+    edges = data.draw(st.lists(st.tuples(vertex, vertex), max_size=14 if n else 0))
+    expected = by_size(n, edges)
+    assert matching_polynomial((n, edges)) == expected[: len(matching_polynomial((n, edges)))]
+    assert sum(matching_polynomial((n, edges))) == sum(expected)
+    assert count_matchings((n, edges)) == sum(expected)
+    perfect = expected[n // 2] if n % 2 == 0 and len(expected) > n // 2 else 0
+    assert count_perfect_matchings((n, edges)) == perfect
+    assert count_perfect_matchings((n, edges), method="frontier") == perfect
+
+
+def test_petersen_and_other_graphs_that_are_not_planar():
+    petersen = Graph(
+        10,
+        [(i, (i + 1) % 5) for i in range(5)]
+        + [(i, i + 5) for i in range(5)]
+        + [(i + 5, (i + 2) % 5 + 5) for i in range(5)],
+    )
+    assert count_perfect_matchings(petersen) == 6
+    assert count_perfect_matchings(complete(8)) == 105
+    assert count_perfect_matchings(lattices.king(4, 4)) == count_perfect_matchings(lattices.king(4, 4).graph)
+
+
+def test_empty_odd_and_looped_graphs():
+    assert count_perfect_matchings((0, [])) == count_matchings((0, [])) == 1
+    assert count_perfect_matchings((3, [(0, 1), (1, 2)])) == 0
+    assert count_perfect_matchings(cycle(2, multigraph=True)) == 2
+    assert count_matchings((1, [(0, 0)])) == 1
+    assert matching_polynomial((0, [])) == [1]
+    assert log_perfect_matchings((1, [])) == -math.inf
+    assert log_matchings((2, [(0, 1)])) == math.log(2)
+
+
+def test_an_order_threads_and_executors_change_nothing():
+    lattice = lattices.square(6, 6)
+    count = count_matchings(lattice, threads=1)
+    assert count == count_matchings(lattice, order=list(range(35, -1, -1)), threads=2)
+    with ThreadPoolExecutor(2) as pool:
+        assert count == count_matchings(lattice, executor=pool)
+        assert count_perfect_matchings(lattices.kagome(4, 4, "torus"), executor=pool) == count_perfect_matchings(
+            lattices.kagome(4, 4, "torus")
+        )
+
+
+def test_bad_input_is_refused_with_the_argument_named():
+    with pytest.raises(ValueError, match="method"):
+        count_perfect_matchings(lattices.king(4, 4), method="fkt")
+    with pytest.raises(ValueError, match="method"):
+        count_perfect_matchings(lattices.square(4, 4, "torus"), method="fkt")
+    with pytest.raises(ValueError, match="method"):
+        count_perfect_matchings(complete(6), method="pfaffian")
+    with pytest.raises(ValueError, match="method"):
+        count_perfect_matchings(lattices.square(4, 4, "torus"), method="product")
+    with pytest.raises(ValueError, match="order"):
+        count_perfect_matchings(lattices.square(2, 2), method="fkt", order=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match="order"):
+        count_matchings(lattices.square(2, 2), order=[0, 1, 2])
+    with pytest.raises(TypeError, match="graph"):
+        count_matchings("square")
+    with pytest.raises(MemoryError, match="states"):
+        count_matchings(lattices.square(30, 30), memory_limit=10**6)

@@ -1,0 +1,173 @@
+"""Random trees, matchings and independent sets, each beside an enumerated case; exact observables.
+
+Chi-square tests on all objects at a false-alarm rate of 1e-6 each and a fixed seed.
+"""
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from quincunx import lattices
+from quincunx.counting import (
+    count_independent_sets,
+    count_perfect_matchings,
+    count_spanning_trees,
+    edge_probabilities,
+    expected_size,
+    hard_core,
+    independence_number,
+    independence_polynomial,
+    occupation_probabilities,
+    random_independent_set,
+    random_perfect_matching,
+    random_spanning_tree,
+    size_distribution,
+)
+from quincunx.graphs import Graph, complete, cycle, path
+
+RATE = 1e-6
+
+
+def goodness(draws, weights):
+    """The p-value of draws beside the weights of all objects."""
+    seen = Counter(draws)
+    assert set(seen) <= set(weights)
+    total = sum(weights.values())
+    expected = np.array([len(draws) * float(Fraction(weight) / total) for weight in weights.values()])
+    assert expected.min() >= 25
+    return stats.chisquare([seen[key] for key in weights], expected).pvalue
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "graph", [complete(4), lattices.square(2, 3).graph, Graph(3, [(0, 1), (0, 1), (1, 2), (2, 2), (0, 2)])]
+)
+def test_every_spanning_tree_is_equally_likely(graph):
+    trees = {}
+    for edges in itertools.combinations(range(graph.num_edges), graph.num_vertices - 1):
+        if count_spanning_trees((graph.num_vertices, graph.edges[list(edges)])) == 1:
+            trees[edges] = 1
+    assert len(trees) == count_spanning_trees(graph)
+    rng = np.random.default_rng(1)
+    draws = [tuple(random_spanning_tree(graph, rng=rng).tolist()) for _ in range(4000)]
+    assert goodness(draws, trees) > RATE
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "graph",
+    [
+        lattices.square(4, 4),
+        lattices.square(3, 4, "torus"),
+        lattices.triangular(2, 4),
+        complete(6),
+        cycle(2, multigraph=True),
+    ],
+)
+def test_every_perfect_matching_is_equally_likely(graph):
+    count = count_perfect_matchings(graph)
+    rng = np.random.default_rng(2)
+    draws = [tuple(random_perfect_matching(graph, rng=rng).tolist()) for _ in range(40 * count)]
+    edges = np.asarray(graph.edges)
+    for chosen in set(draws):
+        assert np.unique(edges[list(chosen)]).size == graph.num_vertices
+    assert len(set(draws)) == count
+    assert goodness(draws, dict.fromkeys(set(draws), 1)) > RATE
+
+
+def brute_sets(graph, z):
+    """All independent sets with their weights."""
+    edges = graph.edges.tolist()
+    found = {}
+    for bits in range(1 << graph.num_vertices):
+        if not any(bits >> u & 1 and bits >> v & 1 for u, v in edges):
+            chosen = tuple(v for v in range(graph.num_vertices) if bits >> v & 1)
+            weight = Fraction(1)
+            for v in chosen:
+                weight *= z[v]
+            found[chosen] = weight
+    return found
+
+
+ACTIVITIES = [Fraction(1), Fraction(1, 2), Fraction(3), Fraction(2, 3), Fraction(0), Fraction(5, 2)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("graph", [lattices.square(2, 3).graph, cycle(6), Graph(6, [(0, 1), (1, 1), (2, 3)])])
+def test_every_independent_set_has_its_probability_and_every_observable_its_value(graph):
+    sets = brute_sets(graph, ACTIVITIES)
+    total = sum(sets.values())
+    assert hard_core(graph, ACTIVITIES) == total
+    assert hard_core(graph, dict(enumerate(ACTIVITIES))) == total
+    exact = [sum((w for s, w in sets.items() if v in s), Fraction(0)) / total for v in range(6)]
+    assert occupation_probabilities(graph, ACTIVITIES) == exact
+    assert expected_size(graph, ACTIVITIES) == sum(exact)
+    likely = {s: w for s, w in sets.items() if w}
+    rng = np.random.default_rng(3)
+    draws = [tuple(random_independent_set(graph, ACTIVITIES, rng=rng).tolist()) for _ in range(12000)]
+    assert goodness(draws, likely) > RATE
+
+
+@pytest.mark.parametrize(
+    "graph", [lattices.square(4, 4), lattices.honeycomb(3, 3, "torus"), lattices.kagome(2, 3), path(0)]
+)
+def test_sizes_and_largest_sets_are_those_of_the_polynomial(graph):
+    coefficients = independence_polynomial(graph)
+    size, count, example = independence_number(graph)
+    assert (size, count) == (len(coefficients) - 1, coefficients[-1])
+    assert len(example) == size
+    chosen = np.zeros(graph.num_vertices, dtype=bool)
+    chosen[example] = True
+    assert not chosen[np.asarray(graph.edges)].all(axis=1).any()
+    weights = [c * Fraction(2, 3) ** k for k, c in enumerate(coefficients)]
+    assert size_distribution(graph, Fraction(2, 3)) == [w / sum(weights) for w in weights]
+    mean = sum(k * p for k, p in enumerate(size_distribution(graph)))
+    assert expected_size(graph) == mean
+    assert hard_core(graph, [1] * graph.num_vertices) == count_independent_sets(graph)
+
+
+def test_bond_orders_add_up_to_one_at_each_vertex():
+    for graph in (lattices.square(4, 5), lattices.kagome(2, 2, "torus", multigraph=True), complete(6)):
+        orders = edge_probabilities(graph)
+        at = [Fraction(0)] * graph.num_vertices
+        for (u, v), order in zip(np.asarray(graph.edges).tolist(), orders, strict=True):
+            at[u] += order
+            at[v] += order
+        assert set(at) == {1}
+
+
+def test_the_same_seed_gives_the_same_object():
+    lattice = lattices.square(6, 6)
+    for draw in (random_spanning_tree, random_perfect_matching, random_independent_set):
+        assert (draw(lattice, rng=5) == draw(lattice, rng=5)).all()
+
+
+def test_bad_input_is_refused_with_the_argument_named():
+    with pytest.raises(ValueError, match="graph"):
+        random_spanning_tree((0, []))
+    with pytest.raises(ValueError, match="connected"):
+        random_spanning_tree((2, []))
+    with pytest.raises(ValueError, match="perfect matching"):
+        random_perfect_matching(path(3))
+    with pytest.raises(ValueError, match="perfect matching"):
+        edge_probabilities(path(3))
+    with pytest.raises(ValueError, match="activity"):
+        random_independent_set(path(3), -1)
+    with pytest.raises(ValueError, match="activity"):
+        hard_core(path(3), [1, 2])
+    with pytest.raises(ValueError, match="mode"):
+        hard_core(path(3), [1, 2, 3], mode="float")
+    with pytest.raises(TypeError, match="activity"):
+        occupation_probabilities(path(3), [1, "2", 3])
+    with pytest.raises(ValueError, match="activity"):
+        expected_size(path(3), float("nan"))
+    with pytest.raises(ValueError, match="label"):
+        hard_core(path(3), {7: 1})
+    with pytest.raises(TypeError, match="rng"):
+        random_spanning_tree(path(3), rng="seed")
+    with pytest.raises(MemoryError, match="frontier"):
+        occupation_probabilities(lattices.square(14, 14), memory_limit=10**4)

@@ -1,0 +1,170 @@
+"""Spectra, energies, resistances and connectivity: dense solves, closed forms, the errata of the thesis, bad input."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quincunx import lattices
+from quincunx.counting import count_spanning_trees
+from quincunx.graphs import Graph, complete, cycle, lps_graph, path
+from quincunx.lattices import Lattice, UnitCell, clique_insert
+from quincunx.spectra import (
+    algebraic_connectivity,
+    average_resistance,
+    bloch_hamiltonian,
+    clique_spectrum,
+    density_of_states,
+    energy,
+    energy_density,
+    expander_map,
+    kirchhoff_index,
+    resistance_distance,
+    spectrum,
+)
+
+NAMES = ["square", "king", "triangular", "honeycomb", "kagome", "truncated-square", "martini", "3-12-12"]
+K33 = Graph(6, [(i, 3 + j) for i in range(3) for j in range(3)])
+
+
+def dense(graph, laplacian=False):
+    adjacency = graph.graph.to_scipy().toarray() if isinstance(graph, Lattice) else graph.to_scipy().toarray()
+    return np.linalg.eigvalsh(np.diag(adjacency.sum(axis=1)) - adjacency if laplacian else adjacency.astype(float))
+
+
+@pytest.mark.parametrize("laplacian", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_have_the_eigenvalues_of_the_whole(name, laplacian):
+    for extent, boundary in (((3, 4), "torus"), ((4, 3), "cylinder"), ((3, 3), "free"), ((1, 2), "torus")):
+        lattice = Lattice(UnitCell.named(name), extent, boundary, multigraph=True)
+        assert np.allclose(spectrum(lattice, laplacian=laplacian), dense(lattice, laplacian), atol=1e-12)
+    first_closed = Lattice(UnitCell.named(name), (5, 3), pbc=(True, False))
+    assert np.allclose(spectrum(first_closed), dense(first_closed), atol=1e-12)
+    twisted = Lattice(UnitCell.named(name), (5, 4), "torus", twist=2)
+    assert np.allclose(spectrum(twisted, laplacian=laplacian), dense(twisted, laplacian), atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", [complete(4), K33, complete(5), lattices.square(4, 4, "torus").graph, cycle(6)])
+def test_clique_insertion_maps_spectrum_energy_resistance_and_gap(graph):
+    n, r = graph.num_vertices, int(graph.degrees()[0])
+    for k in (1, 2):
+        inserted = clique_insert(graph, k)
+        assert np.allclose(clique_spectrum(spectrum(graph), r, k), dense(inserted), atol=1e-9)
+        gap = expander_map(algebraic_connectivity(graph), r, k)
+        assert algebraic_connectivity(inserted) == pytest.approx(gap, abs=1e-10)
+    # E(C(G)) = sum of sqrt(r^2 + 4 (x + 1)) + (r - 2) n: the thesis prints + n.
+    formula = np.sqrt(r * r + 4 * (spectrum(graph).round(12) + 1)).sum()
+    assert energy(clique_insert(graph)) == pytest.approx(formula + (r - 2) * n, rel=1e-9)
+    assert (abs(energy(clique_insert(graph)) - formula - n) < 1e-6) == (r == 3)
+    below = kirchhoff_index(graph, exact=True)
+    expected = r * (r + 2) * below + Fraction(n * n * (r - 2) * (r + 1) + r * n, r + 2)
+    assert kirchhoff_index(clique_insert(graph), exact=True) == expected
+
+
+def test_the_energies_of_the_thesis_and_their_errata():
+    torus = lattices.truncated_hexagonal(3, 4, "torus")
+    assert energy(torus) == pytest.approx(106.696436614676, abs=1e-10)  # printed 94.6964
+    assert energy(lattices.truncated_hexagonal(4, 4, "torus")) == pytest.approx(142.298081776253, abs=1e-10)
+    twice = Lattice(UnitCell.named("3-6-24"), (3, 4), "torus")
+    assert energy(twice) == pytest.approx(322.019940263278, abs=1e-9)  # printed 250.9702
+    assert energy(twice) == pytest.approx(abs(dense(twice)).sum(), abs=1e-9)
+    assert energy(clique_insert(complete(5))) == pytest.approx(32, abs=1e-9)  # printed 27
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("3-12-12", 1.482490305996258760),
+        ("3-6-24", 1.490833064618524495),
+        ("honeycomb", 1.57459723755189366),
+        ("square", 1.62113893827740434),
+    ],
+)
+def test_energy_densities(name, value):
+    found = energy_density(name)
+    assert abs(found.value - value) <= found.error < 1e-9
+    if name in ("3-12-12", "3-6-24"):
+        assert found.error < 1e-13
+
+
+def test_kirchhoff_indices_of_repeated_insertions_of_k4():
+    values = [kirchhoff_index(clique_insert(complete(4), k), exact=True) for k in range(4)]
+    assert values == [3, Fraction(301, 5), Fraction(5127, 5), Fraction(82197, 5)]
+
+
+@given(data=st.data())
+@settings(derandomize=True, deadline=None, max_examples=30)
+def test_resistances_agree_with_each_other(data):
+    n = data.draw(st.integers(2, 8))
+    extra = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
+    edges = [(v, data.draw(st.integers(0, v - 1))) for v in range(1, n)] + data.draw(st.lists(extra, max_size=10))
+    graph = Graph(n, edges)
+    pairs = [(u, v) for u in range(n) for v in range(u)]
+    exact = [resistance_distance(graph, u, v, exact=True) for u, v in pairs]
+    assert kirchhoff_index(graph, exact=True) == sum(exact)
+    assert average_resistance(graph, exact=True) == sum(exact) / len(exact)
+    assert kirchhoff_index(graph) == pytest.approx(float(sum(exact)), rel=1e-9)
+    for (u, v), value in zip(pairs, exact, strict=True):
+        assert resistance_distance(graph, u, v) == pytest.approx(float(value), rel=1e-9)
+    # Foster: the resistances of the edges add up to n - 1.
+    assert sum(resistance_distance(graph, u, v, exact=True) for u, v in edges if u != v) == n - 1
+
+
+def test_trees_are_the_product_of_the_eigenvalues():
+    graph = lattices.kagome(3, 3)
+    product = np.prod(spectrum(graph, laplacian=True)[1:]) / graph.num_vertices
+    assert product == pytest.approx(count_spanning_trees(graph), rel=1e-9)
+
+
+def test_connectivity_of_large_and_broken_graphs():
+    assert algebraic_connectivity(path(2000)) == pytest.approx(2 - 2 * math.cos(math.pi / 2000), rel=1e-6)
+    assert algebraic_connectivity((4, [(0, 1)])) == pytest.approx(0, abs=1e-12)
+    assert algebraic_connectivity((1, [])) == 0
+    graph = lps_graph(5, 7)
+    assert algebraic_connectivity(graph) == pytest.approx(2, abs=1e-9)
+    assert algebraic_connectivity(clique_insert(graph)) == pytest.approx(expander_map(2.0, 6), abs=1e-9)
+
+
+def test_densities_have_integral_one():
+    lattice = lattices.kagome(10, 10, "torus")
+    edges, density = density_of_states(lattice, 20)
+    assert (density * np.diff(edges)).sum() == pytest.approx(1)
+    points, smooth = density_of_states(lattice, 2000, broadening=0.05, laplacian=True)
+    assert np.trapezoid(smooth, points) == pytest.approx(1, abs=1e-6)
+
+
+def test_bad_input_is_refused_with_the_argument_named():
+    broken = (4, [(0, 1), (2, 3)])
+    for function in (kirchhoff_index, average_resistance):
+        with pytest.raises(ValueError, match="connected"):
+            function(broken)
+        with pytest.raises(ValueError, match="connected"):
+            function(broken, exact=True)
+    with pytest.raises(ValueError, match="connected"):
+        resistance_distance(broken, 0, 3)
+    with pytest.raises(ValueError, match="label"):
+        resistance_distance(path(3), 0, 7)
+    with pytest.raises(ValueError, match="graph"):
+        algebraic_connectivity((0, []))
+    with pytest.raises(MemoryError, match="1300"):
+        kirchhoff_index(path(1300), exact=True)
+    for eigenvalues, degree in (([4.0], 3), ([1.0], 3), ([[1.0]], 3), ([1.0, 1.0], 1), ([float("nan")], 4)):
+        with pytest.raises(ValueError, match=r"eigenvalues|degree"):
+            clique_spectrum(eigenvalues, degree)
+    with pytest.raises(ValueError, match="k"):
+        clique_spectrum([1.0, -1.0], 3, -1)
+    with pytest.raises(ValueError, match="x"):
+        expander_map(7.0, 3)
+    with pytest.raises(TypeError, match="unit_cell"):
+        bloch_hamiltonian(path(3), (0, 0))
+    with pytest.raises(ValueError, match="k"):
+        bloch_hamiltonian(UnitCell.named("square"), (0, 0, 0))
+    with pytest.raises(TypeError, match="lattice"):
+        energy_density(path(3))
+    with pytest.raises(ValueError, match="bins"):
+        density_of_states(path(3), 0)
+    with pytest.raises(ValueError, match="broadening"):
+        density_of_states(path(3), broadening=-1.0)
