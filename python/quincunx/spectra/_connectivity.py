@@ -108,7 +108,7 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
     --------
     >>> from quincunx.spectra import clique_spectrum
     >>> clique_spectrum([-1, -1, -1, 3], 3).round(12).tolist()
-    [-2.0, -2.0, -1.0, -1.0, -1.0, 0.0, 0.0, 2.0, 2.0, 2.0, -0.0, 3.0]
+    [-2.0, -2.0, -2.0, -1.0, -1.0, -1.0, 0.0, 0.0, 2.0, 2.0, 2.0, 3.0]
     """
     values = np.array(_check.reals(eigenvalues, "eigenvalues"))
     r = _check.whole(degree, "degree", minimum=2)
