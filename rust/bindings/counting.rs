@@ -254,6 +254,9 @@ pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Jo
     Ok(answer)
 }
 
+/// A bond of a unit cell: two sites and the cell of the second.
+type PeriodicBond = (usize, usize, (i32, i32));
+
 /// What trees or perfect matchings are counted on, as Python says it.
 #[derive(FromPyObject)]
 pub enum DrawnArgument<'py> {
@@ -262,7 +265,7 @@ pub enum DrawnArgument<'py> {
     Square((usize, usize, [bool; 2])),
     /// `(sites, bonds, extent, twist)`: a periodic lattice on a torus.
     #[pyo3(transparent)]
-    Torus((usize, Vec<(usize, usize, (i32, i32))>, [usize; 2], usize)),
+    Torus((usize, Vec<PeriodicBond>, [usize; 2], usize)),
     /// `(n, edges, vectors along the edges, windings)`: a drawn graph.
     #[pyo3(transparent)]
     Drawn((usize, PyReadonlyArray2<'py, i64>, PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, i64>)),

@@ -115,7 +115,9 @@ impl<T: Real> Tensors<T> {
             let values = factors.iter().zip(kept).map(|(f, &k)| f.0.get(k - 1).map_or(0.0, |x| x.double()));
             values.fold(f64::INFINITY, f64::min)
         };
-        if self.dimensions.iter().sum::<usize>() == kept.iter().sum() && last(&self.dimensions) > 0.7 * last(&kept) {
+        if self.dimensions.iter().sum::<usize>() == kept.iter().sum::<usize>()
+            && last(&self.dimensions) > 0.7 * last(&kept)
+        {
             kept.clone_from(&self.dimensions);
         }
         let size = |x: T| if x < T::default() { -x } else { x };

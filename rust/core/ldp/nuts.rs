@@ -128,10 +128,12 @@ pub fn sample(
         }
         spread *= 0.9;
     }
-    let mut plan = DiagNutsSettings::default();
-    plan.num_tune = settings.warmup;
-    plan.num_draws = settings.draws;
-    plan.maxdepth = settings.max_depth;
+    let mut plan = DiagNutsSettings {
+        num_tune: settings.warmup,
+        num_draws: settings.draws,
+        maxdepth: settings.max_depth,
+        ..DiagNutsSettings::default()
+    };
     plan.adapt_options.step_size_settings.target_accept = settings.target_accept;
     let failed = |_| Error::NoConvergence { what: "the sampler", iterations: 0, residual: f64::NAN };
     let naturals = posterior.naturals();

@@ -61,8 +61,11 @@ struct Moments {
     grid: Vec<f64>,
 }
 
+/// A mode: the place, the log density, the Cholesky factor of the inverse curvature, and the evaluations it took.
+type Mode = (Vec<f64>, f64, [[f64; 2]; 2], u64);
+
 /// Finds a mode by damped Newton steps, with the curvature there as the Cholesky factor of its inverse.
-fn mode(posterior: &mut Posterior, watch: &Watch) -> Result<(Vec<f64>, f64, [[f64; 2]; 2], u64)> {
+fn mode(posterior: &mut Posterior, watch: &Watch) -> Result<Mode> {
     let d = posterior.dimension();
     let mut u = posterior.start();
     let mut gradient = vec![0.0; d];

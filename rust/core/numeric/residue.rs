@@ -163,7 +163,7 @@ pub fn primes_with_roots(count: usize, order: u64) -> Result<Vec<Modulus>> {
         value: order.to_string(),
         requirement: "so small that there are enough primes with roots of unity of this order within 2**32 of 2**55",
     };
-    let step = if order % 2 == 0 { order } else { 2 * order };
+    let step = if order.is_multiple_of(2) { order } else { 2 * order };
     let mut found = Vec::with_capacity(count);
     let mut value = ((1u64 << BITS) - 2) / step * step + 1;
     while found.len() < count {

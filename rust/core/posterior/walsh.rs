@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn slowly(values: &[i64]) -> Vec<i64> {
-        let sign = |g: usize, x: usize| if (g & x).count_ones() % 2 == 0 { 1 } else { -1 };
+        let sign = |g: usize, x: usize| if (g & x).count_ones().is_multiple_of(2) { 1 } else { -1 };
         (0..values.len()).map(|g| values.iter().enumerate().map(|(x, n)| sign(g, x) * n).sum()).collect()
     }
 

@@ -199,7 +199,7 @@ impl Embedding {
                 i += 1;
             }
             for &(face, above) in order.iter().rev() {
-                if against[face as usize] % 2 == 0
+                if against[face as usize].is_multiple_of(2)
                     && let Some((edge, parent)) = above
                 {
                     flipped[edge as usize] = !flipped[edge as usize];
@@ -207,7 +207,7 @@ impl Embedding {
                     against[parent as usize] += 1;
                 }
             }
-            if against[root] % 2 == 0 && self.genus() > 0 {
+            if against[root].is_multiple_of(2) && self.genus() > 0 {
                 return None;
             }
         }

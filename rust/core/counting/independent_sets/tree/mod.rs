@@ -536,7 +536,7 @@ mod tests {
     /// A random partial k-tree: each new vertex is joined to k of a clique, a fifth of the edges is left out.
     fn partial_k_tree(k: u32, n: u32, seed: u64) -> Graph {
         let mut words = Stream::new([seed, 0], 0, 0, 0);
-        let mut below = |n: u64| (u128::from(words.word()) * u128::from(n) >> 64) as u64;
+        let mut below = |n: u64| ((u128::from(words.word()) * u128::from(n)) >> 64) as u64;
         let mut cliques: Vec<Vec<u32>> = vec![(0..k).collect()];
         let mut edges: Vec<(u32, u32)> = (0..k).flat_map(|u| (0..u).map(move |v| (v, u))).collect();
         for v in k..n {
