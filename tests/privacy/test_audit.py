@@ -149,7 +149,7 @@ def test_planted_strategies_are_rejected_however_small_their_gain(claim, draws):
 def test_a_vector_under_the_profile_of_one_number_is_rejected():
     # F2: at |v|_2 = 2 the profile of one number claims .13758 at 20/3.
     mechanism = DiscreteGaussianMechanism(variance=0.3, delta=0.15)
-    result = audit(mechanism, [0] * 4, [-1] * 4, epsilon=20 / 3, delta=0.13759, draws=300_000, confidence=SURE)
+    result = audit(mechanism, [0] * 4, [-1] * 4, epsilon=20 / 3, delta=0.13759, draws=2_000_000, confidence=SURE)
     print("F2", found(result))
     assert result.rejected
 

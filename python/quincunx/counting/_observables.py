@@ -149,7 +149,7 @@ def independence_number(graph: Any) -> IndependenceNumber:
     >>> from quincunx.counting import independence_number
     >>> from quincunx.graphs import cycle
     >>> independence_number(cycle(5))
-    IndependenceNumber(size=2, number=5, example=[2, 4])
+    IndependenceNumber(size=2, number=5, example=[1, 4])
     """
     return IndependenceNumber(*largest_set(as_graph(graph)))
 

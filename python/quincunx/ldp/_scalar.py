@@ -147,7 +147,8 @@ class GaussianModel(ScalarModel):
 
     References
     ----------
-    .. [1] T. Kulkarni, J. Jälkö, S. Kaski and A. Honkela, Locally differentially private Bayesian inference.
+    .. [1] T. Kulkarni, J. Jälkö, S. Kaski and A. Honkela (2021), Locally differentially private Bayesian
+       inference.
 
     Examples
     --------
@@ -534,8 +535,8 @@ def tractable_log_density(
 
     References
     ----------
-    .. [1] T. Kulkarni et al., Locally differentially private Bayesian inference, lemma 3.2 (its proof divides h by
-       twice the variance of the noise).
+    .. [1] T. Kulkarni et al. (2021), Locally differentially private Bayesian inference, lemma 3.2 (its proof divides h
+       by twice the variance of the noise).
 
     Examples
     --------

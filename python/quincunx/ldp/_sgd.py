@@ -72,12 +72,38 @@ class LDPSGD:
         self.insecure_seed = insecure_seed
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor by name."""
+        """Return the parameters of the constructor by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Not used; there is nothing below.
+
+        Returns
+        -------
+        dict
+        """
         names = ("task", "epsilon", "delta", "group_factor", "learning_rate", "random_state", "insecure_seed")
         return {name: getattr(self, name) for name in names}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters of the constructor by name."""
+        """Set parameters of the constructor by name.
+
+        Parameters
+        ----------
+        **parameters
+            New values.
+
+        Returns
+        -------
+        LDPSGD
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a name is not that of a parameter.
+        """
         for name, value in parameters.items():
             if name not in self.get_params():
                 raise ValueError(f"`{name}` must be one of {list(self.get_params())}")

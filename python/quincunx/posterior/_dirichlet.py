@@ -45,7 +45,17 @@ class DirichletPosterior:
     alphas: npt.NDArray[np.float64]
 
     def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`."""
+        """Return the guarantee of one draw: `model.guarantee(n)`.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            Which data sets are neighbors.
+
+        Returns
+        -------
+        PrivacyGuarantee
+        """
         return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def sample(

@@ -97,7 +97,17 @@ class _PrivateNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_joint_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return log P(class, features), up to nothing: shape (n_samples, n_classes)."""
+        """Return log P(class, features), up to nothing: shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
         validation.check_is_fitted(self)
         codes = self._codes(validation.validate_data(self, X, reset=False, ensure_all_finite=False))
         joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
@@ -106,18 +116,48 @@ class _PrivateNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(joint)
 
     def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return log P(class | features), shape (n_samples, n_classes)."""
+        """Return log P(class | features), shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
         joint = self.predict_joint_log_proba(X)
         top = joint.max(axis=1, keepdims=True)
         return np.asarray(joint - top - np.log(np.exp(joint - top).sum(axis=1, keepdims=True)))
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return P(class | features), shape (n_samples, n_classes)."""
+        """Return P(class | features), shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+        """
         proba = np.exp(self.predict_log_proba(X))
         return np.asarray(proba / proba.sum(axis=1, keepdims=True))
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return the most probable class of each row."""
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray, shape (n_samples,)
+        """
         joint = self.predict_joint_log_proba(X)
         return np.asarray(self.classes_[np.argmax(joint, axis=1)])
 
@@ -354,7 +394,17 @@ class PosteriorSampleRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return ``X @ coef_``, shape (n_samples,)."""
+        """Return ``X @ coef_``, shape (n_samples,).
+
+        Parameters
+        ----------
+        X : array_like, shape (n_samples, n_features)
+            Records.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+        """
         validation.check_is_fitted(self)
         rows = validation.validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         return np.asarray(rows @ self.coef_)

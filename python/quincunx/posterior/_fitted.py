@@ -139,7 +139,12 @@ class PrivateBayesNet:
         return float(self._record_log_likelihood(data).sum())
 
     def to_networkx(self) -> Any:
-        """Return a networkx.DiGraph whose nodes carry `cardinality` and `cpd`."""
+        """Return a networkx.DiGraph whose nodes carry `cardinality` and `cpd`.
+
+        Returns
+        -------
+        networkx.DiGraph
+        """
         graph = self.net.to_networkx()
         for node in self.net.nodes:
             graph.nodes[node]["cpd"] = self.cpds[node]
@@ -171,5 +176,15 @@ class PrivateBayesNet:
         return found
 
     def draw(self, ax: Any = None) -> Any:
-        """Draw the graph: `DiscreteBayesNet.draw`."""
+        """Draw the graph: `DiscreteBayesNet.draw`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         return self.net.draw(ax)

@@ -433,7 +433,12 @@ class DiscreteBayesNet:
         return fit(self, data, epsilon, mechanism, relation, nonneg, smooth, trim, insecure_seed)
 
     def to_networkx(self) -> Any:
-        """Return the graph as a networkx.DiGraph with a node attribute `cardinality`."""
+        """Return the graph as a networkx.DiGraph with a node attribute `cardinality`.
+
+        Returns
+        -------
+        networkx.DiGraph
+        """
         from quincunx._optional import require
 
         graph = require("networkx", "graph").DiGraph()

@@ -57,7 +57,17 @@ class ConjugatePosterior:
     second: float
 
     def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`."""
+        """Return the guarantee of one draw: `model.guarantee(n)`.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            Which data sets are neighbors.
+
+        Returns
+        -------
+        PrivacyGuarantee
+        """
         return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def _law(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -67,17 +77,38 @@ class ConjugatePosterior:
         return values, weights / weights.sum()
 
     def mean(self) -> float:
-        """Return the mean of the law that is drawn from."""
+        """Return the mean of the law that is drawn from.
+
+        Returns
+        -------
+        float
+        """
         values, shares = self._law()
         return float(values @ shares)
 
     def variance(self) -> float:
-        """Return the variance of the law that is drawn from."""
+        """Return the variance of the law that is drawn from.
+
+        Returns
+        -------
+        float
+        """
         values, shares = self._law()
         return float((values - values @ shares) ** 2 @ shares)
 
     def cdf(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return the distribution function of the law that is drawn from, at numbers."""
+        """Return the distribution function of the law that is drawn from, at numbers.
+
+        Parameters
+        ----------
+        x : array_like of float
+            Where.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the shape of `x`.
+        """
         values, shares = self._law()
         sums = np.concatenate(([0.0], np.cumsum(shares)))
         return sums[np.searchsorted(values, _check.reals(x, "x"), side="right")]
@@ -313,7 +344,19 @@ class BetaBernoulli(_Model):
         return max(_core.posterior_epsilon(True, half, 1.0, *case) for case in self._cases(max(n, 1))) if n else 0.0
 
     def delta(self, epsilon: float, n: int) -> float:
-        """Return the delta of one draw from the *untrimmed* posterior: `quincunx.privacy.beta_hockey_stick`."""
+        """Return the delta of one draw from the *untrimmed* posterior: `quincunx.privacy.beta_hockey_stick`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy level, >= 0.
+        n : int
+            Number of records.
+
+        Returns
+        -------
+        float
+        """
         return beta_hockey_stick(epsilon, self.a, self.b, n, temper=self.temper)
 
     def posterior(self, data: npt.ArrayLike) -> ConjugatePosterior:

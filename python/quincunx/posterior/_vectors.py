@@ -110,7 +110,17 @@ class BallPosterior:
     _spectrum: tuple[Floats, Floats] = field(repr=False)
 
     def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`."""
+        """Return the guarantee of one draw: `model.guarantee(n)`.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            Which data sets are neighbors.
+
+        Returns
+        -------
+        PrivacyGuarantee
+        """
         return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def sample(
@@ -341,7 +351,12 @@ class BallRegression(_VectorModel):
         return self.temper * r / self.sigma2 / (1 if isinstance(relation, ReplaceOne) else 2)
 
     def lipschitz_constant(self) -> float:
-        """Return L of one record in the metric of rows and responses: ``(Y + X W) sqrt(1 + W**2) / sigma2``."""
+        """Return L of one record in the metric of rows and responses: ``(Y + X W) sqrt(1 + W**2) / sigma2``.
+
+        Returns
+        -------
+        float
+        """
         return (self.y_bound + self.x_norm * self.W) * math.sqrt(1 + self.W**2) / self.sigma2
 
     def posterior(self, X: npt.ArrayLike, y: npt.ArrayLike) -> BallPosterior:
@@ -405,7 +420,17 @@ class WishartPosterior:
     scale: Floats
 
     def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`."""
+        """Return the guarantee of one draw: `model.guarantee(n)`.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            Which data sets are neighbors.
+
+        Returns
+        -------
+        PrivacyGuarantee
+        """
         return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def sample(

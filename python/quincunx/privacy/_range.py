@@ -246,12 +246,38 @@ class LipschitzConstants:
             raise ValueError(f"`C` must be at least 1, got {self.C}")
 
     def kl_bound(self, *, distance: float = 1.0, n_samples: int = 1) -> float:
-        """Return ``2 C (L0 + 1/c) distance`` per sample, a bound of the divergence between posteriors (T4)."""
+        """Return ``2 C (L0 + 1/c) distance`` per sample, a bound of the divergence between posteriors (T4).
+
+        Parameters
+        ----------
+        distance : float
+            How far the data sets are apart, > 0.
+        n_samples : int
+            How many draws are released.
+
+        Returns
+        -------
+        float
+            In nats.
+        """
         n = _check.whole(n_samples, "n_samples", minimum=1)
         return n * 2 * self.C * (self.L0 + 1 / self.c) * _check.real(distance, "distance", positive=True)
 
     def tv_bound(self, *, distance: float = 1.0, n_samples: int = 1) -> float:
-        """Return ``min(1, sqrt(KL / 2))``: it grows as the root of the number of samples (T5)."""
+        """Return ``min(1, sqrt(KL / 2))``: it grows as the root of the number of samples (T5).
+
+        Parameters
+        ----------
+        distance : float
+            How far the data sets are apart, > 0.
+        n_samples : int
+            How many draws are released.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
         return min(1.0, math.sqrt(self.kl_bound(distance=distance, n_samples=n_samples) / 2))
 
     def delta_guarantee(
