@@ -35,7 +35,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for old in folder.glob("quincunx.*.*.rst"):  # of names that are gone
         if old.stem.count(".") == 2 and old.stem not in wanted and not old.stem.startswith("quincunx.errors"):
             old.unlink()
+    app.connect("autodoc-skip-member", is_foreign)
     return {"parallel_read_safe": True}
+
+
+def is_foreign(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
+    """Leave out what a base class of another library brings: its docstring links to pages that are not here."""
+    return True if str(getattr(member, "__module__", "")).startswith("sklearn.") else None
 
 
 def names(room: str) -> list[str]:

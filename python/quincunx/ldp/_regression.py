@@ -221,7 +221,9 @@ class Regression(PrivateModel):
 
 
 class LinearRegression(Regression):
-    """Bayesian linear regression ``y ~ N(x . coefficients, residual_sd**2)``, ``x ~ N(0, covariance)``, of noisy data.
+    """Bayesian linear regression on noisy data.
+
+    ``y ~ N(x . coefficients, residual_sd**2)`` with ``x ~ N(0, covariance)``.
 
     Parameters
     ----------
@@ -373,7 +375,9 @@ class LinearRegression(Regression):
 
 
 class LogisticRegression(Regression):
-    """Bayesian logistic regression ``P(y = 1) = sigmoid(x . coefficients)``, ``x ~ N(0, covariance)``, from noisy data.
+    """Bayesian logistic regression on noisy data.
+
+    ``P(y = 1) = sigmoid(x . coefficients)`` with ``x ~ N(0, covariance)``.
 
     Parameters
     ----------
