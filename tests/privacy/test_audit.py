@@ -12,6 +12,7 @@ from quincunx import privacy
 from quincunx.errors import TooLargeError
 from quincunx.privacy import (
     DiscreteGaussianMechanism,
+    ExponentialMechanism,
     GaussianMechanism,
     GeneralizedRandomizedResponse,
     GeometricMechanism,
@@ -42,6 +43,8 @@ TRUE = [
     (GeneralizedRandomizedResponse(1.0, 5), 0, 4),
     (UnaryEncoding(1.0, 4), 0, 1),
     (UnaryEncoding(1.0, 4, "symmetric"), 2, 1),
+    (LaplaceMechanism(1.0, sensitivity=2.0), [0.0, 0.0], [1.0, 1.0]),
+    (ExponentialMechanism(1.0, 1.0), [1.0] + 50 * [0.0], [0.0] + 50 * [1.0]),
 ]
 
 
