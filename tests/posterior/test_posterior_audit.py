@@ -147,7 +147,7 @@ def test_the_exponential_mechanism_keeps_its_guarantee():
 
     found = audit(release, [0.0, 1.0, 1.0], [1.0, 0.0, 0.0], draws=60_000, epsilon=1.5, vectorized=True)
     assert not found.rejected
-    assert found.epsilon > 0.9
+    assert found.epsilon > 0.7
 
 
 def test_the_samplers_of_the_thesis_do_not_keep_their_epsilon_of_three():
