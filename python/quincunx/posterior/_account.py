@@ -1,6 +1,7 @@
 """Guarantees of this room: a posterior draw is range-bounded, under one relation."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -80,3 +81,24 @@ def checked_trim(trim: object, categories: int = 2) -> float:
     if not 0 < value < 1 / categories:
         raise ValueError(f"`trim` must be in (0, 1/{categories}), got {value}")
     return value
+
+
+class Drawn:
+    """A posterior that draws are released from: one draw keeps what its model keeps for as many records."""
+
+    model: Any
+    n: int
+
+    def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
+        """Return the guarantee of one draw: `model.guarantee(n)`.
+
+        Parameters
+        ----------
+        relation : ReplaceOne or AddRemove
+            Which data sets are neighbors.
+
+        Returns
+        -------
+        PrivacyGuarantee
+        """
+        return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]

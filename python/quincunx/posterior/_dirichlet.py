@@ -21,7 +21,7 @@ PRIORS = ("dirichlet", "beta_tree")
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletPosterior:
+class DirichletPosterior(_account.Drawn):
     """A posterior of category probabilities.
 
     Attributes
@@ -43,20 +43,6 @@ class DirichletPosterior:
     model: Any
     n: int
     alphas: npt.NDArray[np.float64]
-
-    def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`.
-
-        Parameters
-        ----------
-        relation : ReplaceOne or AddRemove
-            Which data sets are neighbors.
-
-        Returns
-        -------
-        PrivacyGuarantee
-        """
-        return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def sample(
         self,

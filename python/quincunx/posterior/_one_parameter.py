@@ -29,7 +29,7 @@ def _grid(logit: bool, width: float, upper: float) -> _core.ParameterGrid:
 
 
 @dataclass(frozen=True)
-class ConjugatePosterior:
+class ConjugatePosterior(_account.Drawn):
     """A posterior of one parameter, ready to be released by sampling.
 
     Attributes
@@ -55,20 +55,6 @@ class ConjugatePosterior:
     n: int
     first: float
     second: float
-
-    def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`.
-
-        Parameters
-        ----------
-        relation : ReplaceOne or AddRemove
-            Which data sets are neighbors.
-
-        Returns
-        -------
-        PrivacyGuarantee
-        """
-        return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def _law(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         values = self.model._parameters()

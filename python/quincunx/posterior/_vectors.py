@@ -80,7 +80,7 @@ class _VectorModel:
 
 
 @dataclass(frozen=True, eq=False)
-class BallPosterior:
+class BallPosterior(_account.Drawn):
     """A normal law truncated to the ball of a radius.
 
     Attributes
@@ -108,20 +108,6 @@ class BallPosterior:
     mean: Floats
     precision: Floats
     _spectrum: tuple[Floats, Floats] = field(repr=False)
-
-    def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`.
-
-        Parameters
-        ----------
-        relation : ReplaceOne or AddRemove
-            Which data sets are neighbors.
-
-        Returns
-        -------
-        PrivacyGuarantee
-        """
-        return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def sample(
         self,
@@ -392,7 +378,7 @@ class BallRegression(_VectorModel):
 
 
 @dataclass(frozen=True, eq=False)
-class WishartPosterior:
+class WishartPosterior(_account.Drawn):
     """A Wishart law of precision matrices truncated to a Frobenius ball.
 
     Attributes
@@ -418,20 +404,6 @@ class WishartPosterior:
     n: int
     dof: float
     scale: Floats
-
-    def guarantee(self, *, relation: Relation = ONE) -> PrivacyGuarantee:
-        """Return the guarantee of one draw: `model.guarantee(n)`.
-
-        Parameters
-        ----------
-        relation : ReplaceOne or AddRemove
-            Which data sets are neighbors.
-
-        Returns
-        -------
-        PrivacyGuarantee
-        """
-        return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
 
     def sample(
         self,
