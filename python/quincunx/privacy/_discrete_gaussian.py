@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx.privacy import _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import DiscreteGaussian
@@ -219,7 +219,12 @@ class DiscreteGaussianMechanism(Mechanism):
         parameters = {"variance": self.variance, "lower": self.lower, "upper": self.upper}
         guarantee = marked(self.guarantee, insecure_seed)
         return Release(
-            noisy.reshape(numbers.shape), guarantee, mechanism="discrete-gaussian", parameters=parameters, _owned=True
+            noisy.reshape(numbers.shape),
+            guarantee,
+            mechanism="discrete-gaussian",
+            parameters=parameters,
+            _owned=True,
+            _axes=_tables.axes(x),
         )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:

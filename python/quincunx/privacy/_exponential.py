@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._mechanism import Mechanism
@@ -145,6 +145,7 @@ class ExponentialMechanism(Mechanism):
             mechanism="exponential",
             parameters=parameters,
             _owned=True,
+            _axes=_tables.axes(scores),
         )
 
     def log_likelihood(self, z: npt.ArrayLike, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:

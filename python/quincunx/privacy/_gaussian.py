@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
@@ -261,7 +261,9 @@ class GaussianMechanism(Mechanism):
         if self.scales is not None:
             parameters["scales"] = list(self.scales)  # type: ignore[assignment]
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy, guarantee, mechanism="gaussian", parameters=parameters, _owned=True)
+        return Release(
+            noisy, guarantee, mechanism="gaussian", parameters=parameters, _owned=True, _axes=_tables.axes(x)
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the density of a released number given the private one.

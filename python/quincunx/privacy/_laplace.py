@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Geometric, Laplace
 from quincunx.privacy._guarantee import PrivacyGuarantee, stated
@@ -183,7 +183,14 @@ class LaplaceMechanism(Mechanism):
             noisy = noise.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
         parameters = {"scale": self.scale, "lower": self.lower, "upper": self.upper, "step": self.step}
         guarantee = marked(self.guarantee, insecure_seed)
-        return Release(noisy.reshape(numbers.shape), guarantee, mechanism="laplace", parameters=parameters, _owned=True)
+        return Release(
+            noisy.reshape(numbers.shape),
+            guarantee,
+            mechanism="laplace",
+            parameters=parameters,
+            _owned=True,
+            _axes=_tables.axes(x),
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the density of a released number given the private one.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Geometric
 from quincunx.privacy._guarantee import Part, PrivacyGuarantee, stated
@@ -17,7 +17,7 @@ from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._reach import GeometricShift, PerEntry, Reach, unknown
 from quincunx.privacy._records import clip_records, record_distance
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._release import Release, labelled, marked, seed_words
 
 LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
 
@@ -207,8 +207,8 @@ class GeometricMechanism(Mechanism):
         ValueError, TypeError
             If `x` does not hold whole numbers.
         """
-        numbers = _check.counts(x, "x", minimum=None)
-        return self._release(numbers, insecure_seed)
+        numbers = _check.counts(_tables.array(x, "x"), "x", minimum=None)
+        return labelled(self._release(numbers, insecure_seed), x)
 
     def _release(self, numbers: npt.NDArray[np.int64], insecure_seed: int | None) -> Release:
         words = seed_words(insecure_seed)
@@ -299,7 +299,10 @@ def privatize(
     Parameters
     ----------
     counts : array_like of int, shape (records, ...) where records are clipped
-        The private counts, of any shape, >= 0. Masked cells of a masked array are neither read nor released.
+        The private counts, of any shape, >= 0. Masked cells of a masked array are neither read nor released. A Series
+        or DataFrame of pandas and a DataArray of xarray keep their labels in the release, which are no secret then. A
+        sparse array of SciPy is made dense, as each of its zeros gets noise; so is a networkx graph, the weights of
+        parallel edges added, an undirected one above the diagonal alone, so that an edge is one count.
     epsilon : float or array_like of float
         Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column. The guarantee
         is then the largest, and `alpha` an array of the shape of the counts, in lists.
@@ -338,8 +341,14 @@ def privatize(
     >>> whole.protects, whole.n
     ('one record replaced by any other, each clipped to a sum of at most 10', 20)
     """
+    release = _privatize(_tables.array(counts, "counts", triangle=True), epsilon, n, record_bound, insecure_seed)
+    return labelled(release, counts)
+
+
+def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, insecure_seed: int | None) -> Release:
+    """Release an array of counts."""
     mask = np.ma.getmaskarray(counts) if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts) else None
-    numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")  # type: ignore[union-attr]
+    numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")
     if np.ndim(epsilon):
         if record_bound is not None:
             raise TypeError("`epsilon` must be one number beside `record_bound`")

@@ -8,8 +8,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _tables
+from quincunx._html import table_html
 from quincunx._npz import write_npz
+from quincunx._tables import Axes
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._relations import AddRemove, DataMetric
 
@@ -19,7 +21,8 @@ FORMAT = 1
 class Release:
     """Noisy values, the mechanism that made them, and what they promise.
 
-    A release is used as an array (``np.asarray(release)``) wherever one is expected.
+    A release is used as an array (``np.asarray(release)``) wherever one is expected. Made from a table with labels (of
+    pandas, xarray or networkx) it keeps them: they are published as they are, and no guarantee is about them.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ class Release:
         The ratio of two-sided geometric noise, where that is the noise.
     n : int or None
         The L1 radius of limited precision, where there is one.
+    index, columns : tuple or None
+        Labels of the first and second axis, where the data had them.
 
     Examples
     --------
@@ -49,6 +54,10 @@ class Release:
     >>> release = privatize([[3, 0], [1, 7]], epsilon=1.0, n=2)
     >>> release.values.shape, release.epsilon, round(release.alpha, 12)
     ((2, 2), 1.0, 0.606530659713)
+    >>> import pandas
+    >>> table = pandas.DataFrame({"tea": [3, 1], "coffee": [0, 7]}, index=["Ann", "Bob"])
+    >>> privatize(table, epsilon=1.0).to_pandas().columns.tolist()
+    ['tea', 'coffee']
     """
 
     def __init__(
@@ -59,6 +68,7 @@ class Release:
         mechanism: str,
         parameters: dict[str, Any] | None = None,
         _owned: bool = False,
+        _axes: Axes = (),
     ) -> None:
         if not isinstance(guarantee, PrivacyGuarantee):
             raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
@@ -71,6 +81,20 @@ class Release:
         self.guarantee = guarantee
         self.mechanism = mechanism
         self.parameters: dict[str, Any] = dict(parameters or {})
+        self.axes_: Axes = _tables.fitting(_axes, array.shape)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"axes_": ()} | state)
+
+    @property
+    def index(self) -> tuple[Any, ...] | None:
+        """Labels of the first axis, where the data had them."""
+        return self.axes_[0].labels if self.axes_ else None
+
+    @property
+    def columns(self) -> tuple[Any, ...] | None:
+        """Labels of the second axis, where the data had them."""
+        return self.axes_[1].labels if len(self.axes_) > 1 else None
 
     @property
     def alpha(self) -> float | None:
@@ -128,7 +152,12 @@ class Release:
         if not isinstance(other, Release):
             return NotImplemented
         same = (self.guarantee, self.mechanism, self.parameters) == (other.guarantee, other.mechanism, other.parameters)
-        if not same or self.values.dtype != other.values.dtype or self.values.shape != other.values.shape:
+        if (
+            not same
+            or self.axes_ != other.axes_
+            or self.values.dtype != other.values.dtype
+            or self.values.shape != other.values.shape
+        ):
             return False
         masks = [np.ma.getmaskarray(one.values) for one in (self, other)]
         return bool(np.array_equal(np.asarray(self), np.asarray(other)) and np.array_equal(masks[0], masks[1]))
@@ -147,17 +176,47 @@ class Release:
             Its values are a masked array, with zeros under the mask.
         """
         values = np.ma.array(self.values, mask=np.asarray(mask, dtype=np.bool_))
-        return Release(values, self.guarantee, mechanism=self.mechanism, parameters=self.parameters)
+        return Release(values, self.guarantee, mechanism=self.mechanism, parameters=self.parameters, _axes=self.axes_)
+
+    def to_pandas(self) -> Any:
+        """Return the values as a Series or a DataFrame, with the labels of the data.
+
+        Masked cells are missing.
+
+        Returns
+        -------
+        pandas.Series or pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        ValueError
+            If the values have neither one nor two axes.
+        """
+        values = self.values
+        if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+            values = np.where(np.ma.getmaskarray(values), np.nan, np.asarray(values))
+        return _tables.to_pandas(np.array(values), self.axes_)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Release({self.mechanism}, shape={self.shape}, {self.guarantee}, protects {self.protects})"
 
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {"shape": " x ".join(map(str, self.shape)) or "a number", "epsilon": self.epsilon}
+        rows |= {"delta": self.delta} if self.delta else {}
+        rows |= {"protects": self.protects, "numerics": self.guarantee.numerics}
+        if labelled := [axis for axis in self.axes_ if axis.labels is not None]:
+            rows["labels"] = " x ".join(str(axis.name or "unnamed") for axis in labelled) + ", published as they are"
+        return table_html(f"Release, {self.mechanism} noise", rows)
+
     def save(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         """Write the release to an npz file, without pickle.
 
-        A file is written beside its place and then renamed, so that it is there wholly or not at all.
+        A file is written beside its place and then renamed, so that it is there wholly or not at all. Labels that are
+        not numbers, strings, dates or tuples of these become strings.
 
         Parameters
         ----------
@@ -185,6 +244,8 @@ class Release:
             "parameters": self.parameters,
             "guarantee": self.guarantee.to_dict(),
         }
+        if self.axes_:
+            header["axes"] = _tables.to_json(self.axes_)
         words = np.array(json.dumps(header, allow_nan=False))
         arrays: dict[str, Any] = {"values": np.asarray(self.values), "release": words}
         if isinstance(self.values, np.ma.MaskedArray):
@@ -224,7 +285,8 @@ class Release:
             if header["format"] != FORMAT:
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
-            return cls(values, guarantee, mechanism=header["mechanism"], parameters=header["parameters"])
+            axes = _tables.from_json(header.get("axes", ()), values.shape)
+            return cls(values, guarantee, mechanism=header["mechanism"], parameters=header["parameters"], _axes=axes)
         except OSError:
             raise
         except Exception as reason:
@@ -242,3 +304,9 @@ def seed_words(insecure_seed: object) -> list[int] | None:
 def marked(guarantee: PrivacyGuarantee, insecure_seed: object) -> PrivacyGuarantee:
     """Return the guarantee of a release, marked as insecure if the seed is known."""
     return guarantee if insecure_seed is None else guarantee.marked("insecure")
+
+
+def labelled(release: Release, data: object) -> Release:
+    """Give a release that was just made the labels of the data, where these have any."""
+    release.axes_ = _tables.fitting(_tables.axes(data), release.values.shape)
+    return release

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve, Outcomes, Pure
@@ -127,7 +127,12 @@ class RandomizedResponse(Mechanism):
         parameters = {"keep_probability": self.keep_probability}
         guarantee = marked(self.guarantee, insecure_seed)
         return Release(
-            noisy.reshape(bits.shape), guarantee, mechanism="randomized-response", parameters=parameters, _owned=True
+            noisy.reshape(bits.shape),
+            guarantee,
+            mechanism="randomized-response",
+            parameters=parameters,
+            _owned=True,
+            _axes=_tables.axes(x),
         )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -283,7 +288,14 @@ class GeneralizedRandomizedResponse(Mechanism):
         parameters = {"categories": self.categories, "keep_probability": self.keep_probability}
         guarantee = marked(self.guarantee, insecure_seed)
         name = "generalized-randomized-response"
-        return Release(noisy.reshape(values.shape), guarantee, mechanism=name, parameters=parameters, _owned=True)
+        return Release(
+            noisy.reshape(values.shape),
+            guarantee,
+            mechanism=name,
+            parameters=parameters,
+            _owned=True,
+            _axes=_tables.axes(x),
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released category given the private one.
@@ -446,7 +458,14 @@ class UnaryEncoding(Mechanism):
         parameters |= {"one_probability": self.one_probability, "zero_probability": self.zero_probability}
         guarantee = marked(self.guarantee, insecure_seed)
         shape = (*values.shape, self.categories)
-        return Release(rows.reshape(shape), guarantee, mechanism="unary-encoding", parameters=parameters, _owned=True)
+        return Release(
+            rows.reshape(shape),
+            guarantee,
+            mechanism="unary-encoding",
+            parameters=parameters,
+            _owned=True,
+            _axes=_tables.axes(x),
+        )
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released row given the private category.

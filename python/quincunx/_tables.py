@@ -1,0 +1,198 @@
+"""Tables as users have them: labelled ones of pandas and xarray, sparse ones of SciPy, networks of networkx.
+
+None of these libraries is imported: an object of one of them says so itself, since its library has been loaded.
+"""
+
+import datetime
+import sys
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quincunx import _check
+from quincunx.errors import TooLargeError
+
+
+class Axis(NamedTuple):
+    """What an axis of an array is called, and what lies along it; None where nobody said."""
+
+    name: Hashable = None
+    labels: tuple[Any, ...] | None = None
+
+
+Axes = tuple[Axis, ...]
+
+
+def _of_library(value: object, module: str, *names: str) -> bool:
+    """Say whether a value is of a class of a library, which then has been loaded."""
+    library = sys.modules.get(module)
+    return library is not None and any(isinstance(value, getattr(library, name, ())) for name in names)
+
+
+def is_network(value: object) -> bool:
+    """Say whether a value is a graph of networkx."""
+    return _of_library(value, "networkx", "Graph")
+
+
+def is_sparse(value: object) -> bool:
+    """Say whether a value is a sparse array of SciPy."""
+    return _of_library(value, "scipy.sparse", "sparray", "spmatrix")
+
+
+def axes(value: object) -> Axes:
+    """Return the axes of a labelled table; none where a value has no labels."""
+    if isinstance(own := getattr(value, "axes_", None), tuple) and all(isinstance(axis, Axis) for axis in own):
+        return own
+    if _of_library(value, "pandas", "DataFrame", "Series"):
+        return _known(tuple(_axis_of_index(index) for index in value.axes))  # type: ignore[attr-defined]
+    if _of_library(value, "xarray", "DataArray"):
+        return _known(tuple(_axis_of_dim(value, dim) for dim in value.dims))  # type: ignore[attr-defined]
+    if is_network(value):
+        nodes: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
+        return (Axis(None, nodes), Axis(None, nodes))
+    return ()
+
+
+def _known(found: Axes) -> Axes:
+    """Return axes, or none where all are without name and labels."""
+    return found if any(axis != Axis() for axis in found) else ()
+
+
+def _axis_of_index(index: Any) -> Axis:
+    name = index.name if index.nlevels == 1 else (tuple(index.names) if any(index.names) else None)
+    numbered = _of_library(index, "pandas", "RangeIndex") and (index.start, index.step) == (0, 1)
+    return Axis(name, None if numbered else tuple(index.tolist()))
+
+
+def _axis_of_dim(array: Any, dim: Hashable) -> Axis:
+    if dim not in array.coords:
+        return Axis(dim, None)
+    values = array.coords[dim].values
+    return Axis(dim, tuple(values.astype("datetime64[us]").tolist() if values.dtype.kind == "M" else values.tolist()))
+
+
+def fitting(found: Axes, shape: Sequence[int]) -> Axes:
+    """Return axes for an array of a shape: its first ones, the others unnamed; none if one does not fit."""
+    found = found[: len(shape)]
+    for axis, extent in zip(found, shape, strict=False):
+        if axis.labels is not None and len(axis.labels) != extent:
+            return ()
+    return found + (Axis(),) * (len(shape) - len(found)) if found else ()
+
+
+def array(value: Any, name: str, *, triangle: bool = False) -> Any:
+    """Return a table of any kind as an array, and whatever else as it is.
+
+    A sparse array is made dense, where memory has room for it. A network becomes its matrix of weights, the parallel
+    edges of a multigraph added; with `triangle` an undirected one only above its diagonal.
+    """
+    if is_sparse(value):
+        refuse_large(value.shape, name)
+        return value.toarray()
+    if is_network(value):
+        import networkx
+
+        refuse_large((len(value), len(value)), name)
+        weights = networkx.to_numpy_array(value, nonedge=0.0)
+        whole: Any = weights.astype(np.int64) if (weights == np.floor(weights)).all() else weights
+        return np.triu(whole) if triangle and not value.is_directed() else whole
+    return _plain(value) if _of_library(value, "pandas", "DataFrame", "Series") else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a table of pandas as NumPy has it; of the kinds of numbers that know of missing ones it makes objects."""
+    found = np.asarray(value)
+    kinds = {getattr(kind, "kind", "O") for kind in np.atleast_1d(np.asarray(value.dtypes, dtype=object))}
+    if found.dtype != object or not kinds <= set("iuf"):
+        return value
+    if "f" in kinds or value.isna().to_numpy().any():
+        return value.to_numpy(dtype=np.float64, na_value=np.nan)
+    return value.to_numpy(dtype=np.int64)
+
+
+def refuse_large(shape: Sequence[int], name: str) -> None:
+    """Refuse to make a table dense that memory has no room for, three times: the table, its noise and their sum."""
+    cells = int(np.prod([int(extent) for extent in shape], dtype=object))
+    if (needed := 24 * cells) > (limit := _check.available_memory()):
+        message = f"`{name}` must fit into memory as a dense array: {cells} cells need about {needed} bytes"
+        raise TooLargeError(f"{message}, and {limit} are available", needed, limit)
+
+
+# As pandas has them.
+
+
+def to_pandas(values: np.ndarray[Any, Any], named: Axes) -> Any:
+    """Return an array of one or two axes as a Series or DataFrame with labels."""
+    from quincunx._optional import require
+
+    pandas = require("pandas", "pandas")
+    indices = [_index(pandas, axis) for axis in named or (Axis(),) * values.ndim]
+    if values.ndim == 1:
+        return pandas.Series(values, index=indices[0])
+    if values.ndim == 2:
+        return pandas.DataFrame(values, index=indices[0], columns=indices[1])
+    raise ValueError(f"a data frame must have one or two axes, got an array of shape {values.shape}")
+
+
+def _index(pandas: Any, axis: Axis) -> Any:
+    if axis.labels is None:
+        return None
+    if axis.labels and all(isinstance(label, tuple) for label in axis.labels):
+        names = axis.name if isinstance(axis.name, tuple) else None
+        return pandas.MultiIndex.from_tuples(axis.labels, names=names)
+    return pandas.Index(list(axis.labels), name=axis.name)
+
+
+# As JSON has them.
+
+
+def to_json(found: Axes) -> list[dict[str, Any]]:
+    """Return axes as JSON can hold them; what it has no form for becomes a string."""
+    return [
+        {
+            "name": _encoded(axis.name),
+            "labels": None if axis.labels is None else [_encoded(label) for label in axis.labels],
+        }
+        for axis in found
+    ]
+
+
+def from_json(value: Any, shape: Sequence[int]) -> Axes:
+    """Return the axes of an array that `to_json` wrote."""
+    found = tuple(
+        Axis(
+            _decoded(part["name"]),
+            None if part["labels"] is None else tuple(_decoded(label) for label in part["labels"]),
+        )
+        for part in value
+    )
+    if found and (len(found) != len(shape) or not fitting(found, shape)):
+        raise ValueError(f"its labels do not fit an array of shape {tuple(shape)}")
+    return found
+
+
+def _encoded(label: Any) -> Any:
+    if isinstance(label, np.generic):
+        label = label.item()
+    if label is None or isinstance(label, (bool, int, str)):
+        return label
+    if isinstance(label, float):
+        return label if np.isfinite(label) else str(label)
+    if isinstance(label, tuple):
+        return [_encoded(part) for part in label]
+    if isinstance(label, datetime.datetime) and label == label:
+        return {"datetime": label.isoformat()}
+    if isinstance(label, datetime.date) and label == label:
+        return {"date": label.isoformat()}
+    return str(label)
+
+
+def _decoded(label: Any) -> Any:
+    if isinstance(label, list):
+        return tuple(_decoded(part) for part in label)
+    if isinstance(label, dict):
+        if "datetime" in label:
+            return datetime.datetime.fromisoformat(label["datetime"])
+        return datetime.date.fromisoformat(label["date"])
+    return label

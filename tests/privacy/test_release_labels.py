@@ -1,0 +1,190 @@
+"""What labelled tables, sparse arrays and networks become: releases that keep the names of their rows and columns."""
+
+import datetime
+import io
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import xarray as xr
+
+from quincunx import _tables
+from quincunx.errors import TooLargeError
+from quincunx.privacy import (
+    DiscreteGaussianMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    GeometricMechanism,
+    LaplaceMechanism,
+    RandomizedResponse,
+    Release,
+    UnaryEncoding,
+    privatize,
+)
+
+
+@pytest.fixture
+def table():
+    index = pd.Index(["Ann", "Bob"], name="person")
+    return pd.DataFrame({"tea": [3, 1], "coffee": [0, 7], "milk": [2, 2]}, index=index)
+
+
+def saved(release):
+    file = io.BytesIO()
+    release.save(file)
+    file.seek(0)
+    return Release.load(file)
+
+
+def test_a_release_of_a_data_frame_keeps_index_and_columns(table):
+    release = privatize(table, epsilon=1.0, insecure_seed=1)
+    assert (release.index, release.columns) == (("Ann", "Bob"), ("tea", "coffee", "milk"))
+    frame = release.to_pandas()
+    assert (frame.to_numpy() == release.values).all()
+    pd.testing.assert_index_equal(frame.index, table.index)
+    assert frame.columns.tolist() == table.columns.tolist()
+    assert "person" in release._repr_html_()
+    assert saved(release) == release
+    assert saved(release).to_pandas().equals(frame)
+
+
+def test_labels_are_part_of_what_makes_releases_equal(table):
+    release = privatize(table, epsilon=1.0, insecure_seed=1)
+    bare = privatize(table.to_numpy(), epsilon=1.0, insecure_seed=1)
+    assert (bare.index, bare.columns) == (None, None)
+    assert (release.values == bare.values).all()
+    assert release != bare
+    assert bare.to_pandas().columns.tolist() == [0, 1, 2]
+
+
+def test_the_default_index_is_no_label_but_others_are():
+    assert privatize(pd.Series([1, 2]), epsilon=1.0).index is None
+    assert privatize(pd.Series([1, 2], index=[0, 1]), epsilon=1.0).index == (0, 1)
+    assert privatize(pd.Series([1, 2], index=pd.RangeIndex(1, 3)), epsilon=1.0).index == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2020-01-31", periods=3, freq="ME"),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["letter", "number"]),
+        pd.Index([1.5, 2.5, 3.5], name="dose"),
+        pd.Index([10, 20, 30]),
+        pd.Index([True, False, True]),
+        pd.Index(pd.Categorical(["x", "y", "z"])),
+        pd.Index([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), None]),
+    ],
+    ids=lambda index: type(index).__name__ + str(index.dtype),
+)
+def test_labels_of_all_kinds_come_back_from_a_file(index):
+    release = privatize(pd.Series([1, 2, 3], index=index), epsilon=1.0)
+    assert release.to_pandas().index.tolist() == index.tolist()
+    assert release.to_pandas().index.names == index.names
+    loaded = saved(release)
+    assert loaded == release
+    assert loaded.to_pandas().index.tolist() == index.tolist()
+
+
+def test_labels_without_a_form_in_json_become_strings_in_a_file():
+    index = pd.Index([frozenset({1}), float("nan")], dtype=object)
+    assert saved(privatize(pd.Series([1, 2], index=index), epsilon=1.0)).index == ("frozenset({1})", "nan")
+
+
+def test_nullable_columns_of_pandas_are_counts(table):
+    assert privatize(table.convert_dtypes(), epsilon=1.0, insecure_seed=1) == privatize(
+        table, epsilon=1.0, insecure_seed=1
+    )
+    with pytest.raises(ValueError, match=r"`counts` must hold whole numbers of at least 0, got nan at index \(1,\)"):
+        privatize(pd.Series([1, None], dtype="Int64"), epsilon=1.0)
+    with pytest.raises(TypeError, match="`counts`"):
+        privatize(pd.DataFrame({"name": ["Ann"], "tea": [1]}), epsilon=1.0)
+
+
+def test_a_data_array_keeps_dims_and_coordinates():
+    array = xr.DataArray(np.ones((2, 3, 2), int), dims=("city", "month", "sex"), coords={"city": ["Rome", "Oslo"]})
+    release = privatize(array, epsilon=1.0)
+    assert [axis.name for axis in release.axes_] == ["city", "month", "sex"]
+    assert release.index == ("Rome", "Oslo")
+    assert release.columns is None
+    assert saved(release) == release
+    with pytest.raises(ValueError, match="one or two axes"):
+        release.to_pandas()
+
+
+MECHANISMS = [
+    (GeometricMechanism(1.0, lower=0, upper=1), 0),
+    (DiscreteGaussianMechanism(variance=4.0, lower=0, upper=1), 0),
+    (LaplaceMechanism(1.0, lower=0.0, upper=1.0), 0),
+    (GaussianMechanism(1.0, 1e-6, radius=1, dimension=2), 0),
+    (RandomizedResponse(1.0), 0),
+    (GeneralizedRandomizedResponse(1.0, 3), 0),
+    (UnaryEncoding(1.0, 3), 0),
+    (ExponentialMechanism(1.0, sensitivity=1.0), 1),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "fewer"), MECHANISMS, ids=lambda value: type(value).__name__)
+def test_every_mechanism_keeps_labels(mechanism, fewer):
+    frame = pd.DataFrame([[0, 1], [1, 1], [0, 0]], index=list("abc"), columns=["x", "y"])
+    release = mechanism.release(frame)
+    assert release.index == ("a", "b", "c")
+    assert release.columns == (None if fewer else ("x", "y"))
+
+
+def test_masks_and_levels_keep_labels(table):
+    release = privatize(table, epsilon=1.0).masked(np.eye(2, 3, dtype=bool))
+    assert release.columns == ("tea", "coffee", "milk")
+    assert np.isnan(release.to_pandas().to_numpy()[0, 0])
+    assert saved(release) == release
+    assert privatize(table, epsilon=[[1.0], [2.0]]).index == ("Ann", "Bob")
+    assert privatize(table, epsilon=1.0, record_bound=5).index == ("Ann", "Bob")
+
+
+def test_labels_that_do_not_fit_are_refused_in_a_file(table, tmp_path):
+    path = tmp_path / "release.npz"
+    privatize(table, epsilon=1.0).save(path)
+    with np.load(path) as arrays:
+        words, values = str(arrays["release"]), arrays["values"]
+    np.savez(path, values=values[:1], release=np.array(words))
+    with pytest.raises(ValueError, match="its labels do not fit"):
+        Release.load(path)
+
+
+# Sparse arrays and networks.
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+def test_a_sparse_array_is_released_whole_zeros_too(kind):
+    counts = np.zeros((40, 50), int)
+    counts[3, 4] = 9
+    release = privatize(kind(counts), epsilon=1.0, insecure_seed=1)
+    assert release == privatize(counts, epsilon=1.0, insecure_seed=1)
+    assert (release.values[counts == 0] != 0).mean() > 0.3
+
+
+def test_a_sparse_array_that_memory_cannot_hold_is_refused():
+    with pytest.raises(TooLargeError, match="`counts` must fit into memory as a dense array") as refused:
+        privatize(scipy.sparse.csr_array((10**9, 10**9), dtype=int), epsilon=1.0)
+    assert refused.value.needed == 24 * 10**18
+
+
+def test_networks_are_released_as_their_counts():
+    messages = nx.MultiDiGraph([("Ann", "Bob"), ("Ann", "Bob"), ("Bob", "Cy")])
+    release = privatize(messages, epsilon=50.0)
+    assert release.values.tolist() == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]
+    assert release.index == release.columns == ("Ann", "Bob", "Cy")
+    undirected = nx.Graph()
+    undirected.add_weighted_edges_from([("Ann", "Bob", 5), ("Cy", "Ann", 2)])
+    assert privatize(undirected, epsilon=50.0).values.tolist() == [[0, 5, 2], [0, 0, 0], [0, 0, 0]]
+    undirected["Ann"]["Bob"]["weight"] = 0.5
+    with pytest.raises(ValueError, match="whole numbers"):
+        privatize(undirected, epsilon=1.0)
+
+
+def test_the_axes_of_a_table_are_found_without_importing_anything():
+    assert _tables.axes([[1, 2]]) == ()
+    assert _tables.axes(None) == ()
+    assert _tables.axes(scipy.sparse.eye_array(2)) == ()
