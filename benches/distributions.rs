@@ -6,7 +6,7 @@
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use quincunx::distributions::arrays::Family;
-use quincunx::distributions::{Bessel, Distribution, Question, Skellam, Words, bessel, poisson};
+use quincunx::distributions::{Bessel, Distribution, Function, Rng, Skellam, bessel, poisson};
 use quincunx::monitor::Silent;
 use quincunx::stream::Stream;
 use rand_distr::Distribution as _;
@@ -161,7 +161,7 @@ fn masses(c: &mut Criterion<ProcessorTime>) {
         let mut out = vec![0.0; 1000];
         group.bench_function(format!("Bessel {order} {argument}, a law per value"), |b| {
             let family = Family::Bessel(&orders, &arguments);
-            b.iter(|| family.answers(Question::LogMass, &points, black_box(&mut out), 1, &mut Silent));
+            b.iter(|| family.values(Function::LogMass, &points, black_box(&mut out), 1, &mut Silent));
         });
     }
     group.finish();

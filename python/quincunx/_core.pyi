@@ -72,10 +72,10 @@ __all__ = [
     "discrete_gaussian_delta",
     "distances",
     "distances_from",
-    "distribution_answers",
     "distribution_draws",
     "distribution_quantiles",
-    "distribution_summaries",
+    "distribution_statistics",
+    "distribution_values",
     "encode_unary",
     "estimate_cost",
     "expected_counts",
@@ -310,10 +310,10 @@ def zcdp_epsilon(rho: float, delta: float) -> float: ...
 def discrete_gaussian_delta(epsilon: float, variance: float, sensitivity: int) -> float: ...
 def linear_regression_sensitivity(radius: float, response: float, cross: float, square: float, line: bool) -> float: ...
 def logistic_regression_sensitivity(radius: float, ratio: float, line: bool) -> float: ...
-def distribution_answers(
+def distribution_values(
     name: str,
     columns: list[npt.NDArray[np.float64]],
-    question: str,
+    function: str,
     points: npt.NDArray[np.float64],
     out: npt.NDArray[np.float64],
     threads: int,
@@ -326,8 +326,8 @@ def distribution_quantiles(
     out: npt.NDArray[np.float64],
     threads: int,
 ) -> None: ...
-def distribution_summaries(
-    name: str, columns: list[npt.NDArray[np.float64]], summary: str, out: npt.NDArray[np.float64], threads: int
+def distribution_statistics(
+    name: str, columns: list[npt.NDArray[np.float64]], statistic: str, out: npt.NDArray[np.float64], threads: int
 ) -> None: ...
 def distribution_draws(
     name: str,
@@ -370,7 +370,7 @@ class ReleasedCounts:
         rows: int,
         cols: int,
         alpha: npt.NDArray[np.float64],
-        hidden: npt.NDArray[np.uint8] | None = None,
+        held_out: npt.NDArray[np.uint8] | None = None,
     ) -> ReleasedCounts: ...
     @property
     def rows(self) -> int: ...

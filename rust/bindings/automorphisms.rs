@@ -34,7 +34,7 @@ fn table<'py>(py: Python<'py>, values: Vec<i64>, rows: usize, columns: usize) ->
 }
 
 /// Runs work that looks at the clock, without the interpreter.
-fn patiently<T: Send>(
+fn with_clock<T: Send>(
     py: Python<'_>,
     what: &'static str,
     work: impl FnOnce(&mut Clock<'_>) -> quincunx::Result<T> + Send,
@@ -167,28 +167,28 @@ impl PermutationGroup {
 
     /// The exact order.
     fn order(&self, py: Python<'_>) -> PyResult<BigUint> {
-        patiently(py, "the stabilizer chain", |clock| self.0.order(clock).cloned())
+        with_clock(py, "the stabilizer chain", |clock| self.0.order(clock).cloned())
     }
 
     /// A base.
     fn base<'py>(&self, py: Python<'py>) -> PyResult<Row<'py>> {
-        patiently(py, "the stabilizer chain", |clock| self.0.base(clock)).map(|base| row(py, base))
+        with_clock(py, "the stabilizer chain", |clock| self.0.base(clock)).map(|base| row(py, base))
     }
 
     /// Whether a permutation belongs to the group.
     fn contains(&self, py: Python<'_>, images: PyReadonlyArray1<'_, i64>) -> PyResult<bool> {
         let images = vertices(&images, "permutation")?;
-        patiently(py, "the stabilizer chain", |clock| self.0.contains(&images, clock))
+        with_clock(py, "the stabilizer chain", |clock| self.0.contains(&images, clock))
     }
 
     /// The subgroup that fixes a point.
     fn stabilizer(&self, py: Python<'_>, v: u32) -> PyResult<Self> {
-        patiently(py, "the stabilizer", |clock| self.0.stabilizer(v, clock)).map(|group| Self(Arc::new(group)))
+        with_clock(py, "the stabilizer", |clock| self.0.stabilizer(v, clock)).map(|group| Self(Arc::new(group)))
     }
 
     /// The points of an orbit, and for each the images under an element that leads there.
     fn transversal<'py>(&self, py: Python<'py>, v: u32, memory_limit: u128) -> PyResult<(Row<'py>, Table<'py>)> {
-        let (points, elements) = patiently(py, "the transversal", |clock| self.0.transversal(v, memory_limit, clock))?;
+        let (points, elements) = with_clock(py, "the transversal", |clock| self.0.transversal(v, memory_limit, clock))?;
         let images = elements.into_iter().flatten().map(i64::from).collect();
         let elements = table(py, images, points.len(), self.0.points())?;
         Ok((row(py, points), elements))
@@ -196,13 +196,13 @@ impl PermutationGroup {
 
     /// The number of orbits on pairs.
     fn rank(&self, py: Python<'_>, memory_limit: u128) -> PyResult<usize> {
-        patiently(py, "counting orbitals", |clock| self.0.rank(memory_limit, clock))
+        with_clock(py, "counting orbitals", |clock| self.0.rank(memory_limit, clock))
     }
 
     /// The orbits on pairs.
     fn orbitals(&self, py: Python<'_>, memory_limit: u128) -> PyResult<PairOrbits> {
         let work = |clock: &mut Clock<'_>| self.0.orbitals(memory_limit, clock);
-        patiently(py, "labelling orbitals", work).map(|orbitals| PairOrbits(Arc::new(orbitals)))
+        with_clock(py, "labelling orbitals", work).map(|orbitals| PairOrbits(Arc::new(orbitals)))
     }
 }
 

@@ -11,12 +11,12 @@ use quincunx::parallel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A Python program that waits: its signals are honoured and its progress function is called.
-struct Waiting {
+struct PythonMonitor {
     progress: Option<Py<PyAny>>,
     raised: Option<PyErr>,
 }
 
-impl Monitor for Waiting {
+impl Monitor for PythonMonitor {
     fn tick(&mut self, done: u64, total: u64) -> quincunx::Result<()> {
         let answer = Python::attach(|py| {
             py.check_signals()?;
@@ -37,7 +37,7 @@ pub fn compute<T: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&mut dyn Monitor) -> quincunx::Result<T> + Send,
 ) -> PyResult<T> {
-    let mut waiting = Waiting { progress, raised: None };
+    let mut waiting = PythonMonitor { progress, raised: None };
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut waiting))));
     match (waiting.raised, outcome) {
         (Some(raised), _) => Err(raised),

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::{Modular, Plan};
-use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Kind, Problem, Quantity};
+use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Problem, Quantity, StripKind};
 use quincunx::counting::matchings::{Matchings, Which};
 use quincunx::counting::transfer::Point;
 use quincunx::counting::{perfect_matchings, spanning_trees};
@@ -34,7 +34,7 @@ impl ProblemArgument<'_> {
     fn problem(self, py: Python<'_>) -> PyResult<Problem> {
         match self {
             Self::Lattice((kind, rows, cols, boundary)) => Ok(Problem::Lattice {
-                kind: named(Kind::ALL, Kind::name, &kind, "kind")?,
+                kind: named(StripKind::ALL, StripKind::name, &kind, "kind")?,
                 rows,
                 cols,
                 boundary: named(Boundary::ALL, Boundary::name, &boundary, "boundary")?,
@@ -50,7 +50,7 @@ impl ProblemArgument<'_> {
 /// The lattices with an operator of their own.
 #[pyfunction]
 pub fn lattice_kernels() -> Vec<&'static str> {
-    Kind::ALL.iter().map(|kind| kind.name()).collect()
+    StripKind::ALL.iter().map(|kind| kind.name()).collect()
 }
 
 /// The value with this name.
@@ -278,34 +278,35 @@ pub enum DrawnArgument<'py> {
 }
 
 impl DrawnArgument<'_> {
-    fn trees(self, py: Python<'_>) -> PyResult<spanning_trees::Problem> {
-        use spanning_trees::Problem;
+    fn trees(self, py: Python<'_>) -> PyResult<spanning_trees::TreeProblem> {
+        use spanning_trees::TreeProblem;
         match self {
             Self::Square((rows, cols, closed)) => {
-                Ok(Problem::Square(spanning_trees::product::Square { rows, cols, closed }))
+                Ok(TreeProblem::Square(spanning_trees::product::SquareGrid { rows, cols, closed }))
             }
             Self::Torus((sites, bonds, extent, twist)) => {
                 let bonds = bonds.into_iter().map(|(from, to, (dx, dy))| Bond::new(from, to, [dx, dy])).collect();
-                Ok(Problem::Torus(spanning_trees::product::Torus { sites, bonds, extent, twist }))
+                Ok(TreeProblem::Torus(spanning_trees::product::Torus { sites, bonds, extent, twist }))
             }
             Self::Drawn((n, edges, ..)) | Self::Embedded((n, edges, _)) | Self::Graph((n, edges)) => {
-                Ok(Problem::Graph(arrays::graph(py, n, &edges)?))
+                Ok(TreeProblem::Graph(arrays::graph(py, n, &edges)?))
             }
         }
     }
 
-    fn dimers(self, py: Python<'_>) -> PyResult<perfect_matchings::Problem> {
-        use perfect_matchings::Problem;
+    fn dimers(self, py: Python<'_>) -> PyResult<perfect_matchings::MatchingProblem> {
+        use perfect_matchings::MatchingProblem;
         match self {
-            Self::Square((rows, cols, _)) => Ok(Problem::Grid(perfect_matchings::product::Grid { rows, cols })),
+            Self::Square((rows, cols, _)) => Ok(MatchingProblem::Grid(perfect_matchings::product::Grid { rows, cols })),
             Self::Drawn((n, edges, along, windings)) => {
                 let graph = arrays::graph(py, n, &edges)?;
                 let windings = arrays::rows(&windings, "windings")?.into_iter().map(|w| w.map(|x| x as i32)).collect();
-                Problem::drawn(graph, &arrays::rows(&along, "displacements")?, windings).map_err(|e| raise(py, e))
+                MatchingProblem::drawn(graph, &arrays::rows(&along, "displacements")?, windings)
+                    .map_err(|e| raise(py, e))
             }
             Self::Embedded((n, edges, rotation)) => {
                 let graph = arrays::graph(py, n, &edges)?;
-                Problem::embedded(graph, rotation).map_err(|e| raise(py, e))
+                MatchingProblem::embedded(graph, rotation).map_err(|e| raise(py, e))
             }
             Self::Torus(_) | Self::Graph(_) => {
                 Err(PyValueError::new_err("`graph` must be drawn on a plane, cylinder or torus"))

@@ -5,7 +5,7 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::distributions::arrays::Family;
-use quincunx::distributions::{Question, Summary};
+use quincunx::distributions::{Function, Statistic};
 
 /// Columns of parameters, each of length one or of the common length.
 type Columns<'py> = Vec<PyReadonlyArray1<'py, f64>>;
@@ -22,27 +22,27 @@ fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
 
 /// Masses and distribution functions at whole numbers; documented at the classes of `quincunx.distributions`.
 #[pyfunction]
-pub fn distribution_answers(
+pub fn distribution_values(
     py: Python<'_>,
     name: &str,
     columns: Columns<'_>,
-    question: &str,
+    function: &str,
     points: PyReadonlyArray1<'_, f64>,
     mut out: PyReadwriteArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {
-    let questions = [
-        ("pmf", Question::Mass),
-        ("logpmf", Question::LogMass),
-        ("cdf", Question::Cdf),
-        ("logcdf", Question::LogCdf),
-        ("ccdf", Question::Ccdf),
-        ("logccdf", Question::LogCcdf),
+    let functions = [
+        ("pmf", Function::Mass),
+        ("logpmf", Function::LogMass),
+        ("cdf", Function::Cdf),
+        ("logcdf", Function::LogCdf),
+        ("ccdf", Function::Ccdf),
+        ("logccdf", Function::LogCcdf),
     ];
-    let question = word("question", question, &questions)?;
+    let function = word("function", function, &functions)?;
     let family = family(py, name, &columns)?;
     let (points, out) = (points.as_slice()?, out.as_slice_mut()?);
-    compute(py, None, |monitor| family.answers(question, points, out, threads, monitor))
+    compute(py, None, |monitor| family.values(function, points, out, threads, monitor))
 }
 
 /// Quantiles; documented at the classes of `quincunx.distributions`.
@@ -63,27 +63,27 @@ pub fn distribution_quantiles(
 
 /// Means, variances and the like; documented at the classes of `quincunx.distributions`.
 #[pyfunction]
-pub fn distribution_summaries(
+pub fn distribution_statistics(
     py: Python<'_>,
     name: &str,
     columns: Columns<'_>,
-    summary: &str,
+    statistic: &str,
     mut out: PyReadwriteArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {
-    let summaries = [
-        ("mean", Summary::Mean),
-        ("variance", Summary::Variance),
-        ("standard_deviation", Summary::StandardDeviation),
-        ("skewness", Summary::Skewness),
-        ("excess_kurtosis", Summary::ExcessKurtosis),
-        ("mode", Summary::Mode),
-        ("entropy", Summary::Entropy),
+    let statistics = [
+        ("mean", Statistic::Mean),
+        ("variance", Statistic::Variance),
+        ("standard_deviation", Statistic::StandardDeviation),
+        ("skewness", Statistic::Skewness),
+        ("excess_kurtosis", Statistic::ExcessKurtosis),
+        ("mode", Statistic::Mode),
+        ("entropy", Statistic::Entropy),
     ];
-    let summary = word("summary", summary, &summaries)?;
+    let statistic = word("statistic", statistic, &statistics)?;
     let family = family(py, name, &columns)?;
     let out = out.as_slice_mut()?;
-    compute(py, None, |monitor| family.summaries(summary, out, threads, monitor))
+    compute(py, None, |monitor| family.statistics(statistic, out, threads, monitor))
 }
 
 /// Draws; documented at the classes of `quincunx.distributions`.

@@ -9,8 +9,8 @@ use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::model::{FactorMatrix, Model};
-use quincunx::factorization::table::{Alpha, HELD_OUT};
-use quincunx::factorization::{self as core, Kind, Prior, Table, likelihood};
+use quincunx::factorization::released_counts::{Alpha, HELD_OUT};
+use quincunx::factorization::{self as core, Kind, Prior, likelihood};
 use quincunx::inference::{Chain, Records, Steps};
 use quincunx::parallel;
 use std::sync::Arc;
@@ -55,27 +55,27 @@ fn arrays<'py>(py: Python<'py>, matrices: &[FactorMatrix]) -> PyResult<Bound<'py
 
 /// Released counts in the core's layout; documented at the estimators of `quincunx.factorization`.
 #[pyclass(frozen, module = "quincunx._core")]
-pub struct ReleasedCounts(Arc<Table>);
+pub struct ReleasedCounts(Arc<core::ReleasedCounts>);
 
 #[pymethods]
 impl ReleasedCounts {
     #[new]
-    #[pyo3(signature = (values, rows, cols, alpha, hidden=None))]
+    #[pyo3(signature = (values, rows, cols, alpha, held_out=None))]
     fn new(
         py: Python<'_>,
         values: PyReadonlyArray1<'_, i64>,
         rows: usize,
         cols: usize,
         alpha: PyReadonlyArray1<'_, f64>,
-        hidden: Option<PyReadonlyArray1<'_, u8>>,
+        held_out: Option<PyReadonlyArray1<'_, u8>>,
     ) -> PyResult<Self> {
         let values = values.as_slice()?;
         let alpha = match alpha.as_slice()? {
             [one] => Alpha::One(*one),
             each => Alpha::Each(each.to_vec()),
         };
-        let hidden = hidden.as_ref().map(|hidden| hidden.as_slice()).transpose()?;
-        let table = compute(py, None, |_| Table::new(values, rows, cols, alpha, hidden))?;
+        let held_out = held_out.as_ref().map(|held_out| held_out.as_slice()).transpose()?;
+        let table = compute(py, None, |_| core::ReleasedCounts::new(values, rows, cols, alpha, held_out))?;
         Ok(Self(Arc::new(table)))
     }
 
@@ -269,7 +269,7 @@ pub fn factor_rates<'py>(
         let model = Model::without_data(kind, &extents, width)?;
         model.check(&matrices)?;
         let rows = model.rows() as u64;
-        parallel::run(threads, rows, monitor, |watch| likelihood::all_rates(&model, &matrices, threads, watch))
+        parallel::run(threads, rows, monitor, |progress| likelihood::all_rates(&model, &matrices, threads, progress))
     })?;
     Ok(rates.into_pyarray(py))
 }

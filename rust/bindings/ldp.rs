@@ -334,7 +334,7 @@ impl LdpPosterior {
     fn compute(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<LdpComputed> {
         let mut copy = locked(&self.0).clone();
         compute(py, progress, |monitor| {
-            parallel::run(1, 1, monitor, |watch| Computed::new(&mut copy, watch)).map(LdpComputed)
+            parallel::run(1, 1, monitor, |progress| Computed::new(&mut copy, progress)).map(LdpComputed)
         })
     }
 }
@@ -359,8 +359,9 @@ impl LdpComputed {
 
     /// Independent draws, as rows of unconstrained coordinates.
     fn draws<'py>(&self, py: Python<'py>, number: usize, key: (u64, u64)) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let rows =
-            compute(py, None, |_| parallel::run_here(number as u64, |watch| self.0.draws(number, key.into(), watch)))?;
+        let rows = compute(py, None, |_| {
+            parallel::run_here(number as u64, |progress| self.0.draws(number, key.into(), progress))
+        })?;
         PyArray1::from_vec(py, rows).reshape([number, self.0.dimension])
     }
 

@@ -36,7 +36,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::distributions::{
-        distribution_answers, distribution_draws, distribution_quantiles, distribution_summaries,
+        distribution_draws, distribution_quantiles, distribution_statistics, distribution_values,
         two_piece_poisson_log_marginals,
     };
     #[pymodule_export]

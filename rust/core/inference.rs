@@ -4,7 +4,7 @@
 //! them: it takes steps, writes statistics of every one and the state after those that are kept, each value once.
 //! A stop between two steps loses nothing, for a trace counts what is in it.
 
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
 
 /// A sampler that goes from state to state.
@@ -12,7 +12,7 @@ pub trait Chain: Send {
     /// Steps done in the chain's life; it addresses the random words of the next one.
     fn iteration(&self) -> u64;
 
-    /// Units that one step adds to its watch.
+    /// Units that one step adds to its progress.
     fn work_per_step(&self) -> u64 {
         1
     }
@@ -32,7 +32,7 @@ pub trait Chain: Send {
     ///
     /// # Errors
     /// Leave the chain as the last whole step left it.
-    fn step(&mut self, threads: usize, watch: &Watch) -> Result<()>;
+    fn step(&mut self, threads: usize, progress: &Progress) -> Result<()>;
 
     /// Writes what describes the last step.
     fn describe(&self, statistics: &mut [f64]);
@@ -142,9 +142,9 @@ pub fn run<C: Chain>(
     let (mut draw, mut step) = (vec![0.0; of_draws], vec![0.0; of_steps]);
     let total = steps.number * chain.work_per_step();
     let here = threads == 1 && chain.is_short(steps.number);
-    let mut all = |watch: &Watch| {
+    let mut all = |progress: &Progress| {
         (0..steps.number).try_for_each(|_| {
-            chain.step(threads, watch)?;
+            chain.step(threads, progress)?;
             trace.add_step(chain, &mut step);
             if steps.keep_every > 0 && chain.iteration().is_multiple_of(steps.keep_every) {
                 trace.add_draw(chain, &sizes, threads, &mut draw)?;
@@ -152,7 +152,7 @@ pub fn run<C: Chain>(
             Ok(())
         })
     };
-    if here { parallel::run_here(total, all) } else { parallel::run(threads, total, monitor, |watch| all(watch)) }
+    if here { parallel::run_here(total, all) } else { parallel::run(threads, total, monitor, |progress| all(progress)) }
 }
 
 /// A trace that owns its memory and grows with every run.
@@ -251,7 +251,7 @@ mod tests {
             [1, 1]
         }
 
-        fn step(&mut self, _threads: usize, _watch: &Watch) -> Result<()> {
+        fn step(&mut self, _threads: usize, _watch: &Progress) -> Result<()> {
             if self.iteration == self.last {
                 return Err(Error::Interrupted);
             }

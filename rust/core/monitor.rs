@@ -1,6 +1,6 @@
 //! Progress and interruption, without knowing who watches.
 //!
-//! A [`Monitor`] lives on the thread that called: it hears how far the work is and may stop it. A [`Watch`] is what the
+//! A [`Monitor`] lives on the thread that called: it hears how far the work is and may stop it. A [`Progress`] is what the
 //! working threads share: they add to its counter and look at its flag, nothing else. `parallel::run` joins the two.
 
 use crate::{Error, Result};
@@ -31,9 +31,12 @@ impl<F: FnMut(u64, u64) -> bool> Monitor for F {
     }
 }
 
+/// The former name of [`Progress`].
+pub type Watch = Progress;
+
 /// The side of a computation that its working threads see.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct Progress {
     stop: AtomicBool,
     done: AtomicU64,
     total: u64,
@@ -43,8 +46,8 @@ pub struct Watch {
     deadline: OnceLock<Instant>,
 }
 
-impl Watch {
-    /// A watch over `total` units of work.
+impl Progress {
+    /// Progress through `total` units of work.
     pub fn new(total: u64) -> Self {
         Self { total, ..Self::default() }
     }

@@ -5,7 +5,7 @@
 //! held at the moment of a fork. After a fork [`forget_pools`] clears the table in the child; the old pools are leaked on
 //! purpose, for their threads no longer exist and joining them would wait for ever.
 
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use rayon::ThreadPool;
@@ -70,7 +70,7 @@ fn pool(threads: usize) -> Result<&'static ThreadPool> {
 /// Runs `work` on a pool of `threads` threads while this thread waits and keeps the monitor informed.
 ///
 /// Inside `work`, `rayon::join` and parallel iterators use that pool. The monitor is asked every 50 ms and once at the end;
-/// when it objects, the watch is cancelled, the work unwinds at its next unit and the monitor's error is returned.
+/// when it objects, the progress is cancelled, the work unwinds at its next unit and the monitor's error is returned.
 ///
 /// # Errors
 /// Whatever `work` or the monitor returned; [`Error::Domain`] for a number of threads outside `1..=MAX_THREADS`.
@@ -78,16 +78,16 @@ pub fn run<T: Send>(
     threads: usize,
     total: u64,
     monitor: &mut dyn Monitor,
-    work: impl FnOnce(&Watch) -> Result<T> + Send,
+    work: impl FnOnce(&Progress) -> Result<T> + Send,
 ) -> Result<T> {
     if !(1..=MAX_THREADS).contains(&threads) {
         return Err(Error::Domain { name: "threads", value: threads.to_string(), requirement: "between 1 and 256" });
     }
-    let watch = Watch::new(total);
+    let progress = Progress::new(total);
     let finished = (Mutex::new(None), Condvar::new());
     let objection = pool(threads)?.in_place_scope(|scope| {
         scope.spawn(|_| {
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&watch)));
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&progress)));
             *finished.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(outcome);
             finished.1.notify_one();
         });
@@ -97,8 +97,8 @@ pub fn run<T: Send>(
             outcome = finished.1.wait_timeout(outcome, TICK).unwrap_or_else(|e| e.into_inner()).0;
             if outcome.is_none() && objection.is_none() {
                 drop(outcome); // the worker must be able to finish while the monitor speaks
-                if let Err(error) = monitor.tick(watch.done(), total) {
-                    watch.cancel();
+                if let Err(error) = monitor.tick(progress.done(), total) {
+                    progress.cancel();
                     objection = Some(error);
                 }
                 outcome = finished.0.lock().unwrap_or_else(|e| e.into_inner());
@@ -124,8 +124,8 @@ pub fn run<T: Send>(
 ///
 /// # Errors
 /// Whatever `work` returned.
-pub fn run_here<T>(total: u64, work: impl FnOnce(&Watch) -> Result<T>) -> Result<T> {
-    work(&Watch::new(total))
+pub fn run_here<T>(total: u64, work: impl FnOnce(&Progress) -> Result<T>) -> Result<T> {
+    work(&Progress::new(total))
 }
 
 /// Both pieces of work, side by side on the current pool if they are large; outside a pool one after the other.
@@ -238,10 +238,10 @@ mod tests {
 
     #[test]
     fn a_monitor_that_objects_stops_the_work_and_its_error_comes_back() {
-        let outcome = run(1, 10, &mut |_: u64, _: u64| false, |watch| {
+        let outcome = run(1, 10, &mut |_: u64, _: u64| false, |progress| {
             loop {
                 std::thread::sleep(Duration::from_millis(1));
-                watch.advance(1)?;
+                progress.advance(1)?;
             }
         });
         assert_eq!(outcome, Err::<(), _>(Error::Interrupted));

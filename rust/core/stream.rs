@@ -3,14 +3,15 @@
 //! A block of four words is a function of a 128-bit key and a 256-bit counter, so every random number has an address,
 //! `[block, row, iteration, purpose]`, and draws do not depend on threads, on how rows are split, or on a stop and resume.
 //!
-//! Source: J. Salmon, M. Moraes, R. Dror, D. Shaw (2011), Parallel random numbers: as easy as 1, 2, 3; ten rounds.
-
-//! Where one address serves many draws, as a row of a Gibbs sweep does, its first block seeds a [`Burst`]: xoshiro256++, whose
+//! Source: J. Salmon, M. Moraes, R. Dror, D. Shaw (2011), Parallel random numbers: as easy as 1, 2, 3; Philox with ten rounds.
+//!
+//! Where one address serves many draws, as a row of a Gibbs sweep does, its first block seeds [`xoshiro`]: xoshiro256++, whose
 //! words come at a quarter of the price and depend on the address all the same.
 //!
 //! Source of the latter: D. Blackman, S. Vigna (2021), Scrambled linear pseudorandom number generators.
 
-use rand_core::{Infallible, TryRng};
+use rand_core::{Infallible, SeedableRng, TryRng};
+pub use rand_xoshiro::Xoshiro256PlusPlus as Xoshiro;
 
 const MULTIPLIER: [u64; 2] = [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157];
 const WEYL: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B];
@@ -90,49 +91,14 @@ impl Stream {
     }
 }
 
-/// The words of xoshiro256++ from the state that an address gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Burst([u64; 4]);
-
-impl Burst {
-    /// The burst of one address.
-    #[inline]
-    pub fn new(key: [u64; 2], purpose: u64, iteration: u64, row: u64) -> Self {
-        let state = philox(key, [0, row, iteration, purpose]);
-        // The zero state would stay zero; one address in 2^256 has it.
-        Self(if state == [0; 4] { [1; 4] } else { state })
+/// The stream of xoshiro256++ whose state is the first block of an address.
+#[inline]
+pub fn xoshiro(key: [u64; 2], purpose: u64, iteration: u64, row: u64) -> Xoshiro {
+    let mut seed = [0; 32];
+    for (bytes, word) in seed.chunks_exact_mut(8).zip(philox(key, [0, row, iteration, purpose])) {
+        bytes.copy_from_slice(&word.to_le_bytes());
     }
-
-    /// The next word.
-    #[inline(always)]
-    pub fn word(&mut self) -> u64 {
-        let [a, b, c, d] = self.0;
-        let word = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
-        let (c, d) = (c ^ a, d ^ b);
-        self.0 = [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)];
-        word
-    }
-}
-
-impl TryRng for Burst {
-    type Error = Infallible;
-
-    #[inline(always)]
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        Ok((self.word() >> 32) as u32)
-    }
-
-    #[inline(always)]
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        Ok(self.word())
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-        for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.word().to_le_bytes()[..chunk.len()]);
-        }
-        Ok(())
-    }
+    Xoshiro::from_seed(seed)
 }
 
 impl TryRng for Stream {
@@ -170,11 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_those_of_the_authors() {
-        // The reference program of xoshiro256++ from the state 1, 2, 3, 4.
-        let mut burst = Burst([1, 2, 3, 4]);
-        let words: Vec<u64> = (0..4).map(|_| burst.word()).collect();
-        assert_eq!(words, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
+    fn an_address_is_the_state_of_its_generator() {
+        // The recurrence of xoshiro256++, from the block of the address.
+        let [mut a, mut b, mut c, mut d] = philox([1, 2], [0, 5, 4, 3]);
+        let mut rng = xoshiro([1, 2], 3, 4, 5);
+        for _ in 0..100 {
+            assert_eq!(rand_core::Rng::next_u64(&mut rng), a.wrapping_add(d).rotate_left(23).wrapping_add(a));
+            (c, d) = (c ^ a, d ^ b);
+            (a, b, c, d) = (a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use quincunx::Error;
 use quincunx::counting::independent_sets::Boundary;
 use quincunx::counting::independent_sets::diagonal::{Diagonal, Diagonals};
 use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes};
-use quincunx::monitor::Watch;
+use quincunx::monitor::Progress;
 use quincunx::numeric::residue::{Modulus, primes};
 use quincunx::numeric::ring::F64;
 
@@ -111,7 +111,7 @@ fn grids_have_their_published_numbers() {
 /// The expected number modulo a prime, with chance `a / b` of a falling diagonal.
 fn expected(engine: &Diagonal, modulus: Modulus, a: u64, b: u64) -> u64 {
     let chance = modulus.mul(a, modulus.inverse(b));
-    evaluate_lanes::<1>(engine, &[Point::new(modulus, 1).with_falling(chance)], &Watch::default()).unwrap()[0]
+    evaluate_lanes::<1>(engine, &[Point::new(modulus, 1).with_falling(chance)], &Progress::default()).unwrap()[0]
 }
 
 #[test]
@@ -179,13 +179,21 @@ fn any_number_of_lanes_gives_the_same_residues() {
                 .into_iter()
                 .map(|modulus| Point::new(modulus, 1 << 40).with_falling(3 << 33))
                 .collect();
-            let watch = Watch::default();
-            let eight = evaluate_lanes::<8>(&engine, &points, &watch).unwrap();
+            let progress = Progress::default();
+            let eight = evaluate_lanes::<8>(&engine, &points, &progress).unwrap();
             let one: Vec<u64> =
-                points.iter().flat_map(|p| evaluate_lanes::<1>(&engine, &[*p], &watch).unwrap()).collect();
+                points.iter().flat_map(|p| evaluate_lanes::<1>(&engine, &[*p], &progress).unwrap()).collect();
             assert_eq!(eight, one, "{diagonals:?} {name}");
-            assert_eq!(eight[..3], evaluate_lanes::<4>(&engine, &points[..3], &watch).unwrap(), "{diagonals:?} {name}");
-            assert_eq!(eight[..2], evaluate_lanes::<2>(&engine, &points[..2], &watch).unwrap(), "{diagonals:?} {name}");
+            assert_eq!(
+                eight[..3],
+                evaluate_lanes::<4>(&engine, &points[..3], &progress).unwrap(),
+                "{diagonals:?} {name}"
+            );
+            assert_eq!(
+                eight[..2],
+                evaluate_lanes::<2>(&engine, &points[..2], &progress).unwrap(),
+                "{diagonals:?} {name}"
+            );
         }
     }
 }
@@ -198,14 +206,14 @@ fn double_precision_stays_within_its_proved_error() {
                 let engine = Diagonal::new(rows, cols, diagonals, boundary).unwrap();
                 for activity in [1u32, 3] {
                     let exact = count::<8>(&engine, activity.into(), 100).to_string().parse::<f64>().unwrap();
-                    let real = evaluate(&engine, &Weight::new(F64, activity.into()), &Watch::default()).unwrap();
+                    let real = evaluate(&engine, &Weight::new(F64, activity.into()), &Progress::default()).unwrap();
                     let bound = (engine.roundings() + 1) as f64 * f64::EPSILON;
                     assert!((real / exact - 1.0).abs() <= bound, "{name} {rows} x {cols}: {real} against {exact}");
                 }
             }
         }
         let engine = Diagonal::new(5, 5, Diagonals::Random, Boundary::Free).unwrap();
-        let real = evaluate(&engine, &Weight::new(F64, 1.0).with_falling(0.3), &Watch::default()).unwrap();
+        let real = evaluate(&engine, &Weight::new(F64, 1.0).with_falling(0.3), &Progress::default()).unwrap();
         let u: f64 = 0.3 * 0.7;
         let coefficients = [13322.0, 8222.0, 4074.0, 1590.0, 591.0, 214.0, 67.0, 16.0, 2.0];
         let exact = coefficients.iter().rev().fold(0.0, |sum, c| sum * u + c);

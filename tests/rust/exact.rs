@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 use quincunx::counting::independent_sets::Boundary;
 use quincunx::counting::transfer::{Point, Transfer, evaluate_lanes};
-use quincunx::monitor::Watch;
+use quincunx::monitor::Progress;
 use quincunx::numeric::residue::{combine, primes};
 
 /// The boundaries and their names.
@@ -17,7 +17,7 @@ pub fn count<const L: usize>(engine: &impl Transfer, activity: u64, bits: u64) -
     let residues: Vec<(u64, u64)> = points
         .chunks(L)
         .flat_map(|group| {
-            let values = evaluate_lanes::<L>(engine, group, &Watch::default()).unwrap();
+            let values = evaluate_lanes::<L>(engine, group, &Progress::default()).unwrap();
             group.iter().map(|point| point.modulus.value()).zip(values)
         })
         .collect();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use quincunx::counting::independent_sets::{brute, frontier::Frontier};
 use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes};
 use quincunx::graphs::Graph;
-use quincunx::monitor::{Silent, Watch};
+use quincunx::monitor::{Progress, Silent};
 use quincunx::numeric::residue::{combine, primes};
 use quincunx::numeric::ring::F64;
 use quincunx::{Error, Result, parallel};
@@ -16,15 +16,15 @@ fn graph(vertices: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Graph 
     Graph::new(vertices, edges.into_iter().collect()).unwrap()
 }
 
-fn watch() -> Watch {
-    Watch::new(0)
+fn progress() -> Progress {
+    Progress::new(0)
 }
 
 /// The residues of `Z(activity)` modulo the largest primes.
 fn residues(engine: &Frontier, count: usize, activity: u64) -> Vec<(u64, u64)> {
     let points: Vec<Point> = primes(count).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
     let groups = points.chunks(4).flat_map(|group| {
-        let values = evaluate_lanes::<4>(engine, group, &watch()).unwrap();
+        let values = evaluate_lanes::<4>(engine, group, &progress()).unwrap();
         group.iter().map(|point| point.modulus.value()).zip(values).collect::<Vec<_>>()
     });
     groups.collect()
@@ -32,7 +32,7 @@ fn residues(engine: &Frontier, count: usize, activity: u64) -> Vec<(u64, u64)> {
 
 /// `Z(activity)`, checked by a prime more than needed.
 fn partition_function(engine: &Frontier, activity: u64) -> BigUint {
-    let size = evaluate(engine, &Weight::new(F64, activity as f64), &watch()).unwrap();
+    let size = evaluate(engine, &Weight::new(F64, activity as f64), &progress()).unwrap();
     let count = (size.log2() / 54.9) as usize + 2;
     let all = residues(engine, count, activity);
     let value = combine(&all[..count - 1]).unwrap();
@@ -51,7 +51,7 @@ fn polynomial(graph: &Graph) -> Vec<u64> {
     let modulus = primes(1).unwrap()[0];
     let points = (0..=degree as u64).map(|activity| Point::new(modulus, activity)).collect::<Vec<_>>();
     let values: Vec<u64> =
-        points.chunks(8).flat_map(|group| evaluate_lanes::<8>(&engine, group, &watch()).unwrap()).collect();
+        points.chunks(8).flat_map(|group| evaluate_lanes::<8>(&engine, group, &progress()).unwrap()).collect();
     // Newton's divided differences, then Horner.
     let minus = |a: u64, b: u64| modulus.residue(a + modulus.value() - b);
     let mut differences = values;
@@ -235,7 +235,7 @@ fn named_graphs_have_their_known_polynomials() {
 fn a_path_of_a_million_vertices_is_summed_out() {
     let engine = Frontier::plan(&path(1_000_000), None, 16).unwrap();
     let modulus = primes(1).unwrap()[0];
-    let value = evaluate_lanes::<1>(&engine, &[Point::new(modulus, 1)], &watch()).unwrap()[0];
+    let value = evaluate_lanes::<1>(&engine, &[Point::new(modulus, 1)], &progress()).unwrap()[0];
     let (mut a, mut b) = (1, 2);
     for _ in 1..1_000_000 {
         (a, b) = (b, modulus.residue(a + b));
@@ -268,18 +268,18 @@ fn threads_and_lanes_change_nothing() {
         assert!(engine.states() >= 1 << 13);
         let points: Vec<Point> =
             (0..).zip(primes(8).unwrap()).map(|(i, modulus)| Point::new(modulus, 1 + i % 3)).collect();
-        let one = |point: &Point| evaluate_lanes::<1>(&engine, &[*point], &watch()).unwrap()[0];
+        let one = |point: &Point| evaluate_lanes::<1>(&engine, &[*point], &progress()).unwrap()[0];
         let expected: Vec<u64> = points.iter().map(one).collect();
         let groups = |lanes: usize, run: &dyn Fn(&[Point]) -> Vec<u64>| -> Vec<u64> {
             points.chunks(lanes).flat_map(run).collect()
         };
-        assert_eq!(groups(2, &|group| evaluate_lanes::<2>(&engine, group, &watch()).unwrap()), expected);
-        assert_eq!(groups(4, &|group| evaluate_lanes::<4>(&engine, group, &watch()).unwrap()), expected);
+        assert_eq!(groups(2, &|group| evaluate_lanes::<2>(&engine, group, &progress()).unwrap()), expected);
+        assert_eq!(groups(4, &|group| evaluate_lanes::<4>(&engine, group, &progress()).unwrap()), expected);
         for threads in [1, 2, 5] {
             let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
-            let outcome = parallel::run(threads, total, &mut Silent, |watch| {
-                let values = evaluate_lanes::<8>(&engine, &points, watch)?;
-                assert_eq!(watch.done(), total, "work is what was announced");
+            let outcome = parallel::run(threads, total, &mut Silent, |progress| {
+                let values = evaluate_lanes::<8>(&engine, &points, progress)?;
+                assert_eq!(progress.done(), total, "work is what was announced");
                 Ok(values)
             });
             assert_eq!(outcome, Ok(expected.clone()), "{threads} threads");
@@ -293,9 +293,9 @@ fn a_monitor_stops_the_work() {
     let order: Vec<u32> = (0..400).collect();
     let engine = Frontier::plan(&graph, Some(&order), AMPLE).unwrap();
     let points: Vec<Point> = primes(8).unwrap().into_iter().map(|modulus| Point::new(modulus, 1)).collect();
-    let outcome: Result<()> = parallel::run(1, u64::MAX, &mut |_: u64, _: u64| false, |watch| {
+    let outcome: Result<()> = parallel::run(1, u64::MAX, &mut |_: u64, _: u64| false, |progress| {
         loop {
-            evaluate_lanes::<8>(&engine, &points, watch)?;
+            evaluate_lanes::<8>(&engine, &points, progress)?;
         }
     });
     assert_eq!(outcome, Err(Error::Interrupted));
@@ -352,12 +352,12 @@ proptest! {
                 let mut vertices = engine.order().to_vec();
                 vertices.sort_unstable();
                 prop_assert_eq!(&vertices, &natural);
-                prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &watch()).unwrap(), &expected);
+                prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &progress()).unwrap(), &expected);
                 let again = Frontier::plan(&graph, Some(engine.order()), AMPLE).unwrap();
-                prop_assert_eq!(&evaluate_lanes::<4>(&again, &points, &watch()).unwrap(), &expected);
+                prop_assert_eq!(&evaluate_lanes::<4>(&again, &points, &progress()).unwrap(), &expected);
                 for z in [1.0, 0.37, 2.5] {
                     let exact = coefficients.iter().rev().fold(0.0, |sum, &c| sum * z + c as f64);
-                    let real = evaluate(&engine, &Weight::new(F64, z), &watch()).unwrap();
+                    let real = evaluate(&engine, &Weight::new(F64, z), &progress()).unwrap();
                     let bound = (engine.roundings() as f64 + 40.0) * f64::EPSILON;
                     prop_assert!((real / exact - 1.0).abs() <= bound, "{real} {exact}");
                 }

@@ -2,7 +2,9 @@
 
 use num_bigint::BigUint;
 use quincunx::counting::evaluation::Options;
-use quincunx::counting::independent_sets::{Boundary, Kind, Problem, count_independent_sets, independence_polynomial};
+use quincunx::counting::independent_sets::{
+    Boundary, Problem, StripKind, count_independent_sets, independence_polynomial,
+};
 use quincunx::graphs::Graph;
 use quincunx::monitor::Silent;
 use serde_json::Value;
@@ -42,9 +44,9 @@ fn graph(vertices: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Pr
 
 fn lattice(kind: &str, extent: &Value, boundary: &str) -> Problem {
     let kind = match kind {
-        "square" => Kind::Square,
-        "king" => Kind::King,
-        "4-8-8" => Kind::FourEightEight,
+        "square" => StripKind::Square,
+        "king" => StripKind::King,
+        "4-8-8" => StripKind::FourEightEight,
         other => panic!("{other} has no kernel"),
     };
     let boundary = match boundary {

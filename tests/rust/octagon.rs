@@ -6,7 +6,7 @@ use quincunx::Error;
 use quincunx::counting::independent_sets::Boundary;
 use quincunx::counting::independent_sets::four_eight_eight::FourEightEight;
 use quincunx::counting::transfer::{Transfer, Weight, evaluate};
-use quincunx::monitor::Watch;
+use quincunx::monitor::Progress;
 use quincunx::numeric::ring::F64;
 
 /// The number of independent sets; three bits a diamond are enough.
@@ -138,7 +138,7 @@ fn double_precision_stays_within_its_proved_error() {
             let engine = FourEightEight::new(m, n, boundary).unwrap();
             for activity in [1u32, 3] {
                 let exact = count::<8>(&engine, activity.into(), 400).to_string().parse::<f64>().unwrap();
-                let real = evaluate(&engine, &Weight::new(F64, activity.into()), &Watch::default()).unwrap();
+                let real = evaluate(&engine, &Weight::new(F64, activity.into()), &Progress::default()).unwrap();
                 let bound = (engine.roundings() + 1) as f64 * f64::EPSILON;
                 assert!((real / exact - 1.0).abs() <= bound, "{name} {m} x {n}: {real} against {exact}");
             }

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use quincunx::counting::independent_sets::Boundary;
 use quincunx::counting::independent_sets::square::Square;
 use quincunx::counting::transfer::{Point, evaluate_lanes};
-use quincunx::monitor::Watch;
+use quincunx::monitor::Progress;
 use quincunx::numeric::residue::{Modulus, combine, primes};
 
 /// The number of independent sets, from residues modulo one prime more than needed.
@@ -13,7 +13,7 @@ fn count(rows: usize, cols: usize, boundary: Boundary) -> BigUint {
     let moduli = primes(rows * cols / 54 + 2).unwrap();
     let residues = moduli.chunks(4).flat_map(|group| {
         let points: Vec<_> = group.iter().map(|&modulus| Point::new(modulus, 1)).collect();
-        evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap()
+        evaluate_lanes::<4>(&engine, &points, &Progress::default()).unwrap()
     });
     combine(&moduli.iter().map(|m| m.value()).zip(residues).collect::<Vec<_>>()).unwrap()
 }
@@ -22,7 +22,7 @@ fn count(rows: usize, cols: usize, boundary: Boundary) -> BigUint {
 fn polynomial(engine: &Square, degree: usize, modulus: Modulus) -> Vec<u64> {
     let points: Vec<_> = (0..=degree as u64).map(|activity| Point::new(modulus, activity)).collect();
     let mut values: Vec<_> =
-        points.chunks(8).flat_map(|group| evaluate_lanes::<8>(engine, group, &Watch::default()).unwrap()).collect();
+        points.chunks(8).flat_map(|group| evaluate_lanes::<8>(engine, group, &Progress::default()).unwrap()).collect();
     let p = modulus.value();
     let minus = |a: u64, b: u64| (a + (p - b)) % p;
     for level in 1..=degree {

@@ -121,15 +121,15 @@ class Distribution:
         *columns, flat = _flatten((*self._columns, points), shape) or [points]
         return columns, flat, shape
 
-    def _ask(self, question: str, k: npt.ArrayLike) -> Floats:
-        if question in ("pmf", "logpmf"):
+    def _evaluate(self, function: str, k: npt.ArrayLike) -> Floats:
+        if function in ("pmf", "logpmf"):
             points = _check.counts_as_floats(k, "k", minimum=None)
         else:  # a tail at 2.5 is that at 2
             points = np.floor(_check.reals_where(k, "k", "numbers of at most 2**53 in size", lambda x: abs(x) <= 2**53))
         columns, flat, shape = self._spread(points)
         out = np.empty(math.prod(shape))
         if out.size:
-            _core.distribution_answers(self._family, columns, question, flat, out, _core.available_threads())
+            _core.distribution_values(self._family, columns, function, flat, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
     def _invert(self, lower: bool, name: str, probability: npt.ArrayLike) -> Floats:
@@ -140,11 +140,11 @@ class Distribution:
             _core.distribution_quantiles(self._family, columns, lower, flat, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
-    def _summarize(self, summary: str) -> Floats:
+    def _statistic(self, statistic: str) -> Floats:
         columns, _, shape = self._spread(None)
         out = np.empty(math.prod(shape))
         if out.size:
-            _core.distribution_summaries(self._family, columns, summary, out, _core.available_threads())
+            _core.distribution_statistics(self._family, columns, statistic, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
     def pmf(self, k: npt.ArrayLike, /) -> Floats:
@@ -173,7 +173,7 @@ class Distribution:
         >>> round(TwoSidedGeometric(alpha=0.5).pmf(1), 12)
         0.166666666667
         """
-        return self._ask("pmf", k)
+        return self._evaluate("pmf", k)
 
     def logpmf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of the value `k`; finite where the probability itself would be zero.
@@ -201,7 +201,7 @@ class Distribution:
         >>> round(Skellam(1e-3, 1e-3).logpmf(1000), 6)
         -12819.885457
         """
-        return self._ask("logpmf", k)
+        return self._evaluate("logpmf", k)
 
     def cdf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of at most `k`.
@@ -233,7 +233,7 @@ class Distribution:
         >>> round(Bessel(order=10, argument=20.0).cdf(5), 12)
         0.427957076992
         """
-        return self._ask("cdf", k)
+        return self._evaluate("cdf", k)
 
     def logcdf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of at most `k`.
@@ -261,7 +261,7 @@ class Distribution:
         >>> round(TwoSidedGeometric(epsilon_per_unit=1.0).logcdf(-2000), 6)
         -2000.313262
         """
-        return self._ask("logcdf", k)
+        return self._evaluate("logcdf", k)
 
     def ccdf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of more than `k`.
@@ -290,7 +290,7 @@ class Distribution:
         >>> law.cdf(7) + law.ccdf(7)
         1.0
         """
-        return self._ask("ccdf", k)
+        return self._evaluate("ccdf", k)
 
     def logccdf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of more than `k`.
@@ -318,7 +318,7 @@ class Distribution:
         >>> round(TwoSidedGeometric(scale=1.0).logccdf(1999), 6)
         -2000.313262
         """
-        return self._ask("logccdf", k)
+        return self._evaluate("logccdf", k)
 
     def icdf(self, p: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``cdf`` is at least `p`.
@@ -581,7 +581,7 @@ class Distribution:
         >>> round(Bessel(order=0, argument=2.0).mean(), 12)
         0.697774657964
         """
-        return self._summarize("mean")
+        return self._statistic("mean")
 
     def variance(self) -> Floats:
         """Variance.
@@ -597,7 +597,7 @@ class Distribution:
         >>> round(Bessel(order=10, argument=1e8).variance(), 6)
         25000000.0
         """
-        return self._summarize("variance")
+        return self._statistic("variance")
 
     def standard_deviation(self) -> Floats:
         """Square root of the variance.
@@ -613,7 +613,7 @@ class Distribution:
         >>> TwoSidedGeometric(alpha=0.5).standard_deviation()
         2.0
         """
-        return self._summarize("standard_deviation")
+        return self._statistic("standard_deviation")
 
     def skewness(self) -> Floats:
         """Third central moment over the variance to the power 3/2.
@@ -629,7 +629,7 @@ class Distribution:
         >>> Skellam(4.0, 0.0).skewness()
         0.5
         """
-        return self._summarize("skewness")
+        return self._statistic("skewness")
 
     def kurtosis(self, *, convention: str = "non-excess") -> Floats:
         """Fourth central moment over the squared variance.
@@ -656,7 +656,7 @@ class Distribution:
         0.25
         """
         known = _check.one_of(convention, "convention", ["non-excess", "excess"])
-        excess = self._summarize("excess_kurtosis")
+        excess = self._statistic("excess_kurtosis")
         return excess if known == "excess" else excess + 3.0
 
     def mode(self) -> Integers:
@@ -673,7 +673,7 @@ class Distribution:
         >>> Bessel(order=0, argument=2.0).mode()
         1
         """
-        mode = self._summarize("mode")
+        mode = self._statistic("mode")
         return mode.astype(np.int64) if isinstance(mode, np.ndarray) else int(mode)
 
     def entropy(self) -> Floats:
@@ -690,7 +690,7 @@ class Distribution:
         >>> round(TwoSidedGeometric(alpha=0.5).entropy(), 12)
         2.022808529415
         """
-        return self._summarize("entropy")
+        return self._statistic("entropy")
 
     def sample(
         self,

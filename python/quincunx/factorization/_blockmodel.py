@@ -171,9 +171,9 @@ class PoissonBlockmodel(PoissonModel):
             raise ValueError(f"`released` must have as many rows as columns, one for each actor, got {values.shape}")
         return values
 
-    def _own_hidden(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
-        hidden = np.eye(shape[0], dtype=bool)
-        return hidden if self.directed else np.tri(shape[0], dtype=bool)
+    def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+        held_out = np.eye(shape[0], dtype=bool)
+        return held_out if self.directed else np.tri(shape[0], dtype=bool)
 
     def _set_fitted(self, posterior: Posterior) -> None:
         super()._set_fitted(posterior)

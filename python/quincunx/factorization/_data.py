@@ -24,17 +24,17 @@ class Data:
         The released counts, 0 where held out: what was there is not stored.
     alpha : ndarray of float64
         The ratio of the noise, of shape () or that of the values.
-    hidden : ndarray of bool, or None
+    held_out : ndarray of bool, or None
         True where a cell is held out.
     """
 
     values: npt.NDArray[Any]
     alpha: npt.NDArray[np.float64]
-    hidden: npt.NDArray[np.bool_] | None
+    held_out: npt.NDArray[np.bool_] | None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the core has of it."""
-        return {"values": self.values, "alpha": self.alpha, "hidden": self.hidden}
+        return {"values": self.values, "alpha": self.alpha, "held_out": self.held_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -47,7 +47,7 @@ class Data:
     @property
     def observed(self) -> npt.NDArray[np.bool_]:
         """True where a cell is not held out."""
-        return np.ones(self.shape, dtype=bool) if self.hidden is None else ~self.hidden
+        return np.ones(self.shape, dtype=bool) if self.held_out is None else ~self.held_out
 
     @cached_property
     def counts(self) -> _core.ReleasedCounts:
@@ -58,14 +58,14 @@ class Data:
             self.values.size // cols,
             cols,
             np.ascontiguousarray(self.alpha.reshape(-1)),
-            None if self.hidden is None else self.hidden.reshape(-1).astype(np.uint8),
+            None if self.held_out is None else self.held_out.reshape(-1).astype(np.uint8),
         )
 
     @cached_property
     def digest(self) -> str:
         """A fingerprint by which the same data are known again."""
         found = hashlib.blake2b(digest_size=16)
-        for array in (self.values, self.alpha, self.hidden):
+        for array in (self.values, self.alpha, self.held_out):
             found.update(b"none" if array is None else repr(array.shape).encode() + np.ascontiguousarray(array).data)
         return found.hexdigest()
 
@@ -115,7 +115,7 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
 def as_data(
     values: npt.NDArray[Any],
     alpha: npt.NDArray[np.float64],
-    hidden: npt.NDArray[np.bool_] | None,
+    held_out: npt.NDArray[np.bool_] | None,
     *,
     noise: str,
     non_integer: str,
@@ -129,8 +129,8 @@ def as_data(
             alpha = np.broadcast_to(alpha, values.shape).copy()
         except ValueError:
             raise ValueError(f"`alpha` must be a number or have shape {values.shape}, got {alpha.shape}") from None
-    if hidden is not None and values.dtype.kind != "O":
-        values = np.where(hidden, np.zeros((), dtype=values.dtype), values)
+    if held_out is not None and values.dtype.kind != "O":
+        values = np.where(held_out, np.zeros((), dtype=values.dtype), values)
     if values.dtype.kind == "b":
         values = values.view(np.int8)
     if values.dtype.kind == "f":
@@ -142,7 +142,7 @@ def as_data(
     if noise == "naive":
         whole = np.maximum(whole, 0)
     _refuse_negative(whole, alpha, noise)
-    return Data(_compact(whole), alpha, hidden)
+    return Data(_compact(whole), alpha, held_out)
 
 
 def _refuse_missing(values: npt.NDArray[Any]) -> None:

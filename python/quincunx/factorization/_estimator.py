@@ -97,7 +97,7 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         raise NotImplementedError
 
-    def _own_hidden(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+    def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
         """Return the cells that the model has no rate for."""
         return None
 
@@ -206,10 +206,10 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
         return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method
 
     def _data(self, released: Any, alpha: Any, mask: Any, *, reset: bool) -> Data:
-        values, ratios, hidden = unpack(released, alpha, mask, self.noise)
+        values, ratios, held_out = unpack(released, alpha, mask, self.noise)
         checked = self._checked_values(values, reset=reset)
-        held_out = as_mask(hidden, checked.shape)
-        own = self._own_hidden(checked.shape)
+        held_out = as_mask(held_out, checked.shape)
+        own = self._own_held_out(checked.shape)
         if own is not None:
             held_out = own if held_out is None else held_out | own
         return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
@@ -319,8 +319,8 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
         """
         posterior = self._fitted()
         shape = posterior.problem.data.shape
-        own = self._own_hidden(shape)
-        chosen = posterior.problem.data.hidden if mask is None else as_mask(mask, shape)
+        own = self._own_held_out(shape)
+        chosen = posterior.problem.data.held_out if mask is None else as_mask(mask, shape)
         if chosen is not None and own is not None:
             chosen = chosen & ~own
         if chosen is None or not chosen.any():
@@ -389,8 +389,8 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
     def _problem_to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         problem = self._posterior.problem
         arrays = {"values": problem.data.values, "alpha": problem.data.alpha}
-        if problem.data.hidden is not None:
-            arrays["hidden"] = problem.data.hidden
+        if problem.data.held_out is not None:
+            arrays["held_out"] = problem.data.held_out
         for i, (shape, rate) in enumerate(problem.priors):
             arrays |= {f"prior_{i}_shape": shape, f"prior_{i}_rate": rate}
         names = [factor.name for factor in problem.variables]
@@ -409,7 +409,7 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
         self.n_features_in_ = header["n_features"]
         if header["features"] is not None:
             self.feature_names_in_ = np.array(header["features"], dtype=object)
-        data = Data(arrays["values"], arrays["alpha"], arrays["hidden"] if "hidden" in arrays else None)
+        data = Data(arrays["values"], arrays["alpha"], arrays["held_out"] if "held_out" in arrays else None)
         fitted = type(self)(n_components=header["n_components"])
         for name, value in header["layout"].items():
             if hasattr(fitted, name):

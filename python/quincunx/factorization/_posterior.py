@@ -69,8 +69,8 @@ class Posterior(inference.Posterior):
             if expected:
                 counts += _core.expected_counts(data.counts, here if at_logs is None else self._at(at_logs, used), used)
             number += 1
-        if expected and data.hidden is not None:  # where nothing was released a count is expected at its rate
-            counts = np.where(data.hidden.reshape(-1), rates, counts)
+        if expected and data.held_out is not None:  # where nothing was released a count is expected at its rate
+            counts = np.where(data.held_out.reshape(-1), rates, counts)
         means, counts = (rates / number).reshape(data.shape), counts / number
         if not expected:
             return means, counts
@@ -126,7 +126,7 @@ class Posterior(inference.Posterior):
             "posterior": self.draws() if self.sampled else self.approximate_draws(n_draws),
             "observed_data": {"released": data.values},
             "sample_stats": {},
-            "constant_data": {} if data.hidden is None else {"held_out": data.hidden},
+            "constant_data": {} if data.held_out is None else {"held_out": data.held_out},
         }
         if self.sampled:
             groups["sample_stats"] = {name: self.statistic(name) for name in ("log_likelihood", "total_rate")}

@@ -26,7 +26,7 @@ def infer_rows(data: Data, components: Floats, prior: tuple[Floats, Floats], thr
     table = Data(
         data.values.reshape(rows, cols),
         data.alpha.reshape(rows, cols) if data.alpha.ndim else data.alpha,
-        None if data.hidden is None else data.hidden.reshape(rows, cols),
+        None if data.held_out is None else data.held_out.reshape(rows, cols),
     )
     known = np.ascontiguousarray(np.maximum(components.T, 1e-200))
     totals = np.maximum(np.where(table.observed, table.values, 0).sum(axis=1, dtype=np.float64), 1.0)
@@ -65,7 +65,7 @@ def _rows_of(table: Data, chosen: npt.NDArray[np.intp]) -> Data:
     return Data(
         table.values[chosen],
         table.alpha[chosen] if table.alpha.ndim else table.alpha,
-        None if table.hidden is None else table.hidden[chosen],
+        None if table.held_out is None else table.held_out[chosen],
     )
 
 

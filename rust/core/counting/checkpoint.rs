@@ -116,7 +116,7 @@ impl Checkpoint {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.has_folder() => return Ok(None),
             Err(error) => return Err(self.fault(error)),
         };
-        let mut reader = Words { inner: BufReader::with_capacity(1 << 20, file), hash: MAGIC };
+        let mut reader = Hashed { inner: BufReader::with_capacity(1 << 20, file), hash: MAGIC };
         let read = |error| self.fault(error);
         if reader.word().map_err(read)? != MAGIC {
             return Err(self.fault("is not a checkpoint of this version of quincunx"));
@@ -189,7 +189,7 @@ impl Checkpoint {
         finished: &[(usize, u64)],
         vectors: impl ExactSizeIterator<Item = &'a Vector>,
     ) -> std::io::Result<()> {
-        let mut writer = Words { inner: BufWriter::with_capacity(1 << 20, File::create(part)?), hash: MAGIC };
+        let mut writer = Hashed { inner: BufWriter::with_capacity(1 << 20, File::create(part)?), hash: MAGIC };
         writer.put([MAGIC, self.job, finished.len() as u64])?;
         for &(index, residue) in finished {
             writer.put([index as u64, residue])?;
@@ -225,13 +225,13 @@ impl Checkpoint {
     }
 }
 
-/// Words going by, hashed on their way.
-struct Words<T> {
+/// A file of words that is hashed as it is read or written.
+struct Hashed<T> {
     inner: T,
     hash: u64,
 }
 
-impl<T: Read> Words<T> {
+impl<T: Read> Hashed<T> {
     fn word(&mut self) -> std::io::Result<u64> {
         let mut bytes = [0; 8];
         self.inner.read_exact(&mut bytes)?;
@@ -249,7 +249,7 @@ impl<T: Read> Words<T> {
     }
 }
 
-impl<T: Write> Words<T> {
+impl<T: Write> Hashed<T> {
     fn put(&mut self, words: impl IntoIterator<Item = u64>) -> std::io::Result<()> {
         for word in words {
             self.hash = mix(self.hash, word);

@@ -6,7 +6,7 @@
 
 use super::checkpoint::{Checkpoint, Found, Vector};
 use super::transfer::{Point, Transfer, lane_weight};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
@@ -105,20 +105,20 @@ pub fn residues(
     let total = work.saturating_mul(points.len().div_ceil(layout.lanes) as u64);
     let Some(path) = &options.checkpoint else {
         if total > SHORT || engine.len() > GRAIN {
-            let all = |watch: &Watch| Evaluation { engine, points, layout, work, watch }.all(None);
+            let all = |progress: &Progress| Evaluation { engine, points, layout, work, progress }.all(None);
             return parallel::run(options.threads, total, monitor, all);
         }
         monitor.tick(0, total)?;
         layout.concurrent = 1;
-        let all = |watch: &Watch| Evaluation { engine, points, layout, work, watch }.all(None);
+        let all = |progress: &Progress| Evaluation { engine, points, layout, work, progress }.all(None);
         let found = parallel::run_here(total, all)?;
         monitor.tick(total, total)?;
         return Ok(found);
     };
     let mut checkpoint = Checkpoint::new(path, job).every(options.checkpoint_interval);
-    let found = parallel::run(options.threads, total, monitor, |watch| {
-        watch.allow(GRACE);
-        Evaluation { engine, points, layout, work, watch }.all(Some(&mut checkpoint))
+    let found = parallel::run(options.threads, total, monitor, |progress| {
+        progress.allow(GRACE);
+        Evaluation { engine, points, layout, work, progress }.all(Some(&mut checkpoint))
     })?;
     checkpoint.remove()?;
     Ok(found)
@@ -131,18 +131,18 @@ struct Evaluation<'a, E> {
     layout: Layout,
     /// Additions of one group.
     work: u64,
-    watch: &'a Watch,
+    progress: &'a Progress,
 }
 
 /// A group of neighbouring points: not begun, or in hand.
-enum Group {
+enum PointGroup {
     Fresh(Range<usize>),
     InHand(Vector),
 }
 
 /// What one worker leaves when it ends or pauses.
 #[derive(Default)]
-struct Outcome {
+struct WorkerResult {
     finished: Vec<(usize, u64)>,
     paused: Option<Vector>,
     error: Option<Error>,
@@ -161,7 +161,7 @@ impl<E: Transfer> Evaluation<'_, E> {
         let mut kept = self.gain(&found, &vectors);
         let mut groups = self.groups(&found, vectors);
         let left = groups.iter().map(|group| self.left(group)).fold(0, u64::saturating_add);
-        self.watch.advance(self.watch.total().saturating_sub(left))?;
+        self.progress.advance(self.progress.total().saturating_sub(left))?;
         loop {
             let outcomes = self.wave(&mut groups, checkpoint.as_ref().map(|checkpoint| checkpoint.due()));
             let (mut paused, mut error) = (Vec::new(), None);
@@ -184,7 +184,7 @@ impl<E: Transfer> Evaluation<'_, E> {
             if let Some(error) = error {
                 return Err(error);
             }
-            paused.into_iter().for_each(|vector| groups.push_front(Group::InHand(vector)));
+            paused.into_iter().for_each(|vector| groups.push_front(PointGroup::InHand(vector)));
             if groups.is_empty() {
                 return Ok(found.all());
             }
@@ -192,15 +192,15 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// What is to be done: the vectors in hand first, then the points that are neither finished nor in hand.
-    fn groups(&self, found: &Found, vectors: Vec<Vector>) -> VecDeque<Group> {
+    fn groups(&self, found: &Found, vectors: Vec<Vector>) -> VecDeque<PointGroup> {
         let mut open: Vec<bool> = found.0.iter().map(Option::is_none).collect();
         for vector in &vectors {
             open[self.points_of(vector)].fill(false);
         }
         let open: Vec<usize> = (0..open.len()).filter(|&index| open[index]).collect();
         let fresh = open.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(self.layout.lanes));
-        let fresh = fresh.map(|group| Group::Fresh(group[0]..group[0] + group.len()));
-        vectors.into_iter().map(Group::InHand).chain(fresh).collect()
+        let fresh = fresh.map(|group| PointGroup::Fresh(group[0]..group[0] + group.len()));
+        vectors.into_iter().map(PointGroup::InHand).chain(fresh).collect()
     }
 
     fn points_of(&self, vector: &Vector) -> Range<usize> {
@@ -213,10 +213,10 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// Additions a group still takes.
-    fn left(&self, group: &Group) -> u64 {
+    fn left(&self, group: &PointGroup) -> u64 {
         match group {
-            Group::Fresh(_) => self.work,
-            Group::InHand(vector) => self.work.saturating_sub(self.done(vector.step)),
+            PointGroup::Fresh(_) => self.work,
+            PointGroup::InHand(vector) => self.work.saturating_sub(self.done(vector.step)),
         }
     }
 
@@ -227,8 +227,8 @@ impl<E: Transfer> Evaluation<'_, E> {
         finished + in_hand.sum::<u128>()
     }
 
-    /// Works on groups until all are done, a checkpoint is due or the watch says stop; leaves the groups not begun.
-    fn wave(&self, groups: &mut VecDeque<Group>, due: Option<Instant>) -> Vec<Outcome> {
+    /// Works on groups until all are done, a checkpoint is due or the caller says stop; leaves the groups not begun.
+    fn wave(&self, groups: &mut VecDeque<PointGroup>, due: Option<Instant>) -> Vec<WorkerResult> {
         let queue = Mutex::new(std::mem::take(groups));
         let outcomes = match self.layout.concurrent {
             1 => vec![self.worker(&queue, due)],
@@ -239,8 +239,8 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// Takes one group after another.
-    fn worker(&self, queue: &Mutex<VecDeque<Group>>, due: Option<Instant>) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn worker(&self, queue: &Mutex<VecDeque<PointGroup>>, due: Option<Instant>) -> WorkerResult {
+        let mut outcome = WorkerResult::default();
         let mut idle = None; // the vector of the group before, whose memory serves the next
         while !self.pauses(due) || idle.is_none() {
             let Some(group) = queue.lock().unwrap_or_else(|e| e.into_inner()).pop_front() else { break };
@@ -259,7 +259,7 @@ impl<E: Transfer> Evaluation<'_, E> {
                 }
             }
         }
-        if outcome.error.is_none() && self.watch.is_stopping() {
+        if outcome.error.is_none() && self.progress.is_stopping() {
             outcome.error = Some(Error::Interrupted);
         }
         outcome
@@ -267,14 +267,19 @@ impl<E: Transfer> Evaluation<'_, E> {
 
     /// Whether the vectors in hand are wanted now.
     fn pauses(&self, due: Option<Instant>) -> bool {
-        self.watch.is_stopping() || due.is_some_and(|due| due <= Instant::now())
+        self.progress.is_stopping() || due.is_some_and(|due| due <= Instant::now())
     }
 
     /// Works on one group; the residues at its points if it came to its end.
-    fn group(&self, group: Group, idle: Option<Vector>, due: Option<Instant>) -> Result<(Vector, Option<Vec<u64>>)> {
+    fn group(
+        &self,
+        group: PointGroup,
+        idle: Option<Vector>,
+        due: Option<Instant>,
+    ) -> Result<(Vector, Option<Vec<u64>>)> {
         let mut vector = match group {
-            Group::InHand(vector) => vector,
-            Group::Fresh(points) => {
+            PointGroup::InHand(vector) => vector,
+            PointGroup::Fresh(points) => {
                 let lanes = self.layout.lanes.min(points.len().next_power_of_two());
                 let len = self.engine.len() * lanes;
                 let words = match idle.map(|vector| vector.words).filter(|words| words.len() == len) {
@@ -302,7 +307,7 @@ impl<E: Transfer> Evaluation<'_, E> {
             self.engine.start(&weight, state);
         }
         while vector.step < self.engine.steps() {
-            self.engine.step(&weight, vector.step, state, self.watch)?;
+            self.engine.step(&weight, vector.step, state, self.progress)?;
             vector.step += 1;
             if self.pauses(due) && vector.step < self.engine.steps() {
                 return Ok(None);

@@ -10,7 +10,7 @@
 
 use super::checkpoint::{Checkpoint, Found, fingerprint};
 use super::evaluation::Options;
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::{self, Modulus};
 use crate::{Error, Result, parallel};
 use num_bigint::{BigInt, BigUint};
@@ -159,10 +159,10 @@ impl<M: Modular + ?Sized> Plan<M> {
             let by_prime: Vec<Vec<u64>> = self.primes.iter().enumerate().map(integers).collect();
             return self.trimmed((0..by_prime[0].len()).map(|k| one(&by_prime, k)).collect());
         }
-        self.trimmed(parallel::run(options.threads, 0, monitor, |watch| {
-            let integers = |pair| watch.check().map(|()| integers(pair));
+        self.trimmed(parallel::run(options.threads, 0, monitor, |progress| {
+            let integers = |pair| progress.check().map(|()| integers(pair));
             let by_prime: Vec<Vec<u64>> = self.primes.par_iter().enumerate().map(integers).collect::<Result<_>>()?;
-            (0..by_prime[0].len()).into_par_iter().map(|k| watch.check().and_then(|()| one(&by_prime, k))).collect()
+            (0..by_prime[0].len()).into_par_iter().map(|k| progress.check().and_then(|()| one(&by_prime, k))).collect()
         }))
     }
 
@@ -250,7 +250,7 @@ pub fn fitting(options: &Options, bytes: u128, what: &'static str) -> Result<Opt
 }
 
 /// Residues of a quantity that is computed modulo one prime at a time, on one thread each, with a checkpoint of the finished
-/// ones: `one(modulus, watch)` gives the values, looks at the watch now and then and advances it by `work` in all.
+/// ones: `one(modulus, progress)` gives the values, looks at its progress now and then and advances it by `work` in all.
 ///
 /// # Errors
 /// Whatever `one` returned, [`Error::File`] for a checkpoint that cannot be used, the monitor's error.
@@ -260,28 +260,29 @@ pub fn one_by_one(
     work: u64,
     options: &Options,
     monitor: &mut dyn Monitor,
-    one: impl Fn(Modulus, &Watch) -> Result<Vec<u64>> + Sync,
+    one: impl Fn(Modulus, &Progress) -> Result<Vec<u64>> + Sync,
 ) -> Result<Vec<u64>> {
     let each = quantity.values();
     let mut checkpoint = checkpoint(quantity, moduli, options);
     let total = work.saturating_mul(moduli.len() as u64);
     if total <= SHORT && checkpoint.is_none() {
         monitor.tick(0, total)?;
-        let all = |watch: &Watch| moduli.iter().map(|&modulus| one(modulus, watch)).collect::<Result<Vec<_>>>();
+        let all =
+            |progress: &Progress| moduli.iter().map(|&modulus| one(modulus, progress)).collect::<Result<Vec<_>>>();
         let found = parallel::run_here(total, all)?;
         monitor.tick(total, total)?;
         return Ok(found.concat());
     }
-    let found = parallel::run(options.threads, total, monitor, |watch| {
+    let found = parallel::run(options.threads, total, monitor, |progress| {
         let mut found = Found::new(moduli.len() * each);
         if let Some(saved) = checkpoint.as_ref().map(|c| c.load(moduli.len() * each, None)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
         let is_open = |i: &usize| found.0[i * each..(i + 1) * each].iter().any(Option::is_none);
         let open: Vec<usize> = (0..moduli.len()).filter(is_open).collect();
-        watch.advance(work.saturating_mul((moduli.len() - open.len()) as u64))?;
+        progress.advance(work.saturating_mul((moduli.len() - open.len()) as u64))?;
         for wave in open.chunks(options.threads) {
-            let answers: Vec<Result<Vec<u64>>> = wave.par_iter().map(|&i| one(moduli[i], watch)).collect();
+            let answers: Vec<Result<Vec<u64>>> = wave.par_iter().map(|&i| one(moduli[i], progress)).collect();
             let mut error = None;
             for (&i, answer) in wave.iter().zip(answers) {
                 match answer {
@@ -333,8 +334,8 @@ mod tests {
             self.integers.len()
         }
         fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-            one_by_one(self, moduli, 1, options, monitor, |modulus, watch| {
-                watch.advance(1)?;
+            one_by_one(self, moduli, 1, options, monitor, |modulus, progress| {
+                progress.advance(1)?;
                 self.computed.lock().unwrap().push(modulus.value());
                 let p = BigInt::from(modulus.value());
                 let residue = |x: &BigInt| u64::try_from(((x % &p) + &p) % &p).unwrap(); // not by the code under test

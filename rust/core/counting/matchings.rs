@@ -13,10 +13,10 @@
 
 use super::evaluation::Options;
 use super::exact::{Modular, fitting, one_by_one};
-use super::independent_sets::frontier::order::{self, States};
+use super::independent_sets::frontier::order::{self, StateKind};
 use super::perfect_matchings::log2_bound;
 use crate::graphs::{Graph, maximum_matching, reserved};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::{Modulus, inverse_modulo};
 use crate::{Error, Result};
 
@@ -47,7 +47,7 @@ impl Which {
 pub struct Matchings {
     which: Which,
     words: Vec<u64>,
-    steps: Vec<Step>,
+    steps: Vec<FrontierStep>,
     width: u32,
     work: f64,
     bits: f64,
@@ -58,7 +58,7 @@ pub struct Matchings {
 
 /// One step of the frontier; vertices are bits of a state.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum FrontierStep {
     /// A vertex comes, free, in a bit that is 0 in every state.
     Introduce { grows: bool },
     /// An edge with its multiplicity.
@@ -89,7 +89,7 @@ impl Matchings {
                     plain
                 } else {
                     let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
-                    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), States::Subsets).1;
+                    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets).1;
                     if self::cost(&neighbors, &searched) < cost { searched } else { plain }
                 }
             }
@@ -130,27 +130,29 @@ impl Matchings {
     }
 
     /// `Q(y)` modulo a prime.
-    fn evaluate(&self, modulus: Modulus, y: u64, watch: &Watch) -> Result<u64> {
+    fn evaluate(&self, modulus: Modulus, y: u64, progress: &Progress) -> Result<u64> {
         let p = modulus.value();
         let mul = |x: u64, times: u64| if times == 1 { x } else { modulus.residue(modulus.mul(x, times)) };
         let mut states: Vec<u64> = reserved(1 << self.width, "the states of the matchings")?;
         states.push(1);
         for (i, &step) in self.steps.iter().enumerate() {
             if states.len() > 1 << 12 || i % 64 == 0 {
-                watch.check()?;
+                progress.check()?;
             }
             match step {
-                Step::Introduce { grows: true } => states.resize(2 * states.len(), 0),
-                Step::Introduce { grows: false } => {}
-                Step::Edge { bits: [low, high], times } => add_edge(&mut states, low, high, p, |x| mul(x, times)),
-                Step::Forget { bit } => each_pair(&mut states, bit, |free, matched| {
+                FrontierStep::Introduce { grows: true } => states.resize(2 * states.len(), 0),
+                FrontierStep::Introduce { grows: false } => {}
+                FrontierStep::Edge { bits: [low, high], times } => {
+                    add_edge(&mut states, low, high, p, |x| mul(x, times))
+                }
+                FrontierStep::Forget { bit } => each_pair(&mut states, bit, |free, matched| {
                     (*free, *matched) = (sum(mul_by(modulus, *free, y), *matched, p), 0);
                 }),
-                Step::Replace { bit, times: 1 } if y == 1 => each_pair(&mut states, bit, |free, matched| {
+                FrontierStep::Replace { bit, times: 1 } if y == 1 => each_pair(&mut states, bit, |free, matched| {
                     (*free, *matched) = (sum(*free, *matched, p), *free);
                 }),
-                Step::Replace { bit, times: 1 } if y == 0 => each_pair(&mut states, bit, std::mem::swap),
-                Step::Replace { bit, times } => each_pair(&mut states, bit, |free, matched| {
+                FrontierStep::Replace { bit, times: 1 } if y == 0 => each_pair(&mut states, bit, std::mem::swap),
+                FrontierStep::Replace { bit, times } => each_pair(&mut states, bit, |free, matched| {
                     (*free, *matched) = (sum(mul_by(modulus, *free, y), *matched, p), mul(*free, times));
                 }),
             }
@@ -219,7 +221,7 @@ fn cost(neighbors: &[Vec<u32>], order: &[u32]) -> f64 {
 }
 
 /// The steps of an order, and the bits of a state.
-fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<Step>, u32) {
+fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<FrontierStep>, u32) {
     let (place, last) = last_neighbors(neighbors, order);
     let mut times = std::collections::HashMap::new();
     for &(u, v) in graph.edges() {
@@ -236,12 +238,12 @@ fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<Step>, u3
         let heir = earlier.iter().copied().filter(leaves).max_by_key(|&u| bit[u as usize]);
         bit[v as usize] = match heir {
             Some(u) => {
-                steps.push(Step::Replace { bit: bit[u as usize], times: times(u) });
+                steps.push(FrontierStep::Replace { bit: bit[u as usize], times: times(u) });
                 bit[u as usize]
             }
             None => {
                 let reused: Option<u32> = free.pop();
-                steps.push(Step::Introduce { grows: reused.is_none() });
+                steps.push(FrontierStep::Introduce { grows: reused.is_none() });
                 reused.unwrap_or_else(|| {
                     width += 1;
                     width - 1
@@ -250,14 +252,14 @@ fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<Step>, u3
         };
         for u in earlier.into_iter().filter(|&u| Some(u) != heir) {
             let (a, b) = (bit[u as usize], bit[v as usize]);
-            steps.push(Step::Edge { bits: [a.min(b), a.max(b)], times: times(u) });
+            steps.push(FrontierStep::Edge { bits: [a.min(b), a.max(b)], times: times(u) });
             if leaves(&u) {
-                steps.push(Step::Forget { bit: a });
+                steps.push(FrontierStep::Forget { bit: a });
                 free.push(a);
             }
         }
         if last[v as usize] as usize == at {
-            steps.push(Step::Forget { bit: bit[v as usize] });
+            steps.push(FrontierStep::Forget { bit: bit[v as usize] });
             free.push(bit[v as usize]);
         }
     }
@@ -303,10 +305,10 @@ impl Modular for Matchings {
         let points = self.points();
         let options = &fitting(options, self.bytes(), "the states of the matchings")?;
         let work = (self.work().max(1.0) as u64).max(points.len() as u64);
-        one_by_one(self, moduli, work, options, monitor, |modulus, watch| {
+        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
             let value = |&y: &u64| {
-                let value = self.evaluate(modulus, y, watch)?;
-                watch.advance(work / points.len() as u64)?;
+                let value = self.evaluate(modulus, y, progress)?;
+                progress.advance(work / points.len() as u64)?;
                 Ok(value)
             };
             points.iter().map(value).collect()

@@ -19,7 +19,7 @@
 
 use super::independent_sets::Boundary;
 use super::transfer::{Transfer, Weight};
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
@@ -45,7 +45,7 @@ pub struct Context<'a, R: Ring> {
     /// The vector instructions to use.
     pub level: Level,
     /// Who hears of the progress.
-    pub watch: &'a Watch,
+    pub progress: &'a Progress,
 }
 
 /// A word that the rows around start from, and how many words its orbit has.
@@ -118,7 +118,7 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     /// `x <- T x`. Elements are folded before and after; `x` has [`Self::len`] elements, the first are the vector.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when the watch says so.
+    /// [`Error::Interrupted`] when the caller says so.
     fn apply<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]) -> Result<()>;
     /// `x <- D x`.
     fn weigh<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]);
@@ -140,7 +140,7 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     /// `x <- T x`, or `x <- T D T x`.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when the watch says so.
+    /// [`Error::Interrupted`] when the caller says so.
     fn advance<R: Ring>(&self, context: Context<R>, x: &mut [R::Element], twice: bool) -> Result<()> {
         self.apply(context, x)?;
         if twice {
@@ -173,7 +173,7 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     /// One step.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when the watch says so.
+    /// [`Error::Interrupted`] when the caller says so.
     fn open_step<R: Ring>(&self, context: Context<R>, rows: u64, step: u64, x: &mut [R::Element]) -> Result<()> {
         let (x, kept) = x.split_at_mut(self.len());
         let moves = moves(rows);
@@ -210,7 +210,7 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     /// The term of one word of a seam: where its rows come back to it.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when the watch says so.
+    /// [`Error::Interrupted`] when the caller says so.
     fn closed_term<R: Ring>(
         &self,
         context: Context<R>,
@@ -354,8 +354,8 @@ impl<O: RowOperator> Strip<O> {
         Self { level, ..self }
     }
 
-    fn context<'a, R: Ring>(&self, weight: &'a Weight<R>, watch: &'a Watch) -> Context<'a, R> {
-        Context { weight, level: self.level, watch }
+    fn context<'a, R: Ring>(&self, weight: &'a Weight<R>, progress: &'a Progress) -> Context<'a, R> {
+        Context { weight, level: self.level, progress }
     }
 }
 
@@ -401,14 +401,20 @@ impl<O: RowOperator> Transfer for Strip<O> {
 
     fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
         match &self.direction {
-            Direction::Open { row, rows } => row.open_start(self.context(weight, &Watch::default()), *rows, state),
+            Direction::Open { row, rows } => row.open_start(self.context(weight, &Progress::default()), *rows, state),
             Direction::Empty | Direction::Closed { .. } => state.fill(weight.ring.zero()),
         }
     }
 
-    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
-        watch.check()?;
-        let context = self.context(weight, watch);
+    fn step<R: Ring>(
+        &self,
+        weight: &Weight<R>,
+        step: u64,
+        state: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()> {
+        progress.check()?;
+        let context = self.context(weight, progress);
         match &self.direction {
             Direction::Empty => Ok(()),
             Direction::Open { row, rows } => row.open_step(context, *rows, step, state),
@@ -437,7 +443,7 @@ impl<O: RowOperator> Transfer for Strip<O> {
         match &self.direction {
             Direction::Empty => weight.ring.one(),
             Direction::Closed { .. } => state[0],
-            Direction::Open { row, rows } => row.open_finish(self.context(weight, &Watch::default()), *rows, state),
+            Direction::Open { row, rows } => row.open_finish(self.context(weight, &Progress::default()), *rows, state),
         }
     }
 }

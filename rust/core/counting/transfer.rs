@@ -6,7 +6,7 @@
 //! the results do not depend on how many lanes run side by side, nor on threads.
 
 use crate::Result;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::buffer::{Buffer, Zero};
 use crate::numeric::residue::Modulus;
 use crate::numeric::ring::{Lanes, Ring};
@@ -84,8 +84,9 @@ pub trait Transfer: Sync {
     /// Moves the cut once. Elements are folded before and after. Inside, `rayon::join` can be used where blocks are large.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] when the watch says so.
-    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()>;
+    /// [`crate::Error::Interrupted`] when the caller says so.
+    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress)
+    -> Result<()>;
     /// The partition function, folded, after the last step.
     fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element;
 }
@@ -94,14 +95,14 @@ pub trait Transfer: Sync {
 ///
 /// # Errors
 /// [`crate::Error::TooLarge`] without memory, [`crate::Error::Interrupted`] when told to stop.
-pub fn evaluate<R: Ring>(engine: &impl Transfer, weight: &Weight<R>, watch: &Watch) -> Result<R::Element>
+pub fn evaluate<R: Ring>(engine: &impl Transfer, weight: &Weight<R>, progress: &Progress) -> Result<R::Element>
 where
     R::Element: Zero,
 {
     let mut state = Buffer::zeroed(engine.len())?;
     engine.start(weight, &mut state);
     for step in 0..engine.steps() {
-        engine.step(weight, step, &mut state, watch)?;
+        engine.step(weight, step, &mut state, progress)?;
     }
     Ok(engine.finish(weight, &state))
 }
@@ -118,7 +119,11 @@ pub fn lane_weight<const L: usize>(points: &[Point]) -> Weight<Lanes<L>> {
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn evaluate_lanes<const L: usize>(engine: &impl Transfer, points: &[Point], watch: &Watch) -> Result<Vec<u64>> {
-    let value = evaluate(engine, &lane_weight::<L>(points), watch)?;
+pub fn evaluate_lanes<const L: usize>(
+    engine: &impl Transfer,
+    points: &[Point],
+    progress: &Progress,
+) -> Result<Vec<u64>> {
+    let value = evaluate(engine, &lane_weight::<L>(points), progress)?;
     Ok(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect())
 }

@@ -1,13 +1,13 @@
-//! Whole arrays at a time: answers, quantiles, summaries and draws for parameters that are shared or differ by element.
+//! Whole arrays at a time: values, quantiles, statistics and draws for parameters that are shared or differ by element.
 //!
 //! Element i of an array of draws has an address of its own, so the result does not depend on threads or on how an array is
 //! cut: its first word is word i mod 4 of the block at `[0, i / 4, 0, FIRST]`, all further words are those of the stream at
 //! row i of purpose `FURTHER`. Most cells of a sparse sweep need one word, and then four of them share a block.
 
 use super::bessel::Address;
-use super::{Bessel, Distribution, Question, Skellam, Summary, TwoPiecePoisson, TwoSidedGeometric, Words};
-use super::{answer, bessel, quantile, skellam, summarize, two_piece_poisson, two_sided_geometric};
-use crate::monitor::{Monitor, Watch};
+use super::{Bessel, Distribution, Function, Rng, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
+use super::{bessel, evaluate, quantile, skellam, statistic_of, two_piece_poisson, two_sided_geometric};
+use crate::monitor::{Monitor, Progress};
 use crate::stream::{Stream, philox};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
@@ -18,17 +18,17 @@ const FIRST: u64 = 0x0066_6972_7374;
 const FURTHER: u64 = 0x0066_7572_7468_6572;
 /// Elements a thread works on at a time; a multiple of four.
 const BLOCK: usize = 4096;
-/// Elements between two looks at the watch where one element may take a fraction of a millisecond.
-const GLANCE: usize = 64;
+/// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
+const POLL: usize = 64;
 
 /// The words of one element of an array of draws.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct CellRng {
     first: Option<u64>,
     further: Stream,
 }
 
-impl Cell {
+impl CellRng {
     /// The words of element `index`, whose first word is known.
     #[inline]
     pub fn new(key: [u64; 2], index: u64, first: u64) -> Self {
@@ -36,7 +36,7 @@ impl Cell {
     }
 }
 
-impl Words for Cell {
+impl Rng for CellRng {
     #[inline]
     fn word(&mut self) -> u64 {
         self.first.take().unwrap_or_else(|| self.further.word())
@@ -140,25 +140,25 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// Answers to one question: element i of `out` belongs to point i and law i (both repeat).
+    /// Values of one function: element i of `out` belongs to point i and law i (both repeat).
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the monitor says so.
-    pub fn answers(
+    pub fn values(
         &self,
-        question: Question,
+        function: Function,
         points: &[f64],
         out: &mut [f64],
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<()> {
-        self.each(out, threads, monitor, |law, i| law.answer(question, at(points, i)))
+        self.each(out, threads, monitor, |law, i| law.evaluate(function, at(points, i)))
     }
 
     /// Quantiles, see [`quantile`].
     ///
     /// # Errors
-    /// As [`Self::answers`].
+    /// As [`Self::values`].
     pub fn quantiles(
         &self,
         lower: bool,
@@ -170,30 +170,30 @@ impl<'a> Family<'a> {
         self.each(out, threads, monitor, |law, i| law.quantile(at(probabilities, i), lower))
     }
 
-    /// One summary of each law.
+    /// One statistic of each law.
     ///
     /// # Errors
-    /// As [`Self::answers`].
-    pub fn summaries(
+    /// As [`Self::values`].
+    pub fn statistics(
         &self,
-        summary: Summary,
+        statistic: Statistic,
         out: &mut [f64],
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<()> {
-        self.each(out, threads, monitor, |law, _| law.summarize(summary))
+        self.each(out, threads, monitor, |law, _| law.statistic(statistic))
     }
 
     /// Log-likelihood of each release of a two-piece Poisson family, and its derivative by the rate.
     ///
     /// # Errors
-    /// [`Error::Domain`] for another family; as [`Self::answers`].
+    /// [`Error::Domain`] for another family; as [`Self::values`].
     pub fn log_marginals(&self, out: &mut [[f64; 2]], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
         let Self::TwoPiecePoisson(released, rate, alpha) = *self else {
             let requirement = "two_piece_poisson";
             return Err(Error::Domain { name: "family", value: "another".to_string(), requirement });
         };
-        blocks(out, GLANCE, threads, monitor, |first, chunk| {
+        blocks(out, POLL, threads, monitor, |first, chunk| {
             for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
                 let law = TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
                 *slot = law.log_marginal().into();
@@ -204,7 +204,7 @@ impl<'a> Family<'a> {
     /// Draws: element i belongs to law i mod [`Self::len`] and to address i of the key.
     ///
     /// # Errors
-    /// As [`Self::answers`].
+    /// As [`Self::values`].
     pub fn draws(&self, key: [u64; 2], out: &mut [i64], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
         match *self {
             Self::Bessel(order, argument) => {
@@ -250,20 +250,20 @@ impl<'a> Family<'a> {
 
 /// A law behind one pointer: the loop over elements is compiled once for all families.
 trait Law {
-    fn answer(&self, question: Question, k: f64) -> f64;
+    fn evaluate(&self, function: Function, k: f64) -> f64;
     fn quantile(&self, probability: f64, lower: bool) -> f64;
-    fn summarize(&self, summary: Summary) -> f64;
+    fn statistic(&self, statistic: Statistic) -> f64;
 }
 
 impl<L: Distribution> Law for L {
-    fn answer(&self, question: Question, k: f64) -> f64 {
-        answer(self, question, k)
+    fn evaluate(&self, function: Function, k: f64) -> f64 {
+        evaluate(self, function, k)
     }
     fn quantile(&self, probability: f64, lower: bool) -> f64 {
         quantile(self, probability, lower)
     }
-    fn summarize(&self, summary: Summary) -> f64 {
-        summarize(self, summary)
+    fn statistic(&self, statistic: Statistic) -> f64 {
+        statistic_of(self, statistic)
     }
 }
 
@@ -276,7 +276,7 @@ fn apply<L: Distribution>(
     of: impl Fn(&dyn Law, usize) -> f64 + Sync,
 ) -> Result<()> {
     let shared = (laws == 1 && !out.is_empty()).then(|| make(0));
-    blocks(out, GLANCE, threads, monitor, |first, chunk| {
+    blocks(out, POLL, threads, monitor, |first, chunk| {
         for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
             *slot = shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i));
         }
@@ -288,14 +288,14 @@ fn fill(
     key: [u64; 2],
     threads: usize,
     monitor: &mut dyn Monitor,
-    draw: impl Fn(usize, &mut Cell) -> i64 + Sync,
+    draw: impl Fn(usize, &mut CellRng) -> i64 + Sync,
 ) -> Result<()> {
     blocks(out, BLOCK, threads, monitor, |start, chunk| {
         for (four, slots) in chunk.chunks_mut(4).enumerate() {
             let first = start + 4 * four;
             let words = philox(key, [0, first as u64 / 4, 0, FIRST]);
             for (lane, slot) in slots.iter_mut().enumerate() {
-                *slot = draw(first + lane, &mut Cell::new(key, (first + lane) as u64, words[lane]));
+                *slot = draw(first + lane, &mut CellRng::new(key, (first + lane) as u64, words[lane]));
             }
         }
     })
@@ -305,8 +305,8 @@ fn fill(
 fn bessel_cells((order, argument): (&[f64], &[f64]), key: [u64; 2], start: usize, out: &mut [i64]) {
     let address = Address { key, purpose: FIRST, iteration: 0, row: 0 };
     bessel::with_scratch(|scratch| {
-        for (group, slots) in out.chunks_mut(bessel::TOGETHER).enumerate() {
-            let start = start + group * bessel::TOGETHER;
+        for (group, slots) in out.chunks_mut(bessel::BATCH).enumerate() {
+            let start = start + group * bessel::BATCH;
             repeat(order, start, &mut scratch.order[..slots.len()]);
             repeat(argument, start, &mut scratch.x[..slots.len()]);
             scratch.draw(address, start as u64, slots);
@@ -328,24 +328,24 @@ fn repeat(column: &[f64], start: usize, to: &mut [f64]) {
 /// Runs `work(index of first element, elements)` over blocks, on this thread where the array is small.
 fn blocks<T: Send>(
     out: &mut [T],
-    glance: usize,
+    poll: usize,
     threads: usize,
     monitor: &mut dyn Monitor,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<()> {
     let total = out.len() as u64;
-    let run = |start: usize, block: &mut [T], watch: &Watch| {
-        block.chunks_mut(glance).enumerate().try_for_each(|(i, chunk)| {
-            work(start + i * glance, chunk);
-            watch.advance(chunk.len() as u64)
+    let run = |start: usize, block: &mut [T], progress: &Progress| {
+        block.chunks_mut(poll).enumerate().try_for_each(|(i, chunk)| {
+            work(start + i * poll, chunk);
+            progress.advance(chunk.len() as u64)
         })
     };
-    if out.len() <= 4 * glance {
-        return parallel::run_here(total, |watch| run(0, out, watch));
+    if out.len() <= 4 * poll {
+        return parallel::run_here(total, |progress| run(0, out, progress));
     }
-    let size = BLOCK.min(out.len().div_ceil(4 * threads)).next_multiple_of(glance);
-    parallel::run(threads, total, monitor, |watch| {
-        out.par_chunks_mut(size).enumerate().try_for_each(|(i, block)| run(i * size, block, watch))
+    let size = BLOCK.min(out.len().div_ceil(4 * threads)).next_multiple_of(poll);
+    parallel::run(threads, total, monitor, |progress| {
+        out.par_chunks_mut(size).enumerate().try_for_each(|(i, block)| run(i * size, block, progress))
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A law is a small value made by a checked constructor; after that nothing fails. Points are whole numbers held in an `f64`
 //! (up to 2^53 in absolute value). Masses keep full relative accuracy far into the tails: see `docs/mathematics`.
-//! Draws take words from a [`Words`] source; arrays of draws give each element its own address, see [`arrays`].
+//! Draws take words from an [`Rng`]; arrays of draws give each element its own address, see [`arrays`].
 
 pub mod arrays;
 pub mod bessel;
@@ -19,14 +19,14 @@ pub use two_piece_poisson::TwoPiecePoisson;
 pub use two_sided_geometric::TwoSidedGeometric;
 
 use crate::numeric::special::log_one_minus_exp;
-use crate::stream::{Burst, Stream};
+use crate::stream::{Stream, Xoshiro};
 use crate::{Error, Result};
 
 /// The largest order, count or rate: whole numbers are exact up to here.
 pub const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 /// A source of random words.
-pub trait Words {
+pub trait Rng {
     /// The next 64 random bits.
     fn word(&mut self) -> u64;
 
@@ -59,17 +59,17 @@ fn open_uniform_of(word: u64) -> f64 {
     uniform_of(word | 1 << 11)
 }
 
-impl Words for Stream {
+impl Rng for Stream {
     #[inline]
     fn word(&mut self) -> u64 {
         Stream::word(self)
     }
 }
 
-impl Words for Burst {
+impl Rng for Xoshiro {
     #[inline(always)]
     fn word(&mut self) -> u64 {
-        Burst::word(self)
+        rand_core::Rng::next_u64(self)
     }
 }
 
@@ -128,7 +128,7 @@ pub trait Distribution: Sync {
 
 /// A quantity with a value at every whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum Function {
     /// P(X = k)
     Mass,
     /// ln P(X = k)
@@ -145,7 +145,7 @@ pub enum Question {
 
 /// A quantity of the law as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Summary {
+pub enum Statistic {
     /// The mean.
     Mean,
     /// The variance.
@@ -162,28 +162,28 @@ pub enum Summary {
     Entropy,
 }
 
-/// The answer to a question at a whole number.
-pub fn answer(law: &impl Distribution, question: Question, k: f64) -> f64 {
-    match question {
-        Question::Mass => law.log_mass(k).exp(),
-        Question::LogMass => law.log_mass(k),
-        Question::Cdf => law.short_tail(k).probability(true),
-        Question::LogCdf => law.short_tail(k).both().0,
-        Question::Ccdf => law.short_tail(k).probability(false),
-        Question::LogCcdf => law.short_tail(k).both().1,
+/// The value of a function of a law at a whole number.
+pub fn evaluate(law: &impl Distribution, function: Function, k: f64) -> f64 {
+    match function {
+        Function::Mass => law.log_mass(k).exp(),
+        Function::LogMass => law.log_mass(k),
+        Function::Cdf => law.short_tail(k).probability(true),
+        Function::LogCdf => law.short_tail(k).both().0,
+        Function::Ccdf => law.short_tail(k).probability(false),
+        Function::LogCcdf => law.short_tail(k).both().1,
     }
 }
 
-/// A summary of a law.
-pub fn summarize(law: &impl Distribution, summary: Summary) -> f64 {
-    match summary {
-        Summary::Mean => law.mean(),
-        Summary::Variance => law.cumulants()[1],
-        Summary::StandardDeviation => law.cumulants()[1].sqrt(),
-        Summary::Skewness => law.skewness(),
-        Summary::ExcessKurtosis => law.excess_kurtosis(),
-        Summary::Mode => law.mode(),
-        Summary::Entropy => law.entropy(),
+/// A statistic of a law.
+pub fn statistic_of(law: &impl Distribution, statistic: Statistic) -> f64 {
+    match statistic {
+        Statistic::Mean => law.mean(),
+        Statistic::Variance => law.cumulants()[1],
+        Statistic::StandardDeviation => law.cumulants()[1].sqrt(),
+        Statistic::Skewness => law.skewness(),
+        Statistic::ExcessKurtosis => law.excess_kurtosis(),
+        Statistic::Mode => law.mode(),
+        Statistic::Entropy => law.entropy(),
     }
 }
 
@@ -314,7 +314,7 @@ pub(crate) mod tests {
         fn quantiles_are_the_first_values_that_reach(order in 0..2000u32, argument in 0.1..5000.0f64, p in 1e-9..0.999f64) {
             let law = Bessel::new(f64::from(order), argument).unwrap();
             let k = quantile(&law, p, true);
-            prop_assert!(answer(&law, Question::Cdf, k) >= p && answer(&law, Question::Cdf, k - 1.0) < p);
+            prop_assert!(evaluate(&law, Function::Cdf, k) >= p && evaluate(&law, Function::Cdf, k - 1.0) < p);
         }
     }
 }

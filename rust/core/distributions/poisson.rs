@@ -6,7 +6,7 @@
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, outward};
-use crate::distributions::{Tail, Words};
+use crate::distributions::{Rng, Tail};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
 
 /// A Poisson law with rate > 0.
@@ -66,7 +66,7 @@ impl Poisson {
 ///
 /// Always in line: most draws of a sparse sweep end at the first comparison.
 #[inline(always)]
-pub fn draw(rate: f64, words: &mut impl Words) -> i64 {
+pub fn draw(rate: f64, words: &mut impl Rng) -> i64 {
     if rate >= 10.0 {
         return transformed_rejection(rate, words);
     }
@@ -100,7 +100,7 @@ pub(super) fn invert(rate: f64, u: f64, mut p: f64) -> i64 {
 }
 
 #[inline(never)]
-fn transformed_rejection(rate: f64, words: &mut impl Words) -> i64 {
+fn transformed_rejection(rate: f64, words: &mut impl Rng) -> i64 {
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.024_83 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);

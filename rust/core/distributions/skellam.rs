@@ -12,7 +12,7 @@
 
 use crate::Result;
 use crate::distributions::sums::{Moments, Shape, outward};
-use crate::distributions::{Distribution, Tail, Words, check_rate, poisson};
+use crate::distributions::{Distribution, Rng, Tail, check_rate, poisson};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
 use crate::numeric::special::{deviance, exact_sum, log_poisson};
 use std::f64::consts::PI;
@@ -44,7 +44,7 @@ impl Skellam {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Words) -> i64 {
+    pub fn draw(&self, words: &mut impl Rng) -> i64 {
         draw(self.plus, self.minus, words)
     }
 
@@ -217,7 +217,7 @@ impl Distribution for Skellam {
                 moments.add(&Bounded(self), (start, step, end), (self.log_mass(start) - center).exp());
             }
         }
-        moments.summary().entropy
+        moments.cumulants().entropy
     }
 
     fn mode(&self) -> f64 {
@@ -255,7 +255,7 @@ impl Shape for Bounded<'_> {
 
 /// A draw with rates in `[0, 2^53]`.
 #[inline]
-pub fn draw(plus: f64, minus: f64, words: &mut impl Words) -> i64 {
+pub fn draw(plus: f64, minus: f64, words: &mut impl Rng) -> i64 {
     poisson::draw(plus, words) - poisson::draw(minus, words)
 }
 

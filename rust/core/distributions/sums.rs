@@ -141,9 +141,9 @@ fn quadrature<const N: usize>(
     sums
 }
 
-/// What [`Moments`] become.
+/// Cumulants and entropy, from [`Moments`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct Cumulants {
     /// The mean.
     pub mean: f64,
     /// The variance.
@@ -185,14 +185,14 @@ impl Moments {
     }
 
     /// The cumulants and the entropy.
-    pub fn summary(&self) -> Summary {
+    pub fn cumulants(&self) -> Cumulants {
         let [rest, raw @ .., surprise] = self.sums;
         let total = 1.0 + rest;
         let [m1, m2, m3, m4] = raw.map(|m: f64| m / total);
         let variance = m2 - m1 * m1;
         let third = m3 - 3.0 * m1 * m2 + 2.0 * m1 * m1 * m1;
         let fourth_central = m4 - 4.0 * m1 * m3 + 6.0 * m1 * m1 * m2 - 3.0 * m1 * m1 * m1 * m1;
-        Summary {
+        Cumulants {
             mean: self.mode + m1,
             variance,
             third,

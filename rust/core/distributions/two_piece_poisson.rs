@@ -14,7 +14,7 @@
 
 use crate::distributions::poisson::{self, Poisson};
 use crate::distributions::sums::{Moments, Shape, outward};
-use crate::distributions::{Distribution, LARGEST, Tail, Words, check_rate};
+use crate::distributions::{Distribution, LARGEST, Rng, Tail, check_rate};
 use crate::numeric::special::{deviance, exact_product, log_add_exp, log_poisson, stirling_error};
 use crate::{Error, Result};
 
@@ -186,7 +186,7 @@ impl TwoPiecePoisson {
                 moments.add(&piece, run, (self.log_value(run.0) - center).exp());
             }
         }
-        let found = moments.summary();
+        let found = moments.cumulants();
         ([self.mean(), found.variance, found.third, found.fourth], found.entropy)
     }
 
@@ -226,7 +226,7 @@ impl TwoPiecePoisson {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Words) -> i64 {
+    pub fn draw(&self, words: &mut impl Rng) -> i64 {
         draw(self.released, self.rate, self.alpha, words)
     }
 }
@@ -307,7 +307,7 @@ impl Distribution for TwoPiecePoisson {
 
 /// A draw; arguments as those of [`TwoPiecePoisson::new`].
 #[inline]
-pub fn draw(released: f64, rate: f64, alpha: f64, words: &mut impl Words) -> i64 {
+pub fn draw(released: f64, rate: f64, alpha: f64, words: &mut impl Rng) -> i64 {
     let up = alpha * rate;
     if released <= 0.0 || alpha == 0.0 {
         return if alpha == 0.0 { released as i64 } else { poisson::draw(up, words) };
@@ -343,7 +343,7 @@ fn search(released: f64, down: f64, up: f64, u: f64) -> i64 {
 }
 
 /// A Poisson proposal of the piece that holds the mode, kept with probability alpha^(2 x steps into the other piece).
-fn by_proposal(rate: f64, alpha: f64, beyond: impl Fn(f64) -> f64, words: &mut impl Words) -> i64 {
+fn by_proposal(rate: f64, alpha: f64, beyond: impl Fn(f64) -> f64, words: &mut impl Rng) -> i64 {
     loop {
         let y = poisson::draw(rate, words);
         let steps = beyond(y as f64);
@@ -376,7 +376,7 @@ impl Side {
     }
 }
 
-fn around_joint(joint: f64, down: f64, up: f64, words: &mut impl Words) -> i64 {
+fn around_joint(joint: f64, down: f64, up: f64, words: &mut impl Rng) -> i64 {
     let (log_down, log_up) = ((down / joint).ln(), (up / joint).ln());
     let log_at = |d: f64| log_relative_poisson(joint, d, if d < 0.0 { log_down } else { log_up });
     // Touch where the log-mass is about -1: slope s at the joint and curvature 1/joint.
@@ -413,7 +413,7 @@ const NEAR: usize = 15;
 /// Masses relative to the joint are summed downwards; beyond it the first is bounded by z/(o+1) (1 + z), z = alpha rate, which
 /// is at least the whole tail where z <= o + 1. A target beyond the true tail is drawn anew: rejection from that bound.
 #[inline(always)]
-pub fn draw_near(released: i64, rate: f64, alpha: f64, words: &mut impl Words) -> i64 {
+pub fn draw_near(released: i64, rate: f64, alpha: f64, words: &mut impl Rng) -> i64 {
     let (inverse, up) = (alpha / rate, alpha * rate);
     if released <= 0 || released > NEAR as i64 || !(up <= 1.0 && inverse <= 1e15) {
         return draw(released as f64, rate, alpha, words);

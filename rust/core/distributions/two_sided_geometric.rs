@@ -8,7 +8,7 @@
 //!
 //! Source: A. Ghosh, T. Roughgarden, M. Sundararajan (2012), Universally utility-maximizing privacy mechanisms.
 
-use crate::distributions::{Distribution, Tail, Words, uniform_of};
+use crate::distributions::{Distribution, Rng, Tail, uniform_of};
 use crate::{Error, Result};
 
 /// A two-sided geometric distribution.
@@ -51,7 +51,7 @@ impl TwoSidedGeometric {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Words) -> i64 {
+    pub fn draw(&self, words: &mut impl Rng) -> i64 {
         draw(self.decay, words)
     }
 
@@ -103,7 +103,7 @@ impl Distribution for TwoSidedGeometric {
 
 /// A draw with decay in `[1e-16, infinity]`.
 #[inline]
-pub fn draw(decay: f64, words: &mut impl Words) -> i64 {
+pub fn draw(decay: f64, words: &mut impl Rng) -> i64 {
     let word = words.word();
     let v = uniform_of(word | 1 << 11);
     // P(|X| >= j) = 2 alpha^j / (1 + alpha) for j >= 1, so |X| = floor(ln(v (1 + alpha) / 2) / ln alpha), or 0 above 2 alpha/(1+alpha).

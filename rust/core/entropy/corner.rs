@@ -17,7 +17,7 @@ use super::layers::{Activity, Exact, Layers, exact_dot};
 use super::model::Model;
 use super::tensors::Tensors;
 use super::torus;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint, Sign};
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ pub fn certify<T: Real>(
     tensors: &Tensors<T>,
     steps: u64,
     estimate: bool,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<CornerBounds> {
     let exact: Vec<Exact> = tensors.steps.iter().map(|m| Exact::rounded(m, T::BITS)).collect();
     let mut layers = vec![Layers::norm(model, activity), Layers::energy(model, activity)];
@@ -115,11 +115,11 @@ pub fn certify<T: Real>(
     let mut found = Vec::new();
     let mut estimates = (0.0, 0.0);
     for (i, operator) in layers.iter().enumerate() {
-        let pair = eigenvectors(operator, tensors, watch)?;
-        found.push(enclose(operator, &tensors.steps, &exact, &pair, watch)?);
+        let pair = eigenvectors(operator, tensors, progress)?;
+        found.push(enclose(operator, &tensors.steps, &exact, &pair, progress)?);
         if i == 0 {
             estimates =
-                (density(operator, model, &tensors.steps, &pair), decay(operator, &tensors.steps, &pair, watch)?);
+                (density(operator, model, &tensors.steps, &pair), decay(operator, &tensors.steps, &pair, progress)?);
         }
     }
     let (norm, energy) = (&found[0], &found[1]);
@@ -149,7 +149,7 @@ pub fn certify<T: Real>(
     let log_step = log_below(&bounds.lower);
     let mut last = f64::INFINITY;
     for rows in (4..=24).step_by(2) {
-        watch.check()?;
+        progress.check()?;
         let Some(traces) = torus::log_traces(model, rows, activity.value, 4096) else { break };
         let before = bounds.gap;
         for (n, log_trace) in traces.into_iter().filter(|&(n, _)| n >= 16) {
@@ -188,13 +188,13 @@ pub fn certify<T: Real>(
 }
 
 /// Power iteration from both sides.
-fn eigenvectors<T: Real>(operator: &Layers, tensors: &Tensors<T>, watch: &Watch) -> Result<Pair<T>> {
+fn eigenvectors<T: Real>(operator: &Layers, tensors: &Tensors<T>, progress: &Progress) -> Result<Pair<T>> {
     let run = |transposed: bool| -> Result<Vec<Matrix<T>>> {
         let mut vector = operator.start(&tensors.dimensions);
         normalize(&mut vector);
         let mut moved = f64::INFINITY;
         for _ in 0..2000 {
-            watch.check()?;
+            progress.check()?;
             let mut image = if transposed {
                 operator.apply_transposed(&tensors.steps, &vector)
             } else {
@@ -232,7 +232,7 @@ fn enclose<T: Real>(
     tensors: &[Matrix<T>],
     exact: &[Exact],
     pair: &Pair<T>,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<Leading> {
     let bits = T::BITS;
     let (mut right, mut left): (Vec<Exact>, Vec<Exact>) = (
@@ -246,9 +246,9 @@ fn enclose<T: Real>(
         right[0].data[0] = BigInt::from(1);
     }
     let image = operator.apply_exact(exact, &right, false);
-    watch.check()?;
+    progress.check()?;
     let image_left = operator.apply_exact(exact, &left, true);
-    watch.check()?;
+    progress.check()?;
     // theta' = value / overlap, in units of 2^-2 bits / denominator.
     let (overlap, value) = (exact_dot(&left, &right), exact_dot(&left, &image));
     let gap = || no_gap("one at which no leading eigenvalue was found".into());
@@ -274,7 +274,7 @@ fn enclose<T: Real>(
     let one_sided =
         quotient_above(&(residual(&image, &right).sqrt() + 1u32), &(&overlap * &unit * squares(&right).sqrt()));
     let theta = quotient_below(&value, &(&overlap * &unit));
-    let others = other_eigenvalues(operator, tensors, pair, theta, one_sided * (1.0 + slant.sqrt()), watch)?;
+    let others = other_eigenvalues(operator, tensors, pair, theta, one_sided * (1.0 + slant.sqrt()), progress)?;
     let Some((radius, resolvent)) = others else { return Err(gap()) };
     let deviation = residuals * resolvent * (1.0 + 1e-9);
     if deviation.is_nan() || deviation >= 0.5 * (theta - radius) {
@@ -305,7 +305,7 @@ fn other_eigenvalues<T: Real>(
     pair: &Pair<T>,
     theta: f64,
     residual: f64,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<Option<(f64, f64)>> {
     let plain: Vec<Matrix<f64>> = tensors.iter().map(doubles).collect();
     let mut unit: Vec<Matrix<f64>> = pair.right.iter().map(doubles).collect();
@@ -322,7 +322,7 @@ fn other_eigenvalues<T: Real>(
     let mut whole = 0.0;
     let mut best: Option<(f64, f64)> = None;
     for power in 1..=MAX_POWER {
-        watch.check()?;
+        progress.check()?;
         if power > 1 {
             if !paths.lengthen(operator, &lengths) {
                 break;
@@ -482,7 +482,7 @@ fn density<T: Real>(operator: &Layers, model: &Model, tensors: &[Matrix<T>], pai
 }
 
 /// The second eigenvalue over the first, in size.
-fn decay<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>, watch: &Watch) -> Result<f64> {
+fn decay<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>, progress: &Progress) -> Result<f64> {
     let plain: Vec<Matrix<f64>> = tensors.iter().map(doubles).collect();
     let (right, left): (Vec<_>, Vec<_>) =
         (pair.right.iter().map(doubles).collect(), pair.left.iter().map(doubles).collect());
@@ -494,7 +494,7 @@ fn decay<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>, watc
         .collect();
     let mut growth = Vec::new();
     for _ in 0..60 {
-        watch.check()?;
+        progress.check()?;
         let share = inner(&left, &vector) / overlap;
         vector.iter_mut().zip(&right).for_each(|(v, r)| v.add(-share, r));
         let before = inner(&vector, &vector).sqrt();
@@ -568,7 +568,7 @@ pub struct Goal {
 ///
 /// # Errors
 /// As [`certify`].
-pub fn bounds(model: &Model, activity: &Activity, goal: &Goal, watch: &Watch) -> Result<Vec<CornerBounds>> {
+pub fn bounds(model: &Model, activity: &Activity, goal: &Goal, progress: &Progress) -> Result<Vec<CornerBounds>> {
     let mut found: Vec<CornerBounds> = Vec::new();
     let mut steps = 0;
     let mut doubles = Tensors::<f64>::new(model);
@@ -578,15 +578,15 @@ pub fn bounds(model: &Model, activity: &Activity, goal: &Goal, watch: &Watch) ->
     loop {
         // Doubles resolve relative gaps down to about 1e-26.
         let bounds = if goal.gap >= 1e-25 && precise.is_none() {
-            settle(&mut doubles, model, activity.value, size, &mut steps, watch)?;
-            certify(model, activity, &doubles, steps, goal.estimate, watch)?
+            settle(&mut doubles, model, activity.value, size, &mut steps, progress)?;
+            certify(model, activity, &doubles, steps, goal.estimate, progress)?
         } else {
             if precise.is_none() {
-                settle(&mut doubles, model, activity.value, size.min(12), &mut steps, watch)?;
+                settle(&mut doubles, model, activity.value, size.min(12), &mut steps, progress)?;
             }
             let tensors = precise.get_or_insert_with(|| doubles.converted(Into::into));
-            settle(tensors, model, activity.value, size, &mut steps, watch)?;
-            certify(model, activity, tensors, steps, goal.estimate, watch)?
+            settle(tensors, model, activity.value, size, &mut steps, progress)?;
+            certify(model, activity, tensors, steps, goal.estimate, progress)?
         };
         let reached = |bounds: &CornerBounds| if goal.estimate { bounds.cut } else { bounds.gap };
         let gap = reached(&bounds);
@@ -616,11 +616,11 @@ fn settle<T: Real>(
     z: f64,
     size: usize,
     steps: &mut u64,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<()> {
     let mut calm = 0;
     for _ in 0..400 {
-        tensors.advance(model, z, size, watch)?;
+        tensors.advance(model, z, size, progress)?;
         *steps += 1;
         let grown = tensors.bond_dimension() >= size.min(tensors.spectrum.len());
         // A vector off by x is seen in the bounds as x^2.
@@ -649,7 +649,7 @@ mod tests {
         let model = Model::named(name).unwrap();
         let goal = Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false };
         let start = std::time::Instant::now();
-        let found = bounds(&model, &activity(1, 1), &goal, &Watch::new(0)).unwrap();
+        let found = bounds(&model, &activity(1, 1), &goal, &Progress::new(0)).unwrap();
         let last = found.last().unwrap().clone();
         let root = |x: &BigUint| {
             let one = BigUint::from(1u32) << PRECISION;

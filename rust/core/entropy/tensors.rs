@@ -10,7 +10,7 @@
 use super::dense::{Matrix, Real};
 use super::model::Model;
 use crate::Result;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 
 /// The trial vector of a row, a matrix for each step of the model.
 #[derive(Clone, Debug)]
@@ -91,11 +91,11 @@ impl<T: Real> Tensors<T> {
     /// One row more at activity `z`, cut back to `bond_dimension`.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] when the watch says so.
-    pub fn advance(&mut self, model: &Model, z: f64, bond_dimension: usize, watch: &Watch) -> Result<()> {
+    /// [`crate::Error::Interrupted`] when the caller says so.
+    pub fn advance(&mut self, model: &Model, z: f64, bond_dimension: usize, progress: &Progress) -> Result<()> {
         let space = Enlarged::new(model, &self.dimensions);
         let grown = self.grown(model, z, &space);
-        let [right, left] = self.environments(model, z, &space, &grown, watch)?;
+        let [right, left] = self.environments(model, z, &space, &grown, progress)?;
         let mut all = Vec::new();
         let mut factors = Vec::new();
         for sector in 0..model.sectors {
@@ -104,7 +104,7 @@ impl<T: Real> Tensors<T> {
             all.extend(values.iter().map(|&value| (value, sector)));
             factors.push((values, turned.times(&l.transposed()), rotated));
         }
-        watch.check()?;
+        progress.check()?;
         all.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(std::cmp::Ordering::Equal));
         let floor = all[0].0 * T::from(T::EPSILON * 16.0);
         let mut kept: Vec<usize> = (0..model.sectors)
@@ -193,7 +193,7 @@ impl<T: Real> Tensors<T> {
         z: f64,
         space: &Enlarged,
         grown: &[Matrix<T>],
-        watch: &Watch,
+        progress: &Progress,
     ) -> Result<[Vec<Matrix<T>>; 2]> {
         let fits = |old: &Vec<Matrix<T>>| old.iter().zip(&space.dimensions).all(|(m, &size)| m.rows == size);
         let warm = self.environment.as_ref().filter(|old| fits(&old[0]));
@@ -204,7 +204,7 @@ impl<T: Real> Tensors<T> {
         let weights: Vec<T> =
             model.steps.iter().map(|step| T::from(1.0 / z.powi(model.occupied[step.letter] as i32)).root()).collect();
         for _ in 0..rounds {
-            watch.check()?;
+            progress.check()?;
             let ends: Vec<(usize, usize)> = model.steps.iter().map(|step| (step.from, step.to)).collect();
             right = next(&ends, &weights, grown, &right, &space.dimensions);
             let ends: Vec<(usize, usize)> = model.steps.iter().map(|step| (step.to, step.from)).collect();

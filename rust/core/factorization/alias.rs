@@ -83,8 +83,8 @@ fn heaviest(weights: &[f64]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::Words;
-    use crate::stream::Burst;
+    use crate::distributions::Rng;
+    use crate::stream::xoshiro;
 
     #[test]
     fn tables_carry_each_weight_to_the_last_digits() {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn every_place_of_a_table_is_filled() {
-        let mut words = Burst::new([1, 1], 0, 0, 0);
+        let mut words = xoshiro([1, 1], 0, 0, 0);
         for cols in 1..200 {
             let weights: Vec<f64> = (0..cols).map(|_| words.uniform()).collect();
             let matrix = FactorMatrix::packed(cols, 1, &weights).unwrap();

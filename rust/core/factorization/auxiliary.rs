@@ -8,12 +8,12 @@
 //! Source: A. Schein et al. (2019), sections 4 and 5 of the appendix (equations 18 to 26).
 
 use super::events::Ratios;
+use super::released_counts::{HELD_OUT, Row};
 use super::split::binomial;
-use super::table::{HELD_OUT, Row};
 use crate::Result;
 use crate::distributions::bessel::{Address, draw_many};
 use crate::distributions::gamma;
-use crate::stream::Burst;
+use crate::stream::Xoshiro;
 use rand_distr::{Distribution, Exp1};
 
 /// Up to here a gamma variable of whole shape is a sum of exponentials, which are cheaper.
@@ -46,7 +46,7 @@ impl Auxiliary {
         ratios: &Ratios<'_>,
         noise: &[[u32; 2]],
         address: Address,
-        words: &mut Burst,
+        words: &mut Xoshiro,
     ) -> Result<()> {
         for (column, &code) in data.codes.iter().enumerate() {
             let alpha = ratios.at(column);
@@ -64,13 +64,13 @@ impl Auxiliary {
 
     /// The count of a cell of a row that has been drawn; leaves the new noise in its place.
     #[inline(always)]
-    pub fn count(&self, column: usize, released: i64, rate: f64, noise: &mut [u32; 2], words: &mut Burst) -> u64 {
+    pub fn count(&self, column: usize, released: i64, rate: f64, noise: &mut [u32; 2], words: &mut Xoshiro) -> u64 {
         let smaller = self.smaller[column] as u64;
         let sum = smaller + released.max(0) as u64;
         let chance = rate / (rate + self.plus[column]);
         let count = match sum {
             0 => 0,
-            1 => u64::from(crate::distributions::Words::uniform(words) < chance),
+            1 => u64::from(crate::distributions::Rng::uniform(words) < chance),
             _ => binomial(sum, chance, words),
         };
         *noise = [narrow(sum - count), narrow(smaller + released.min(0).unsigned_abs())];
@@ -80,7 +80,7 @@ impl Auxiliary {
 
 /// A gamma variable of shape `1 + count` and rate one.
 #[inline(always)]
-fn standard_gamma(count: u32, words: &mut Burst) -> f64 {
+fn standard_gamma(count: u32, words: &mut Xoshiro) -> f64 {
     if count < FEW {
         let exponentials = (0..=count).map(|_| {
             let exponential: f64 = Exp1.sample(words);

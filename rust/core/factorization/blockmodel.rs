@@ -13,7 +13,7 @@ use super::split::binomials;
 use super::structure::{Pass, Structure};
 use crate::Result;
 use crate::distributions::gamma;
-use crate::stream::Burst;
+use crate::stream::xoshiro;
 
 /// Networks; `undirected` ones have one count for each pair.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +236,7 @@ impl Structure for Blockmodel {
         let mut blocks = vec![0u64; width * width];
         let mut weights = vec![0.0; width];
         for actor in 0..actors {
-            let mut words = Burst::new(chain.key, SHARES, chain.iteration, actor as u64);
+            let mut words = xoshiro(chain.key, SHARES, chain.iteration, actor as u64);
             for d in 0..width {
                 let count = tally.parts[0][actor * stride + d];
                 if count == 0 {

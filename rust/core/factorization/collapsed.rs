@@ -3,8 +3,8 @@
 //! The sums are those of [`super::likelihood`]. Logarithms are taken of products of many cells at once.
 
 use super::likelihood::{RECIPROCALS, is_short, log_sum, scaled_mean};
+use super::released_counts::{HELD_OUT, Row};
 use super::split::LANES;
-use super::table::{HELD_OUT, Row};
 use crate::numeric::dispatch::Work;
 
 /// A row whose noise has one ratio: turns rates into weights, and returns the sum of `ln p(o | rate) + rate` over observed cells.

@@ -12,13 +12,13 @@
 //! Source: variational paper of A. Schein et al.; corrections derived in `docs/mathematics/factorization.md`.
 
 use super::collapsed::CollapsedRow;
-use super::gibbs::{hidden_as, start};
+use super::gibbs::{start, without_rateless_cells};
 use super::likelihood::{Rates, log_sum, scaled_mean};
 use super::model::{FactorMatrix, Kind, Model, Prior};
+use super::released_counts::{HELD_OUT, ReleasedCounts};
 use super::split::LANES;
-use super::table::{HELD_OUT, Table};
 use crate::distributions::{Bessel, Distribution};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{Level, Work, level, work};
 use crate::numeric::special::gamma::digamma;
 use crate::numeric::special::log_factorial;
@@ -79,7 +79,7 @@ pub type Noise = [f64; 2];
 /// A fit: data, laws of the factors and how far it is.
 #[derive(Clone, Debug)]
 pub struct CoordinateAscent {
-    table: Arc<Table>,
+    table: Arc<ReleasedCounts>,
     pub(super) model: Model,
     pub(super) factors: Vec<Gammas>,
     pub(super) means: Vec<FactorMatrix>,
@@ -120,7 +120,7 @@ impl CoordinateAscent {
     /// # Errors
     /// As [`Model::new`].
     pub fn new(
-        table: Arc<Table>,
+        table: Arc<ReleasedCounts>,
         (kind, extents, width): (Kind, &[usize], usize),
         priors: Vec<Prior>,
         augmentation: Augmentation,
@@ -138,7 +138,7 @@ impl CoordinateAscent {
             }
             found
         };
-        let table = hidden_as(&model, table);
+        let table = without_rateless_cells(&model, table);
         let factors: Vec<_> = start(&model, &table, key).into_iter().map(gammas).collect();
         if fixed.len() != factors.len() {
             let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
@@ -241,23 +241,23 @@ impl CoordinateAscent {
         monitor: &mut dyn Monitor,
     ) -> Result<bool> {
         let total = iterations as u64;
-        parallel::run(threads, total, monitor, |watch| {
+        parallel::run(threads, total, monitor, |progress| {
             for _ in 0..iterations {
                 let before = (self.factors.clone(), self.noise.clone());
-                if let Err(error) = self.iterate(threads, watch) {
+                if let Err(error) = self.iterate(threads, progress) {
                     (self.factors, self.noise) = before;
                     (0..self.factors.len()).for_each(|factor| self.refresh(factor));
                     return Err(error);
                 }
                 self.iteration += 1;
-                watch.advance(1)?;
+                progress.advance(1)?;
                 if self.settled(tolerance) {
                     // The bound that settled is that before this iteration; the fit is one iteration better.
-                    self.close(threads, watch)?;
+                    self.close(threads, progress)?;
                     return Ok(true);
                 }
             }
-            self.close(threads, watch)?;
+            self.close(threads, progress)?;
             Ok(self.settled(tolerance))
         })
     }
@@ -268,19 +268,19 @@ impl CoordinateAscent {
     }
 
     /// Adds the bound after the last iteration.
-    fn close(&mut self, threads: usize, watch: &Watch) -> Result<()> {
+    fn close(&mut self, threads: usize, progress: &Progress) -> Result<()> {
         if self.bounds.len() < self.iteration {
-            let (sums, _) = self.pass(PassOutput { left: None, right: false, bound: true }, threads, watch)?;
+            let (sums, _) = self.pass(PassOutput { left: None, right: false, bound: true }, threads, progress)?;
             self.bounds.push(self.bound(sums.bound));
         }
         Ok(())
     }
 
-    fn iterate(&mut self, threads: usize, watch: &Watch) -> Result<()> {
+    fn iterate(&mut self, threads: usize, progress: &Progress) -> Result<()> {
         let mut first = true;
         let mut pass = |fit: &mut Self, left: Option<usize>, right: bool| {
             let bound = first && fit.bounds.len() < fit.iteration;
-            let (sums, noise) = fit.pass(PassOutput { left, right, bound }, threads, watch)?;
+            let (sums, noise) = fit.pass(PassOutput { left, right, bound }, threads, progress)?;
             if bound {
                 fit.bounds.push(fit.bound(sums.bound));
             }
@@ -315,7 +315,7 @@ impl CoordinateAscent {
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
-    fn pass(&self, wanted: PassOutput, threads: usize, watch: &Watch) -> Result<(Sums, Vec<Noise>)> {
+    fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
         let right = self.model.right(&self.geometric);
         let transposed = right.transposed();
@@ -328,7 +328,7 @@ impl CoordinateAscent {
         let mut chunks = noise.chunks_mut((BLOCK * cols).max(1));
         // Partial sums are as large as what they add up to, so only as many are held as there are threads.
         for wave in blocks.chunks(threads) {
-            watch.check()?;
+            progress.check()?;
             let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
             let one = |(rows, noise): (Range<usize>, &mut [Noise])| reads.block(level, rows, noise);
             let parts: Vec<Sums> = if threads == 1 {
@@ -583,12 +583,12 @@ impl Work for OverRows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::factorization::table::Alpha;
+    use crate::factorization::released_counts::Alpha;
     use crate::monitor::Silent;
 
     /// One cell, o = 3, the other factor fixed at 1, prior Gamma(1/2, 1/2), alpha = 1/e.
     fn single_cell(augmentation: Augmentation) -> (f64, f64) {
-        let table = Arc::new(Table::new(&[3], 1, 1, Alpha::One((-1f64).exp()), None).unwrap());
+        let table = Arc::new(ReleasedCounts::new(&[3], 1, 1, Alpha::One((-1f64).exp()), None).unwrap());
         let prior = Prior { shape: vec![0.5], rate: vec![0.5] };
         let sizes = (Kind::Cp, [1, 1].as_slice(), 1);
         let mut fit =

@@ -12,10 +12,10 @@
 //! Source: derived here; the law of a cell is that of `distributions::two_piece_poisson`.
 
 use super::alias::Aliases;
+use super::released_counts::{HELD_OUT, Row};
 use super::sweep::Allocation;
-use super::table::{HELD_OUT, Row};
-use crate::distributions::{Words, poisson};
-use crate::stream::Burst;
+use crate::distributions::{Rng, poisson};
+use crate::stream::Xoshiro;
 use rand_distr::{Distribution, Exp1};
 
 /// A cell whose events were thrown away.
@@ -44,7 +44,7 @@ impl Events {
         left: &[f64],
         row: &Row<'_>,
         ratios: Ratios<'_>,
-        words: &mut Burst,
+        words: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
         let mut clock = Clock::new(left, &aliases.sums, ratios.greatest, words);
@@ -67,7 +67,7 @@ impl Events {
         left: &[f64],
         row: &Row<'_>,
         ratios: Ratios<'_>,
-        words: &mut Burst,
+        words: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
         self.list.clear();
@@ -130,14 +130,14 @@ const FEW: f64 = 3.0;
 
 impl Clock {
     #[inline(always)]
-    fn new(left: &[f64], sums: &[f64], scale: f64, words: &mut Burst) -> Self {
+    fn new(left: &[f64], sums: &[f64], scale: f64, words: &mut Xoshiro) -> Self {
         let expected: f64 = left.iter().zip(sums).map(|(weight, sum)| weight * sum).sum();
         let few = expected * scale < FEW * left.len() as f64;
         Self { next: if few { Exp1.sample(words) } else { f64::NAN }, end: 0.0 }
     }
 
     #[inline(always)]
-    fn events(&mut self, rate: f64, words: &mut Burst) -> i64 {
+    fn events(&mut self, rate: f64, words: &mut Xoshiro) -> i64 {
         if self.next.is_nan() {
             return poisson::draw(rate, words);
         }
@@ -187,7 +187,7 @@ impl<'a> Ratios<'a> {
 
     /// Keeps an event with a probability that depends on the column's own ratio; always where there is one for all.
     #[inline(always)]
-    fn keep(&self, column: usize, chance: impl Fn(f64) -> f64, words: &mut Burst) -> bool {
+    fn keep(&self, column: usize, chance: impl Fn(f64) -> f64, words: &mut Xoshiro) -> bool {
         match self.own {
             None => true,
             // Where a cell has no noise its count is known, and no event serves it.

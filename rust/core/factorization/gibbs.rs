@@ -10,12 +10,12 @@
 
 use super::likelihood;
 use super::model::{FactorMatrix, Kind, Model, Prior};
+use super::released_counts::ReleasedCounts;
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
-use super::table::Table;
 use crate::inference::Chain;
-use crate::monitor::{Monitor, Watch};
-use crate::stream::Burst;
+use crate::monitor::{Monitor, Progress};
+use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) const SHARES: u64 = 0x0073_6861_7265_7300;
 /// A chain: data, factors and how far it is.
 #[derive(Clone, Debug)]
 pub struct GibbsChain {
-    table: Arc<Table>,
+    table: Arc<ReleasedCounts>,
     pub(super) model: Model,
     pub(super) factors: Vec<FactorMatrix>,
     pub(super) fixed: Vec<bool>,
@@ -45,7 +45,7 @@ impl GibbsChain {
     /// # Errors
     /// As [`Model::new`]; [`Error::Domain`] for a release beyond 2^31 where auxiliary variables are kept.
     pub fn new(
-        table: Arc<Table>,
+        table: Arc<ReleasedCounts>,
         (kind, extents, width): (Kind, &[usize], usize),
         priors: Vec<Prior>,
         method: Method,
@@ -67,7 +67,7 @@ impl GibbsChain {
     ///
     /// # Errors
     /// As [`GibbsChain::new`].
-    pub fn set_table(&mut self, table: Arc<Table>) -> Result<()> {
+    pub fn set_table(&mut self, table: Arc<ReleasedCounts>) -> Result<()> {
         let (kind, width) = (self.model.kind(), self.model.width());
         let priors = (0..self.factors.len()).map(|factor| self.model.prior(factor).clone()).collect();
         let model = Model::new(kind, self.model.extents(), width, priors, &table)?;
@@ -88,7 +88,7 @@ impl GibbsChain {
     }
 
     /// The release.
-    pub fn table(&self) -> &Table {
+    pub fn table(&self) -> &ReleasedCounts {
         &self.table
     }
 
@@ -136,7 +136,7 @@ impl GibbsChain {
         }
         let total = rows.len() as u64;
         let (tally, noise) =
-            parallel::run(threads, total, monitor, |watch| self.allocate(rows.clone(), threads, watch))?;
+            parallel::run(threads, total, monitor, |progress| self.allocate(rows.clone(), threads, progress))?;
         let cols = self.table.cols();
         if !noise.is_empty() {
             self.noise[rows.start * cols..rows.end * cols].copy_from_slice(&noise);
@@ -162,7 +162,7 @@ impl GibbsChain {
     }
 
     /// Draws the counts of some rows for the next sweep, and the noise they leave.
-    fn allocate(&self, rows: Range<usize>, threads: usize, watch: &Watch) -> Result<(Tally, Vec<[u32; 2]>)> {
+    fn allocate(&self, rows: Range<usize>, threads: usize, progress: &Progress) -> Result<(Tally, Vec<[u32; 2]>)> {
         let cols = self.table.cols();
         let mut noise = match self.method {
             Method::Bessel => self.noise[rows.start * cols..rows.end * cols].to_vec(),
@@ -170,7 +170,7 @@ impl GibbsChain {
         };
         let address = (self.key, self.iteration + 1);
         let sweep = Sweep::new(&self.model, &self.table, &self.factors, self.method, address, self.positive, threads);
-        Ok((sweep.rows(rows, &mut noise, threads, watch)?, noise))
+        Ok((sweep.rows(rows, &mut noise, threads, progress)?, noise))
     }
 
     /// Draws the factors given the tally of a whole sweep.
@@ -181,8 +181,8 @@ impl GibbsChain {
         self.last = [total_rate, tally.total() as f64];
     }
 
-    pub(super) fn words(&self, factor: usize, row: usize) -> Burst {
-        Burst::new(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64)
+    pub(super) fn words(&self, factor: usize, row: usize) -> Xoshiro {
+        xoshiro(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64)
     }
 }
 
@@ -209,8 +209,8 @@ impl Chain for GibbsChain {
         [1, 2]
     }
 
-    fn step(&mut self, threads: usize, watch: &Watch) -> Result<()> {
-        let (tally, noise) = self.allocate(0..self.table.rows(), threads, watch)?;
+    fn step(&mut self, threads: usize, progress: &Progress) -> Result<()> {
+        let (tally, noise) = self.allocate(0..self.table.rows(), threads, progress)?;
         self.noise = noise;
         self.finish(&tally, threads);
         Ok(())
@@ -221,7 +221,7 @@ impl Chain for GibbsChain {
     }
 
     fn record(&mut self, threads: usize, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
-        statistics[0] = likelihood::total(&self.model, &self.factors, &self.table, threads, &Watch::default())?;
+        statistics[0] = likelihood::total(&self.model, &self.factors, &self.table, threads, &Progress::default())?;
         for (variable, factor) in variables.iter_mut().zip(&self.factors) {
             factor.unpad_into(variable);
         }
@@ -230,28 +230,28 @@ impl Chain for GibbsChain {
 }
 
 /// The table as a chain of this method can take it.
-fn admitted(model: &Model, table: Arc<Table>, method: Method) -> Result<Arc<Table>> {
+fn admitted(model: &Model, table: Arc<ReleasedCounts>, method: Method) -> Result<Arc<ReleasedCounts>> {
     if method == Method::Bessel
         && let Some(value) = table.beyond(1 << 31)
     {
         let requirement = "below 2^31 in size for auxiliary variables";
         return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
     }
-    Ok(hidden_as(model, table))
+    Ok(without_rateless_cells(model, table))
 }
 
 /// The share of cells with a positive release.
-fn positive_share(table: &Table) -> f64 {
+fn positive_share(table: &ReleasedCounts) -> f64 {
     table.positive() as f64 / (table.rows() * table.cols()).max(1) as f64
 }
 
 /// Counts of noise to start from, for the method that keeps them.
-fn no_noise(table: &Table, method: Method) -> Vec<[u32; 2]> {
+fn no_noise(table: &ReleasedCounts, method: Method) -> Vec<[u32; 2]> {
     if method == Method::Bessel { vec![[0; 2]; table.rows() * table.cols()] } else { vec![] }
 }
 
-/// The table with the cells hidden that the model has no rate for.
-pub(super) fn hidden_as(model: &Model, mut table: Arc<Table>) -> Arc<Table> {
+/// The table with those cells held out that the model has no rate for.
+pub(super) fn without_rateless_cells(model: &Model, mut table: Arc<ReleasedCounts>) -> Arc<ReleasedCounts> {
     if model.hides() {
         model.hide(Arc::make_mut(&mut table));
     }
@@ -259,10 +259,10 @@ pub(super) fn hidden_as(model: &Model, mut table: Arc<Table>) -> Arc<Table> {
 }
 
 /// Nearly even factors whose rates sum to the sum of the observed release, or to a tenth of a count per cell if that is more.
-pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<FactorMatrix> {
+pub(super) fn start(model: &Model, table: &ReleasedCounts, key: [u64; 2]) -> Vec<FactorMatrix> {
     let shapes = model.shapes();
     let cells = (table.rows() * table.cols()) as f64;
-    let observed = (cells - table.hidden() as f64).max(1.0);
+    let observed = (cells - table.held_out() as f64).max(1.0);
     let total = table.total().max(0.1 * observed) * (cells / observed).max(1.0);
     // A rate is a sum of products: over components in a factorization, over pairs of them in a blockmodel.
     let (terms, order) = model.structure().terms(model.extents(), model.width());
@@ -271,9 +271,9 @@ pub(super) fn start(model: &Model, table: &Table, key: [u64; 2]) -> Vec<FactorMa
     for (factor, &(rows, width)) in shapes.iter().enumerate() {
         let mut matrix = FactorMatrix::new(rows, width);
         for row in 0..rows {
-            let mut words = Burst::new(key, FACTORS + 1 + factor as u64, 0, row as u64);
+            let mut words = xoshiro(key, FACTORS + 1 + factor as u64, 0, row as u64);
             for entry in &mut matrix.row_mut(row)[..width] {
-                *entry = scale * (0.5 + crate::distributions::Words::uniform(&mut words));
+                *entry = scale * (0.5 + crate::distributions::Rng::uniform(&mut words));
             }
         }
         matrices.push(matrix);

@@ -8,10 +8,10 @@
 
 use super::collapsed::CollapsedRow;
 use super::model::{FactorMatrix, Model};
+use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts};
 use super::split::LANES;
-use super::table::{Alpha, HELD_OUT, Table};
 use crate::distributions::{LARGEST, TwoPiecePoisson};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{Work, level, work};
 use crate::numeric::special::log_factorial;
 use crate::{Error, Result, parallel};
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 /// Columns that are worked on together, so that eight components of them stay in the nearest cache.
 const BLOCK: usize = 256;
 /// Components that are added in one go.
-const TOGETHER: usize = 8;
+const BATCH: usize = 8;
 
 /// The rates of some rows, as work for vectors.
 ///
@@ -48,11 +48,11 @@ impl Work for Rates<'_> {
         out.fill(0.0);
         for start in (0..cols).step_by(BLOCK) {
             let end = cols.min(start + BLOCK);
-            for (chunk, components) in transposed.chunks(TOGETHER * cols).enumerate() {
+            for (chunk, components) in transposed.chunks(BATCH * cols).enumerate() {
                 for (left, out) in left.chunks_exact(stride).zip(out.chunks_exact_mut(cols)) {
-                    let weights = &left[chunk * TOGETHER..];
+                    let weights = &left[chunk * BATCH..];
                     let out = &mut out[start..end];
-                    if components.len() == TOGETHER * cols {
+                    if components.len() == BATCH * cols {
                         let component = |k: usize| &components[k * cols + start..k * cols + end];
                         add_eight(out, std::array::from_fn(component), std::array::from_fn(|k| weights[k]));
                     } else {
@@ -68,7 +68,7 @@ impl Work for Rates<'_> {
 
 /// Adds eight multiples, one after the other, to each sum.
 #[inline(always)]
-fn add_eight(sums: &mut [f64], components: [&[f64]; TOGETHER], weights: [f64; TOGETHER]) {
+fn add_eight(sums: &mut [f64], components: [&[f64]; BATCH], weights: [f64; BATCH]) {
     let n = sums.len();
     let [a, b, c, d, e, f, g, h] = components.map(|component| &component[..n]);
     for i in 0..n {
@@ -178,7 +178,7 @@ pub fn expected_count(o: i64, rate: f64, alpha: f64) -> f64 {
 /// # Errors
 /// [`Error::Interrupted`]; [`Error::Domain`] for a rate that is negative or not finite.
 pub fn map_rates(
-    table: &Table,
+    table: &ReleasedCounts,
     rates: &[f64],
     threads: usize,
     monitor: &mut dyn Monitor,
@@ -189,12 +189,12 @@ pub fn map_rates(
     }
     let mut out = vec![0.0; rates.len()];
     let cols = table.cols().max(1);
-    parallel::run(threads, table.rows() as u64, monitor, |watch| {
+    parallel::run(threads, table.rows() as u64, monitor, |progress| {
         let fill = |(row, (out, rates)): (usize, (&mut [f64], &[f64]))| {
             for (column, (out, &rate)) in out.iter_mut().zip(rates).enumerate() {
                 *out = cell(row, column, rate);
             }
-            watch.advance(1)
+            progress.advance(1)
         };
         out.par_chunks_mut(cols).zip(rates.par_chunks(cols)).enumerate().try_for_each(fill)
     })?;
@@ -205,7 +205,7 @@ pub fn map_rates(
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, watch: &Watch) -> Result<Vec<f64>> {
+pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, progress: &Progress) -> Result<Vec<f64>> {
     let right = model.right(factors);
     let transposed = right.transposed();
     let (level, stride, cols) = (level(), right.stride, right.rows);
@@ -214,7 +214,7 @@ pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, watch:
         let mut left = vec![0.0; stride];
         model.left(factors, row, &mut left);
         work(level, Rates { left: &left, stride, transposed: &transposed, out, cols });
-        watch.advance(1)
+        progress.advance(1)
     };
     if threads == 1 {
         all.chunks_mut(cols.max(1)).enumerate().try_for_each(fill)?;
@@ -228,12 +228,18 @@ pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, watch:
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn total(model: &Model, factors: &[FactorMatrix], table: &Table, threads: usize, watch: &Watch) -> Result<f64> {
+pub fn total(
+    model: &Model,
+    factors: &[FactorMatrix],
+    table: &ReleasedCounts,
+    threads: usize,
+    progress: &Progress,
+) -> Result<f64> {
     let right = model.right(factors);
     let transposed = right.transposed();
     let level = level();
     let row_total = |row: usize| {
-        watch.check()?;
+        progress.check()?;
         let mut left = vec![0.0; right.stride];
         let mut buffer = vec![0.0; right.rows];
         model.left(factors, row, &mut left);

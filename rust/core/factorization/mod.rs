@@ -19,12 +19,12 @@ mod events;
 pub mod gibbs;
 pub mod likelihood;
 pub mod model;
+pub mod released_counts;
 mod split;
 mod structure;
 mod sweep;
-pub mod table;
 
 pub use coordinate_ascent::CoordinateAscent;
 pub use gibbs::GibbsChain;
 pub use model::{Kind, Model, Prior};
-pub use table::Table;
+pub use released_counts::ReleasedCounts;

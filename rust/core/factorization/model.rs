@@ -11,9 +11,9 @@
 
 use super::blockmodel::Blockmodel;
 use super::cp::Cp;
+use super::released_counts::{HELD_OUT, ReleasedCounts};
 use super::split::LANES;
 use super::structure::Structure;
-use super::table::{HELD_OUT, Table};
 use crate::{Error, Result};
 
 /// Rows of components, each padded with zeros to a multiple of eight.
@@ -199,7 +199,13 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Shape`] where table, extents and priors do not fit; [`Error::Domain`] for a prior that is not positive.
-    pub fn new(kind: Kind, extents: &[usize], width: usize, priors: Vec<Prior>, table: &Table) -> Result<Self> {
+    pub fn new(
+        kind: Kind,
+        extents: &[usize],
+        width: usize,
+        priors: Vec<Prior>,
+        table: &ReleasedCounts,
+    ) -> Result<Self> {
         Self::sized(kind, extents, width, priors, (table.rows(), table.cols()), table)
     }
 
@@ -209,7 +215,7 @@ impl Model {
         width: usize,
         priors: Vec<Prior>,
         size: (usize, usize),
-        table: &Table,
+        table: &ReleasedCounts,
     ) -> Result<Self> {
         if width == 0 {
             let (value, requirement) = ("0".to_owned(), "at least 1");
@@ -230,12 +236,12 @@ impl Model {
             return Err(Error::Shape { name: "priors", expected, found });
         }
         shapes.iter().zip(&model.priors).try_for_each(|((rows, width), prior)| prior.check(rows * width))?;
-        model.held = model.held_cells(table);
+        model.held = model.held_out_cells(table);
         Ok(model)
     }
 
     /// Hides the cells of a table that the model has no rate for.
-    pub fn hide(&self, table: &mut Table) {
+    pub fn hide(&self, table: &mut ReleasedCounts) {
         let structure = self.structure();
         table.hide(|row, column| !structure.has_rate(row, column));
     }
@@ -255,7 +261,7 @@ impl Model {
             [first @ .., last] => (first.iter().product(), *last),
             [] => (0, 0),
         };
-        let table = Table::new(&[], 0, 0, super::table::Alpha::One(0.0), None)?;
+        let table = ReleasedCounts::new(&[], 0, 0, super::released_counts::Alpha::One(0.0), None)?;
         let prior = Prior { shape: vec![1.0], rate: vec![1.0] };
         let factors = kind.structure().shapes(extents, width).len();
         Self::sized(kind, extents, width, vec![prior; factors], (rows, cols), &table)
@@ -291,10 +297,10 @@ impl Model {
     }
 
     /// For each index of each factor, the cells that are held out.
-    fn held_cells(&self, table: &Table) -> Vec<HeldOut> {
+    fn held_out_cells(&self, table: &ReleasedCounts) -> Vec<HeldOut> {
         let structure = self.structure();
         let mut pairs = vec![vec![]; self.extents.len().max(2)];
-        if table.hidden() > 0 {
+        if table.held_out() > 0 {
             for row in 0..table.rows() {
                 let codes = table.row(row).codes.iter().enumerate();
                 for (column, _) in codes.filter(|(column, code)| **code == HELD_OUT && structure.has_rate(row, *column))
@@ -385,7 +391,7 @@ impl Model {
 mod tests {
     use super::*;
     use crate::factorization::blockmodel::gram;
-    use crate::factorization::table::Alpha;
+    use crate::factorization::released_counts::Alpha;
 
     fn matrix(rows: usize, width: usize, seed: usize) -> FactorMatrix {
         let values: Vec<f64> = (0..rows * width).map(|i| 0.1 + ((i * 7 + seed * 5) % 11) as f64 / 7.0).collect();
@@ -397,7 +403,7 @@ mod tests {
     }
 
     /// The sum of the observed rates, cell by cell.
-    fn total(model: &Model, factors: &[FactorMatrix], table: &Table) -> f64 {
+    fn total(model: &Model, factors: &[FactorMatrix], table: &ReleasedCounts) -> f64 {
         let mut left = vec![0.0; model.width().next_multiple_of(LANES)];
         let mut total = 0.0;
         for row in 0..table.rows() {
@@ -410,8 +416,15 @@ mod tests {
     }
 
     /// Exposures are derivatives of the total, and the total is linear in each entry (quadratic in an actor's own pair, which
-    /// is hidden), so a difference of totals is exact.
-    fn slope(model: &Model, factors: &[FactorMatrix], table: &Table, factor: usize, row: usize, k: usize) -> f64 {
+    /// is held out), so a difference of totals is exact.
+    fn slope(
+        model: &Model,
+        factors: &[FactorMatrix],
+        table: &ReleasedCounts,
+        factor: usize,
+        row: usize,
+        k: usize,
+    ) -> f64 {
         let mut raised = factors.to_vec();
         raised[factor].row_mut(row)[k] += 1.0;
         if model.kind() == Kind::Undirected && factor == 1 && row != k {
@@ -422,8 +435,8 @@ mod tests {
 
     #[test]
     fn exposures_are_the_derivatives_of_the_observed_total() {
-        let hidden: Vec<u8> = (0..24).map(|i| u8::from(i % 5 == 0 || i >= 20)).collect();
-        let table = Table::new(&[1; 24], 6, 4, Alpha::One(0.5), Some(&hidden)).unwrap();
+        let held_out: Vec<u8> = (0..24).map(|i| u8::from(i % 5 == 0 || i >= 20)).collect();
+        let table = ReleasedCounts::new(&[1; 24], 6, 4, Alpha::One(0.5), Some(&held_out)).unwrap();
         let model = Model::new(Kind::Cp, &[2, 3, 4], 3, vec![prior(); 3], &table).unwrap();
         let factors: Vec<_> = [2, 3, 4].into_iter().enumerate().map(|(m, extent)| matrix(extent, 3, m)).collect();
         assert!((model.total_rate(&factors) - total(&model, &factors, &table)).abs() < 1e-12);
@@ -443,8 +456,8 @@ mod tests {
     fn exposures_of_blockmodels_are_derivatives_too() {
         for kind in [Kind::Directed, Kind::Undirected] {
             let undirected = kind == Kind::Undirected;
-            let hidden: Vec<u8> = (0..25).map(|i| u8::from(i % 7 == 2)).collect();
-            let mut table = Table::new(&[1; 25], 5, 5, Alpha::One(0.5), Some(&hidden)).unwrap();
+            let held_out: Vec<u8> = (0..25).map(|i| u8::from(i % 7 == 2)).collect();
+            let mut table = ReleasedCounts::new(&[1; 25], 5, 5, Alpha::One(0.5), Some(&held_out)).unwrap();
             let model = Model::new(kind, &[5], 3, vec![prior(); 2], &table).unwrap();
             model.hide(&mut table);
             let mut factors = vec![matrix(5, 3, 1), matrix(3, 3, 2)];

@@ -4,8 +4,8 @@
 //! among eight sums and its place among the partial sums of that lane: two short scans without a branch instead of a search
 //! through all components. Large counts are split by conditional binomials.
 
-use crate::distributions::Words;
-use crate::stream::Burst;
+use crate::distributions::Rng;
+use crate::stream::Xoshiro;
 use rand_distr::{Binomial, Distribution};
 
 /// Components that are summed side by side.
@@ -32,7 +32,7 @@ impl Splitter {
         count: u64,
         left: &[f64],
         right: &[f64],
-        words: &mut Burst,
+        words: &mut Xoshiro,
         cell: &mut [u64],
         all: &mut [u64],
     ) {
@@ -80,7 +80,7 @@ impl Splitter {
         count: u64,
         left: &[[f64; LANES]],
         right: &[[f64; LANES]],
-        words: &mut Burst,
+        words: &mut Xoshiro,
         add: impl FnMut(usize, u64),
     ) {
         let sum: f64 = self.partial.last().map_or(0.0, |last| last.iter().sum());
@@ -106,7 +106,7 @@ impl Splitter {
         positive(lane).or_else(|| (0..LANES).rev().find_map(positive)).unwrap_or(0)
     }
 
-    fn by_binomials(&self, count: u64, words: &mut Burst, add: impl FnMut(usize, u64)) {
+    fn by_binomials(&self, count: u64, words: &mut Xoshiro, add: impl FnMut(usize, u64)) {
         let mut weights = vec![0.0; LANES * self.partial.len()];
         let mut before = [0.0; LANES];
         for (block, partial) in self.partial.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Splitter {
 }
 
 /// Conditional binomials, by weights of which one at least is positive.
-pub fn binomials(count: u64, weights: &[f64], words: &mut Burst, mut add: impl FnMut(usize, u64)) {
+pub fn binomials(count: u64, weights: &[f64], words: &mut Xoshiro, mut add: impl FnMut(usize, u64)) {
     let mut rest = weights.to_vec();
     for k in (0..weights.len().saturating_sub(1)).rev() {
         rest[k] += rest[k + 1];
@@ -141,7 +141,7 @@ pub fn binomials(count: u64, weights: &[f64], words: &mut Burst, mut add: impl F
 
 /// A binomial draw.
 #[inline]
-pub fn binomial(count: u64, chance: f64, words: &mut Burst) -> u64 {
+pub fn binomial(count: u64, chance: f64, words: &mut Xoshiro) -> u64 {
     Binomial::new(count, chance.clamp(0.0, 1.0)).map_or(0, |law| law.sample(words))
 }
 
@@ -151,7 +151,7 @@ fn in_logarithms(
     count: u64,
     left: &[[f64; LANES]],
     right: &[[f64; LANES]],
-    words: &mut Burst,
+    words: &mut Xoshiro,
     add: impl FnMut(usize, u64),
 ) {
     let logs = left.as_flattened().iter().zip(right.as_flattened()).map(|(a, b)| a.ln() + b.ln());
@@ -174,6 +174,7 @@ fn in_logarithms(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::xoshiro;
 
     /// Chi-square of the parts against their expectations, as a normal deviate.
     fn deviate(weights: &[f64], counts: &[u64]) -> f64 {
@@ -192,7 +193,7 @@ mod tests {
         let right: Vec<f64> = (0..16).map(|k| if k == 3 { 0.0 } else { 0.5 + f64::from(k % 3) }).collect();
         let weights: Vec<f64> = left.iter().zip(&right).map(|(a, b)| a * b).collect();
         for (row, (size, times)) in [(1, 60_000), (5, 20_000), (1000, 100)].into_iter().enumerate() {
-            let (mut splitter, mut words) = (Splitter::new(16), Burst::new([7, 7], 0, 0, row as u64));
+            let (mut splitter, mut words) = (Splitter::new(16), xoshiro([7, 7], 0, 0, row as u64));
             let mut counts = [0; 16];
             let mut all = [0; 16];
             (0..times).for_each(|_| splitter.split(size, &left, &right, &mut words, &mut counts, &mut all));
@@ -207,7 +208,7 @@ mod tests {
     fn products_below_every_double_are_split_by_their_logarithms() {
         let mut left = [0.0; 8];
         (left[1], left[2]) = (1e-200, 3e-200);
-        let (mut splitter, mut words) = (Splitter::new(8), Burst::new([7, 7], 1, 0, 0));
+        let (mut splitter, mut words) = (Splitter::new(8), xoshiro([7, 7], 1, 0, 0));
         let mut counts = [0; 8];
         splitter.split(100_000, &left, &[1e-200; 8], &mut words, &mut counts, &mut [0; 8]);
         assert!(counts[1] + counts[2] == 100_000 && counts[1].abs_diff(25_000) < 700, "{counts:?}");

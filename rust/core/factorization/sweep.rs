@@ -1,6 +1,6 @@
 //! The allocation step of a Gibbs sweep: draws every count given release and rate, and adds its parts up by component.
 //!
-//! Rows are independent given the factors, and each has its own burst of random words, addressed by (iteration, row). So the
+//! Rows are independent given the factors, and each has its own stream of random words, addressed by (iteration, row). So the
 //! tallies, which are whole numbers, do not depend on threads, on how rows are split, or on the order of rows.
 //! A row is drawn by one of four [`RowMethod`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
 
@@ -9,13 +9,13 @@ use super::auxiliary::Auxiliary;
 use super::events::{Events, Ratios};
 use super::likelihood::{Rates, dot};
 use super::model::{FactorMatrix, Model};
+use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts, Row};
 use super::split::{LANES, Splitter};
-use super::table::{Alpha, HELD_OUT, Row, Table};
 use crate::distributions::bessel::Address;
 use crate::distributions::{LARGEST, poisson, two_piece_poisson};
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, Work, level, work};
-use crate::stream::Burst;
+use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -86,7 +86,7 @@ impl Tally {
 /// One allocation: what it reads.
 pub struct Sweep<'a> {
     model: &'a Model,
-    table: &'a Table,
+    table: &'a ReleasedCounts,
     factors: &'a [FactorMatrix],
     method: Method,
     key: [u64; 2],
@@ -114,7 +114,7 @@ impl<'a> Sweep<'a> {
     /// Prepares the allocation of an iteration. `positive` is the share of positive releases among all cells.
     pub fn new(
         model: &'a Model,
-        table: &'a Table,
+        table: &'a ReleasedCounts,
         factors: &'a [FactorMatrix],
         method: Method,
         address: ([u64; 2], u64),
@@ -197,7 +197,13 @@ impl<'a> Sweep<'a> {
     ///
     /// # Errors
     /// [`Error::Interrupted`]; [`Error::Domain`] where rates have grown beyond 2^53.
-    pub fn rows(&self, rows: Range<usize>, noise: &mut [[u32; 2]], threads: usize, watch: &Watch) -> Result<Tally> {
+    pub fn rows(
+        &self,
+        rows: Range<usize>,
+        noise: &mut [[u32; 2]],
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Tally> {
         let cols = self.table.cols();
         let block = (BLOCK / cols.max(1)).clamp(TILE, 256).next_multiple_of(TILE);
         let starts: Vec<usize> = rows.clone().step_by(block).collect();
@@ -214,7 +220,7 @@ impl<'a> Sweep<'a> {
             let stop = rows.end.min(start + block);
             work(self.level, Block { sweep: self, rows: start..stop, noise, worker: &mut worker })?;
             locked().push(worker);
-            watch.advance((stop - start) as u64)
+            progress.advance((stop - start) as u64)
         };
         let mut jobs: Vec<_> = starts.into_iter().zip(noises).collect();
         if threads == 1 {
@@ -312,7 +318,7 @@ impl Sweep<'_> {
         let left = &left[i * stride..(i + 1) * stride];
         let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         parts.fill(0);
-        let mut words = Burst::new(self.key, ALLOCATION, self.iteration, row as u64);
+        let mut words = xoshiro(self.key, ALLOCATION, self.iteration, row as u64);
         let data = self.table.row(row);
         let one = if let Alpha::One(alpha) = self.table.alpha() { *alpha } else { 0.0 };
         let ratios = Ratios::new(one, self.table.alphas(row));
@@ -393,7 +399,7 @@ pub(super) struct Allocation<'a> {
 impl Allocation<'_> {
     /// Splits a count over components.
     #[inline(always)]
-    fn count(&mut self, column: usize, count: u64, words: &mut Burst) {
+    fn count(&mut self, column: usize, count: u64, words: &mut Xoshiro) {
         if count > 0 {
             let stride = self.parts.len();
             let cell = &mut self.cells[column * stride..(column + 1) * stride];
@@ -409,9 +415,9 @@ impl Allocation<'_> {
     }
 }
 
-/// The count of a cell, drawn from its law; nothing where it is hidden.
+/// The count of a cell, drawn from its law; nothing where it is held out.
 #[inline(always)]
-fn direct(data: &Row<'_>, column: usize, code: i8, rate: f64, ratios: &Ratios<'_>, words: &mut Burst) -> u64 {
+fn direct(data: &Row<'_>, column: usize, code: i8, rate: f64, ratios: &Ratios<'_>, words: &mut Xoshiro) -> u64 {
     let alpha = ratios.at(column);
     if code > 0 {
         two_piece_poisson::draw_near(data.value(column, code), rate, alpha, words) as u64

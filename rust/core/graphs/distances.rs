@@ -71,10 +71,10 @@ pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mu
     }
     let lists = Lists::new(graph);
     let mut table = vec![UNREACHABLE; n * n];
-    parallel::run(threads, n as u64, monitor, |watch| {
+    parallel::run(threads, n as u64, monitor, |progress| {
         table.par_chunks_exact_mut(n.max(1)).zip(0u32..n as u32).try_for_each_init(Vec::new, |queue, (row, source)| {
             lists.search(source, row, queue);
-            watch.advance(1)
+            progress.advance(1)
         })
     })?;
     Ok(table)
@@ -100,9 +100,9 @@ pub fn distances_from(graph: &Graph, source: u32) -> Result<Vec<i32>> {
 pub fn sphere_sizes(graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<(Vec<u32>, usize)> {
     let n = graph.vertices();
     let lists = Lists::new(graph);
-    let rows: Vec<Vec<u32>> = parallel::run(threads, n as u64, monitor, |watch| {
+    let rows: Vec<Vec<u32>> = parallel::run(threads, n as u64, monitor, |progress| {
         let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
-            watch.advance(1)?;
+            progress.advance(1)?;
             Ok(lists.search(source, row, queue))
         };
         (0..n as u32).into_par_iter().map_init(|| (vec![UNREACHABLE; n], Vec::new()), search).collect()
@@ -123,9 +123,9 @@ pub fn is_distance_degree_regular(graph: &Graph, threads: usize, monitor: &mut d
         return Ok(true);
     }
     let expected = lists.search(0, &mut vec![UNREACHABLE; n], &mut Vec::new());
-    parallel::run(threads, n as u64, monitor, |watch| {
+    parallel::run(threads, n as u64, monitor, |progress| {
         let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
-            watch.advance(1)?;
+            progress.advance(1)?;
             Ok(lists.search(source, row, queue) == expected)
         };
         let scratch = || (vec![UNREACHABLE; n], Vec::new());

@@ -6,7 +6,7 @@
 //! Source: M. Hoffman, A. Gelman (2014), The No-U-Turn sampler.
 
 use super::Posterior;
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 #[cfg(feature = "nuts")]
 use crate::stream::Stream;
 use crate::{Error, Result, parallel};
@@ -103,7 +103,7 @@ pub fn sample(
     key: [u64; 2],
     start: Option<&[f64]>,
     chain: &mut Chain,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<()> {
     use nuts_rs::{Chain as _, CpuMath, DiagNutsSettings, Settings as _};
     const PURPOSE: u64 = 0x6c64_7002;
@@ -141,19 +141,19 @@ pub fn sample(
     let mut sampler = plan.new_chain(0, CpuMath::new(with_crate::Density(posterior.clone())), &mut stream);
     sampler.set_position(&position).map_err(failed)?;
     for draw in 0..settings.warmup + settings.draws {
-        let (position, _, stats, progress) = sampler.expanded_draw().map_err(failed)?;
+        let (position, _, stats, state) = sampler.expanded_draw().map_err(failed)?;
         if draw >= settings.warmup {
             posterior.natural(&position, &mut natural);
             chain.naturals.extend_from_slice(&natural);
             chain.log_density.push(stats.point.logp);
-            chain.diverging.push(progress.diverging);
+            chain.diverging.push(state.diverging);
             chain.depth.push(stats.depth as i64);
-            chain.steps.push(progress.num_steps as i64);
+            chain.steps.push(state.num_steps as i64);
             chain.energy.push(stats.point.energy);
-            chain.step_size.push(progress.step_size);
+            chain.step_size.push(state.step_size);
             chain.last = position.to_vec();
         }
-        watch.advance(1)?;
+        progress.advance(1)?;
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ pub fn sample(
 /// # Errors
 /// Always [`Error::Domain`].
 #[cfg(not(feature = "nuts"))]
-pub fn sample(_: &Posterior, _: &Settings, _: [u64; 2], _: Option<&[f64]>, _: &mut Chain, _: &Watch) -> Result<()> {
+pub fn sample(_: &Posterior, _: &Settings, _: [u64; 2], _: Option<&[f64]>, _: &mut Chain, _: &Progress) -> Result<()> {
     let requirement = "\"quadrature\" in a build without the feature `nuts`";
     Err(Error::Domain { name: "inference", value: "\"nuts\"".to_owned(), requirement })
 }
@@ -182,10 +182,10 @@ pub fn sample_all(
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     let total = keys.len() as u64 * (settings.warmup + settings.draws);
-    parallel::run(threads, total, monitor, |watch| {
+    parallel::run(threads, total, monitor, |progress| {
         keys.par_iter().zip(starts).zip(chains).try_for_each(|((&key, start), chain)| {
             let mut chain = chain.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            sample(posterior, settings, key, start.as_deref(), &mut chain, watch)
+            sample(posterior, settings, key, start.as_deref(), &mut chain, progress)
         })
     })
 }

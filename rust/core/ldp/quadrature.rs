@@ -9,7 +9,7 @@
 //! distribution functions, quantiles and independent draws by inversion come from it.
 
 use super::{Block, Posterior, Support};
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::stream::Stream;
 use crate::{Error, Result};
 use std::f64::consts::PI;
@@ -65,7 +65,7 @@ struct Moments {
 type Mode = (Vec<f64>, f64, [[f64; 2]; 2], u64);
 
 /// Finds a mode by damped Newton steps, with the curvature there as the Cholesky factor of its inverse.
-fn mode(posterior: &mut Posterior, watch: &Watch) -> Result<Mode> {
+fn mode(posterior: &mut Posterior, progress: &Progress) -> Result<Mode> {
     let d = posterior.dimension();
     let mut u = posterior.start();
     let mut gradient = vec![0.0; d];
@@ -76,7 +76,7 @@ fn mode(posterior: &mut Posterior, watch: &Watch) -> Result<Mode> {
     let mut evaluations = 1;
     let mut hessian = [[1.0, 0.0], [0.0, 1.0]];
     for _ in 0..200 {
-        watch.check()?;
+        progress.check()?;
         let (mut plus, mut minus) = (vec![0.0; d], vec![0.0; d]);
         for i in 0..d {
             let step = 1e-4 * (1.0 + u[i].abs() * 1e-2);
@@ -182,13 +182,13 @@ impl Computed {
     /// # Errors
     /// [`Error::Domain`] for more than two coordinates; [`Error::NoConvergence`] where no mode is found or the grid would
     /// be too fine; [`Error::Interrupted`].
-    pub fn new(posterior: &mut Posterior, watch: &Watch) -> Result<Self> {
+    pub fn new(posterior: &mut Posterior, progress: &Progress) -> Result<Self> {
         let dimension = posterior.dimension();
         if !(1..=2).contains(&dimension) {
             let requirement = "\"nuts\" or \"auto\" for more than two parameters";
             return Err(Error::Domain { name: "inference", value: "\"quadrature\"".to_owned(), requirement });
         }
-        let (mode, _, factor, evaluations) = mode(posterior, watch)?;
+        let (mode, _, factor, evaluations) = mode(posterior, progress)?;
         let size = if dimension == 1 { [1, 1] } else { [2, 2] };
         let mut this = Self {
             dimension,
@@ -206,12 +206,12 @@ impl Computed {
             change: f64::INFINITY,
             evaluations,
         };
-        this.widen(posterior, watch)?;
+        this.widen(posterior, progress)?;
         for axis in 0..dimension {
             // A step of about one standard deviation to begin with, of which half is nearly always enough.
             this.size[axis] = (this.width[axis] / 0.9).ceil() as usize;
         }
-        let mut last = this.integrate(posterior, watch)?;
+        let mut last = this.integrate(posterior, progress)?;
         loop {
             for axis in 0..dimension {
                 this.size[axis] *= 2;
@@ -220,7 +220,7 @@ impl Computed {
                     return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.change });
                 }
             }
-            let next = this.integrate(posterior, watch)?;
+            let next = this.integrate(posterior, progress)?;
             this.change = (next.log_mass - last.log_mass).abs();
             for i in 0..next.mean.len() {
                 let sd = next.sd[i];
@@ -251,7 +251,7 @@ impl Computed {
     }
 
     /// Moves the four edges until all that is beyond them is negligible.
-    fn widen(&mut self, posterior: &mut Posterior, watch: &Watch) -> Result<()> {
+    fn widen(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<()> {
         let mut u = vec![0.0; self.dimension];
         let mut best = posterior.log_density(&self.mode, None);
         let points = if self.dimension == 2 { 25 } else { 1 };
@@ -259,7 +259,7 @@ impl Computed {
             let mut settled = true;
             for axis in 0..self.dimension {
                 for upper in [false, true] {
-                    watch.check()?;
+                    progress.check()?;
                     let mut most = f64::NEG_INFINITY;
                     for k in 0..points {
                         let mut v = [0.0; 2];
@@ -290,14 +290,14 @@ impl Computed {
         Err(Error::NoConvergence { what: "the box around the posterior", iterations: 60, residual: self.width[0] })
     }
 
-    fn integrate(&mut self, posterior: &mut Posterior, watch: &Watch) -> Result<Moments> {
+    fn integrate(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<Moments> {
         let [n, m] = self.size;
         let naturals = posterior.naturals();
         let mut u = vec![0.0; self.dimension];
         let mut natural = vec![0.0; naturals];
         let mut logs = Vec::with_capacity(n * m);
         for i in 0..n {
-            watch.check()?;
+            progress.check()?;
             for j in 0..m {
                 let v = [self.point(0, i), self.point(1, j)];
                 let stretch = self.u_at(v, &mut u);
@@ -455,7 +455,7 @@ impl Computed {
     }
 
     /// Independent draws in unconstrained coordinates, row by row; draw `i` has the address `i` of the key.
-    pub fn draws(&self, number: usize, key: [u64; 2], watch: &Watch) -> Result<Vec<f64>> {
+    pub fn draws(&self, number: usize, key: [u64; 2], progress: &Progress) -> Result<Vec<f64>> {
         let marginal = self.first_marginal();
         let mut conditional = vec![[0.0; 2]; self.size[1] / 2 + 1];
         let mut out = vec![0.0; number * self.dimension];
@@ -469,7 +469,7 @@ impl Computed {
             }
             self.u_at(v, u);
             if draw % 1024 == 0 {
-                watch.check()?;
+                progress.check()?;
             }
         }
         Ok(out)

@@ -13,7 +13,7 @@ use super::Matrix;
 use super::sums::Sum;
 use super::vector::{finish, stream};
 use crate::graphs::automorphism::{Block, Orbitals};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -81,15 +81,15 @@ pub fn average(
         .filter(of_rows)
         .map(|block| (targets_of(block), Part { block, columns: columns.clone() }))
         .partition(|(_, part)| part.rows() * cols <= BLOCK);
-    parallel::run(threads, 2 * rows as u64, monitor, |watch| {
+    parallel::run(threads, 2 * rows as u64, monitor, |progress| {
         small.into_par_iter().try_for_each(|(targets, part)| {
-            let sums = add_up(matrix, &part, 0..part.rows(), watch)?;
-            write(&part, &means(&part, sums), 0, targets, watch)
+            let sums = add_up(matrix, &part, 0..part.rows(), progress)?;
+            write(&part, &means(&part, sums), 0, targets, progress)
         })?;
         for (mut targets, part) in large {
             let rows = (BLOCK / cols).max(part.rows().div_ceil(BLOCKS)).max(1);
             let starts: Vec<usize> = (0..part.rows()).step_by(rows).collect();
-            let block = |&start: &usize| add_up(matrix, &part, start..(start + rows).min(part.rows()), watch);
+            let block = |&start: &usize| add_up(matrix, &part, start..(start + rows).min(part.rows()), progress);
             let blocks = starts.par_iter().map(block).collect::<Result<Vec<_>>>()?;
             let joined = blocks.into_iter().reduce(|mut total, block| {
                 total.iter_mut().zip(block).for_each(|(total, sum)| total.merge(sum));
@@ -98,7 +98,7 @@ pub fn average(
             let means = means(&part, joined.unwrap_or_default());
             starts.par_iter().zip(targets.par_chunks_mut(rows)).try_for_each(|(&start, targets)| {
                 let targets = targets.iter_mut().map(|target| &mut **target).collect();
-                write(&part, &means, start, targets, watch)
+                write(&part, &means, start, targets, progress)
             })?;
         }
         Ok(())
@@ -106,21 +106,21 @@ pub fn average(
 }
 
 /// The sum over some rows of an orbit for each of its classes.
-fn add_up(matrix: Matrix<'_>, part: &Part<'_>, rows: Range<usize>, watch: &Watch) -> Result<Vec<Sum>> {
+fn add_up(matrix: Matrix<'_>, part: &Part<'_>, rows: Range<usize>, progress: &Progress) -> Result<Vec<Sum>> {
     let count = part.block.count();
     if count > FEW_CLASSES {
         let mut sums = vec![Sum::default(); count];
         for index in rows {
             let classes = part.classes(index).iter();
             classes.zip(part.entries(matrix, index)).for_each(|(&class, &entry)| sums[usize::from(class)].add(entry));
-            watch.advance(1)?;
+            progress.advance(1)?;
         }
         return Ok(sums);
     }
     let mut sums = Box::new([[Sum::default(); LANES]; FEW_CLASSES]);
     for index in rows {
         add_row(&mut sums, part.entries(matrix, index), part.classes(index));
-        watch.advance(1)?;
+        progress.advance(1)?;
     }
     let join = |lanes: &[Sum; LANES]| {
         lanes.iter().fold(Sum::default(), |mut total, &lane| {
@@ -156,7 +156,7 @@ fn means(part: &Part<'_>, sums: Vec<Sum>) -> Vec<f64> {
 }
 
 /// Writes the means into some rows of an orbit, from the `start`-th on.
-fn write(part: &Part<'_>, means: &[f64], start: usize, targets: Vec<&mut [f64]>, watch: &Watch) -> Result<()> {
+fn write(part: &Part<'_>, means: &[f64], start: usize, targets: Vec<&mut [f64]>, progress: &Progress) -> Result<()> {
     let mut buffer = [0.0; 512];
     for (index, target) in (start..).zip(targets) {
         for (target, classes) in target.chunks_mut(buffer.len()).zip(part.classes(index).chunks(buffer.len())) {
@@ -165,7 +165,7 @@ fn write(part: &Part<'_>, means: &[f64], start: usize, targets: Vec<&mut [f64]>,
             }
             stream(target, &buffer[..classes.len()]);
         }
-        watch.advance(1)?;
+        progress.advance(1)?;
     }
     finish();
     Ok(())

@@ -11,7 +11,7 @@
 use super::Matrix;
 use super::vector::for_wide_vectors;
 use crate::graphs::Graph;
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
 
@@ -38,8 +38,8 @@ pub fn epsilon(matrix: Matrix<'_>, graph: &Graph, threads: usize, monitor: &mut 
     }
     let width = (STRIP / 8 / matrix.rows()).clamp(8, 512).min(matrix.cols());
     let strips = matrix.cols().div_ceil(width);
-    let ratio = parallel::run(threads, strips as u64, monitor, |watch| {
-        let strip = |index: usize| strip_ratio(matrix, &edges, index * width, width, watch);
+    let ratio = parallel::run(threads, strips as u64, monitor, |progress| {
+        let strip = |index: usize| strip_ratio(matrix, &edges, index * width, width, progress);
         // The largest is the same in whatever order it is found.
         (0..strips).into_par_iter().map(strip).try_reduce(|| 1.0, |a, b| Ok(f64::max(a, b)))
     })?;
@@ -52,7 +52,13 @@ pub fn epsilon(matrix: Matrix<'_>, graph: &Graph, threads: usize, monitor: &mut 
 }
 
 /// The largest ratio between neighbors within the columns from `from` on.
-fn strip_ratio(matrix: Matrix<'_>, edges: &[(u32, u32)], from: usize, width: usize, watch: &Watch) -> Result<f64> {
+fn strip_ratio(
+    matrix: Matrix<'_>,
+    edges: &[(u32, u32)],
+    from: usize,
+    width: usize,
+    progress: &Progress,
+) -> Result<f64> {
     let width = width.min(matrix.cols() - from);
     let mut strip = Vec::with_capacity(matrix.rows() * width);
     for row in matrix.iter() {
@@ -61,9 +67,9 @@ fn strip_ratio(matrix: Matrix<'_>, edges: &[(u32, u32)], from: usize, width: usi
     let mut most = 1.0;
     for edges in edges.chunks(1 << 14) {
         most = edges_ratio(&strip, edges, width, most);
-        watch.check()?;
+        progress.check()?;
     }
-    watch.advance(1)?;
+    progress.advance(1)?;
     Ok(most)
 }
 
@@ -122,14 +128,14 @@ pub fn metric_epsilon(matrix: Matrix<'_>, distances: &[f64], threads: usize, mon
         let (expected, found) = (format!("({n}, {n})"), format!("{} entries", distances.len()));
         return Err(Error::Shape { name: "metric", expected, found });
     }
-    parallel::run(threads, n as u64, monitor, |watch| {
+    parallel::run(threads, n as u64, monitor, |progress| {
         let level = |h: usize| {
             let pair = |l: usize| match (distances[h * n + l], log_gap(matrix.row(h), matrix.row(l))) {
                 (_, 0.0) => 0.0,
                 (f64::INFINITY, _) => 0.0,
                 (distance, gap) => gap / distance,
             };
-            watch.advance(1)?;
+            progress.advance(1)?;
             Ok((h + 1..n).map(pair).fold(0.0, f64::max))
         };
         (0..n).into_par_iter().map(level).try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))
@@ -149,10 +155,10 @@ fn over_edges(
     if edges.is_empty() {
         return Ok(0.0);
     }
-    parallel::run(threads, edges.len() as u64, monitor, |watch| {
+    parallel::run(threads, edges.len() as u64, monitor, |progress| {
         let both = |&(h, l): &(u32, u32)| {
             let (h, l) = (matrix.row(h as usize), matrix.row(l as usize));
-            watch.advance(1)?;
+            progress.advance(1)?;
             Ok(f64::max(divergence(h, l), divergence(l, h)))
         };
         edges.par_iter().map(both).try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))

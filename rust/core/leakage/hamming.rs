@@ -12,7 +12,7 @@
 use super::Matrix;
 use super::sums::{Sum, two_sum};
 use super::vector::{finish, for_wide_vectors, stream};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
 
@@ -97,22 +97,30 @@ pub fn average_hamming(
             (tail, from, heads.filter_map(|head| targets[head * words.tails + tail].take()).collect())
         })
         .collect();
-    parallel::run(threads, 2 * n as u64, monitor, |watch| {
-        let sums = tasks.par_iter().map(|(tail, from, rows)| add_up(matrix, &words, *tail, *from, rows.len(), watch));
+    parallel::run(threads, 2 * n as u64, monitor, |progress| {
+        let sums =
+            tasks.par_iter().map(|(tail, from, rows)| add_up(matrix, &words, *tail, *from, rows.len(), progress));
         let sums = sums.collect::<Result<Vec<_>>>()?;
         let means = means(&words, &sums);
-        tasks.into_par_iter().try_for_each(|(tail, from, rows)| write(&words, &means, tail, from, rows, watch))
+        tasks.into_par_iter().try_for_each(|(tail, from, rows)| write(&words, &means, tail, from, rows, progress))
     })
 }
 
 /// The sums for each distance over the rows of one tail and some heads.
-fn add_up(matrix: Matrix<'_>, words: &Words, tail: usize, from: usize, rows: usize, watch: &Watch) -> Result<Vec<Sum>> {
+fn add_up(
+    matrix: Matrix<'_>,
+    words: &Words,
+    tail: usize,
+    from: usize,
+    rows: usize,
+    progress: &Progress,
+) -> Result<Vec<Sum>> {
     let size = (words.head_length + 1) * words.tails;
     let (mut high, mut low) = (vec![0.0; size], vec![0.0; size]);
     for head in from..from + rows {
         let distances = &words.head_distances[head * words.heads..][..words.heads];
         add_row(&mut high, &mut low, matrix.row(head * words.tails + tail), distances, words.tails);
-        watch.advance(1)?;
+        progress.advance(1)?;
     }
     let mut sums = vec![Sum::default(); words.length + 1];
     for (place, (&high, &low)) in high.iter().zip(&low).enumerate() {
@@ -151,7 +159,14 @@ fn means(words: &Words, blocks: &[Vec<Sum>]) -> Vec<f64> {
 }
 
 /// Writes the rows of one tail and some heads.
-fn write(words: &Words, means: &[f64], tail: usize, from: usize, rows: Vec<&mut [f64]>, watch: &Watch) -> Result<()> {
+fn write(
+    words: &Words,
+    means: &[f64],
+    tail: usize,
+    from: usize,
+    rows: Vec<&mut [f64]>,
+    progress: &Progress,
+) -> Result<()> {
     let chunk = |distance: usize| (0..words.tails).map(move |other| means[distance + words.distance(tail, other)]);
     let chunks: Vec<f64> = (0..=words.head_length).flat_map(chunk).collect();
     for (head, row) in (from..).zip(rows) {
@@ -159,7 +174,7 @@ fn write(words: &Words, means: &[f64], tail: usize, from: usize, rows: Vec<&mut 
         for (target, &distance) in row.chunks_exact_mut(words.tails).zip(distances) {
             stream(target, &chunks[distance as usize * words.tails..][..words.tails]);
         }
-        watch.advance(1)?;
+        progress.advance(1)?;
     }
     finish();
     Ok(())

@@ -1,6 +1,6 @@
 //! Release of data with a guarantee: exact noise, mechanisms, calibration, sensitivities, composition.
 //!
-//! [`source`] gives the bits, [`inversion`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`] and [`response`],
+//! [`source`] gives the bits, [`inverse_cdf`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`] and [`response`],
 //! which [`mechanism`] adds to whole arrays; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
 //! release promises.
 
@@ -8,7 +8,7 @@ pub mod calibration;
 pub mod choice;
 pub mod composition;
 pub mod discrete;
-pub mod inversion;
+pub mod inverse_cdf;
 pub mod laplace;
 pub mod loss;
 pub mod mechanism;

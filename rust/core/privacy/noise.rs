@@ -3,12 +3,12 @@
 //! P(x) = (1 - alpha) / (1 + alpha) alpha^|x|   and   P(x) proportional to exp(-x^2 / (2 variance)),   x an integer.
 //!
 //! A geometric variable with ratio alpha has independent digits: in base b its lowest digit d has probability proportional to
-//! alpha^d and what stands above is geometric with ratio alpha^b. So a few lookups in exact tables ([`super::inversion`]) make
+//! alpha^d and what stands above is geometric with ratio alpha^b. So a few lookups in exact tables ([`super::inverse_cdf`]) make
 //! a draw at any scale, and their number does not depend on the outcome but for the rare step past the last table.
 //! The sign is a fair bit; "minus zero" is drawn again. The discrete Gaussian rejects from a discrete Laplace as in
 //! C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, algorithms 1 and 3.
 
-use super::inversion::{Inversion, Law};
+use super::inverse_cdf::{InverseCdfTable, Law};
 use super::source::Source;
 use crate::numeric::interval::Interval;
 use crate::{Error, Result};
@@ -56,10 +56,10 @@ pub enum Decay {
     },
 }
 
-/// The largest `numerator / denominator` of an exponent: beyond it noise is never seen, and nobody needs it.
-const STEEPEST: u64 = 4096;
-/// Scales, that is 1 / -ln alpha, up to 2^52 leave room for every draw in 64 bits.
-const FLATTEST: f64 = (1u64 << 52) as f64;
+/// The rate of a law is -ln alpha. Beyond this one a draw other than 0 has probability below exp(-4096).
+const MAX_RATE: u64 = 4096;
+/// Scales, that is 1 / rate, up to 2^52 leave room for every draw in 64 bits.
+const MIN_RATE: f64 = 1.0 / (1u64 << 52) as f64;
 
 impl Decay {
     /// -ln alpha, rounded.
@@ -75,14 +75,14 @@ impl Decay {
     fn checked(self) -> Result<Self> {
         let (sound, value) = match self {
             Self::Exponential { numerator, denominator } => (
-                denominator > 0 && numerator > 0 && numerator / denominator < STEEPEST,
+                denominator > 0 && numerator > 0 && numerator / denominator < MAX_RATE,
                 format!("exp(-{numerator}/{denominator})"),
             ),
             Self::Rational { numerator, denominator } => {
                 (0 < numerator && numerator < denominator, format!("{numerator}/{denominator}"))
             }
         };
-        if !(sound && self.exponent() * FLATTEST >= 1.0) {
+        if !(sound && self.exponent() >= MIN_RATE) {
             return Err(Error::Domain {
                 name: "alpha",
                 value,
@@ -138,8 +138,8 @@ impl Law for Digit {
 /// A two-sided geometric law with its tables.
 #[derive(Clone, Debug)]
 pub struct TwoSidedGeometric {
-    digits: Vec<Inversion<Digit>>, // from the lowest
-    top: Inversion<Digit>,
+    digits: Vec<InverseCdfTable<Digit>>, // from the lowest
+    top: InverseCdfTable<Digit>,
     base_bits: u32,
     word_bits: u32,
 }
@@ -163,7 +163,7 @@ impl TwoSidedGeometric {
         }
         let table = |level: u32, truncated| {
             let digit = Digit { decay, doublings: level * base_bits, base: 1 << base_bits, truncated };
-            Inversion::new(digit, word_bits)
+            InverseCdfTable::new(digit, word_bits)
         };
         Self { digits: (0..levels).map(|i| table(i, true)).collect(), top: table(levels, false), base_bits, word_bits }
     }
@@ -472,12 +472,12 @@ mod tests {
     }
 
     #[test]
-    fn the_steepest_and_the_flattest_law_can_be_drawn() {
+    fn laws_of_the_largest_and_the_smallest_rate_can_be_drawn() {
         let mut source = Generator::insecure([3, 4]);
         let steep = TwoSidedGeometric::new(Decay::Exponential { numerator: 4095, denominator: 1 }).unwrap();
         assert!((0..1000).all(|_| steep.draw(&mut source) == Ok(0)));
         let flat = TwoSidedGeometric::new(Decay::Exponential { numerator: 1, denominator: 1 << 52 }).unwrap();
-        let mean = (0..1000).map(|_| flat.draw(&mut source).unwrap().abs() as f64 / FLATTEST).sum::<f64>() / 1000.0;
+        let mean = (0..1000).map(|_| flat.draw(&mut source).unwrap().abs() as f64 * MIN_RATE).sum::<f64>() / 1000.0;
         assert!((mean - 1.0).abs() < 0.2, "the mean distance from zero is the scale, found {mean}");
     }
 }

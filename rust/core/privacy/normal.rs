@@ -7,7 +7,7 @@
 //! `value + sigma n` to the grid, asks for. So a release is a function of the ideal real-valued release and has its privacy.
 //! Source: C. Karney (2016), Sampling exactly from the normal distribution, ACM Trans. Math. Softw. 42, algorithms N and B.
 
-use super::inversion::{Inversion, Law};
+use super::inverse_cdf::{InverseCdfTable, Law};
 use super::source::Source;
 use crate::numeric::interval::Interval;
 use crate::{Error, Result};
@@ -81,7 +81,7 @@ impl Law for HalfNormal {
 /// Normal noise of a given standard deviation in units of the grid, added and rounded exactly.
 #[derive(Clone, Debug)]
 pub struct RoundedNormal {
-    halves: Inversion<HalfNormal>,
+    halves: InverseCdfTable<HalfNormal>,
     mantissa: u64,
     exponent: i32,
 }
@@ -101,7 +101,11 @@ impl RoundedNormal {
         }
         let bits = deviation.to_bits();
         let exponent = (bits >> 52) as i32 - 1075;
-        Ok(Self { halves: Inversion::new(HalfNormal, 63), mantissa: (bits & ((1 << 52) - 1)) | (1 << 52), exponent })
+        Ok(Self {
+            halves: InverseCdfTable::new(HalfNormal, 63),
+            mantissa: (bits & ((1 << 52) - 1)) | (1 << 52),
+            exponent,
+        })
     }
 
     /// floor(fraction / 2^64 + 1/2 + deviation n): what a normal draw adds to the integer part of a value in grid steps.

@@ -36,12 +36,12 @@ pub trait Source {
 }
 
 /// Words kept in hand, so that the cipher works on many blocks at once.
-const HAND: usize = 256;
+const BUFFER: usize = 256;
 
 /// ChaCha with twelve rounds, keyed by the operating system (or, for tests, by a number).
 pub struct Generator {
     cipher: StdRng,
-    hand: [u64; HAND],
+    hand: [u64; BUFFER],
     used: usize,
 }
 
@@ -75,12 +75,12 @@ impl Generator {
     }
 
     fn keyed(key: [u8; 32]) -> Self {
-        Self { cipher: StdRng::from_seed(key), hand: [0; HAND], used: HAND }
+        Self { cipher: StdRng::from_seed(key), hand: [0; BUFFER], used: BUFFER }
     }
 
     #[cold]
     fn refill(&mut self) {
-        let mut bytes = [0; 8 * HAND];
+        let mut bytes = [0; 8 * BUFFER];
         self.cipher.fill_bytes(&mut bytes);
         for (word, eight) in self.hand.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_le_bytes(*eight);
@@ -92,7 +92,7 @@ impl Generator {
 impl Source for Generator {
     #[inline]
     fn bits(&mut self, count: u32) -> u64 {
-        if self.used == HAND {
+        if self.used == BUFFER {
             self.refill();
         }
         let word = self.hand[self.used];

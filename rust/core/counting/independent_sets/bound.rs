@@ -7,7 +7,7 @@
 use super::{Boundary, Engine, Problem};
 use crate::Result;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
 
 /// Bits up to which "every vertex is free" is good enough: all residues of such a count fit in one group.
@@ -20,16 +20,16 @@ const STATES: usize = 1 << 16;
 /// An upper bound on `log2 Z(activity)`, proved for every `activity >= 0`.
 ///
 /// # Errors
-/// [`crate::Error::Interrupted`] when the watch says so.
-pub fn log2_bound(problem: &Problem, activity: f64, watch: &Watch) -> Result<f64> {
+/// [`crate::Error::Interrupted`] when the caller says so.
+pub fn log2_bound(problem: &Problem, activity: f64, progress: &Progress) -> Result<f64> {
     let mut bits = 0.0;
     let mut open = vec![(problem.clone(), 1.0)];
     while let Some((problem, times)) = open.pop() {
-        watch.check()?;
+        progress.check()?;
         let free = problem.vertices() as f64 * (1.0 + activity).log2();
         if free <= TRIVIAL_BITS {
             bits += times * free;
-        } else if let Some(found) = evaluated(&problem, activity, free, watch)? {
+        } else if let Some(found) = evaluated(&problem, activity, free, progress)? {
             bits += times * found.min(free);
         } else {
             let (pieces, links) = cut(&problem);
@@ -44,7 +44,7 @@ pub fn log2_bound(problem: &Problem, activity: f64, watch: &Watch) -> Result<f64
 }
 
 /// The bound by evaluation, for a piece that is small enough.
-fn evaluated(problem: &Problem, activity: f64, free: f64, watch: &Watch) -> Result<Option<f64>> {
+fn evaluated(problem: &Problem, activity: f64, free: f64, progress: &Progress) -> Result<Option<f64>> {
     // A ring of one diamond is as easy as a path; any other ring is cut first.
     let open = match problem {
         Problem::Lattice { boundary: Boundary::Cylinder, cols, .. } => *cols == 1,
@@ -58,8 +58,8 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, watch: &Watch) -> Resu
     if engine.len() > STATES {
         return Ok(None);
     }
-    let value = evaluate(&engine, &Weight::new(F64, activity), &Watch::default())?;
-    watch.check()?;
+    let value = evaluate(&engine, &Weight::new(F64, activity), &Progress::default())?;
+    progress.check()?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.is_finite().then(|| value.log2() + error * std::f64::consts::LOG2_E + 1e-12))
 }
@@ -68,8 +68,8 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, watch: &Watch) -> Resu
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn evaluated_log2(engine: &impl Transfer, activity: f64, watch: &Watch) -> Result<f64> {
-    let value = evaluate(engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), watch)?;
+pub fn evaluated_log2(engine: &impl Transfer, activity: f64, progress: &Progress) -> Result<f64> {
+    let value = evaluate(engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), progress)?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.log2().max(0.0) * (1.0 + 1e-12) + error * std::f64::consts::LOG2_E + 1e-9)
 }
@@ -94,19 +94,19 @@ fn cut(problem: &Problem) -> (Vec<Problem>, usize) {
 mod tests {
     use super::*;
     use crate::counting::evaluation::Options;
-    use crate::counting::independent_sets::Kind;
+    use crate::counting::independent_sets::StripKind;
     use crate::counting::independent_sets::count_independent_sets;
     use crate::monitor::Silent;
 
     #[test]
     fn bounds_hold_and_are_within_a_few_bits_of_the_count() {
-        use {Boundary::*, Kind::*};
+        use {Boundary::*, StripKind::*};
         for kind in [Square, King, Triangular, FourEightEight] {
             for (boundary, rows, cols) in
                 [(Free, 16, 17), (Free, 3, 60), (Cylinder, 12, 18), (Torus, 8, 9), (Cylinder, 40, 5)]
             {
                 let problem = Problem::Lattice { kind, rows, cols, boundary };
-                let bound = log2_bound(&problem, 1.0, &Watch::default()).unwrap();
+                let bound = log2_bound(&problem, 1.0, &Progress::default()).unwrap();
                 let count = count_independent_sets(&problem, &Options::default(), &mut Silent).unwrap();
                 let bits = count.bits() as f64;
                 assert!(bits - 1.0 < bound, "{problem:?}: {bits} {bound}");

@@ -8,7 +8,7 @@ use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
 use crate::counting::transfer::{Point, Transfer};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
 use num_bigint::{BigInt, BigUint, Sign};
@@ -60,7 +60,7 @@ impl IndependentSets {
                 requirement: "a number",
             });
         }
-        let engine = Engine::new(&problem, most_states(options))?;
+        let engine = Engine::new(&problem, max_states(options))?;
         let largest = match &engine {
             Engine::Frontier(frontier) => frontier.independence_bound(),
             Engine::Tree(tree) => tree.independence_bound(),
@@ -235,12 +235,12 @@ pub fn hard_core_rational(
 /// # Errors
 /// As [`count_independent_sets`].
 pub fn residues(problem: &Problem, points: &[Point], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-    let engine = Engine::new(problem, most_states(options))?;
+    let engine = Engine::new(problem, max_states(options))?;
     evaluation::residues(&engine, 0, points, options, monitor)
 }
 
 /// States a vector of one lane may have.
-pub(super) fn most_states(options: &Options) -> usize {
+pub(super) fn max_states(options: &Options) -> usize {
     usize::try_from(options.memory_limit / 8).unwrap_or(usize::MAX)
 }
 
@@ -253,12 +253,14 @@ fn bound(
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
     if let Engine::Tree(tree) = engine {
-        return parallel::run(options.threads, 0, monitor, |watch| evaluated_log2(tree.as_ref(), activity, watch));
+        return parallel::run(options.threads, 0, monitor, |progress| {
+            evaluated_log2(tree.as_ref(), activity, progress)
+        });
     }
     if engine.len() <= GRAIN {
-        return log2_bound(problem, activity, &Watch::default());
+        return log2_bound(problem, activity, &Progress::default());
     }
-    parallel::run(options.threads, 0, monitor, |watch| log2_bound(problem, activity, watch))
+    parallel::run(options.threads, 0, monitor, |progress| log2_bound(problem, activity, progress))
 }
 
 /// A double no smaller than the quotient; `None` beyond the range of doubles.

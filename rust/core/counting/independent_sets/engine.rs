@@ -14,7 +14,7 @@ use crate::counting::evaluation::work;
 use crate::counting::strip::{RowOperator, Strip};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 
 /// Seconds of one addition of eight residues, by tree and by frontier (`benches/counting.rs`).
@@ -58,11 +58,11 @@ macro_rules! registry {
     ($($(#[$doc:meta])* $kind:ident, $name:literal: $row:ty, $links:expr, $label:literal, $nanoseconds:literal;)*) => {
         /// The lattices with an operator of their own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Kind {
+        pub enum StripKind {
             $($(#[$doc])* $kind,)*
         }
 
-        impl Kind {
+        impl StripKind {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$kind,)*];
 
@@ -106,7 +106,7 @@ macro_rules! registry {
             pub fn new(problem: &Problem, states: usize) -> Result<Self> {
                 Ok(match problem {
                     &Problem::Lattice { kind, rows, cols, boundary } => match kind {
-                        $(Kind::$kind => Self::$kind(Strip::with_links($links, rows, cols, boundary)?),)*
+                        $(StripKind::$kind => Self::$kind(Strip::with_links($links, rows, cols, boundary)?),)*
                     },
                     Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), states)?,
                 })
@@ -159,9 +159,9 @@ macro_rules! registry {
                 weight: &Weight<R>,
                 step: u64,
                 state: &mut [R::Element],
-                watch: &Watch,
+                progress: &Progress,
             ) -> Result<()> {
-                each!(self, engine => engine.step(weight, step, state, watch); $($kind)*)
+                each!(self, engine => engine.step(weight, step, state, progress); $($kind)*)
             }
 
             fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {

@@ -25,7 +25,7 @@ pub use cost::{Cost, estimate_cost};
 pub use count::{
     IndependentSets, Quantity, count_independent_sets, hard_core_rational, independence_polynomial, residues,
 };
-pub use engine::{Engine, Kind};
+pub use engine::{Engine, StripKind};
 pub use partition::{FloatValue, hard_core_float};
 use polynomial::interpolate;
 pub use problem::{Boundary, Problem};

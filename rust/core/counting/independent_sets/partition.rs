@@ -5,11 +5,11 @@
 //!
 //! Source: N. Higham (2002), Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1.
 
-use super::count::most_states;
+use super::count::max_states;
 use super::{Engine, Problem};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::transfer::{Transfer, Weight, evaluate};
-use crate::monitor::{Monitor, Watch};
+use crate::monitor::{Monitor, Progress};
 use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
 use crate::{Error, Result, parallel};
 
@@ -38,18 +38,18 @@ pub fn hard_core_float(
         let requirement = "finite and not negative in floating point";
         return Err(Error::Domain { name: "activity", value: activity.to_string(), requirement });
     }
-    let engine = Engine::new(problem, most_states(options) / 2)?;
+    let engine = Engine::new(problem, max_states(options) / 2)?;
     let needed = 16 * engine.len() as u128;
     if needed > u128::from(options.memory_limit) {
         let limit = u128::from(options.memory_limit);
         return Err(Error::TooLarge { what: "the vector of partial sums", needed, limit });
     }
     let overflows = problem.vertices() as f64 * (1.0 + activity).log2() > 1000.0;
-    let run = |watch: &Watch| {
+    let run = |progress: &Progress| {
         if overflows {
-            evaluate(&engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), watch)
+            evaluate(&engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), progress)
         } else {
-            evaluate(&engine, &Weight::new(F64, activity), watch).map(ScaledNumber::new)
+            evaluate(&engine, &Weight::new(F64, activity), progress).map(ScaledNumber::new)
         }
     };
     let total = evaluation::work(&engine);

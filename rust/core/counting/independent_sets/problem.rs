@@ -1,6 +1,6 @@
 //! What independent sets are counted on: a lattice with a kernel of its own, or any graph.
 
-use super::Kind;
+use super::StripKind;
 use crate::graphs::Graph;
 
 /// How a lattice ends.
@@ -20,7 +20,7 @@ pub enum Problem {
     /// A lattice of `rows` times `cols` vertices (4-8-8: octagons).
     Lattice {
         /// Which lattice.
-        kind: Kind,
+        kind: StripKind,
         /// The first extent.
         rows: usize,
         /// The second extent, the circumference of a cylinder.

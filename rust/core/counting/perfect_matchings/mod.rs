@@ -17,8 +17,8 @@ pub mod product;
 use super::evaluation::Options;
 use super::exact::{Modular, fitting, one_by_one};
 use crate::graphs::{Graph, maximum_matching};
-use crate::monitor::{Monitor, Watch};
-use crate::numeric::elimination::{Kind, Matrix};
+use crate::monitor::{Monitor, Progress};
+use crate::numeric::elimination::{Matrix, MatrixKind};
 use crate::numeric::residue::{Modulus, Montgomery};
 use crate::{Error, Result};
 use embedding::Embedding;
@@ -26,7 +26,7 @@ use product::Grid;
 
 /// What perfect matchings are counted on.
 #[derive(Clone, Debug)]
-pub enum Problem {
+pub enum MatchingProblem {
     /// The free square lattice of so many rows and columns.
     Grid(Grid),
     /// A graph drawn on a plane or torus, with the windings of its edges.
@@ -40,7 +40,7 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl MatchingProblem {
     /// A graph drawn with these vectors along its edges.
     ///
     /// # Errors
@@ -88,13 +88,13 @@ impl Problem {
 /// A number of perfect matchings that is sought.
 #[derive(Debug)]
 pub struct Dimers {
-    problem: Problem,
-    method: Method,
+    problem: MatchingProblem,
+    method: MatchingMethod,
     bits: f64,
 }
 
 #[derive(Debug)]
-enum Method {
+enum MatchingMethod {
     /// The answer is known at once.
     Known(u64),
     Product,
@@ -113,8 +113,8 @@ struct Signed {
 }
 
 impl Signed {
-    fn residue(&self, modulus: u64, watch: &Watch) -> Result<u64> {
-        let found = self.matrix.evaluate(modulus, watch)?.ok_or_else(|| Error::Check {
+    fn residue(&self, modulus: u64, progress: &Progress) -> Result<u64> {
+        let found = self.matrix.evaluate(modulus, progress)?.ok_or_else(|| Error::Check {
             what: "an elimination",
             detail: format!("{modulus} divides a number of perfect matchings that is a pivot"),
         })?;
@@ -143,11 +143,11 @@ impl Dimers {
     ///
     /// # Errors
     /// [`Error::Domain`] if the graph is not drawn on a plane, nor on the torus of its windings.
-    pub fn new(problem: Problem) -> Result<Self> {
+    pub fn new(problem: MatchingProblem) -> Result<Self> {
         let (method, bits) = match &problem {
-            Problem::Grid(grid) if grid.rows % 2 == 1 && grid.cols % 2 == 1 => (Method::Known(0), 1.0),
-            Problem::Grid(grid) => (Method::Product, grid.bits()),
-            Problem::Drawn { graph, embedding, windings } => {
+            MatchingProblem::Grid(grid) if grid.rows % 2 == 1 && grid.cols % 2 == 1 => (MatchingMethod::Known(0), 1.0),
+            MatchingProblem::Grid(grid) => (MatchingMethod::Product, grid.bits()),
+            MatchingProblem::Drawn { graph, embedding, windings } => {
                 let genus = embedding.genus();
                 if genus > 1 || (genus == 1 && !embedding.faces_are_disks(windings)) {
                     return Err(Error::Domain {
@@ -162,22 +162,22 @@ impl Dimers {
         Ok(Self { problem, method, bits })
     }
 
-    fn drawn(graph: &Graph, embedding: &Embedding, windings: &[[i32; 2]], genus: usize) -> Result<Method> {
+    fn drawn(graph: &Graph, embedding: &Embedding, windings: &[[i32; 2]], genus: usize) -> Result<MatchingMethod> {
         if graph.vertices() == 0 {
-            return Ok(Method::Known(1));
+            return Ok(MatchingMethod::Known(1));
         }
         let mate: Option<Vec<u32>> = maximum_matching(graph).into_iter().collect();
-        let Some(mate) = mate else { return Ok(Method::Known(0)) };
+        let Some(mate) = mate else { return Ok(MatchingMethod::Known(0)) };
         let mut matched = vec![u32::MAX; graph.vertices()];
         for (e, &(u, v)) in graph.edges().iter().enumerate() {
             if mate[u as usize] == v && matched[u as usize] == u32::MAX {
                 (matched[u as usize], matched[v as usize]) = (e as u32, e as u32);
             }
         }
-        let Some(flipped) = embedding.orientation() else { return Ok(Method::Known(0)) };
+        let Some(flipped) = embedding.orientation() else { return Ok(MatchingMethod::Known(0)) };
         let pairs = Pairs::new(graph, &mate);
         if genus == 0 {
-            return Ok(Method::Plane(Box::new(pairs.signed(
+            return Ok(MatchingMethod::Plane(Box::new(pairs.signed(
                 graph,
                 &flipped,
                 &matched,
@@ -195,55 +195,55 @@ impl Dimers {
             let arf = loops.iter().all(|path| embedding.form(path, |e| flipped[e], &matched));
             pairs.signed(graph, &flipped, &matched, &last, arf)
         };
-        Ok(Method::Torus(Box::new([form(0), form(1), form(2), form(3)])))
+        Ok(MatchingMethod::Torus(Box::new([form(0), form(1), form(2), form(3)])))
     }
 
     /// The name of the method.
     pub fn engine(&self) -> &'static str {
         match self.method {
-            Method::Known(_) => "known",
-            Method::Product => "product of cosines",
-            Method::Plane(_) => "Kasteleyn elimination",
-            Method::Torus(_) => "four Pfaffians",
+            MatchingMethod::Known(_) => "known",
+            MatchingMethod::Product => "product of cosines",
+            MatchingMethod::Plane(_) => "Kasteleyn elimination",
+            MatchingMethod::Torus(_) => "four Pfaffians",
         }
     }
 
     /// Multiplications for one prime, roughly.
     pub fn work(&self) -> f64 {
         match (&self.method, &self.problem) {
-            (Method::Known(_), _) => 1.0,
-            (Method::Plane(signed), _) => signed.matrix.work(),
-            (Method::Torus(forms), _) => 4.0 * forms[0].matrix.work(),
-            (_, Problem::Grid(grid)) => grid.work(),
-            (Method::Product, Problem::Drawn { .. }) => 1.0,
+            (MatchingMethod::Known(_), _) => 1.0,
+            (MatchingMethod::Plane(signed), _) => signed.matrix.work(),
+            (MatchingMethod::Torus(forms), _) => 4.0 * forms[0].matrix.work(),
+            (_, MatchingProblem::Grid(grid)) => grid.work(),
+            (MatchingMethod::Product, MatchingProblem::Drawn { .. }) => 1.0,
         }
     }
 
     /// Bytes for one prime.
     pub fn bytes(&self) -> u128 {
         match (&self.method, &self.problem) {
-            (Method::Plane(signed), _) => signed.matrix.bytes(),
-            (Method::Torus(forms), _) => forms[0].matrix.bytes(),
-            (_, Problem::Grid(grid)) => 8 * grid.cols as u128,
+            (MatchingMethod::Plane(signed), _) => signed.matrix.bytes(),
+            (MatchingMethod::Torus(forms), _) => forms[0].matrix.bytes(),
+            (_, MatchingProblem::Grid(grid)) => 8 * grid.cols as u128,
             _ => 0,
         }
     }
 
     /// The number modulo a prime.
-    fn residue(&self, modulus: Modulus, watch: &Watch) -> Result<u64> {
+    fn residue(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
         let modulus = modulus.value();
         match (&self.method, &self.problem) {
-            (Method::Known(count), _) => Ok(*count),
-            (Method::Plane(signed), _) => signed.residue(modulus, watch),
-            (Method::Torus(forms), _) => {
+            (MatchingMethod::Known(count), _) => Ok(*count),
+            (MatchingMethod::Plane(signed), _) => signed.residue(modulus, progress),
+            (MatchingMethod::Torus(forms), _) => {
                 let field = Montgomery::new(modulus);
                 let residues =
-                    forms.iter().map(|signed| signed.residue(modulus, watch)).collect::<Result<Vec<u64>>>()?;
+                    forms.iter().map(|signed| signed.residue(modulus, progress)).collect::<Result<Vec<u64>>>()?;
                 let sum = residues.iter().fold(0, |sum, &x| (sum + x) % modulus);
                 Ok(field.leave(field.mul(field.enter(sum), field.enter(modulus / 2 + 1))))
             }
-            (Method::Product, Problem::Grid(grid)) => Ok(grid.residue(modulus)),
-            (Method::Product, Problem::Drawn { .. }) => unreachable!("only grids have a product"),
+            (MatchingMethod::Product, MatchingProblem::Grid(grid)) => Ok(grid.residue(modulus)),
+            (MatchingMethod::Product, MatchingProblem::Drawn { .. }) => unreachable!("only grids have a product"),
         }
     }
 }
@@ -308,7 +308,7 @@ impl Pairs {
                 entries.push((place(from), place(to), 1));
             }
         }
-        let kind = if self.bipartite { Kind::General } else { Kind::Skew };
+        let kind = if self.bipartite { MatrixKind::General } else { MatrixKind::Skew };
         Signed { matrix: Matrix::new(kind, self.count, &entries, last), negative }
     }
 }
@@ -317,8 +317,8 @@ impl Modular for Dimers {
     fn description(&self) -> Vec<u64> {
         let mut words = vec![u64::from_le_bytes(*b"dimers\0\0")];
         match &self.problem {
-            Problem::Grid(grid) => words.extend([0, grid.rows as u64, grid.cols as u64]),
-            Problem::Drawn { graph, windings, .. } => {
+            MatchingProblem::Grid(grid) => words.extend([0, grid.rows as u64, grid.cols as u64]),
+            MatchingProblem::Drawn { graph, windings, .. } => {
                 words.extend([1, graph.vertices() as u64]);
                 words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
                 words.extend(
@@ -339,7 +339,7 @@ impl Modular for Dimers {
 
     fn order(&self) -> u64 {
         match (&self.method, &self.problem) {
-            (Method::Product, Problem::Grid(grid)) => grid.order(),
+            (MatchingMethod::Product, MatchingProblem::Grid(grid)) => grid.order(),
             _ => 1,
         }
     }
@@ -347,9 +347,9 @@ impl Modular for Dimers {
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let work = self.work().max(1.0) as u64;
         let options = &fitting(options, self.bytes(), "the fronts of the Kasteleyn matrix")?;
-        one_by_one(self, moduli, work, options, monitor, |modulus, watch| {
-            let residue = self.residue(modulus, watch)?;
-            watch.advance(work)?;
+        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
+            let residue = self.residue(modulus, progress)?;
+            progress.advance(work)?;
             Ok(vec![residue])
         })
     }
@@ -374,7 +374,7 @@ mod tests {
         let graph = section.graph().unwrap();
         let embedding = Embedding::from_displacements(&graph, &section.displacements).unwrap();
         let frontier = solve(Matchings::new(&graph, Which::Perfect, None, u64::MAX).unwrap());
-        (solve(Dimers::new(Problem::Drawn { graph, embedding, windings: section.windings }).unwrap()), frontier)
+        (solve(Dimers::new(MatchingProblem::Drawn { graph, embedding, windings: section.windings }).unwrap()), frontier)
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
             [(1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (4, 3), (4, 4), (5, 5), (5, 6), (6, 5), (8, 8), (7, 10)]
         {
             let (found, expected) = both("square", [rows, cols], [false, false]);
-            let product = solve(Dimers::new(Problem::Grid(Grid { rows, cols })).unwrap());
+            let product = solve(Dimers::new(MatchingProblem::Grid(Grid { rows, cols })).unwrap());
             assert_eq!((&found, &product), (&expected, &expected), "{rows} x {cols}");
         }
     }

@@ -12,19 +12,19 @@ pub mod product;
 use super::evaluation::Options;
 use super::exact::{Modular, fitting, one_by_one};
 use crate::graphs::Graph;
-use crate::monitor::{Monitor, Watch};
-use crate::numeric::elimination::{self, Kind, Matrix};
+use crate::monitor::{Monitor, Progress};
+use crate::numeric::elimination::{self, Matrix, MatrixKind};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
-use product::{Square, Torus};
+use product::{SquareGrid, Torus};
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
 
 /// What trees are counted on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum TreeProblem {
     /// The square lattice, neither axis, the second or both closed.
-    Square(Square),
+    Square(SquareGrid),
     /// A periodic lattice on a torus.
     Torus(Torus),
     /// Any graph.
@@ -34,13 +34,13 @@ pub enum Problem {
 /// A number of trees that is sought.
 #[derive(Debug)]
 pub struct Trees {
-    problem: Problem,
-    method: Method,
+    problem: TreeProblem,
+    method: TreeMethod,
     bits: f64,
 }
 
 #[derive(Debug)]
-enum Method {
+enum TreeMethod {
     /// The answer is known at once.
     Known(u64),
     /// Eigenvalues in closed form.
@@ -64,22 +64,22 @@ impl Grounded {
         Self { matrix: laplacian(graph, highest), graph: graph.clone(), other: OnceLock::new() }
     }
 
-    fn residue(&self, modulus: u64, watch: &Watch) -> Result<u64> {
-        if let Some(found) = self.matrix.evaluate(modulus, watch)? {
+    fn residue(&self, modulus: u64, progress: &Progress) -> Result<u64> {
+        if let Some(found) = self.matrix.evaluate(modulus, progress)? {
             return Ok(found);
         }
         let other = self.other.get_or_init(|| {
             let degrees = self.graph.degrees();
             laplacian(&self.graph, (0..self.graph.vertices()).min_by_key(|&v| (degrees[v], v)).unwrap_or(0))
         });
-        other.evaluate(modulus, watch)?.ok_or_else(|| Error::Check {
+        other.evaluate(modulus, progress)?.ok_or_else(|| Error::Check {
             what: "an elimination",
             detail: format!("{modulus} divides a pivot whichever vertex is removed"),
         })
     }
 
     /// The logarithm of the number of trees and a bound on its error.
-    fn log(&self, watch: &Watch) -> Result<(f64, f64)> {
+    fn log(&self, progress: &Progress) -> Result<(f64, f64)> {
         let degrees = self.graph.degrees();
         let ground = (0..self.graph.vertices()).max_by_key(|&v| (degrees[v], v)).unwrap_or(0) as u32;
         let mut to_ground = vec![0.0; self.graph.vertices() - 1];
@@ -92,7 +92,7 @@ impl Grounded {
                 _ => edges.push((name(u), name(v), 1.0)),
             }
         }
-        elimination::log_determinant(self.matrix.plan(), &edges, &to_ground, watch)
+        elimination::log_determinant(self.matrix.plan(), &edges, &to_ground, progress)
     }
 }
 
@@ -111,7 +111,7 @@ fn laplacian(graph: &Graph, ground: usize) -> Matrix {
     let kept = (0..graph.vertices() as u32).filter(|&v| v as usize != ground);
     entries.extend(kept.map(|v| (name(v), name(v), degrees[v as usize])));
     let nodes = graph.vertices() - 1;
-    Matrix::new(Kind::Symmetric, nodes, &entries, &vec![false; nodes])
+    Matrix::new(MatrixKind::Symmetric, nodes, &entries, &vec![false; nodes])
 }
 
 impl Trees {
@@ -119,21 +119,21 @@ impl Trees {
     ///
     /// # Errors
     /// [`Error::Domain`] for a graph without vertices.
-    pub fn new(problem: Problem, watch: &Watch) -> Result<Self> {
+    pub fn new(problem: TreeProblem, progress: &Progress) -> Result<Self> {
         let (method, bits) = match &problem {
-            Problem::Square(square) => (Method::Product, square.bits()),
-            Problem::Torus(torus) => (Method::Product, torus_bits(torus)),
-            Problem::Graph(graph) => match graph.vertices() {
+            TreeProblem::Square(square) => (TreeMethod::Product, square.bits()),
+            TreeProblem::Torus(torus) => (TreeMethod::Product, torus_bits(torus)),
+            TreeProblem::Graph(graph) => match graph.vertices() {
                 0 => {
                     let (value, requirement) = ("a graph without vertices".into(), "a graph with a vertex");
                     return Err(Error::Domain { name: "graph", value, requirement });
                 }
-                1 => (Method::Known(1), 1.0),
-                _ if graph.components().1 > 1 => (Method::Known(0), 1.0),
+                1 => (TreeMethod::Known(1), 1.0),
+                _ if graph.components().1 > 1 => (TreeMethod::Known(0), 1.0),
                 _ => {
                     let grounded = Grounded::new(graph);
-                    let (log, error) = grounded.log(watch)?;
-                    (Method::Elimination(Box::new(grounded)), (log + error) / LN_2 * (1.0 + 1e-12) + 0.01)
+                    let (log, error) = grounded.log(progress)?;
+                    (TreeMethod::Elimination(Box::new(grounded)), (log + error) / LN_2 * (1.0 + 1e-12) + 0.01)
                 }
             },
         };
@@ -143,18 +143,18 @@ impl Trees {
     /// The name of the method.
     pub fn engine(&self) -> &'static str {
         match self.method {
-            Method::Known(_) => "known",
-            Method::Product => "product of cosines",
-            Method::Elimination(_) => "sparse elimination",
+            TreeMethod::Known(_) => "known",
+            TreeMethod::Product => "product of cosines",
+            TreeMethod::Elimination(_) => "sparse elimination",
         }
     }
 
     /// Multiplications for one prime, roughly.
     pub fn work(&self) -> f64 {
         match (&self.method, &self.problem) {
-            (Method::Elimination(grounded), _) => grounded.matrix.work(),
-            (_, Problem::Square(square)) => square.work(),
-            (_, Problem::Torus(torus)) => torus.work(),
+            (TreeMethod::Elimination(grounded), _) => grounded.matrix.work(),
+            (_, TreeProblem::Square(square)) => square.work(),
+            (_, TreeProblem::Torus(torus)) => torus.work(),
             _ => 1.0,
         }
     }
@@ -162,21 +162,21 @@ impl Trees {
     /// Bytes for one prime.
     pub fn bytes(&self) -> u128 {
         match (&self.method, &self.problem) {
-            (Method::Elimination(grounded), _) => grounded.matrix.bytes(),
-            (_, Problem::Square(square)) => 8 * square.cols as u128,
-            (_, Problem::Torus(torus)) => 8 * u128::from(torus.order()),
+            (TreeMethod::Elimination(grounded), _) => grounded.matrix.bytes(),
+            (_, TreeProblem::Square(square)) => 8 * square.cols as u128,
+            (_, TreeProblem::Torus(torus)) => 8 * u128::from(torus.order()),
             _ => 0,
         }
     }
 
     /// The number modulo a prime.
-    fn residue(&self, modulus: Modulus, watch: &Watch) -> Result<u64> {
+    fn residue(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
         match (&self.method, &self.problem) {
-            (Method::Known(count), _) => Ok(*count),
-            (Method::Elimination(grounded), _) => grounded.residue(modulus.value(), watch),
-            (Method::Product, Problem::Square(square)) => Ok(square.residue(modulus.value())),
-            (Method::Product, Problem::Torus(torus)) => torus.residue(modulus.value(), watch),
-            (Method::Product, Problem::Graph(_)) => unreachable!("graphs have no product"),
+            (TreeMethod::Known(count), _) => Ok(*count),
+            (TreeMethod::Elimination(grounded), _) => grounded.residue(modulus.value(), progress),
+            (TreeMethod::Product, TreeProblem::Square(square)) => Ok(square.residue(modulus.value())),
+            (TreeMethod::Product, TreeProblem::Torus(torus)) => torus.residue(modulus.value(), progress),
+            (TreeMethod::Product, TreeProblem::Graph(_)) => unreachable!("graphs have no product"),
         }
     }
 }
@@ -188,12 +188,12 @@ const LARGE: usize = 5000;
 ///
 /// # Errors
 /// As [`Trees::new`], and the monitor's error.
-pub fn plan(problem: Problem, monitor: &mut dyn Monitor) -> Result<Trees> {
+pub fn plan(problem: TreeProblem, monitor: &mut dyn Monitor) -> Result<Trees> {
     match &problem {
-        Problem::Graph(graph) if graph.edges().len() > LARGE => {
-            parallel::run(1, 0, monitor, move |watch| Trees::new(problem, watch))
+        TreeProblem::Graph(graph) if graph.edges().len() > LARGE => {
+            parallel::run(1, 0, monitor, move |progress| Trees::new(problem, progress))
         }
-        _ => parallel::run_here(0, |watch| Trees::new(problem, watch)),
+        _ => parallel::run_here(0, |progress| Trees::new(problem, progress)),
     }
 }
 
@@ -201,24 +201,24 @@ pub fn plan(problem: Problem, monitor: &mut dyn Monitor) -> Result<Trees> {
 ///
 /// # Errors
 /// As [`Trees::new`].
-pub fn log_spanning_trees(problem: &Problem, monitor: &mut dyn Monitor) -> Result<(f64, f64)> {
-    parallel::run(1, 0, monitor, |watch| log_trees(problem, watch))
+pub fn log_spanning_trees(problem: &TreeProblem, monitor: &mut dyn Monitor) -> Result<(f64, f64)> {
+    parallel::run(1, 0, monitor, |progress| log_trees(problem, progress))
 }
 
-fn log_trees(problem: &Problem, watch: &Watch) -> Result<(f64, f64)> {
+fn log_trees(problem: &TreeProblem, progress: &Progress) -> Result<(f64, f64)> {
     match problem {
-        Problem::Square(square) => {
+        TreeProblem::Square(square) => {
             let log = square.log();
             Ok((log, log.abs() * 1e-13 + 1e-13))
         }
-        Problem::Torus(_) => {
+        TreeProblem::Torus(_) => {
             Err(Error::Domain { name: "problem", value: "a torus".into(), requirement: "a graph or a square lattice" })
         }
-        Problem::Graph(graph) => match graph.vertices() {
+        TreeProblem::Graph(graph) => match graph.vertices() {
             1 => Ok((0.0, 0.0)),
             n if n > 1 && graph.components().1 > 1 => Ok((f64::NEG_INFINITY, 0.0)),
-            n if n > 1 => Grounded::new(graph).log(watch),
-            _ => Trees::new(problem.clone(), watch).map(|_| (0.0, 0.0)),
+            n if n > 1 => Grounded::new(graph).log(progress),
+            _ => Trees::new(problem.clone(), progress).map(|_| (0.0, 0.0)),
         },
     }
 }
@@ -244,11 +244,11 @@ impl Modular for Trees {
     fn description(&self) -> Vec<u64> {
         let mut words = vec![u64::from_le_bytes(*b"sp.trees")];
         match &self.problem {
-            Problem::Square(square) => {
+            TreeProblem::Square(square) => {
                 let closed = square.closed.map(u64::from);
                 words.extend([0, square.rows as u64, square.cols as u64, closed[0], closed[1]]);
             }
-            Problem::Torus(torus) => {
+            TreeProblem::Torus(torus) => {
                 let extent = torus.extent.map(|length| length as u64);
                 words.extend([1, torus.sites as u64, extent[0], extent[1], torus.twist as u64]);
                 for bond in &torus.bonds {
@@ -256,7 +256,7 @@ impl Modular for Trees {
                     words.extend([bond.from as u64, bond.to as u64, offset[0], offset[1]]);
                 }
             }
-            Problem::Graph(graph) => {
+            TreeProblem::Graph(graph) => {
                 words.extend([2, graph.vertices() as u64]);
                 words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
             }
@@ -274,8 +274,8 @@ impl Modular for Trees {
 
     fn order(&self) -> u64 {
         match (&self.method, &self.problem) {
-            (Method::Product, Problem::Square(square)) => square.order(),
-            (Method::Product, Problem::Torus(torus)) => torus.order(),
+            (TreeMethod::Product, TreeProblem::Square(square)) => square.order(),
+            (TreeMethod::Product, TreeProblem::Torus(torus)) => torus.order(),
             _ => 1,
         }
     }
@@ -283,9 +283,9 @@ impl Modular for Trees {
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let work = self.work().max(1.0) as u64;
         let options = &fitting(options, self.bytes(), "the fronts of the Laplacian")?;
-        one_by_one(self, moduli, work, options, monitor, |modulus, watch| {
-            let residue = self.residue(modulus, watch)?;
-            watch.advance(work)?;
+        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
+            let residue = self.residue(modulus, progress)?;
+            progress.advance(work)?;
             Ok(vec![residue])
         })
     }
@@ -299,8 +299,8 @@ mod tests {
     use crate::monitor::Silent;
     use num_bigint::BigInt;
 
-    fn solve(problem: Problem) -> BigInt {
-        let trees = Trees::new(problem, &Watch::default()).unwrap();
+    fn solve(problem: TreeProblem) -> BigInt {
+        let trees = Trees::new(problem, &Progress::default()).unwrap();
         Plan::new(trees).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
     }
 
@@ -311,8 +311,8 @@ mod tests {
             for extent in [[1, 1], [1, 2], [2, 1], [2, 2], [1, 5], [3, 4], [5, 3], [4, 6]] {
                 let lattice = Lattice::new(cell.clone(), extent, [true, true]).unwrap();
                 let torus = Torus { sites: cell.sites().len(), bonds: cell.bonds().to_vec(), extent, twist: 0 };
-                let graph = solve(Problem::Graph(lattice.section().unwrap().graph().unwrap()));
-                assert_eq!(solve(Problem::Torus(torus)), graph, "{name} {extent:?}");
+                let graph = solve(TreeProblem::Graph(lattice.section().unwrap().graph().unwrap()));
+                assert_eq!(solve(TreeProblem::Torus(torus)), graph, "{name} {extent:?}");
             }
         }
         let cell = UnitCell::named("square").unwrap();
@@ -321,8 +321,12 @@ mod tests {
                 [(1, 1), (1, 2), (2, 1), (2, 2), (5, 1), (1, 7), (3, 4), (6, 5), (7, 9), (20, 21), (18, 4)]
             {
                 let lattice = Lattice::new(cell.clone(), [rows, cols], closed).unwrap();
-                let graph = solve(Problem::Graph(lattice.section().unwrap().graph().unwrap()));
-                assert_eq!(solve(Problem::Square(Square { rows, cols, closed })), graph, "{rows} x {cols} {closed:?}");
+                let graph = solve(TreeProblem::Graph(lattice.section().unwrap().graph().unwrap()));
+                assert_eq!(
+                    solve(TreeProblem::Square(SquareGrid { rows, cols, closed })),
+                    graph,
+                    "{rows} x {cols} {closed:?}"
+                );
             }
         }
     }
@@ -330,6 +334,6 @@ mod tests {
     #[test]
     fn a_grid_has_the_trees_one_knows() {
         let known = "5694319004079097795957215725765328371712000".parse::<BigInt>().unwrap();
-        assert_eq!(solve(Problem::Square(Square { rows: 10, cols: 10, closed: [false; 2] })), known);
+        assert_eq!(solve(TreeProblem::Square(SquareGrid { rows: 10, cols: 10, closed: [false; 2] })), known);
     }
 }

@@ -18,13 +18,13 @@
 //! trees on graphs and lattices in d dimensions, J. Phys. A 33.
 
 use crate::lattices::Bond;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::residue::{Montgomery, inverse_modulo};
 use crate::{Error, Result};
 
 /// The square lattice of `rows` x `cols` vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Square {
+pub struct SquareGrid {
     /// The first extent.
     pub rows: usize,
     /// The second extent, the circumference of a cylinder.
@@ -83,9 +83,9 @@ pub(in crate::counting) fn inverse(field: &Montgomery, x: u64) -> u64 {
 }
 
 /// How many factors are worked on side by side, so that the multiplier is always busy.
-const TOGETHER: usize = 8;
+const BATCH: usize = 8;
 
-impl Square {
+impl SquareGrid {
     /// The order of the root of unity: the primes are 1 modulo this.
     pub fn order(&self) -> u64 {
         self.cols as u64 * if self.closed[1] { 1 } else { 2 }
@@ -136,12 +136,12 @@ impl Square {
             doubled.push(subtract(&field, four, cosine));
             (before, cosine) = (cosine, subtract(&field, field.mul(step, cosine), before));
         }
-        let mut product = [one; TOGETHER];
-        let mut groups = doubled.chunks_exact(TOGETHER);
+        let mut product = [one; BATCH];
+        let mut groups = doubled.chunks_exact(BATCH);
         for group in &mut groups {
-            let group: &[u64; TOGETHER] = group.try_into().unwrap_or(&[0; TOGETHER]);
+            let group: &[u64; BATCH] = group.try_into().unwrap_or(&[0; BATCH]);
             let values = self.factors(&field, *group);
-            (0..TOGETHER).for_each(|l| product[l] = field.mul(product[l], values[l]));
+            (0..BATCH).for_each(|l| product[l] = field.mul(product[l], values[l]));
         }
         let mut value = product.iter().fold(one, |value, &x| field.mul(value, x));
         for &y in groups.remainder() {
@@ -225,7 +225,7 @@ impl Torus {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when told to stop.
-    pub fn residue(&self, prime: u64, watch: &Watch) -> Result<u64, Error> {
+    pub fn residue(&self, prime: u64, progress: &Progress) -> Result<u64, Error> {
         let field = Montgomery::new(prime);
         let order = self.order();
         let root = root_of_unity(&field, order);
@@ -239,7 +239,7 @@ impl Torus {
         let (mut value, mut denominator) = (field.enter(1), field.enter(1));
         let power = |a: i64, b: i64| powers[(a + b).rem_euclid(order as i64) as usize];
         for a in 0..rows {
-            watch.check()?;
+            progress.check()?;
             for b in 0..cols {
                 let (x, y) = (a * (order / rows), b * (order / cols));
                 let y = y + if self.twist == 0 { 0 } else { a * self.twist as u64 };

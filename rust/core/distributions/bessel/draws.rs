@@ -1,7 +1,7 @@
 //! One draw at a time, by regime: a zero at once, inversion of the power series, a thinned Poisson count, or rejection.
 
 use super::rejection;
-use crate::distributions::{Words, poisson};
+use crate::distributions::{Rng, poisson};
 
 /// A power series of so many terms serves x and orders up to these.
 ///
@@ -32,7 +32,7 @@ pub(super) const FIRST_COUNTS: usize = 7;
 
 /// A draw of order in `0..=2^53` and argument in `[0, 2^53]`.
 #[inline]
-pub fn draw(order: f64, argument: f64, words: &mut impl Words) -> i64 {
+pub fn draw(order: f64, argument: f64, words: &mut impl Rng) -> i64 {
     let x = 0.25 * argument * argument;
     let u = words.uniform();
     if !may_count(order, x, u) {
@@ -157,7 +157,7 @@ pub(super) fn count_terms(order: f64, x: f64, target: f64) -> i64 {
 }
 
 /// The draw where the series is not the way and [`may_count`] said yes to `u`.
-pub(super) fn draw_large(order: f64, x: f64, u: f64, words: &mut impl Words) -> i64 {
+pub(super) fn draw_large(order: f64, x: f64, u: f64, words: &mut impl Rng) -> i64 {
     let rate = x / (order + 1.0);
     if is_wide(order, x) {
         rejection::draw(order, x, u, words)
@@ -184,7 +184,7 @@ pub(super) fn is_wide(order: f64, x: f64) -> bool {
 }
 
 /// Poisson(rate) thinned by the product of (v+1)/(v+j), j = 2..=n; `u` serves the first inversion.
-fn thin(order: f64, rate: f64, mut u: f64, words: &mut impl Words) -> i64 {
+fn thin(order: f64, rate: f64, mut u: f64, words: &mut impl Rng) -> i64 {
     let zero = (-rate).exp();
     loop {
         let n = poisson::invert(rate, u, zero);
@@ -200,7 +200,7 @@ fn thin(order: f64, rate: f64, mut u: f64, words: &mut impl Words) -> i64 {
 
 /// Keeps a Poisson proposal with probability prod (v+1)/(v+j), j = 2..=n.
 #[inline]
-fn keep(order: f64, n: i64, words: &mut impl Words) -> bool {
+fn keep(order: f64, n: i64, words: &mut impl Rng) -> bool {
     if n <= 1 {
         return true;
     }

@@ -11,7 +11,7 @@
 use super::draws::{FIRST_COUNTS, LONG, LONGEST, MIDDLE, SHORT};
 use super::draws::{all_counts, count_terms, draw_large, first_counts, is_wide, may_count};
 use super::rejection::{self, first_proposals};
-use crate::distributions::{LARGEST, ULP, Words, check_rate, check_whole, open_uniform_of, uniform_of};
+use crate::distributions::{LARGEST, Rng, ULP, check_rate, check_whole, open_uniform_of, uniform_of};
 #[cfg(target_arch = "x86_64")]
 use crate::numeric::dispatch::{Level, level};
 use crate::stream::{fill_blocks, philox, philox_blocks};
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 use std::cell::RefCell;
 
 /// Cells taken through the steps together.
-pub(crate) const TOGETHER: usize = 256;
+pub(crate) const BATCH: usize = 256;
 /// Cells in a register when they are listed: the lists have room for one more.
 const LANES: usize = 8;
 
@@ -72,12 +72,12 @@ pub fn draw_many<O: Copy + Into<f64>>(
         return Err(Error::Domain { name: "first", value: first.to_string(), requirement: "at most 2^42" });
     }
     check(orders, arguments)?;
-    let groups = orders.chunks(TOGETHER).zip(arguments.chunks(TOGETHER)).zip(counts.chunks_mut(TOGETHER));
+    let groups = orders.chunks(BATCH).zip(arguments.chunks(BATCH)).zip(counts.chunks_mut(BATCH));
     with_scratch(|scratch| {
         for (group, ((orders, arguments), counts)) in groups.enumerate() {
             scratch.order.iter_mut().zip(orders).for_each(|(to, &order)| *to = order.into());
             scratch.x[..arguments.len()].copy_from_slice(arguments);
-            scratch.draw(address, first + (group * TOGETHER) as u64, counts);
+            scratch.draw(address, first + (group * BATCH) as u64, counts);
         }
     });
     Ok(())
@@ -126,7 +126,7 @@ impl Further {
     }
 }
 
-impl Words for Further {
+impl Rng for Further {
     #[inline]
     fn word(&mut self) -> u64 {
         if self.used == 4 {
@@ -142,28 +142,28 @@ impl Words for Further {
 /// Working memory.
 pub(crate) struct Scratch {
     /// Orders of the cells.
-    pub(crate) order: [f64; TOGETHER],
+    pub(crate) order: [f64; BATCH],
     /// Arguments of the cells, and after the first step a quarter of their squares.
-    pub(crate) x: [f64; TOGETHER],
+    pub(crate) x: [f64; BATCH],
     /// Blocks of first words, from that of the first cell on.
-    words: [[u64; 4]; TOGETHER / 4 + 1],
+    words: [[u64; 4]; BATCH / 4 + 1],
     /// Places of the cells that need more than the short series, by the way they are drawn.
-    kinds: [[u32; TOGETHER]; KINDS],
+    kinds: [[u32; BATCH]; KINDS],
     /// First blocks of further words.
-    further: [[u64; 4]; TOGETHER],
+    further: [[u64; 4]; BATCH],
     left: Left,
 }
 
 /// The cells that are not zero at once, side by side.
 struct Left {
-    order: [f64; TOGETHER + LANES],
-    x: [f64; TOGETHER + LANES],
+    order: [f64; BATCH + LANES],
+    x: [f64; BATCH + LANES],
     /// The uniform number, and after the series the sum to reach.
-    target: [f64; TOGETHER + LANES],
-    count: [f64; TOGETHER + LANES],
-    place: [u32; TOGETHER + LANES],
+    target: [f64; BATCH + LANES],
+    count: [f64; BATCH + LANES],
+    place: [u32; BATCH + LANES],
     /// Places of those that need more than the short series.
-    long: [u32; TOGETHER + LANES],
+    long: [u32; BATCH + LANES],
 }
 
 thread_local! {
@@ -184,18 +184,18 @@ pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
 
 impl Scratch {
     const EMPTY: Self = Self {
-        order: [0.0; TOGETHER],
-        x: [0.0; TOGETHER],
-        words: [[0; 4]; TOGETHER / 4 + 1],
-        kinds: [[0; TOGETHER]; KINDS],
-        further: [[0; 4]; TOGETHER],
+        order: [0.0; BATCH],
+        x: [0.0; BATCH],
+        words: [[0; 4]; BATCH / 4 + 1],
+        kinds: [[0; BATCH]; KINDS],
+        further: [[0; 4]; BATCH],
         left: Left {
-            order: [0.0; TOGETHER + LANES],
-            x: [0.0; TOGETHER + LANES],
-            target: [0.0; TOGETHER + LANES],
-            count: [0.0; TOGETHER + LANES],
-            place: [0; TOGETHER + LANES],
-            long: [0; TOGETHER + LANES],
+            order: [0.0; BATCH + LANES],
+            x: [0.0; BATCH + LANES],
+            target: [0.0; BATCH + LANES],
+            count: [0.0; BATCH + LANES],
+            place: [0; BATCH + LANES],
+            long: [0; BATCH + LANES],
         },
     };
 
@@ -249,7 +249,7 @@ impl Scratch {
         let left = &mut self.left;
         let mut places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         for at in (0..count / 8).map(|i| 8 * i) {
-            // SAFETY: `at + 8` is at most `count`, that is at most TOGETHER, and `skip` is below 4; the lists hold no more cells
+            // SAFETY: `at + 8` is at most `count`, that is at most BATCH, and `skip` is below 4; the lists hold no more cells
             // than were looked at, and have room for LANES more.
             unsafe {
                 let order = _mm512_loadu_pd(self.order.as_ptr().add(at));
@@ -533,13 +533,13 @@ mod tests {
     #[test]
     fn registers_of_any_width_give_the_same_bits() {
         let mut wide = Scratch::EMPTY;
-        for i in 0..TOGETHER {
+        for i in 0..BATCH {
             let cell = i as f64;
             (wide.order[i], wide.x[i]) = (cell % 5.0, 45.0 * (cell / 256.0) * (cell / 256.0));
             wide.words[i / 4][i % 4] = (0x9E37_79B9_7F4A_7C15u64).wrapping_mul(i as u64 + 1);
         }
         let mut narrow = Scratch { order: wide.order, x: wide.x, words: wide.words, ..Scratch::EMPTY };
-        for count in [TOGETHER - 5, 100, 3] {
+        for count in [BATCH - 5, 100, 3] {
             let found = (wide.sieve(2, count), narrow.sieve_from(0, 2, count, (0, 0)));
             assert_eq!(found.0, found.1);
             let (short, long) = found.0;

@@ -18,11 +18,11 @@ mod rejection;
 
 pub use draws::draw;
 pub use many::{Address, draw_many};
-pub(super) use many::{TOGETHER, is_whole, with_scratch};
+pub(super) use many::{BATCH, is_whole, with_scratch};
 
 use crate::Result;
 use crate::distributions::sums::{Moments, Shape, outward};
-use crate::distributions::{Distribution, Tail, Words, check_rate, check_whole};
+use crate::distributions::{Distribution, Rng, Tail, check_rate, check_whole};
 use crate::numeric::special::bessel::{
     CUMULANTS_FROM, EXPANSION_FROM, cumulant_corrections, log_correction, log_series,
 };
@@ -83,7 +83,7 @@ impl Bessel {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Words) -> i64 {
+    pub fn draw(&self, words: &mut impl Rng) -> i64 {
         draw(self.order, self.argument, words)
     }
 }
@@ -218,7 +218,7 @@ impl Bessel {
                 moments.add(self, (start, step, end), self.ratio(mode, step));
             }
         }
-        let found = moments.summary();
+        let found = moments.cumulants();
         ([found.mean, found.variance, found.third, found.fourth], found.entropy)
     }
 }

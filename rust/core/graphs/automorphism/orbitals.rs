@@ -180,13 +180,13 @@ impl Orbitals {
             return Err(Error::TooLarge { what: "labels of more than 2^31 orbitals", needed, limit });
         }
         let mut labels = vec![0; n * n];
-        parallel::run(threads, n as u64, monitor, |watch| {
+        parallel::run(threads, n as u64, monitor, |progress| {
             labels.par_chunks_exact_mut(n.max(1)).zip(&self.places).try_for_each(|(row, &(block, index))| {
                 let block = &self.blocks[block as usize];
                 for (label, &class) in row.iter_mut().zip(block.row(index as usize)) {
                     *label = block.labels[usize::from(class)] as i32;
                 }
-                watch.advance(1)
+                progress.advance(1)
             })
         })?;
         Ok(labels)

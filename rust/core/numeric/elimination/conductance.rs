@@ -15,9 +15,9 @@
 //! Source of the method: W. Grassmann, M. Taksar, D. Heyman (1985), Regenerative analysis and steady state distributions;
 //! the bound is ours.
 
-use super::plan::Plan;
+use super::plan::EliminationPlan;
 use crate::Result;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 
 /// The natural logarithm of the determinant of a grounded Laplacian, and a bound on its absolute error.
 ///
@@ -25,7 +25,12 @@ use crate::monitor::Watch;
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] when told to stop.
-pub fn log_determinant(plan: &Plan, edges: &[(u32, u32, f64)], ground: &[f64], watch: &Watch) -> Result<(f64, f64)> {
+pub fn log_determinant(
+    plan: &EliminationPlan,
+    edges: &[(u32, u32, f64)],
+    ground: &[f64],
+    progress: &Progress,
+) -> Result<(f64, f64)> {
     let supernodes = &plan.supernodes;
     let mut own: Vec<Vec<(u32, u32, f64)>> = vec![Vec::new(); supernodes.len()];
     for &(u, v, c) in edges {
@@ -41,7 +46,7 @@ pub fn log_determinant(plan: &Plan, edges: &[(u32, u32, f64)], ground: &[f64], w
     let (mut log, mut roundings) = (0.0, 0.0);
     for (s, supernode) in supernodes.iter().enumerate() {
         if s % 64 == 0 || supernode.size() > 64 {
-            watch.check()?;
+            progress.check()?;
         }
         let (f, k) = (supernode.size(), supernode.columns);
         // Row i holds c_i0, ..., c_i(i-1) and in its last place g_i.
@@ -116,12 +121,12 @@ mod tests {
                 .collect()
         };
         let ground = |n: usize| (0..n).map(|v| f64::from(u8::from(v == 0))).collect::<Vec<_>>();
-        let plan = Plan::new(neighbors(100, &path), &[false; 100]);
-        let (log, error) = log_determinant(&plan, &path, &ground(100), &Watch::default()).unwrap();
+        let plan = EliminationPlan::new(neighbors(100, &path), &[false; 100]);
+        let (log, error) = log_determinant(&plan, &path, &ground(100), &Progress::default()).unwrap();
         assert!(log.abs() <= error && error < 1e-10, "{log} {error}");
         let clique: Vec<_> = (0..8u32).flat_map(|v| (0..v).map(move |u| (u, v, 1.0))).collect();
-        let plan = Plan::new(neighbors(8, &clique), &[false; 8]);
-        let (log, error) = log_determinant(&plan, &clique, &[1.0; 8], &Watch::default()).unwrap();
+        let plan = EliminationPlan::new(neighbors(8, &clique), &[false; 8]);
+        let (log, error) = log_determinant(&plan, &clique, &[1.0; 8], &Progress::default()).unwrap();
         assert!((log - 7.0 * 9f64.ln()).abs() <= error && error < 1e-12, "{log} {error}");
     }
 }

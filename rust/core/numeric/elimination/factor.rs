@@ -10,14 +10,14 @@
 //! Pfaffian that of the entries a_12 = -a_21 of the pivot blocks. In the last front of general and skew matrices pivots are
 //! searched for, so that singular leading blocks do no harm there; elsewhere a pivot that is not invertible ends the work.
 
-use super::plan::Plan;
-use crate::monitor::Watch;
+use super::plan::EliminationPlan;
+use crate::monitor::Progress;
 use crate::numeric::residue::{Montgomery, inverse_modulo};
 use crate::{Error, Result};
 
 /// The kind of matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MatrixKind {
     /// Symmetric; its determinant.
     Symmetric,
     /// Any matrix with a symmetric pattern; its determinant.
@@ -29,8 +29,8 @@ pub enum Kind {
 /// An integer matrix and the plan of its elimination.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    kind: Kind,
-    plan: Plan,
+    kind: MatrixKind,
+    plan: EliminationPlan,
     /// Where the entries of each supernode begin.
     starts: Vec<u32>,
     /// Place in the front, row and column, and value.
@@ -45,8 +45,8 @@ impl Matrix {
     /// skew one each pair of places once, of a general one all. Scalar rows of a skew matrix are `2 node` and `2 node + 1`.
     ///
     /// `last` marks nodes for the last front.
-    pub fn new(kind: Kind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Self {
-        let width = if kind == Kind::Skew { 2 } else { 1 };
+    pub fn new(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Self {
+        let width = if kind == MatrixKind::Skew { 2 } else { 1 };
         let mut neighbors = vec![Vec::new(); nodes];
         for &(row, col, _) in entries {
             let (u, v) = (row / width, col / width);
@@ -59,7 +59,7 @@ impl Matrix {
             list.sort_unstable();
             list.dedup();
         }
-        let plan = Plan::new(neighbors, last);
+        let plan = EliminationPlan::new(neighbors, last);
         let mut placed: Vec<(u32, (u32, u32, i64))> = entries
             .iter()
             .map(|&(row, col, value)| {
@@ -69,9 +69,9 @@ impl Matrix {
                 let local = |position, scalar: u32| supernode.local(position) as u32 * width + scalar % width;
                 let (i, j) = (local(u, row), local(v, col));
                 let lower = match kind {
-                    Kind::General => (i, j, value),
-                    Kind::Symmetric => (i.max(j), i.min(j), value),
-                    Kind::Skew => (i.max(j), i.min(j), if i > j { value } else { -value }),
+                    MatrixKind::General => (i, j, value),
+                    MatrixKind::Symmetric => (i.max(j), i.min(j), value),
+                    MatrixKind::Skew => (i.max(j), i.min(j), if i > j { value } else { -value }),
                 };
                 (owner, lower)
             })
@@ -84,12 +84,12 @@ impl Matrix {
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &EliminationPlan {
         &self.plan
     }
 
     fn width(&self) -> usize {
-        if self.kind == Kind::Skew { 2 } else { 1 }
+        if self.kind == MatrixKind::Skew { 2 } else { 1 }
     }
 
     /// Bytes one elimination takes beside the plan.
@@ -108,13 +108,13 @@ impl Matrix {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when told to stop, [`Error::TooLarge`] without memory.
-    pub fn evaluate(&self, modulus: u64, watch: &Watch) -> Result<Option<u64>> {
+    pub fn evaluate(&self, modulus: u64, progress: &Progress) -> Result<Option<u64>> {
         debug_assert!(modulus % 2 == 1 && modulus >> 56 == 0);
         let field = Montgomery::new(modulus);
         let mut work = Elimination::new(self, field)?;
         for s in 0..self.plan.supernodes.len() {
             if s % 64 == 0 || self.plan.supernodes[s].size() > 64 {
-                watch.check()?;
+                progress.check()?;
             }
             match work.supernode(s) {
                 Outcome::Done => {}
@@ -182,14 +182,14 @@ impl<'a> Elimination<'a> {
         };
         let search = s + 1 == matrix.plan.supernodes.len();
         let outcome = match matrix.kind {
-            Kind::Symmetric => dense.symmetric(search),
-            Kind::General => dense.general(search),
-            Kind::Skew => dense.skew(search),
+            MatrixKind::Symmetric => dense.symmetric(search),
+            MatrixKind::General => dense.general(search),
+            MatrixKind::Skew => dense.skew(search),
         };
         if let Outcome::Done = outcome
             && f > k
         {
-            dense.block(matrix.kind == Kind::General, &mut self.stack);
+            dense.block(matrix.kind == MatrixKind::General, &mut self.stack);
         }
         outcome
     }
@@ -214,7 +214,7 @@ impl<'a> Elimination<'a> {
             for i in 0..size {
                 let row = &self.stack[start + i * size..][..size];
                 let target = &mut self.front[place(i) * f..][..f];
-                let end = if matrix.kind == Kind::General { size } else { i + 1 };
+                let end = if matrix.kind == MatrixKind::General { size } else { i + 1 };
                 for (j, &x) in row[..end].iter().enumerate() {
                     let entry = &mut target[place(j)];
                     *entry = add(*entry, x, modulus);
@@ -438,8 +438,8 @@ mod tests {
         x.rem_euclid(i128::from(PRIME)) as u64
     }
 
-    fn evaluate(kind: Kind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Option<u64> {
-        Matrix::new(kind, nodes, entries, last).evaluate(PRIME, &Watch::default()).unwrap()
+    fn evaluate(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Option<u64> {
+        Matrix::new(kind, nodes, entries, last).evaluate(PRIME, &Progress::default()).unwrap()
     }
 
     proptest! {
@@ -456,19 +456,19 @@ mod tests {
             let entry = |&(i, j): &(usize, usize)| (i as u32, j as u32, value(i, j));
             let square: Vec<Vec<i128>> = (0..n).map(|i| (0..n).map(|j| value(i, j).into()).collect()).collect();
             let general: Vec<_> = places.iter().map(entry).collect();
-            let found = evaluate(Kind::General, n, &general, &last);
+            let found = evaluate(MatrixKind::General, n, &general, &last);
             prop_assert!(found == Some(residue(determinant(&square))) || (!all && found.is_none()));
             let lower: Vec<_> = places.iter().filter(|(i, j)| i >= j).map(entry).collect();
             let mirrored: Vec<Vec<i128>> =
                 (0..n).map(|i| (0..n).map(|j| value(i.max(j), i.min(j)).into()).collect()).collect();
-            let found = evaluate(Kind::Symmetric, n, &lower, &last);
+            let found = evaluate(MatrixKind::Symmetric, n, &lower, &last);
             prop_assert!(found == Some(residue(determinant(&mirrored))) || found.is_none());
             let pairs = n / 2 * 2;
             let upper: Vec<_> = places.iter().filter(|&&(i, j)| i < j && j < pairs).map(entry).collect();
             let skew: Vec<Vec<i128>> = (0..pairs)
                 .map(|i| (0..pairs).map(|j| if i < j { value(i, j) } else { -value(j, i) * i64::from(i != j) }.into()).collect())
                 .collect();
-            let found = evaluate(Kind::Skew, pairs / 2, &upper, &last[..pairs / 2]);
+            let found = evaluate(MatrixKind::Skew, pairs / 2, &upper, &last[..pairs / 2]);
             prop_assert!(found == Some(residue(pfaffian(&skew))) || (!all && found.is_none()), "{found:?} {skew:?}");
         }
     }
@@ -480,11 +480,11 @@ mod tests {
         let entries: Vec<_> =
             (0..n).flat_map(|i| (0..=i).map(move |j| (i, j, if i == j { i64::from(n) } else { -1 }))).collect();
         let expected = crate::numeric::residue::primes(1).unwrap()[0].pow(601, 599);
-        assert_eq!(evaluate(Kind::Symmetric, 600, &entries, &[false; 600]), Some(expected));
+        assert_eq!(evaluate(MatrixKind::Symmetric, 600, &entries, &[false; 600]), Some(expected));
         let all: Vec<_> = entries
             .iter()
             .flat_map(|&(i, j, x)| if i == j { vec![(i, j, x)] } else { vec![(i, j, x), (j, i, x)] })
             .collect();
-        assert_eq!(evaluate(Kind::General, 600, &all, &[false; 600]), Some(expected));
+        assert_eq!(evaluate(MatrixKind::General, 600, &all, &[false; 600]), Some(expected));
     }
 }

@@ -9,5 +9,5 @@ pub mod order;
 pub mod plan;
 
 pub use conductance::log_determinant;
-pub use factor::{Kind, Matrix};
-pub use plan::Plan;
+pub use factor::{Matrix, MatrixKind};
+pub use plan::EliminationPlan;

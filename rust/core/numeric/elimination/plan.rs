@@ -42,7 +42,7 @@ impl Supernode {
 
 /// An order and its supernodes, children before parents.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct EliminationPlan {
     /// Position of each node in the order.
     pub position: Vec<u32>,
     /// The supernodes.
@@ -60,7 +60,7 @@ pub struct Plan {
 /// Nodes of a supernode that is merged with its parent whatever zeros come in.
 const SMALL: usize = 4;
 
-impl Plan {
+impl EliminationPlan {
     /// Plans the elimination of a symmetric pattern; nodes marked in `last` make the end of the last supernode, all dense.
     ///
     /// `neighbors` must be symmetric, without loops and repetitions.

@@ -79,10 +79,10 @@ impl<'a, R: Ring> Sweep<'a, R> {
     /// Sweeps the row: from 0 x (path) or 0 0 x (ring) to y 0 or 0 y 0 on the way down, and back on the way up.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] when the watch says so.
+    /// [`crate::Error::Interrupted`] when the caller says so.
     pub fn row(&self, way: Way, x: &mut [R::Element]) -> Result<()> {
         if self.closed { self.ring(way, x, self.width) } else { self.path(way, x, self.width + 1) }?;
-        self.context.watch.advance((self.width * x.len()) as u64)
+        self.context.progress.advance((self.width * x.len()) as u64)
     }
 
     fn arithmetic(&self) -> &'a R {
@@ -122,7 +122,7 @@ impl<'a, R: Ring> Sweep<'a, R> {
         if k <= BLOCK.min(self.width) {
             return self.block(way, block, k);
         }
-        self.context.watch.check()?;
+        self.context.progress.check()?;
         if way == Way::Down {
             self.butterfly(way, block, k);
         }

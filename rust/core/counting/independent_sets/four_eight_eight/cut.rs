@@ -137,7 +137,7 @@ impl ColumnCut {
     /// Takes the vector through a turn in one half of the column. Every element is folded before and after.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] when the watch says so.
+    /// [`crate::Error::Interrupted`] when the caller says so.
     pub fn turn<R: Ring>(&self, context: Context<R>, state: &mut [R::Element], half: Half, turn: Turn) -> Result<()> {
         let weight = context.weight;
         let most = if weight.unit { weight.ring.dispatch(context.level, Most) } else { 1 };
@@ -174,7 +174,7 @@ impl ColumnCut {
             // SAFETY: each vector has so many tiles.
             let vectors = unsafe { vectors.from(tile << (self.low + 1), tile << self.low) };
             run(context, ColumnTile { program, ring: self.ring, vectors });
-            context.watch.advance(work / tiles as u64)
+            context.progress.advance(work / tiles as u64)
         };
         match tiles * elements <= 1 << TILE {
             true => (0..tiles).try_for_each(|number| tile(&mut (), number)),
@@ -214,7 +214,7 @@ impl ColumnCut {
                         run(context, ColumnTile { program, ring: self.ring, vectors: scratch });
                         self.copy(vectors, scratch, tile, false, turn.up);
                     }
-                    context.watch.advance(each)?;
+                    context.progress.advance(each)?;
                 }
                 Ok(())
             },

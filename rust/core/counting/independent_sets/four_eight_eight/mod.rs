@@ -317,13 +317,13 @@ impl RowOperator for DiamondColumn {
 mod tests {
     use super::*;
     use crate::counting::transfer::{Point, Weight, evaluate_lanes};
-    use crate::monitor::Watch;
+    use crate::monitor::Progress;
     use crate::numeric::dispatch::level;
     use crate::numeric::residue::primes;
 
     fn residues(engine: &FourEightEight, activity: u64) -> Vec<u64> {
         let points: Vec<Point> = primes(2).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
-        evaluate_lanes::<2>(engine, &points, &Watch::default()).unwrap()
+        evaluate_lanes::<2>(engine, &points, &Progress::default()).unwrap()
     }
 
     #[test]
@@ -350,8 +350,8 @@ mod tests {
             (4..=8).flat_map(|d| [(d, false, 1), (d, true, 1), (d, false, 3), (d, true, 3)])
         {
             let weight = Weight::new(ring, [activity]);
-            let watch = Watch::default();
-            let context = Context { weight: &weight, level: level(), watch: &watch };
+            let progress = Progress::default();
+            let context = Context { weight: &weight, level: level(), progress: &progress };
             let wide = DiamondColumn::new((), diamonds, closed, Rows::Open(4)).unwrap();
             let narrow = DiamondColumn::Narrow(Narrow { width: diamonds as u32, ring: closed });
             let [found, expected] = [wide, narrow].map(|row| {

@@ -61,7 +61,7 @@ impl Narrow {
     /// Moves the vector by one column and over the links behind it.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] when the watch says so.
+    /// [`crate::Error::Interrupted`] when the caller says so.
     pub fn apply<R: Ring>(&self, context: Context<R>, state: &mut [R::Element]) -> Result<()> {
         let (weight, ring) = (context.weight, &context.weight.ring);
         let (open, closed) = state.split_at_mut(2 * self.states());
@@ -82,6 +82,6 @@ impl Narrow {
                 *x = ring.fold(ring.add(*x, y));
             }
         }
-        context.watch.advance(self.work())
+        context.progress.advance(self.work())
     }
 }

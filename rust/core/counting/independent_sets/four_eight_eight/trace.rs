@@ -47,7 +47,7 @@ fn parts(columns: u64) -> [(u64, bool); 2] {
 /// The term of the seams that block these diamonds.
 ///
 /// # Errors
-/// [`crate::Error::Interrupted`] when the watch says so.
+/// [`crate::Error::Interrupted`] when the caller says so.
 pub fn term<R: Ring>(
     cut: &ColumnCut,
     context: Context<R>,
@@ -81,14 +81,14 @@ pub fn term<R: Ring>(
         ring.dot(words.map(|word| (ring.mul(vector[word], powers[word.count_ones() as usize]), kept[word])))
     });
     let sum = rows.fold(ring.zero(), |sum, row| ring.fold(ring.add(sum, row)));
-    context.watch.check()?;
+    context.progress.check()?;
     Ok(ring.mul(sum, seed::links(cut, weight, blocked)))
 }
 
 /// One column and all the links behind it: J R on the words of the W corners.
 ///
 /// # Errors
-/// [`crate::Error::Interrupted`] when the watch says so.
+/// [`crate::Error::Interrupted`] when the caller says so.
 pub fn apply<R: Ring>(cut: &ColumnCut, context: Context<R>, vector: &mut [R::Element]) -> Result<()> {
     pass(cut, context, vector, 1, true)?;
     if cut.is_ring() {

@@ -8,7 +8,7 @@ use super::family::{Mask, count, walk};
 use super::set_table::{Introduction, Location, NeighborRows, Stage, StageStep};
 use super::sums::{CLOSED, FRESH, LOW, Lowest, SumBlock, SumStep, Sums};
 use crate::Result;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::level;
 use crate::numeric::ring::Ring;
@@ -102,7 +102,7 @@ impl<'a, R: Ring, const W: usize> StageWork<'a, R, W> {
     }
 
     /// Does the stage.
-    pub fn run(&self, source: &[R::Element], target: &mut [R::Element], watch: &Watch) -> Result<()> {
+    pub fn run(&self, source: &[R::Element], target: &mut [R::Element], progress: &Progress) -> Result<()> {
         let (mut outer, segments) = self.outer();
         let operations = self.stages.len() as u64;
         let mut tasks: Vec<&[OuterSet<W>]> = Vec::new();
@@ -130,7 +130,7 @@ impl<'a, R: Ring, const W: usize> StageWork<'a, R, W> {
             let patterns = Vec::new();
             let mut task = Task { work: self, segments: &segments, source, target: &target, one, other, patterns };
             outer.iter().for_each(|outer_set| task.run(outer_set));
-            watch.advance(outer.iter().map(|outer_set| outer_set.len as u64 * operations).sum())
+            progress.advance(outer.iter().map(|outer_set| outer_set.len as u64 * operations).sum())
         };
         parallel::tiles(tasks.len(), 1, || Ok([block()?, block()?]), task)
     }

@@ -10,10 +10,10 @@
 
 use super::circuit::{Circuit, Factor, Node};
 use super::path_decomposition::PathDecomposition;
-use super::reduce::Matrix;
+use super::reduce::EdgeWeights;
 use crate::Result;
 use crate::counting::transfer::Weight;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{Arithmetic, Kernel, level};
 use crate::numeric::residue::HEADROOM;
@@ -24,7 +24,7 @@ use crate::parallel::{self, Shared};
 pub const TILE: u32 = 9;
 /// Lowest bits that are always in the tile, so that memory moves in stretches.
 const BLOCK: u32 = 2;
-/// Most operations in a pass, so that a watch is heard.
+/// Most operations in a pass, so that a stop is seen.
 const PASS: usize = 256;
 /// Soft neighbors dealt with by one table of weights.
 const SOFT: usize = 3;
@@ -113,7 +113,7 @@ impl DenseTable {
         step: usize,
         registers: &[R::Element],
         table: &mut [R::Element],
-        watch: &Watch,
+        progress: &Progress,
     ) -> Result<()> {
         let pass = &self.passes[step];
         let ring = weight.ring;
@@ -137,7 +137,7 @@ impl DenseTable {
         if pass.local == all {
             prepared.push(Prepared::fold(pass.local, live));
             ring.dispatch(level(), DenseTile { ring, operations: &prepared, base: 0, elements: table, route: None });
-            return watch.advance(self.work(step));
+            return progress.advance(self.work(step));
         }
         let route = Route::new(pass.local, pass.live, live);
         let outer = pass.live & !pass.local;
@@ -148,7 +148,7 @@ impl DenseTable {
             let base = deposit(number as u64, outer);
             let route = Some((&route, &shared));
             ring.dispatch(level(), DenseTile { ring, operations: &prepared, base, elements: scratch, route });
-            watch.advance(share)
+            progress.advance(share)
         };
         parallel::tiles(tiles as usize, 1, || Buffer::zeroed(tile), work)
     }
@@ -191,7 +191,7 @@ impl<'f> Schedule<'f> {
         let place = |places: &[u32], u: u32| places[u as usize];
         let hard = decomposition.links_back(step).filter(|link| link.hard);
         let hard = hard.fold(0, |mask, link| mask | 1u64 << place(&self.places, link.to));
-        let mut soft: Vec<(u32, Matrix)> = decomposition
+        let mut soft: Vec<(u32, EdgeWeights)> = decomposition
             .links_back(step)
             .filter_map(|link| Some((place(&self.places, link.to), link.soft?)))
             .collect();

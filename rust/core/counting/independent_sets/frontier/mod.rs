@@ -30,13 +30,13 @@ pub use bound::independence;
 
 use self::circuit::{Circuit, Node, Tape, read};
 use self::dense_table::DenseTable;
-use self::order::States;
+use self::order::StateKind;
 use self::path_decomposition::PathDecomposition;
 use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 
@@ -101,10 +101,10 @@ impl Frontier {
                     sequences.push(order::by_rank(&links, |v| ranks[reduced.labels[v as usize] as usize]));
                 }
                 None => {
-                    let (cost, sequence) = order::search(&links, States::Subsets);
+                    let (cost, sequence) = order::search(&links, StateKind::Subsets);
                     sequences.push(sequence);
                     if cost > WORTHWHILE {
-                        sequences.push(order::search(&links, States::Independent).1);
+                        sequences.push(order::search(&links, StateKind::Independent).1);
                     }
                 }
             }
@@ -253,7 +253,13 @@ impl Transfer for Frontier {
         state[0] = weight.ring.zero();
     }
 
-    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
+    fn step<R: Ring>(
+        &self,
+        weight: &Weight<R>,
+        step: u64,
+        state: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()> {
         let ring = weight.ring;
         let (branch, step) = self.position(step);
         let preparations = self.preparations();
@@ -266,10 +272,10 @@ impl Transfer for Frontier {
             let instructions = self.instructions(step);
             let units = instructions.len() as u64;
             self.tape.run(instructions, weight, branch, registers);
-            watch.advance(units)
+            progress.advance(units)
         } else if step < preparations + self.table_steps() {
             let step = (step - preparations) as usize;
-            with_table!(&self.table, t => t.step(weight, step, registers, table, watch))
+            with_table!(&self.table, t => t.step(weight, step, registers, table, progress))
         } else {
             let place = match &self.table {
                 Table::DenseTable(_) => 0,
@@ -280,7 +286,7 @@ impl Transfer for Frontier {
                 result = ring.mul(result, weight.activity);
             }
             total[0] = ring.fold(ring.add(total[0], result));
-            watch.advance(1)
+            progress.advance(1)
         }
     }
 
@@ -404,13 +410,13 @@ mod tests {
             });
             for engine in [dense_table, set_table] {
                 let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
-                let watch = Watch::new(total);
-                prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &watch).unwrap(), &expected);
-                prop_assert_eq!(watch.done(), total);
+                let progress = Progress::new(total);
+                prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &progress).unwrap(), &expected);
+                prop_assert_eq!(progress.done(), total);
                 let same = [points[0], points[0]];
-                prop_assert_eq!(&evaluate_lanes::<2>(&engine, &same, &watch).unwrap(), &[expected[0], expected[0]]);
+                prop_assert_eq!(&evaluate_lanes::<2>(&engine, &same, &progress).unwrap(), &[expected[0], expected[0]]);
                 let exact: u64 = coefficients.iter().sum();
-                let real = evaluate(&engine, &Weight::new(F64, 1.0), &watch).unwrap();
+                let real = evaluate(&engine, &Weight::new(F64, 1.0), &progress).unwrap();
                 prop_assert_eq!(real, exact as f64);
             }
         }

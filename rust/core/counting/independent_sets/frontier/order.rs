@@ -20,7 +20,7 @@ pub type Neighbor = (u32, bool);
 
 /// Whose bits an order is chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum States {
+pub enum StateKind {
     /// All subsets of the frontier.
     Subsets,
     /// The independent ones.
@@ -136,10 +136,10 @@ impl<'g> Front<'g> {
     }
 }
 
-impl States {
+impl StateKind {
     /// The bits of a frontier vertex with so many neighbors in the frontier, in units.
     fn bits(self, degree: usize) -> u32 {
-        if self == States::Subsets || degree == 0 {
+        if self == StateKind::Subsets || degree == 0 {
             return UNIT;
         }
         let d = degree.min(1000) as f64;
@@ -150,7 +150,7 @@ impl States {
 }
 
 /// A good order, the components one after another, and what it costs.
-pub fn search(neighbors: &[Vec<Neighbor>], states: States) -> (f64, Vec<u32>) {
+pub fn search(neighbors: &[Vec<Neighbor>], states: StateKind) -> (f64, Vec<u32>) {
     let most = neighbors.iter().map(Vec::len).max().unwrap_or(0);
     let bits: Vec<u32> = (0..=most).map(|degree| states.bits(degree)).collect();
     let mut search = Search {
@@ -486,7 +486,7 @@ mod tests {
     #[test]
     fn a_hidden_grid_is_found_again() {
         let lists = grid(8, 20);
-        let (cost, order) = search(&lists, States::Subsets);
+        let (cost, order) = search(&lists, StateKind::Subsets);
         let bits = vec![UNIT; 5];
         let mut front = Front::new(&lists, &bits);
         let width = order.iter().map(|&v| {
@@ -501,7 +501,7 @@ mod tests {
         #[test]
         fn orders_are_permutations_that_keep_components_together(edges in prop::collection::vec((0usize..40, 0usize..40), 0..70)) {
             let lists = lists(40, &edges);
-            for states in [States::Subsets, States::Independent] {
+            for states in [StateKind::Subsets, StateKind::Independent] {
                 let (_, order) = search(&lists, states);
                 let mut sorted = order.clone();
                 sorted.sort_unstable();
@@ -514,7 +514,7 @@ mod tests {
         fn what_came_can_be_undone(edges in prop::collection::vec((0usize..12, 0usize..12), 0..40), picks in prop::collection::vec(0u32..12, 0..60)) {
             // A frontier reached by any comings and goings is that of the set itself.
             let lists = lists(12, &edges);
-            let bits: Vec<u32> = (0..12).map(|degree| States::Independent.bits(degree)).collect();
+            let bits: Vec<u32> = (0..12).map(|degree| StateKind::Independent.bits(degree)).collect();
             let mut front = Front::new(&lists, &bits);
             for v in picks {
                 if front.came[v as usize] { front.take(v) } else { front.add(v) }

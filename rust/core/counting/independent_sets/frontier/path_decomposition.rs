@@ -2,7 +2,7 @@
 //!
 //! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth, definition 2.
 
-use super::reduce::{Link, ReducedGraph};
+use super::reduce::{HalfEdge, ReducedGraph};
 
 /// An order of the kernel's vertices with what it implies.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl<'a> PathDecomposition<'a> {
     }
 
     /// The edges from the introduced vertex at a step to those introduced before.
-    pub fn links_back(&self, step: usize) -> impl Iterator<Item = &'a Link> {
+    pub fn links_back(&self, step: usize) -> impl Iterator<Item = &'a HalfEdge> {
         let links = &self.reduced.links[self.order[step] as usize];
         links.iter().filter(move |link| (self.introduced[link.to as usize] as usize) < step)
     }

@@ -20,19 +20,19 @@ use crate::graphs::Graph;
 use std::collections::HashMap;
 
 /// Weights of an edge over the states of its two ends.
-pub type Matrix = [[Node; 2]; 2];
+pub type EdgeWeights = [[Node; 2]; 2];
 
-const PLAIN: Matrix = [[Node::One, Node::One], [Node::One, Node::Zero]];
+const PLAIN: EdgeWeights = [[Node::One, Node::One], [Node::One, Node::Zero]];
 
 /// An edge of the kernel as one of its ends sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct HalfEdge {
     /// The other end.
     pub to: u32,
     /// Whether the ends cannot both be in.
     pub hard: bool,
     /// The weights `[here][there]`, unless all that are possible are one.
-    pub soft: Option<Matrix>,
+    pub soft: Option<EdgeWeights>,
 }
 
 /// A graph whose small degrees are summed out.
@@ -43,7 +43,7 @@ pub struct ReducedGraph {
     /// Their weights, out and in.
     pub weights: Vec<[Node; 2]>,
     /// Their edges, by position in `labels`, ends rising.
-    pub links: Vec<Vec<Link>>,
+    pub links: Vec<Vec<HalfEdge>>,
     /// What the vertices summed out contribute by themselves.
     pub factor: Node,
     /// The vertices that are not left, in the order they went.
@@ -73,7 +73,7 @@ struct Reduction<'a> {
     degree: Vec<u32>,
     weights: Vec<[Node; 2]>,
     /// Edges that are not as in the graph, by ends in rising order.
-    changed: HashMap<(u32, u32), Matrix>,
+    changed: HashMap<(u32, u32), EdgeWeights>,
     /// Neighbors gained.
     gained: Vec<Vec<u32>>,
     waiting: Vec<u32>,
@@ -81,7 +81,7 @@ struct Reduction<'a> {
     eliminated: Vec<u32>,
 }
 
-fn transposed(m: Matrix) -> Matrix {
+fn transposed(m: EdgeWeights) -> EdgeWeights {
     [[m[0][0], m[1][0]], [m[0][1], m[1][1]]]
 }
 
@@ -134,7 +134,7 @@ impl<'a> Reduction<'a> {
     }
 
     /// The weights `[here][there]` of an edge, if there is one.
-    fn matrix(&self, here: u32, there: u32) -> Option<Matrix> {
+    fn matrix(&self, here: u32, there: u32) -> Option<EdgeWeights> {
         match self.changed.get(&(here.min(there), here.max(there))) {
             Some(&m) => Some(if here < there { m } else { transposed(m) }),
             None => self.neighbors[here as usize].binary_search(&there).is_ok().then_some(PLAIN),
@@ -149,7 +149,7 @@ impl<'a> Reduction<'a> {
             let around: Vec<u32> = self.present(v).collect();
             self.gone[v as usize] = true;
             self.eliminated.push(v);
-            let links: Vec<(u32, Matrix)> =
+            let links: Vec<(u32, EdgeWeights)> =
                 around.iter().map(|&u| (u, self.matrix(v, u).expect("an edge to a neighbor"))).collect();
             match links[..] {
                 [] => {
@@ -164,7 +164,7 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    fn leaf(&mut self, v: u32, a: u32, m: Matrix, circuit: &mut Circuit) {
+    fn leaf(&mut self, v: u32, a: u32, m: EdgeWeights, circuit: &mut Circuit) {
         for (x, column) in transposed(m).into_iter().enumerate() {
             let terms = [0, 1].map(|s| circuit.multiply(self.weights[v as usize][s], column[s]));
             let sum = circuit.add(terms[0], terms[1]);
@@ -174,7 +174,7 @@ impl<'a> Reduction<'a> {
         self.lose(a);
     }
 
-    fn chain(&mut self, v: u32, (a, m): (u32, Matrix), (b, n): (u32, Matrix), circuit: &mut Circuit) {
+    fn chain(&mut self, v: u32, (a, m): (u32, EdgeWeights), (b, n): (u32, EdgeWeights), circuit: &mut Circuit) {
         let old = self.matrix(a, b);
         let mut new = old.unwrap_or([[Node::One; 2]; 2]);
         let weighted = [0, 1].map(|s| [0, 1].map(|x| circuit.multiply(self.weights[v as usize][s], m[s][x])));
@@ -250,10 +250,10 @@ impl<'a> Reduction<'a> {
             let m = self.matrix(v, u).expect("an edge to a neighbor");
             let hard = m[1][1] == Node::Zero;
             let trivial = m[0] == [Node::One; 2] && m[1][0] == Node::One && (hard || m[1][1] == Node::One);
-            Link { to: position(u), hard, soft: (!trivial).then_some(m) }
+            HalfEdge { to: position(u), hard, soft: (!trivial).then_some(m) }
         };
         let links = labels.iter().map(|&v| {
-            let mut links: Vec<Link> = self.present(v).map(|u| link(v, u)).collect();
+            let mut links: Vec<HalfEdge> = self.present(v).map(|u| link(v, u)).collect();
             links.sort_unstable_by_key(|link| link.to);
             links
         });

@@ -24,17 +24,17 @@ use super::block;
 use super::circuit::{Circuit, Node};
 use super::family::{Mask, count};
 use super::path_decomposition::PathDecomposition;
-use super::reduce::Matrix;
+use super::reduce::EdgeWeights;
 use crate::Result;
 use crate::counting::transfer::Weight;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 
 /// Elements of a block before a stage; twice as many are possible within.
 pub const BLOCK: u64 = 1 << 11;
 /// Pieces of a block, about, at the most: they are to be worth moving.
 const SEGMENTS: u64 = 128;
-/// Most events in a stage, so that a watch is heard.
+/// Most events in a stage, so that a stop is seen.
 const EVENTS: usize = 64;
 /// Most vertices that go in one event.
 pub const FORGOTTEN: usize = 6;
@@ -174,7 +174,7 @@ pub struct IndependentSetTable {
 #[derive(Debug)]
 enum Event {
     Change { step: usize, forgotten_now: usize, introduced: bool, stays: bool },
-    Multiply { step: usize, edges: Vec<(u32, Matrix)> },
+    Multiply { step: usize, edges: Vec<(u32, EdgeWeights)> },
 }
 
 /// Events and table sizes, found before a table is planned.
@@ -222,7 +222,7 @@ fn events(decomposition: &PathDecomposition) -> Vec<Event> {
     for step in 0..decomposition.order.len() {
         let vertex = decomposition.order[step];
         let forgotten = |u: u32| decomposition.forgotten[u as usize] as usize == step;
-        let soft: Vec<(u32, Matrix)> =
+        let soft: Vec<(u32, EdgeWeights)> =
             decomposition.links_back(step).filter_map(|link| Some((link.to, link.soft?))).collect();
         let forgotten_now = decomposition.links_back(step).filter(|link| forgotten(link.to)).count();
         if soft.is_empty() && forgotten_now <= FORGOTTEN {
@@ -458,7 +458,7 @@ impl IndependentSetTable {
         step: usize,
         registers: &[R::Element],
         table: &mut [R::Element],
-        watch: &Watch,
+        progress: &Progress,
     ) -> Result<()> {
         let (from, to) = (self.place(step), self.place(step + 1));
         let (left, right) = table.split_at_mut(from.end.min(to.end));
@@ -469,7 +469,7 @@ impl IndependentSetTable {
         };
         let stage = &self.stages[step];
         with_words!(self.words, W => {
-            block::StageWork::<R, W>::new(weight.ring, stage, &self.weights, registers).run(source, target, watch)
+            block::StageWork::<R, W>::new(weight.ring, stage, &self.weights, registers).run(source, target, progress)
         })
     }
 }

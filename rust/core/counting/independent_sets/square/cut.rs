@@ -208,7 +208,7 @@ impl Closed {
                 // are as many as begin with 0.
                 let link = unsafe { halves.link(at, continued, outer_len(self.path.length()), even, part) };
                 passage.ring.dispatch(passage.level, link);
-                passage.watch.advance(2 * words(length + 2) as u64)
+                passage.progress.advance(2 * words(length + 2) as u64)
             },
         )
     }

@@ -215,14 +215,14 @@ impl SquareRow {
 }
 
 fn passage<'a, R: Ring>(context: Context<'a, R>, powers: Option<&'a [R::Element]>) -> Passage<'a, R> {
-    Passage { ring: &context.weight.ring, level: context.level, powers, watch: context.watch }
+    Passage { ring: &context.weight.ring, level: context.level, powers, progress: context.progress }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::counting::transfer::{Point, Transfer, evaluate, evaluate_lanes};
-    use crate::monitor::{Silent, Watch};
+    use crate::monitor::{Progress, Silent};
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn residues<const L: usize>(engine: &Square, activity: u64) -> Vec<u64> {
-        evaluate_lanes::<L>(engine, &points::<L>(activity), &Watch::default()).unwrap()
+        evaluate_lanes::<L>(engine, &points::<L>(activity), &Progress::default()).unwrap()
     }
 
     fn along((width, ring, rows): (usize, bool, Rows)) -> Square {
@@ -273,11 +273,11 @@ mod tests {
                     let horner = |sum, &count: &u64| modulus.fold(modulus.mul(sum, p.activity) + count);
                     modulus.residue(counts.iter().rev().fold(0, horner))
                 });
-                let found = evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap();
+                let found = evaluate_lanes::<4>(&engine, &points, &Progress::default()).unwrap();
                 assert_eq!(found, expected, "{rows} x {cols} {boundary:?}");
                 let found: Vec<_> = points
                     .iter()
-                    .flat_map(|p| evaluate_lanes::<1>(&engine, &[*p], &Watch::default()).unwrap())
+                    .flat_map(|p| evaluate_lanes::<1>(&engine, &[*p], &Progress::default()).unwrap())
                     .collect();
                 assert_eq!(found, expected, "{rows} x {cols} {boundary:?}, one by one");
             }
@@ -317,9 +317,9 @@ mod tests {
             let total = (0..engine.steps()).map(|step| engine.work(step)).sum();
             for threads in 1..=3 {
                 let mut done = 0;
-                let found = parallel::run(threads, total, &mut Silent, |watch| {
-                    let found = evaluate_lanes::<4>(&engine, &points::<4>(2), watch);
-                    done = watch.done();
+                let found = parallel::run(threads, total, &mut Silent, |progress| {
+                    let found = evaluate_lanes::<4>(&engine, &points::<4>(2), progress);
+                    done = progress.done();
                     found
                 });
                 assert_eq!(found.unwrap(), expected, "{rows} x {cols}, {threads} threads");
@@ -363,7 +363,7 @@ mod tests {
                     let pairs = primes.iter().map(|p| p.value()).zip(residues::<2>(&engine, activity));
                     let exact = crate::numeric::residue::combine(&pairs.collect::<Vec<_>>()).unwrap();
                     let exact: f64 = exact.to_string().parse().unwrap();
-                    let real = evaluate(&engine, &Weight::new(F64, activity as f64), &Watch::default()).unwrap();
+                    let real = evaluate(&engine, &Weight::new(F64, activity as f64), &Progress::default()).unwrap();
                     let bound = (engine.roundings() + 1) as f64 * 2f64.powi(-53);
                     assert!((real / exact - 1.0).abs() <= bound, "{rows} x {cols} {boundary:?}: {real} {exact}");
                 }
@@ -375,9 +375,9 @@ mod tests {
     fn a_cancelled_watch_stops_every_plan() {
         for boundary in BOUNDARIES {
             let engine = Square::new(22, 22, boundary).unwrap();
-            let watch = Watch::default();
-            watch.cancel();
-            let outcome = evaluate_lanes::<4>(&engine, &points::<4>(1), &watch);
+            let progress = Progress::default();
+            progress.cancel();
+            let outcome = evaluate_lanes::<4>(&engine, &points::<4>(1), &progress);
             assert_eq!(outcome, Err(Error::Interrupted));
         }
     }

@@ -13,7 +13,7 @@ use super::network::LONGEST;
 use super::program::{BlockPass, Course, Ending, program};
 use super::words::{count, list, words};
 use crate::Result;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::Level;
 use crate::numeric::ring::Ring;
@@ -38,7 +38,7 @@ pub struct Passage<'a, R: Ring> {
     /// The powers of the activity, from that of the occupied vertices outside the path on; none for activity one.
     pub powers: Option<&'a [R::Element]>,
     /// Who watches.
-    pub watch: &'a Watch,
+    pub progress: &'a Progress,
 }
 
 impl<R: Ring> Passage<'_, R> {
@@ -197,7 +197,7 @@ impl Path {
                         }
                     }
                 }
-                passage.watch.advance(additions(run.length) * (u64::from(ends) + u64::from(begins)))
+                passage.progress.advance(additions(run.length) * (u64::from(ends) + u64::from(begins)))
             },
         )
     }
@@ -360,7 +360,7 @@ impl Tiles {
                 } else {
                     additions(self.length - usize::from(i >= opens))
                 };
-                passage.watch.advance(width as u64 * column * (u64::from(ends) + u64::from(begins)))
+                passage.progress.advance(width as u64 * column * (u64::from(ends) + u64::from(begins)))
             },
         )
     }
@@ -437,9 +437,9 @@ mod tests {
             for (rows, expected) in [(1, once), (2, twice)] {
                 let mut state = Buffer::zeroed(start.len()).unwrap();
                 state.copy_from_slice(&start);
-                parallel::run(threads, 0, &mut crate::monitor::Silent, |watch| {
+                parallel::run(threads, 0, &mut crate::monitor::Silent, |progress| {
                     let powers = weighted.then_some(&powers[..]);
-                    path.advance(&mut state, Passage { ring: &ring, level, powers, watch }, rows == 2)
+                    path.advance(&mut state, Passage { ring: &ring, level, powers, progress }, rows == 2)
                 }).unwrap();
                 prop_assert_eq!(residues(&ring, &state), residues(&ring, &expected));
             }

@@ -27,14 +27,14 @@ pub enum Rule {
 
 /// An order with the scope of each vertex.
 #[derive(Debug)]
-pub struct Elimination {
+pub struct EliminationOrder {
     /// The vertices as they are eliminated.
     pub order: Vec<u32>,
     /// For each place in the order, the scope as places in the order, rising: the first is the parent.
     pub scopes: Vec<Vec<u32>>,
 }
 
-impl Elimination {
+impl EliminationOrder {
     /// An order by a rule; `None` if a scope would be wider than [`WIDEST`] or finding out costs too much.
     pub fn greedy(neighbors: &[Vec<u32>], rule: Rule) -> Option<Self> {
         let n = neighbors.len();
@@ -160,19 +160,19 @@ mod tests {
     fn cycles_and_grids_have_their_treewidth() {
         for rule in [Rule::Degree, Rule::Fill] {
             let cycle: Vec<_> = (0..9).map(|v| (v, (v + 1) % 9)).collect();
-            assert_eq!(Elimination::greedy(&neighbors(9, &cycle), rule).unwrap().width(), 2);
+            assert_eq!(EliminationOrder::greedy(&neighbors(9, &cycle), rule).unwrap().width(), 2);
             let grid: Vec<_> = (0..25)
                 .flat_map(|v: u32| [(v % 5 < 4, v + 1), (v < 20, v + 5)].map(|(is, u)| (is, v, u)))
                 .filter_map(|(is, v, u)| is.then_some((v, u)))
                 .collect();
-            assert_eq!(Elimination::greedy(&neighbors(25, &grid), rule).unwrap().width(), 5);
+            assert_eq!(EliminationOrder::greedy(&neighbors(25, &grid), rule).unwrap().width(), 5);
         }
     }
 
     #[test]
     fn scopes_are_later_places_that_contain_each_others_rest() {
         let edges: Vec<_> = (0..40u32).flat_map(|v| [(v, (v * 7 + 3) % 40), (v, (v * 11 + 5) % 40)]).collect();
-        let found = Elimination::greedy(&neighbors(40, &edges), Rule::Fill).unwrap();
+        let found = EliminationOrder::greedy(&neighbors(40, &edges), Rule::Fill).unwrap();
         for (place, scope) in found.scopes.iter().enumerate() {
             assert!(scope.iter().all(|&u| u as usize > place));
             if let Some((&parent, rest)) = scope.split_first() {
@@ -185,6 +185,6 @@ mod tests {
     #[test]
     fn what_is_too_wide_is_given_up() {
         let clique: Vec<_> = (0..70u32).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
-        assert!(Elimination::greedy(&neighbors(70, &clique), Rule::Degree).is_none());
+        assert!(EliminationOrder::greedy(&neighbors(70, &clique), Rule::Degree).is_none());
     }
 }

@@ -17,7 +17,7 @@
 mod elimination;
 mod states;
 
-use self::elimination::{Elimination, Rule};
+use self::elimination::{EliminationOrder, Rule};
 use self::states::States;
 use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
@@ -25,7 +25,7 @@ use super::frontier::reduce::ReducedGraph;
 use crate::Result;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
-use crate::monitor::Watch;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use rayon::prelude::*;
 
@@ -147,7 +147,7 @@ impl Tree {
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit);
         let joined: Vec<Vec<u32>> =
             reduced.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
-        let plan = |rule| Scopes::new(&reduced, Elimination::greedy(&joined, rule)?, max_states as u64);
+        let plan = |rule| Scopes::new(&reduced, EliminationOrder::greedy(&joined, rule)?, max_states as u64);
         let mut scopes = plan(Rule::Degree);
         if scopes.as_ref().is_none_or(|found| found.total() > EASY * joined.len() as u64) {
             scopes = scopes.into_iter().chain(plan(Rule::Fill)).min_by_key(Scopes::total);
@@ -208,7 +208,7 @@ impl Tree {
 
 /// The scopes of an elimination, with the edges among each and the states of its message.
 struct Scopes {
-    elimination: Elimination,
+    elimination: EliminationOrder,
     /// For each place the hard neighbors at later places, all of them in its scope, rising.
     hard: Vec<Vec<u32>>,
     /// For each place the edges among its scope, a mask for each vertex.
@@ -218,7 +218,7 @@ struct Scopes {
 
 impl Scopes {
     /// Counts the states; `None` if a message has more than `most`.
-    fn new(reduced: &ReducedGraph, elimination: Elimination, most: u64) -> Option<Self> {
+    fn new(reduced: &ReducedGraph, elimination: EliminationOrder, most: u64) -> Option<Self> {
         let mut places = vec![0; elimination.order.len()];
         (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
         let later = |(place, &v): (u32, &u32)| {
@@ -329,7 +329,7 @@ fn child(nodes: &[TreeNode], scopes: &[Vec<u32>], place: usize, base: usize) -> 
 
 impl TreeNode {
     fn new(reduced: &ReducedGraph, scopes: &Scopes, place: usize, weights: &mut Vec<Node>) -> Self {
-        let Elimination { order, scopes: all } = &scopes.elimination;
+        let EliminationOrder { order, scopes: all } = &scopes.elimination;
         let (v, scope) = (order[place], &all[place]);
         let first = weights.len();
         weights.extend(reduced.weights[v as usize]);
@@ -362,10 +362,10 @@ impl TreeNode {
     }
 
     /// The message from those of the children.
-    fn message<R: Ring>(&self, meeting: &Meeting<R>, out: &mut [R::Element], watch: &Watch) -> Result<()> {
+    fn message<R: Ring>(&self, meeting: &MessageParts<R>, out: &mut [R::Element], progress: &Progress) -> Result<()> {
         if let Some(block) = &self.block {
             meeting.sum(block, out);
-            return watch.advance(self.work());
+            return progress.advance(self.work());
         }
         let listing = Listing::new(self);
         let mut tasks = Vec::new();
@@ -385,7 +385,7 @@ impl TreeNode {
                 listing.fill(number, block);
                 let (now, more) = rest.split_at_mut(block.masks.len());
                 meeting.sum(block, now);
-                watch.advance(each * now.len() as u64)?;
+                progress.advance(each * now.len() as u64)?;
                 rest = more;
             }
             Ok(())
@@ -397,7 +397,7 @@ impl TreeNode {
 type Soft<E> = Vec<(u32, [[Factor<E>; 2]; 2])>;
 
 /// What a message is made of, in one ring.
-struct Meeting<'s, R: Ring> {
+struct MessageParts<'s, R: Ring> {
     ring: R,
     blocked: u64,
     children: Vec<&'s [R::Element]>,
@@ -405,7 +405,7 @@ struct Meeting<'s, R: Ring> {
     soft: Soft<R::Element>,
 }
 
-impl<R: Ring> Meeting<'_, R> {
+impl<R: Ring> MessageParts<'_, R> {
     /// The message for the states of a block.
     fn sum(&self, block: &Block, out: &mut [R::Element]) {
         let ring = self.ring;
@@ -456,7 +456,13 @@ impl Transfer for Tree {
         state[0] = weight.ring.one();
     }
 
-    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], watch: &Watch) -> Result<()> {
+    fn step<R: Ring>(
+        &self,
+        weight: &Weight<R>,
+        step: u64,
+        state: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()> {
         let ring = weight.ring;
         let (total, rest) = state.split_at_mut(1);
         let (registers, stack) = rest.split_at_mut(self.tape.registers());
@@ -464,12 +470,12 @@ impl Transfer for Tree {
             let instructions = self.instructions(step);
             let units = instructions.len() as u64;
             self.tape.run(instructions, weight, 0, registers);
-            return watch.advance(units);
+            return progress.advance(units);
         };
         let node = &self.nodes[number as usize];
         let (below, above) = stack[node.base..].split_at_mut(node.scratch - node.base);
         let factor = |place: usize| Factor::of(ring, self.weights[place], registers);
-        let meeting = Meeting {
+        let meeting = MessageParts {
             ring,
             blocked: node.blocked,
             children: node.children.iter().map(|child| &below[child.offset..child.offset + child.len]).collect(),
@@ -480,7 +486,7 @@ impl Transfer for Tree {
                 .map(|&(bit, at)| (bit, [0, 1].map(|here| [0, 1].map(|there| factor(at + 2 * here + there)))))
                 .collect(),
         };
-        node.message(&meeting, &mut above[..node.len], watch)?;
+        node.message(&meeting, &mut above[..node.len], progress)?;
         stack.copy_within(node.scratch..node.scratch + node.len, node.base);
         if node.rows.is_empty() {
             total[0] = ring.mul(total[0], stack[node.base]);
@@ -524,10 +530,10 @@ mod tests {
             };
             let expected: Vec<u64> = points.iter().map(horner).collect();
             let engine = Tree::plan(&graph, 1 << 20).unwrap();
-            let watch = Watch::new((0..engine.steps()).map(|step| engine.work(step)).sum());
-            prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &watch).unwrap(), &expected);
-            prop_assert_eq!(watch.done(), watch.total());
-            let real = evaluate(&engine, &Weight::new(F64, 1.0), &watch).unwrap();
+            let progress = Progress::new((0..engine.steps()).map(|step| engine.work(step)).sum());
+            prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &progress).unwrap(), &expected);
+            prop_assert_eq!(progress.done(), progress.total());
+            let real = evaluate(&engine, &Weight::new(F64, 1.0), &progress).unwrap();
             prop_assert_eq!(real, coefficients.iter().sum::<u64>() as f64);
             prop_assert!(engine.independence_bound() + 1 >= coefficients.len());
         }
@@ -571,14 +577,14 @@ mod tests {
         let engine = Tree::plan(&graph, 1 << 24).unwrap();
         let moduli = primes(4).unwrap();
         let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, 1)).collect();
-        let found = evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap();
+        let found = evaluate_lanes::<4>(&engine, &points, &Progress::default()).unwrap();
         let pairs: Vec<(u64, u64)> = moduli.iter().map(|m| m.value()).zip(found).collect();
         assert_eq!(
             crate::numeric::residue::combine(&pairs).unwrap().to_string(),
             "338752110195939290445247645371206783"
         );
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        let again = pool.install(|| evaluate_lanes::<4>(&engine, &points, &Watch::default()).unwrap());
+        let again = pool.install(|| evaluate_lanes::<4>(&engine, &points, &Progress::default()).unwrap());
         assert_eq!(again, pairs.iter().map(|&(_, r)| r).collect::<Vec<_>>());
     }
 }

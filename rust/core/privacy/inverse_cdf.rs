@@ -19,14 +19,14 @@ const GUIDE_BITS: u32 = 8;
 
 /// A law's table of first words.
 #[derive(Clone, Debug)]
-pub struct Inversion<L> {
+pub struct InverseCdfTable<L> {
     law: L,
     bits: u32,
     firsts: Vec<u64>, // floor(c(k) 2^bits), from c(0) = 0, closed by a sentinel
     guide: Vec<u16>,
 }
 
-impl<L: Law> Inversion<L> {
+impl<L: Law> InverseCdfTable<L> {
     /// The table of a law for words of `bits <= 63` bits.
     pub fn new(law: L, bits: u32) -> Self {
         let mut firsts = vec![0];
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn enumerated_probabilities_close_in_on_the_exact_rationals() {
         for bits in [1, 2, 3, 5] {
-            let table = Inversion::new(Twelfths, bits);
+            let table = InverseCdfTable::new(Twelfths, bits);
             let depth = if bits < 4 { 9 } else { 5 };
             let whole = BigUint::from(1u32) << (bits as usize * depth);
             let tree = walk(depth, whole, |source| {

@@ -1,7 +1,7 @@
 //! The released table: a byte per cell, and a list for the values that do not fit in one.
 //!
 //! A code is the value itself, or [`HELD_OUT`] for a cell held out, or [`OVERFLOW`] for a value that is looked up in a list of the
-//! row, sorted by column. The value of a hidden cell is not kept at all, so nothing can leak from it.
+//! row, sorted by column. The value of a cell held out is not kept at all, so nothing can leak from it.
 
 use crate::{Error, Result};
 
@@ -21,7 +21,7 @@ pub enum Alpha {
 
 /// Released counts, rows by columns.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct ReleasedCounts {
     rows: usize,
     cols: usize,
     codes: Vec<i8>,
@@ -31,7 +31,7 @@ pub struct Table {
     alpha: Alpha,
     /// The least ratio above zero and the greatest one.
     range: (f64, f64),
-    hidden: usize,
+    held_out: usize,
 }
 
 /// A row of the table.
@@ -57,13 +57,13 @@ impl Row<'_> {
     }
 }
 
-impl Table {
+impl ReleasedCounts {
     /// Packs a table.
     ///
     /// # Errors
     /// [`Error::Shape`] where lengths do not fit; [`Error::Domain`]: a ratio outside [0, 1), a value beyond 2^53 in size, a
     /// negative value where the ratio is 0.
-    pub fn new(values: &[i64], rows: usize, cols: usize, alpha: Alpha, hidden: Option<&[u8]>) -> Result<Self> {
+    pub fn new(values: &[i64], rows: usize, cols: usize, alpha: Alpha, held_out: Option<&[u8]>) -> Result<Self> {
         let cells = rows.checked_mul(cols).filter(|_| u32::try_from(cols).is_ok());
         let shape = |name, found: usize| {
             if Some(found) == cells {
@@ -72,7 +72,7 @@ impl Table {
             Err(Error::Shape { name, expected: format!("({rows} * {cols},)"), found: format!("({found},)") })
         };
         shape("released", values.len())?;
-        hidden.map_or(Ok(()), |hidden| shape("mask", hidden.len()))?;
+        held_out.map_or(Ok(()), |held_out| shape("mask", held_out.len()))?;
         match &alpha {
             Alpha::One(alpha) => check_alpha(*alpha, None)?,
             Alpha::Each(alphas) => {
@@ -102,12 +102,12 @@ impl Table {
             starts: vec![0],
             alpha,
             range,
-            hidden: 0,
+            held_out: 0,
         };
         for (i, &value) in values.iter().enumerate() {
             let column = i % cols;
-            if hidden.is_some_and(|hidden| hidden[i] != 0) {
-                table.hidden += 1;
+            if held_out.is_some_and(|held_out| held_out[i] != 0) {
+                table.held_out += 1;
                 table.codes.push(HELD_OUT);
             } else {
                 table.check(i, value)?;
@@ -142,7 +142,7 @@ impl Table {
         for (i, code) in self.codes.iter_mut().enumerate() {
             if *code != HELD_OUT && hide(i / cols, i % cols) {
                 *code = HELD_OUT;
-                self.hidden += 1;
+                self.held_out += 1;
             }
         }
     }
@@ -158,8 +158,8 @@ impl Table {
     }
 
     /// Number of cells held out.
-    pub fn hidden(&self) -> usize {
-        self.hidden
+    pub fn held_out(&self) -> usize {
+        self.held_out
     }
 
     /// A row.
@@ -200,7 +200,7 @@ impl Table {
     }
 
     /// The columns held out in a row.
-    pub fn hidden_in(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+    pub fn held_out_in(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         self.row(row).codes.iter().enumerate().filter(|(_, code)| **code == HELD_OUT).map(|(column, _)| column)
     }
 
@@ -245,21 +245,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_any_size_come_back_and_hidden_ones_do_not() {
+    fn values_of_any_size_come_back_and_held_out_ones_do_not() {
         let values = [0, -127, 127, -128, 126, 1 << 40, 5, -3];
-        let hidden = [0, 0, 0, 0, 0, 0, 1, 0];
-        let table = Table::new(&values, 2, 4, Alpha::One(0.5), Some(&hidden)).unwrap();
+        let held_out = [0, 0, 0, 0, 0, 0, 1, 0];
+        let table = ReleasedCounts::new(&values, 2, 4, Alpha::One(0.5), Some(&held_out)).unwrap();
         for (i, &value) in values.iter().enumerate().filter(|(i, _)| *i != 6) {
             let row = table.row(i / 4);
             assert_eq!(row.value(i % 4, row.codes[i % 4]), value);
         }
-        assert_eq!((table.hidden(), table.row(1).codes[2], table.positive()), (1, HELD_OUT, 4));
+        assert_eq!((table.held_out(), table.row(1).codes[2], table.positive()), (1, HELD_OUT, 4));
         assert_eq!(table.total(), (values.iter().sum::<i64>() - 5) as f64);
     }
 
     #[test]
     fn what_no_count_can_have_given_is_refused_with_its_place() {
-        let refused = |values: &[i64], alpha| Table::new(values, 1, 2, alpha, None).unwrap_err().to_string();
+        let refused = |values: &[i64], alpha| ReleasedCounts::new(values, 1, 2, alpha, None).unwrap_err().to_string();
         assert_eq!(
             refused(&[1, -2], Alpha::One(0.0)),
             "`released` must be at least 0 where alpha is 0, got -2 at cell (0, 1)"
