@@ -11,7 +11,7 @@ import pytest
 
 import quincunx
 from quincunx import _core, cli, lattices
-from quincunx.counting import count_independent_sets, independence_polynomial
+from quincunx.counting import count_independent_sets, count_spanning_trees, independence_polynomial
 from quincunx.factorization import PoissonFactorization
 from quincunx.privacy import Release, privatize
 
@@ -109,6 +109,112 @@ def test_an_estimate_says_what_the_job_would_take_and_does_nothing(run):
     assert facts["primes"] == "11"
     assert int(facts["bytes"]) > 10**7
     assert json.loads(run(*COUNT, "square", "30x30", "--estimate", "--json")[1])["primes"] == 11
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [
+        (["spanning-trees", "square", "4x4"], 100352),
+        (["spanning-trees", "kagome", "3x3", "--boundary", "torus"], 8463329722368),
+        (["perfect-matchings", "square", "8x8"], 12988816),
+        (["perfect-matchings", "honeycomb", "6x6", "--boundary", "torus"], 263640),
+        (["perfect-matchings", "aztec-diamond", "4"], 1024),
+        (["perfect-matchings", "Aztec Diamond", "3"], 64),
+        (["perfect-matchings", "square", "3x3"], 0),
+        (["matchings", "square", "4x4", "--boundary", "torus"], 41025),
+        (["matchings", "triangular", "4x4", "--threads", "1", "--memory", "1G"], 32173),
+    ],
+)
+def test_trees_and_matchings_print_the_integer_alone(run, arguments, count):
+    assert run("count", *arguments) == (0, f"{count}\n", "")
+    answer = json.loads(run("count", *arguments, "--json")[1])
+    assert (answer["what"], answer["lattice"], answer["count"]) == (arguments[0], arguments[1], str(count))
+
+
+def test_trees_of_any_length_are_printed_in_full(run):
+    status, out, _ = run("count", "spanning-trees", "square", "120x120")
+    assert status == 0
+    assert out[:-1] == digits(count_spanning_trees(lattices.square(120, 120)))
+    assert len(out) > 4400
+
+
+def test_a_twist_is_of_a_torus(run):
+    arguments = ["spanning-trees", "square", "5x4", "--boundary", "torus"]
+    expected = count_spanning_trees(lattices.square(5, 4, "torus", twist=2))
+    assert run("count", *arguments, "--twist", "2") == (0, f"{expected}\n", "")
+    assert run("count", *arguments)[1] != f"{expected}\n"
+    status, out, err = run("count", "spanning-trees", "square", "5x4", "--twist", "2")
+    assert (status, out) == (2, "")
+    assert "`twist` must be 0 unless both axes are closed" in err
+
+
+def test_matchings_by_size_and_no_sizes_of_trees(run):
+    assert run("count", "matchings", "square", "2x2", "--polynomial") == (0, "1\n4\n2\n", "")
+    for what in ("spanning-trees", "perfect-matchings"):
+        status, out, err = run("count", what, "square", "2x2", "--polynomial")
+        assert (status, out) == (2, "")
+        assert f"`--polynomial` must be left out for {what}" in err
+
+
+@pytest.mark.parametrize("what", ["spanning-trees", "perfect-matchings", "matchings"])
+def test_every_count_has_an_estimate_a_graph_and_a_checkpoint(run, what, tmp_path):
+    estimate = json.loads(run("count", what, "kagome", "6x6", "--estimate", "--json")[1])
+    assert estimate["primes"] >= 2
+    assert estimate["seconds"] > 0
+    file = tmp_path / "square.txt"
+    file.write_text("a b\nb c\nc d\nd a\n", encoding="utf-8")
+    expected = {"spanning-trees": "4", "perfect-matchings": "2", "matchings": "7"}[what]
+    state = tmp_path / "state"
+    assert run("count", what, "--edges", file, "--checkpoint", state) == (0, f"{expected}\n", "")
+    assert not state.exists()
+
+
+def test_a_spectrum_is_one_eigenvalue_a_line(run, tmp_path):
+    status, out, err = run("spectrum", "honeycomb", "1x1", "--boundary", "torus", "--multigraph")
+    assert (status, err) == (0, "")
+    assert [round(float(line), 9) for line in out.splitlines()] == [-3, 3]
+    values = json.loads(run("spectrum", "square", "3x3", "--laplacian", "--json")[1])["eigenvalues"]
+    assert values == sorted(values)
+    assert [round(value, 9) for value in values] == [0, 1, 1, 2, 3, 3, 4, 4, 6]
+    energy = run("spectrum", "3-12-12", "3x4", "--boundary", "torus", "--energy")[1]
+    assert abs(float(energy) - 106.696436614676) < 1e-9
+    assert run("spectrum", "square", "2x2", "--kirchhoff") == (0, "5\n", "")
+    assert abs(float(run("spectrum", "square", "2x2", "--connectivity")[1]) - 2) < 1e-9
+    twisted = run("spectrum", "square", "5x4", "--boundary", "torus", "--twist", "1", "--connectivity")[1]
+    assert float(twisted) != float(run("spectrum", "square", "5x4", "--boundary", "torus", "--connectivity")[1])
+    file = tmp_path / "edges.txt"
+    file.write_text("a b\nb c\nc a\n", encoding="utf-8")
+    assert [round(float(line), 9) for line in run("spectrum", "--edges", file)[1].splitlines()] == [-1, -1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["count", "perfect-matchings", "aztec-diamond", "4x4"], "an Aztec diamond has one size"),
+        (["count", "perfect-matchings", "aztec-diamond"], "`MxN`"),
+        (["count", "spanning-trees", "square", "3x3", "--twist", "one"], "--twist"),
+        (["count", "perfect-matchings", "4-8-8", "3x3", "--boundary", "torus", "--twist", "1"], "truncated-square"),
+        (["spectrum", "square"], "`MxN`"),
+        (["spectrum"], "`LATTICE`"),
+        (["spectrum", "square", "3x3", "--energy", "--kirchhoff"], "--kirchhoff"),
+        (["spectrum", "cubic", "3x3"], "must be one of"),
+        (["spectrum", "square", "3x3", "--edges", "file"], "`--edges` must be given alone"),
+    ],
+)
+def test_a_bad_count_or_spectrum_is_one_sentence_and_status_2(run, arguments, says):
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_disconnected_graph_has_trees_but_no_kirchhoff_index(run, tmp_path):
+    file = tmp_path / "edges.txt"
+    file.write_text("a b\nc d\n", encoding="utf-8")
+    assert run("count", "spanning-trees", "--edges", file) == (0, "0\n", "")
+    status, out, err = run("spectrum", "--edges", file, "--kirchhoff")
+    assert (status, out) == (2, "")
+    assert "`graph` must be connected, got 2 components" in err
 
 
 # Edge lists.

@@ -92,9 +92,15 @@ def _add_count(verbs: Any) -> None:
     )
     verb.add_argument("what", choices=list(_COUNTS), metavar="WHAT", help=", ".join(_COUNTS))
     verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
-    verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20; octagons for 4-8-8")
+    verb.add_argument(
+        "size",
+        nargs="?",
+        metavar="MxN",
+        help="the two extents, as 20x20; octagons for 4-8-8, one order for aztec-diamond",
+    )
     verb.add_argument("--edges", metavar="FILE", help="count on the graph with this list of edges instead")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
     verb.add_argument(
         "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
     )
@@ -125,6 +131,7 @@ def _add_spectrum(verbs: Any) -> None:
     verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20")
     verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
     verb.add_argument(
         "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
     )
@@ -342,8 +349,16 @@ def _graph(options: argparse.Namespace) -> Any:
         raise ValueError("`LATTICE` must be given, or a graph with `--edges`")
     from quincunx import lattices
 
-    rows, cols = _extents(options.size)
-    return lattices.named(options.lattice, rows, cols, options.boundary, multigraph=options.multigraph)
+    rows: int
+    cols: int | None
+    has_order = options.lattice.lower().replace("_", "-").replace(" ", "-") == "aztec-diamond"
+    if has_order and options.size is not None and options.size.isascii() and options.size.isdigit():
+        rows, cols = int(options.size), None
+    else:
+        rows, cols = _extents(options.size)
+    return lattices.named(
+        options.lattice, rows, cols, options.boundary, twist=options.twist, multigraph=options.multigraph
+    )
 
 
 def _count(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from quincunx import lattices
+from quincunx.counting import random_perfect_matching, random_spanning_tree
 from quincunx.lattices import draw
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -24,7 +25,7 @@ def ax():
 def segments(ax, dotted):
     return [
         segment
-        for lines in ax.collections[:4]
+        for lines in ax.collections[:-1]
         if (lines.get_linestyle()[0][1] is not None) == dotted
         for segment in lines.get_segments()
     ]
@@ -46,17 +47,54 @@ def test_each_edge_is_a_line_or_two_dotted_halves_and_none_crosses_the_figure(la
     longest = np.linalg.norm(lattice.displacements, axis=1).max()
     assert max(np.linalg.norm(end - start) for start, end in whole) <= longest + 1e-12
     assert all(np.linalg.norm(end - start) <= longest / 2 + 1e-12 for start, end in halves)
-    assert len(ax.collections[4].get_offsets()) == lattice.num_vertices
+    assert len(ax.collections[-1].get_offsets()) == lattice.num_vertices
 
 
 def test_sets_edges_and_labels_are_shown(ax):
     lattice = lattices.square(3, 3, "torus")
     draw(lattice, ax, independent_set=[0, 4], edges=[1, np.int64(5)], labels=True)
-    filled = ax.collections[4].get_facecolors()
+    filled = ax.collections[-1].get_facecolors()
     assert (filled == filled[0]).all(axis=1).nonzero()[0].tolist() == [0, 4]
-    assert sum(len(lines.get_segments()) for lines in ax.collections[2:4]) >= 2
+    assert sum(len(lines.get_segments()) for lines in ax.collections[2:-1]) >= 2
     assert [text.get_text() for text in ax.texts] == [str(v) for v in range(9)]
     ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("boundary", ["free", "cylinder", "torus"])
+def test_matchings_and_trees_are_drawn_thick_in_colors_of_their_own(ax, boundary):
+    lattice = lattices.truncated_hexagonal(3, 3, boundary)
+    matching, tree = random_perfect_matching(lattice, rng=1), random_spanning_tree(lattice, rng=1)
+    draw(lattice, ax, matching=matching, tree=tree)
+    drawn = {}
+    for lines in ax.collections[:-1]:
+        color = tuple(lines.get_colors()[0])
+        dotted = lines.get_linestyle()[0][1] is not None
+        drawn[color] = drawn.get(color, 0) + len(lines.get_segments()) / (2 if dotted else 1)
+    both = len(set(matching.tolist()) & set(tree.tolist()))
+    assert list(drawn.values()) == [
+        lattice.num_edges - len(matching) - len(tree) + both,
+        len(tree) - both,
+        len(matching),
+    ]
+    longest = np.linalg.norm(lattice.displacements, axis=1).max()
+    for lines in ax.collections[:-1]:
+        assert all(np.linalg.norm(end - start) <= longest + 1e-12 for start, end in lines.get_segments())
+
+
+def test_halves_of_wrapped_edges_have_one_name(ax):
+    lattice = lattices.honeycomb(3, 4, "torus")
+    draw(lattice, ax, wrap_labels=True)
+    names = [text.get_text() for text in ax.texts]
+    assert sorted(names) == sorted(
+        2 * [f"$a_{{{i}}}$" for i in range(1, 5)] + 2 * [f"$b_{{{i}}}$" for i in range(1, 4)]
+    )
+    places = {name: [np.array(text.get_position()) for text in ax.texts if text.get_text() == name] for name in names}
+    (a1, a2) = (np.array(vector) for vector in lattice.unit_cell.basis_vectors)
+    for name, (leaving, arriving) in places.items():
+        assert np.allclose(leaving - arriving, 3 * a1 if name.startswith("$a") else 4 * a2)
+    triangular = lattices.triangular(3, 3, "torus")
+    draw(triangular, ax, wrap_labels=True)
+    assert sum(text.get_text().startswith("$c") for text in ax.texts) == 2
 
 
 def test_a_figure_is_made_where_none_is_given():
@@ -75,6 +113,12 @@ def test_bad_arguments_are_refused(ax):
         draw(lattice, ax, independent_set=[4])
     with pytest.raises(ValueError, match="`edges` must be between 0 and 3, got -1"):
         draw(lattice, ax, edges=[-1])
+    with pytest.raises(ValueError, match="`matching` must not cover a vertex twice, got edges that do at 0"):
+        draw(lattice, ax, matching=[0, 1])
+    with pytest.raises(ValueError, match="`tree` must have no cycle, got one through edge 3"):
+        draw(lattice, ax, tree=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match="`tree` must have no cycle, got one through edge 1"):
+        draw(lattices.square(2, 1, "torus", multigraph=True), ax, tree=[1])
     with pytest.raises(TypeError, match="`edges` must be a whole number"):
         draw(lattice, ax, edges=[0.5])
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from lattice_oracle import count
 
-from quincunx import lattices
+from quincunx import graphs, lattices
 from quincunx.graphs import Graph
 from quincunx.lattices import NAMES, named
 
@@ -86,6 +86,77 @@ def test_a_quarter_of_the_martini_lattice_lies_in_no_triangle():
     assert sorted(triangles.values()) == [0] * 9 + [1] * 27
 
 
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("twist", [0, 1])
+@pytest.mark.parametrize("kind", ["square", "honeycomb", "martini"])
+def test_cells_and_graphs_have_one_line_graph_subdivision_and_insertion_on_a_torus(kind, twist, k):
+    lattice = named(kind, 3, 3, "torus", twist=twist)
+    for of_cell, of_graph in (
+        (lattice.line_graph(k), graphs.line_graph(lattice, k)),
+        (lattice.subdivide(k), graphs.subdivide(lattice, k)),
+        (lattice.clique_insert(k), lattices.clique_insert(lattice, k)),
+    ):
+        assert (of_cell.num_vertices, of_cell.num_edges) == (of_graph.num_vertices, of_graph.num_edges)
+        assert of_cell.twist == twist
+        if of_cell.num_vertices <= 60:
+            assert isomorphic(of_cell, of_graph)
+        assert sorted(of_cell.graph.degrees().tolist()) == sorted(of_graph.degrees().tolist())
+
+
+def test_named_lattices_are_line_graphs_and_insertions_of_each_other_by_their_cells():
+    honeycomb = lattices.honeycomb(3, 3, "torus")
+    assert isomorphic(honeycomb.line_graph(), lattices.kagome(3, 3, "torus"))
+    assert isomorphic(honeycomb.subdivide().line_graph(), lattices.truncated_hexagonal(3, 3, "torus"))
+    assert isomorphic(honeycomb.clique_insert().line_graph(), lattices.triangular_kagome(3, 3, "torus"))
+
+
+def test_an_open_axis_may_be_cut_after_or_before():
+    honeycomb, square = lattices.honeycomb(3, 3), lattices.square(3, 4)
+    assert [honeycomb.line_graph().num_vertices, graphs.line_graph(honeycomb).num_vertices] == [27, 21]
+    assert [square.subdivide().num_vertices, graphs.subdivide(square).num_vertices] == [36, 29]
+    # Cut after: the cell's own lattice on the box. Its middles keep the half bond inside.
+    assert sorted(square.subdivide().graph.degrees().tolist()).count(1) == 3 + 4
+    for lattice, times in ((honeycomb, 2), (lattices.square(3, 3, "cylinder"), 2)):
+        assert lattice.line_graph(times).unit_cell == lattice.unit_cell.line_graph().line_graph()
+        assert lattice.subdivide(times).unit_cell == lattice.unit_cell.subdivide().subdivide()
+        assert lattice.subdivide(times).pbc == lattice.pbc
+
+
+def test_middles_lie_between_the_ends():
+    for lattice in (lattices.kagome(3, 4, "torus"), lattices.truncated_hexagonal(2, 3)):
+        subdivided = lattice.subdivide()
+        lengths = np.linalg.norm(subdivided.displacements, axis=1)
+        assert np.allclose(lengths, lengths[0])
+        joined = np.linalg.norm(lattice.line_graph().displacements, axis=1)
+        assert joined.max() <= 2 * lengths[0] + 1e-12
+
+
+def test_line_graphs_and_subdivisions_of_lattices_have_their_limits():
+    square = lattices.square(3, 3, "torus")
+    for name in ("line_graph", "subdivide"):
+        derive = getattr(square, name)
+        with pytest.raises(ValueError, match="`max_vertices` must be at least"):
+            derive(2, max_vertices=10)
+        with pytest.raises(ValueError, match="`k` must be between 0 and"):
+            derive(-1)
+        with pytest.raises(TypeError, match="`k` must be a whole number"):
+            derive(0.5)
+        with pytest.raises(MemoryError, match="of the cell"):
+            derive(30)
+        with pytest.raises(ValueError, match=f"`{name}` needs whole unit cells, got .* use graphs.{name}"):
+            getattr(lattices.aztec_diamond(2), name)()
+        star = graphs.Graph(10**5 + 1, np.stack([np.zeros(10**5, dtype=np.int64), np.arange(1, 10**5 + 1)], axis=1))
+        with pytest.raises(MemoryError, match=r"^the .* needs"):
+            getattr(graphs, name)(star, 30)
+        with pytest.raises(ValueError, match="`k`"):
+            getattr(graphs, name)(square, -1)
+    with pytest.raises(ValueError, match=r"parallel|loop"):
+        lattices.square(1, 4, "torus", multigraph=True).line_graph()
+    assert lattices.square(1, 4, "torus", multigraph=True).line_graph(multigraph=True).num_vertices == 8
+    with pytest.raises(ValueError, match="site"):
+        lattices.UnitCell([(1, 0), (0, 1)], [(0, 0)], []).line_graph()
+
+
 def test_both_diagonals_make_the_same_triangular_lattice():
     for boundary in BOUNDARIES:
         ours = lattices.triangular(3, 4, boundary)
@@ -160,6 +231,33 @@ def test_sizes_are_positive_whole_numbers(family):
     assert family(3, 4, pbc=(False, True)) == family(3, 4, "cylinder")
 
 
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_every_function_takes_a_twist(kind):
+    family, _, degree = FAMILIES[kind]
+    lattice = family(4, 3, "torus", twist=1)
+    assert (
+        lattice
+        == lattices.Lattice(lattices.UnitCell.named(kind), (4, 3), "torus", twist=1)
+        == named(kind, 4, 3, "torus", twist=-3)
+    )
+    assert lattice.twist == 1
+    assert set(lattice.graph.degrees().tolist()) == {degree}
+    with pytest.raises(ValueError, match="`twist` must be 0 unless both axes are closed, got 1"):
+        family(4, 3, "cylinder", twist=1)
+    with pytest.raises(TypeError, match="`twist` must be a whole number"):
+        family(4, 3, "torus", twist=0.5)
+
+
+def test_a_twist_makes_and_unmakes_parallel_edges():
+    # Along the second axis (i, 2) = (i + 1, 0): the two bonds round it lead to different vertices.
+    edges = np.sort(lattices.square(4, 2, "torus", twist=1).edges, axis=1)
+    assert len(np.unique(edges, axis=0)) == len(edges) == 16
+    with pytest.raises(ValueError, match="parallel"):
+        lattices.square(4, 2, "torus")
+    with pytest.raises(ValueError, match=r"parallel|loop"):
+        lattices.square(4, 1, "torus", twist=1)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -220,5 +318,8 @@ def test_named_lattices_keep_their_own_arguments():
     for name in ("aztec-diamond", "generalized-aztec"):
         with pytest.raises(ValueError, match="`boundary` must be 'free' for the lattice"):
             named(name, 3, None if name == "aztec-diamond" else 3, "torus")
+    for name, n in (("aztec-diamond", None), ("generalized-aztec", 3), ("4-8-8", 3)):
+        with pytest.raises(ValueError, match="`twist` must be 0 for the lattice"):
+            named(name, 3, n, twist=1)
     with pytest.raises(ValueError, match="`pbc` must be left out"):
         named("4-8-8", 3, 3, pbc=(True, True))

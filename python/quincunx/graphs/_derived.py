@@ -2,12 +2,16 @@
 
 import numpy as np
 
+from quincunx import _check
 from quincunx.errors import TooLargeError
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
 
+# No graph with an edge survives more; only one without edges is given back sooner.
+_MOST_TIMES = 1000
 
-def line_graph(graph: GraphLike) -> Graph:
-    """Return the line graph: a vertex for each edge, joined once for each end they share.
+
+def line_graph(graph: GraphLike, k: int = 1) -> Graph:
+    """Return the line graph, `k` times over: a vertex for each edge, joined once for each end they share.
 
     Two parallel edges share both ends and are joined twice. The two ends of a loop lie at the same vertex: they make a
     loop of the line graph, and join it twice to every other edge there.
@@ -15,18 +19,25 @@ def line_graph(graph: GraphLike) -> Graph:
     Parameters
     ----------
     graph : Graph, Lattice, networkx graph, scipy.sparse matrix or (n, edges)
+        A lattice is taken as the finite graph it is, cut at its boundary; see `quincunx.lattices.Lattice.line_graph`
+        for the other order.
+    k : int, default 1
+        How many times, >= 0.
 
     Returns
     -------
     Graph
-        Vertex ``e`` is edge ``e``; ``sum(d*(d-1)/2)`` edges, summed over the degrees.
+        Vertex ``e`` is edge ``e``; ``sum(d*(d-1)/2)`` edges, summed over the degrees. Without labels, unless
+        ``k == 0``.
 
     Raises
     ------
-    TypeError, ValueError
-        If `graph` is none of these.
+    TypeError
+        If `graph` is none of these, or `k` is not a whole number.
+    ValueError
+        If `graph` is directed or `k` is negative.
     TooLargeError
-        If there would be ``2**32`` vertices or the edges do not fit the memory of an array.
+        If there would be ``2**32`` vertices or the edges do not fit the memory; before they are made.
 
     Examples
     --------
@@ -35,12 +46,17 @@ def line_graph(graph: GraphLike) -> Graph:
     <Graph: 6 vertices, 12 edges>
     """
     checked = as_graph(graph)
-    degrees = checked.degrees()
+    for _ in range(_check.whole(k, "k", maximum=_MOST_TIMES)):
+        checked = _line_graph(checked)
+    return checked
+
+
+def _line_graph(graph: Graph) -> Graph:
+    degrees = graph.degrees()
     size = int((degrees * (degrees - 1) // 2).sum())
-    if size > 2**34 or checked.num_edges >= 2**32:
-        raise TooLargeError(f"the line graph has {size} edges", 16 * size, 2**38)
+    _refuse_large("line graph", graph.num_edges, size)
     # Edge ends sorted by their vertex; at each vertex all pairs of ends.
-    ends = checked.edges.ravel()
+    ends = graph.edges.ravel()
     order = np.argsort(ends, kind="stable") // 2
     first = np.cumsum(degrees) - degrees
     pairs = [np.empty((0, 2), dtype=np.int64)]
@@ -49,25 +65,45 @@ def line_graph(graph: GraphLike) -> Graph:
         low, high = np.triu_indices(degree, 1)
         stack = np.stack([order[starts[:, None] + low], order[starts[:, None] + high]], axis=2)
         pairs.append(stack.reshape(-1, 2))
-    return Graph(checked.num_edges, np.concatenate(pairs))
+    return Graph(graph.num_edges, np.concatenate(pairs))
 
 
-def subdivide(graph: GraphLike) -> Graph:
-    """Return the subdivision: a new vertex in the middle of each edge.
+def _refuse_large(what: str, vertices: int, edges: int) -> None:
+    """Refuse a result that the machine cannot hold, before it is made: pairs in two orders and as a graph's own."""
+    needed, available = 48 * edges + 16 * vertices, _check.available_memory()
+    if vertices >= 2**32 or (needed > 1 << 26 and needed > available):
+        raise TooLargeError(
+            f"the {what} of {vertices} vertices and {edges} edges needs {needed} bytes, {available} are available",
+            needed,
+            available,
+        )
+
+
+def subdivide(graph: GraphLike, k: int = 1) -> Graph:
+    """Return the subdivision, `k` times over: a new vertex in the middle of each edge.
 
     Parameters
     ----------
     graph : Graph, Lattice, networkx graph, scipy.sparse matrix or (n, edges)
+        A lattice is taken as the finite graph it is, cut at its boundary; see `quincunx.lattices.Lattice.subdivide`
+        for the other order.
+    k : int, default 1
+        How many times, >= 0. An edge becomes a path of ``2**k`` edges.
 
     Returns
     -------
     Graph
         The vertices of `graph`, then vertex ``n + e`` in the middle of edge ``e``. A loop becomes a double edge.
+        Without labels, unless ``k == 0``.
 
     Raises
     ------
-    TypeError, ValueError
-        If `graph` is none of these, or there would be ``2**32`` vertices.
+    TypeError
+        If `graph` is none of these, or `k` is not a whole number.
+    ValueError
+        If `graph` is directed or `k` is negative.
+    TooLargeError
+        If there would be ``2**32`` vertices or the edges do not fit the memory; before they are made.
 
     Examples
     --------
@@ -76,5 +112,11 @@ def subdivide(graph: GraphLike) -> Graph:
     [[0, 2], [1, 2]]
     """
     checked = as_graph(graph)
-    middles = np.repeat(checked.num_vertices + np.arange(checked.num_edges, dtype=np.int64), 2)
-    return Graph(checked.num_vertices + checked.num_edges, np.stack([checked.edges.ravel(), middles], axis=1))
+    times = _check.whole(k, "k", maximum=_MOST_TIMES)
+    vertices, edges = checked.num_vertices, checked.num_edges
+    _refuse_large("subdivision", vertices + edges * (2**times - 1), edges * 2**times)
+    for _ in range(times):
+        middles = np.repeat(checked.num_vertices + np.arange(checked.num_edges, dtype=np.int64), 2)
+        ends = np.stack([checked.edges.ravel(), middles], axis=1)
+        checked = Graph(checked.num_vertices + checked.num_edges, ends)
+    return checked

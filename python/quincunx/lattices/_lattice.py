@@ -103,7 +103,7 @@ class Lattice:
             _check.whole(cols, "extent", minimum=1, maximum=MOST),
         )
         self._pbc = closed_axes(boundary, pbc)
-        self._twist = _checked_twist(twist, self._extent, self._pbc)
+        self._twist = checked_twist(twist, self._extent, self._pbc)
         if not multigraph:
             _core.check_simple(unit_cell._parts(), self._extent, self._pbc, self._twist)
         self._cell, self._kind = unit_cell, unit_cell.kind
@@ -266,6 +266,95 @@ class Lattice:
         inserted = self._cell.clique_insert(k)
         return Lattice(inserted, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
+    def line_graph(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
+        """Return the lattice of the line graph of the unit cell, `k` times over, on the same box.
+
+        On an open axis the bonds between cells are cut *after* the line graph is made, so that a bond that leaves the
+        box has a vertex. The function `quincunx.graphs.line_graph` of a lattice takes the finite graph, cut *before*:
+        for 3 x 3 cells of the honeycomb 21 vertices instead of 27. On a torus both give the same graph.
+
+        Parameters
+        ----------
+        k : int, default 1
+            How many times, >= 0.
+        max_vertices : int, optional
+            Refuse a result with more vertices.
+        multigraph : bool, default False
+            Whether the loops and parallel edges of small closed axes are allowed.
+
+        Returns
+        -------
+        Lattice
+
+        Raises
+        ------
+        TypeError
+            If `k` or `max_vertices` is not a whole number.
+        ValueError
+            If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+            vertices, or it has loops or parallel edges without `multigraph`.
+        TooLargeError
+            If the cell or the lattice is too large.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import line_graph
+        >>> from quincunx.lattices import honeycomb
+        >>> lattice = honeycomb(3, 3)
+        >>> lattice.line_graph().num_vertices, line_graph(lattice).num_vertices
+        (27, 21)
+        """
+        return self._of_cell("line_graph", "graphs.line_graph", k, max_vertices, multigraph)
+
+    def subdivide(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
+        """Return the lattice with a new site in the middle of each bond of the unit cell, `k` times, on the same box.
+
+        On an open axis the bonds between cells are cut *after* the subdivision, so that a bond that leaves the box
+        keeps the half inside, with its middle. The function `quincunx.graphs.subdivide` of a lattice takes the finite
+        graph, cut *before*. On a torus both give the same graph.
+
+        Parameters
+        ----------
+        k : int, default 1
+            How many times, >= 0.
+        max_vertices : int, optional
+            Refuse a result with more vertices.
+        multigraph : bool, default False
+            Whether the parallel edges that a loop gives are allowed.
+
+        Returns
+        -------
+        Lattice
+
+        Raises
+        ------
+        TypeError
+            If `k` or `max_vertices` is not a whole number.
+        ValueError
+            If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+            vertices, or it has parallel edges without `multigraph`.
+        TooLargeError
+            If the cell or the lattice is too large.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import subdivide
+        >>> from quincunx.lattices import square
+        >>> lattice = square(2, 2)
+        >>> lattice.subdivide().num_vertices, subdivide(lattice).num_vertices
+        (12, 8)
+        """
+        return self._of_cell("subdivide", "graphs.subdivide", k, max_vertices, multigraph)
+
+    def _of_cell(self, method: str, function: str, k: int, max_vertices: int | None, multigraph: bool) -> "Lattice":
+        """Return the lattice of a cell made of this one's, over the same box."""
+        if self._cell is None:
+            raise ValueError(f"`{method}` needs whole unit cells, got {self!r}; use {function}(lattice)")
+        cell: UnitCell = getattr(self._cell, method)(k)
+        cells = self._extent[0] * self._extent[1]
+        refuse_too_large(f"the lattice of the {method}", cells * cell.num_sites, cells * cell.num_bonds, max_vertices)
+        return Lattice(cell, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
+
     def _written(self) -> Arrays:
         if self._arrays is None:
             vertices, edges = self._size_bound()
@@ -316,7 +405,7 @@ class Lattice:
         return f"{self._extent[0]} x {self._extent[1]} cells"
 
 
-def _checked_twist(twist: int, extent: tuple[int, int], pbc: tuple[bool, bool]) -> int:
+def checked_twist(twist: int, extent: tuple[int, int], pbc: tuple[bool, bool]) -> int:
     """Return a twist as a number below the first extent."""
     found = _check.whole(twist, "twist", minimum=None)
     if found and pbc != (True, True):

@@ -4,13 +4,13 @@ import difflib
 
 from quincunx import _check, _core
 from quincunx.lattices._cut import aztec_diamond, four_eight_eight, generalized_aztec
-from quincunx.lattices._lattice import CLOSED, MOST, Lattice, closed_axes
+from quincunx.lattices._lattice import CLOSED, MOST, Lattice, checked_twist, closed_axes
 from quincunx.lattices._unit_cell import named_cell
 
 PBC = tuple[bool, bool] | None
 
 
-def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, multigraph: bool) -> Lattice:
+def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, twist: int, multigraph: bool) -> Lattice:
     # The first test of each kind lets the common case through in tens of nanoseconds.
     if type(m) is not int or not 0 < m <= MOST:
         m = _check.whole(m, "m", minimum=1, maximum=MOST)
@@ -20,14 +20,18 @@ def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, multigraph: bool)
         closed = CLOSED[boundary]
     else:
         closed = closed_axes(boundary, pbc)
+    if twist != 0 or type(twist) is not int:
+        twist = checked_twist(twist, (m, n), closed)
     cell = named_cell(kind)
     # The bonds of every named cell reach the next cell at most: from extent 3 on they cannot meet round the other side.
     if not multigraph and ((closed[0] and m < 3) or (closed[1] and n < 3)):
-        _core.check_simple(cell._parts(), (m, n), closed)
-    return Lattice._make(cell, (m, n), closed)
+        _core.check_simple(cell._parts(), (m, n), closed, twist)
+    return Lattice._make(cell, (m, n), closed, twist)
 
 
-def square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def square(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the square lattice of ``m x n`` vertices.
 
     Parameters
@@ -38,6 +42,8 @@ def square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigrap
         Whether no axis is closed, the second (`n` is the circumference), or both.
     pbc : (bool, bool), optional
         Which axes are closed, in place of `boundary`.
+    twist : int, default 0
+        On a torus, how far the first coordinate moves once round the second axis: ``(i, j + n) = (i + twist, j)``.
     multigraph : bool, default False
         Whether the loops (extent 1) and parallel edges (extent 2) of small closed axes are allowed.
 
@@ -58,10 +64,12 @@ def square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigrap
     >>> square(3, 4, "torus").num_edges
     24
     """
-    return _build("square", m, n, boundary, pbc, multigraph)
+    return _build("square", m, n, boundary, pbc, twist, multigraph)
 
 
-def king(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def king(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the king's lattice of ``m x n`` vertices: the square lattice with both diagonals of each square.
 
     Also known as the square lattice with crossed diagonals, or with Moore neighborhoods.
@@ -70,7 +78,7 @@ def king(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph:
     ----------
     m, n : int
         Vertices along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`.
 
     Returns
@@ -88,10 +96,12 @@ def king(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph:
     >>> king(8, 8).num_edges
     210
     """
-    return _build("king", m, n, boundary, pbc, multigraph)
+    return _build("king", m, n, boundary, pbc, twist, multigraph)
 
 
-def triangular(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def triangular(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the triangular lattice of ``m x n`` vertices.
 
     To the square lattice it adds the diagonals from ``(i+1, j)`` to ``(i, j+1)``. The other choice, from ``(i, j)`` to
@@ -102,7 +112,7 @@ def triangular(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multi
     ----------
     m, n : int
         Vertices along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`.
 
     Returns
@@ -120,17 +130,19 @@ def triangular(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multi
     >>> triangular(2, 2).edges.tolist()
     [[0, 2], [0, 1], [1, 3], [2, 3], [2, 1]]
     """
-    return _build("triangular", m, n, boundary, pbc, multigraph)
+    return _build("triangular", m, n, boundary, pbc, twist, multigraph)
 
 
-def honeycomb(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def honeycomb(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the honeycomb (hexagonal) lattice of ``m x n`` cells of 2 vertices.
 
     Parameters
     ----------
     m, n : int
         Cells along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`.
 
     Returns
@@ -148,17 +160,19 @@ def honeycomb(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multig
     >>> honeycomb(4, 4, "torus")
     <Lattice 'honeycomb': 4 x 4 cells, torus, 32 vertices>
     """
-    return _build("honeycomb", m, n, boundary, pbc, multigraph)
+    return _build("honeycomb", m, n, boundary, pbc, twist, multigraph)
 
 
-def kagome(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def kagome(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the kagome (3-6-3-6) lattice of ``m x n`` cells of 3 vertices, the line graph of the honeycomb.
 
     Parameters
     ----------
     m, n : int
         Cells along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`.
 
     Returns
@@ -176,10 +190,12 @@ def kagome(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigrap
     >>> kagome(3, 3, "torus").num_edges
     54
     """
-    return _build("kagome", m, n, boundary, pbc, multigraph)
+    return _build("kagome", m, n, boundary, pbc, twist, multigraph)
 
 
-def triangular_kagome(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def triangular_kagome(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the triangular kagome lattice of ``m x n`` cells of 9 vertices.
 
     Each triangle of the kagome lattice has a vertex more in the middle of each side, and these three are joined. It is
@@ -189,7 +205,7 @@ def triangular_kagome(m: int, n: int, boundary: str = "free", *, pbc: PBC = None
     ----------
     m, n : int
         Cells along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`.
 
     Returns
@@ -207,10 +223,12 @@ def triangular_kagome(m: int, n: int, boundary: str = "free", *, pbc: PBC = None
     >>> set(triangular_kagome(3, 3, "torus").graph.degrees().tolist())
     {4}
     """
-    return _build("triangular-kagome", m, n, boundary, pbc, multigraph)
+    return _build("triangular-kagome", m, n, boundary, pbc, twist, multigraph)
 
 
-def martini(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def martini(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the martini lattice of ``m x n`` cells of 4 vertices.
 
     A triangle takes the place of every second vertex of the honeycomb.
@@ -219,7 +237,7 @@ def martini(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigra
     ----------
     m, n : int
         Cells along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`.
 
     Returns
@@ -237,10 +255,12 @@ def martini(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigra
     >>> martini(3, 3, "torus").num_edges
     54
     """
-    return _build("martini", m, n, boundary, pbc, multigraph)
+    return _build("martini", m, n, boundary, pbc, twist, multigraph)
 
 
-def truncated_square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False) -> Lattice:
+def truncated_square(
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+) -> Lattice:
     """Return the truncated square (4-8-8) lattice of ``m x n`` cells of 4 vertices.
 
     Whole cells are repeated, so on an open axis the outermost diamonds keep their outward tips. The section of whole
@@ -250,7 +270,7 @@ def truncated_square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None,
     ----------
     m, n : int
         Cells along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`. No size makes a loop or parallel edges.
 
     Returns
@@ -268,11 +288,11 @@ def truncated_square(m: int, n: int, boundary: str = "free", *, pbc: PBC = None,
     >>> truncated_square(3, 3).num_vertices, four_eight_eight(2, 2).num_vertices
     (36, 24)
     """
-    return _build("truncated-square", m, n, boundary, pbc, multigraph)
+    return _build("truncated-square", m, n, boundary, pbc, twist, multigraph)
 
 
 def truncated_hexagonal(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False
+    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the truncated hexagonal (3-12-12) lattice of ``m x n`` cells of 6 vertices.
 
@@ -282,7 +302,7 @@ def truncated_hexagonal(
     ----------
     m, n : int
         Cells along the first and the second axis, >= 1.
-    boundary, pbc, multigraph
+    boundary, pbc, twist, multigraph
         As for `square`. No size makes a loop or parallel edges.
 
     Returns
@@ -300,11 +320,18 @@ def truncated_hexagonal(
     >>> truncated_hexagonal(3, 3) == honeycomb(3, 3).clique_insert()
     True
     """
-    return _build("3-12-12", m, n, boundary, pbc, multigraph)
+    return _build("3-12-12", m, n, boundary, pbc, twist, multigraph)
 
 
 def named(
-    name: str, m: int, n: int | None = None, boundary: str = "free", *, pbc: PBC = None, multigraph: bool = False
+    name: str,
+    m: int,
+    n: int | None = None,
+    boundary: str = "free",
+    *,
+    pbc: PBC = None,
+    twist: int = 0,
+    multigraph: bool = False,
 ) -> Lattice:
     """Return a lattice by the name it has in the field.
 
@@ -340,6 +367,8 @@ def named(
         Whether no axis is closed, the second, or both. Aztec diamonds are free.
     pbc : (bool, bool), optional
         Which axes are closed, in place of `boundary`. Not for 4-8-8 and Aztec diamonds.
+    twist : int, default 0
+        On a torus, how far the first coordinate moves once round the second axis. Not for 4-8-8 and Aztec diamonds.
     multigraph : bool, default False
         Whether loops and parallel edges of small closed axes are allowed.
 
@@ -352,7 +381,7 @@ def named(
     TypeError
         If `name` is not a str, or a size is not a whole number or is missing.
     ValueError
-        If there is no lattice of that name, a size is less than 1, or the lattice does not have the boundary.
+        If there is no lattice of that name, a size is less than 1, or the lattice does not have the boundary or twist.
 
     Examples
     --------
@@ -373,21 +402,25 @@ def named(
     if kind == "aztec-diamond":
         if n is not None:
             raise TypeError(f"an Aztec diamond has one size, its order, got `n` = {n!r}")
-        _only_free(kind, boundary, pbc)
+        _only_free(kind, boundary, pbc, twist)
         return aztec_diamond(m)
     if n is None:
         raise TypeError(f"`n` must be given for the lattice {kind!r}")
     if kind == "generalized-aztec":
-        _only_free(kind, boundary, pbc)
+        _only_free(kind, boundary, pbc, twist)
         return generalized_aztec(m, n)
     if kind == "4-8-8":
         if pbc is not None:
             raise ValueError("`pbc` must be left out for the lattice '4-8-8', which has `boundary`")
+        if _check.whole(twist, "twist", minimum=None):
+            raise ValueError(f"`twist` must be 0 for the lattice '4-8-8' (use 'truncated-square'), got {twist}")
         return four_eight_eight(m, n, boundary)
-    return _build(kind, m, n, boundary, pbc, multigraph)
+    return _build(kind, m, n, boundary, pbc, twist, multigraph)
 
 
-def _only_free(kind: str, boundary: str, pbc: PBC) -> None:
+def _only_free(kind: str, boundary: str, pbc: PBC, twist: int) -> None:
+    if _check.whole(twist, "twist", minimum=None):
+        raise ValueError(f"`twist` must be 0 for the lattice {kind!r}, got {twist}")
     if closed_axes(boundary, pbc) != (False, False):
         raise ValueError(
             f"`boundary` must be 'free' for the lattice {kind!r}, got {boundary if pbc is None else pbc!r}"

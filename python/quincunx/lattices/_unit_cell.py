@@ -1,10 +1,12 @@
 """Unit cells: the sites and bonds that a lattice repeats."""
 
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quincunx import _check, _core
+from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -14,6 +16,10 @@ Bond: TypeAlias = tuple[int, int, tuple[int, int]]
 
 #: Clique insertion of named cells that have a name themselves.
 _INSERTED = {"honeycomb": "3-12-12", "3-12-12": "3-6-24", "3-6-24": "3-6-12-48", "square": "modified-bathroom"}
+
+# A cell is held as Python tuples: more of them would be a lattice of its own.
+_MOST_TUPLES = 2**18
+_MOST_TIMES = 1000
 
 
 class UnitCell:
@@ -204,6 +210,112 @@ class UnitCell:
             cell, k = named_cell(_INSERTED[cell._kind]), k - 1
         return UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k), None) if k else cell
 
+    def line_graph(self, k: int = 1) -> "UnitCell":
+        """Return the unit cell of the line graph, `k` times over: a site in the middle of each bond.
+
+        Two sites are joined if their bonds share an end. The site of a bond belongs to the cell the bond starts in.
+
+        Parameters
+        ----------
+        k : int, default 1
+            How many times, >= 0.
+
+        Returns
+        -------
+        UnitCell
+            With the bonds of each site's pairs of ends, ``sum(d*(d-1)/2)`` over the degrees.
+
+        Raises
+        ------
+        TypeError
+            If `k` is not a whole number.
+        ValueError
+            If `k` is negative or nothing is left.
+        TooLargeError
+            If there would be more than ``2**18`` sites or bonds.
+
+        See Also
+        --------
+        quincunx.graphs.line_graph : the same for graphs.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import UnitCell
+        >>> kagome = UnitCell.named("honeycomb").line_graph()
+        >>> kagome.num_sites, kagome.degrees()
+        (3, [4, 4, 4])
+        """
+        cell = self
+        for _ in range(_check.whole(k, "k", maximum=_MOST_TIMES)):
+            cell = cell._line_graph()
+        return cell
+
+    def _line_graph(self) -> "UnitCell":
+        _refuse_large("line graph", self.num_bonds, sum(d * (d - 1) // 2 for d in self.degrees()))
+        # At each site its bonds, each with the cell it starts in as seen from the site's.
+        ends: list[list[tuple[int, int, int]]] = [[] for _ in range(self.num_sites)]
+        for bond, (u, v, (dx, dy)) in enumerate(self._bonds):
+            ends[u].append((bond, 0, 0))
+            ends[v].append((bond, -dx, -dy))
+        pairs = (pair for around in ends for pair in itertools.combinations(around, 2))
+        bonds = [(a, b, (bx - ax, by - ay)) for (a, ax, ay), (b, bx, by) in pairs]
+        return UnitCell(self._basis_vectors, self._middles(), bonds)
+
+    def subdivide(self, k: int = 1) -> "UnitCell":
+        """Return the subdivided unit cell: a new site in the middle of each bond, `k` times.
+
+        Parameters
+        ----------
+        k : int, default 1
+            How many times, >= 0. A bond becomes a path of ``2**k`` bonds.
+
+        Returns
+        -------
+        UnitCell
+            The sites of this cell, then site ``s + b`` in the middle of bond ``b``, in the cell the bond starts in.
+
+        Raises
+        ------
+        TypeError
+            If `k` is not a whole number.
+        ValueError
+            If `k` is negative.
+        TooLargeError
+            If there would be more than ``2**18`` sites or bonds.
+
+        See Also
+        --------
+        quincunx.graphs.subdivide : the same for graphs.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import UnitCell
+        >>> lieb = UnitCell.named("square").subdivide()
+        >>> lieb.degrees()
+        [4, 2, 2]
+        """
+        times = _check.whole(k, "k", maximum=_MOST_TIMES)
+        _refuse_large("subdivision", self.num_sites + self.num_bonds * (2**times - 1), self.num_bonds * 2**times)
+        cell = self
+        for _ in range(times if self._bonds else 0):
+            s = cell.num_sites
+            halves = [
+                half
+                for bond, (u, v, offset) in enumerate(cell._bonds)
+                for half in ((u, s + bond, (0, 0)), (s + bond, v, offset))
+            ]
+            cell = UnitCell(cell._basis_vectors, [*cell._site_offsets, *cell._middles()], halves)
+        return cell
+
+    def _middles(self) -> list[Vector]:
+        """Where the middles of the bonds are, seen from the cell they start in."""
+        (ax, ay), (bx, by) = self._basis_vectors
+        middles = []
+        for u, v, (dx, dy) in self._bonds:
+            (ux, uy), (vx, vy) = self._site_offsets[u], self._site_offsets[v]
+            middles.append(((ux + vx + dx * ax + dy * bx) / 2, (uy + vy + dx * ay + dy * by) / 2))
+        return middles
+
     def _parts(self) -> tuple[tuple[Vector, Vector], tuple[Vector, ...], tuple[Bond, ...]]:
         return self._basis_vectors, self._site_offsets, self._bonds
 
@@ -226,6 +338,15 @@ class UnitCell:
 def named_cell(kind: str) -> UnitCell:
     """Return the unit cell with a name, always the same object."""
     return UnitCell._from_core(_core.named_cell(kind), kind)
+
+
+def _refuse_large(what: str, sites: int, bonds: int) -> None:
+    if (largest := max(sites, bonds)) > _MOST_TUPLES:
+        raise TooLargeError(
+            f"the {what} of the cell has {sites} sites and {bonds} bonds, at most {_MOST_TUPLES} are made",
+            200 * largest,
+            200 * _MOST_TUPLES,
+        )
 
 
 def _listed(value: object) -> list[Any]:
