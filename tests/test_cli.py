@@ -1,5 +1,6 @@
 """The command line: what it prints where, and with which status it ends."""
 
+import io
 import json
 import signal
 import subprocess
@@ -7,6 +8,8 @@ import sysconfig
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import quincunx
@@ -145,7 +148,7 @@ def test_a_twist_is_of_a_torus(run):
     assert run("count", *arguments)[1] != f"{expected}\n"
     status, out, err = run("count", "spanning-trees", "square", "5x4", "--twist", "2")
     assert (status, out) == (2, "")
-    assert "`twist` must be 0 unless both axes are closed" in err
+    assert "`--twist` must be 0 unless both axes are closed" in err
 
 
 def test_matchings_by_size_and_no_sizes_of_trees(run):
@@ -275,7 +278,7 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         ([*COUNT], "`LATTICE` must be given, or a graph with `--edges`"),
         ([*COUNT, "square", "4x4", "--edges", "file"], "`--edges` must be given alone"),
         ([*COUNT, "square", "4x4", "--boundary", "open"], "--boundary"),
-        ([*COUNT, "square", "4x4", "--threads", "0"], "`threads` must be between 1 and 256, got 0"),
+        ([*COUNT, "square", "4x4", "--threads", "0"], "`--threads` must be between 1 and 256, got 0"),
         ([*COUNT, "square", "4x4", "--threads", "two"], "--threads"),
         ([*COUNT, "square", "4x4", "--memory", "lots"], "must be a size such as 6G or 512M, got 'lots'"),
         ([*COUNT, "square", "4x4", "--memory", "0"], "must be a size"),
@@ -287,9 +290,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         (["compute"], "VERB"),
         ([], "VERB"),
         (["table", "cubic"], "must be one of"),
-        (["table", "4-8-8", "--max", "0"], "`size` must be at least 1"),
+        (["table", "4-8-8", "--max", "0"], "`--max` must be at least 1"),
         (["table", "4-8-8", "--max", "three"], "--max"),
-        (["table", "square", "--max", "2", "--compare", "thesis"], "`compare` must be None"),
+        (["table", "square", "--max", "2", "--compare", "thesis"], "`--compare` must be None"),
         (["table", "4-8-8", "--compare", "paper"], "--compare"),
         (["info", "everything"], "everything"),
     ],
@@ -418,6 +421,88 @@ def test_privatize_writes_a_release_with_its_guarantee_inside(run, tmp_path):
     assert release.guarantee.epsilon <= 0.5
 
 
+def test_privatize_refuses_labels_and_says_what_it_released(run, tmp_path):
+    """The table that pandas writes by default has its index in the first column."""
+    numbers = range(1, 157)
+    frame = pd.DataFrame(np.zeros((156, 156), int), index=pd.Index(numbers, name="sender"), columns=numbers)
+    source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
+    frame.to_csv(source)
+    for choice in ([], ["--header"]):
+        status, out, err = run("privatize", source, "--out", target, "--epsilon", 1, *choice)
+        assert (status, out, target.exists()) == (2, "", False)
+        assert err.count("\n") == 1
+        assert "its first column looks like labels (sender, 1, 2, 3, ...)" in err
+        assert "say `--index` where it holds labels, `--no-index` where it holds counts" in err
+    status, out, err = run("privatize", source, "--out", target, "--epsilon", 1, "--index")
+    assert (status, out) == (0, "")
+    assert "156 x 156 counts; labels, published as they are: axis 0: sender (1, 2, 3, ...)" in err
+    assert "protects changes of at most 1 in the sum of all counts" in err
+    release = Release.load(target)
+    assert release.shape == (156, 156)
+    assert release.index == release.columns == tuple(numbers)
+    frame.index.name = None  # as most frames are: a first line with nothing in its first field is one of labels
+    frame.to_csv(source)
+    assert run("privatize", source, "--out", target, "--epsilon", 1)[0] == 0
+    assert Release.load(target).index == tuple(numbers)
+
+
+def test_a_pipe_goes_from_counts_to_components(python, tmp_path):
+    """Standard input and output, in all formats, without a file in between."""
+    counts = "a,b,c,d\n" + "\n".join(["9,8,0,0", "7,9,1,0", "0,0,6,9", "1,0,8,7"]) + "\n"
+    for format in ("npz", "csv", "json"):
+        command = ["-m", "quincunx", "privatize", "-", "--epsilon", "2", "--format", format]
+        privatize = python(None, *command, text=False, stdin=subprocess.PIPE)
+        released, said = privatize.communicate(counts.encode(), timeout=60)
+        assert privatize.returncode == 0, said
+        assert b"4 x 4 counts; labels, published as they are: axis 1: (a, b, c, ...)" in said
+        command = ["-m", "quincunx", "factorize", "-", "--components", "2", "--inference", "vi", "--seed", "1"]
+        factorize = python(None, *command, text=False, stdin=subprocess.PIPE)
+        out, said = factorize.communicate(released, timeout=60)
+        assert factorize.returncode == 0, said
+        assert b"PoissonFactorization, 2 components" in out
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.json", "r.json.gz", "r.npz"])
+def test_the_suffix_of_a_file_is_its_format(run, tmp_path, name):
+    source, target = tmp_path / "counts.csv", tmp_path / name
+    source.write_text("3,0,7\n1,5,2\n")
+    assert run("privatize", source, "--out", target, "--epsilon", 1)[0] == 0
+    assert Release.load(target).shape == (2, 3)
+    status, out, _ = run("factorize", target, *SHORT, "--json")
+    assert (status, json.loads(out)["observed_cells"]) == (0, 6)
+    if name == "r.csv":
+        assert pd.read_csv(target, comment="#", header=None).to_numpy().tolist() == Release.load(target).values.tolist()
+
+
+def test_what_says_nothing_of_its_noise_is_not_factorized_and_unpickling_is_not_advised(run, tmp_path):
+    (tmp_path / "A.csv").write_text("1,2\n3,4\n")
+    np.save(tmp_path / "A.npy", np.eye(2))
+    np.savez(tmp_path / "A.npz", np.array([object()]))
+    for name in ("A.csv", "A.npy", "A.npz"):
+        status, out, err = run("factorize", tmp_path / name)
+        assert (status, out) == (2, "")
+        assert "pickle" not in err
+        assert name in err
+
+
+def test_standard_input_is_a_dash_for_every_verb(run, monkeypatch):
+    def pipe(text):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    pipe("a b\nb c\n")
+    assert run(*COUNT, "--edges", "-") == (0, "5\n", "")
+    pipe("a b\nb c\n")
+    assert run("spectrum", "--edges", "-", "--kirchhoff") == (0, "4\n", "")
+    pipe("0.8,0.2\n0.4,0.6\n")
+    assert "2 inputs, 2 outputs" in run("leakage", "-")[1]
+    pipe("0.8,0.3\n")
+    assert "standard input, line 1" in run("leakage", "-")[2]
+    pipe("0\n1\n1\n0\n")
+    assert run("ldp", "histogram", "-", "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
+    pipe("A,B\n0,1\n1,1\n")
+    assert run("bayesnet", "fit", "-", "--edges", "A:B", "--epsilon", 1)[1].startswith('{"mechanism"')
+
+
 def test_a_bad_line_of_counts_is_named_and_nothing_is_written(run, tmp_path):
     source, target = tmp_path / "counts.csv", tmp_path / "released.npz"
     source.write_text("3,0,7\n1,x,2\n")
@@ -481,12 +566,12 @@ def test_other_models_are_named_by_a_word(run, released, model, inference):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--iterations", "10"], "`burn_in` must be less than the number of sweeps (10), got 1000"),
-        (["--components", "0"], "`n_components` must be at least 1, got 0"),
-        (["--method", "published"], "`method` must be one of"),
+        (["--iterations", "10"], "`--burn-in` must be less than the number of sweeps (10), got 1000"),
+        (["--components", "0"], "`--components` must be at least 1, got 0"),
+        (["--method", "published"], "`--method` must be one of"),
         (["--model", "graph"], "--model"),
         (["--resume", "nothing.npz"], "nothing.npz"),
-        (["--threads", "0"], "`threads` must be between 1 and 256"),
+        (["--threads", "0"], "`--threads` must be between 1 and 256"),
         (["--noise", "none"], "Negative values in data"),
     ],
 )

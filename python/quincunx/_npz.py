@@ -1,7 +1,8 @@
-"""Files of arrays: npz archives that are there wholly or not at all."""
+"""Files that are there wholly or not at all: npz archives of arrays, and whatever else a function writes."""
 
 import os
 import tempfile
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -9,14 +10,21 @@ import numpy as np
 
 def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any], prefix: str) -> None:
     """Write arrays to an npz file; to a path wholly or not at all, by way of a file beside it of the given prefix."""
+    write_whole(target, lambda file: np.savez(file, **arrays), prefix, ".npz")
+
+
+def write_whole(
+    target: str | os.PathLike[str] | BinaryIO, write: Callable[[BinaryIO], object], prefix: str, suffix: str
+) -> None:
+    """Let a function write a file; to a path by way of a file beside it, that takes its place when it is whole."""
     if not isinstance(target, (str, os.PathLike)):
-        np.savez(target, **arrays)
+        write(target)
         return
     path = os.fspath(target)
-    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=".npz")
+    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=suffix)
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
+            write(file)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(partial, 0o666 & ~mask)

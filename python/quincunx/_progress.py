@@ -22,11 +22,12 @@ def reporting(progress: Progress, description: str) -> Iterator[Callable[[int, i
             from tqdm.auto import tqdm
         except ImportError:
             raise ImportError("a progress bar needs tqdm: pip install 'quincunx[progress]'") from None
-        with tqdm(total=100, desc=description, unit="%", file=sys.stderr, leave=False) as bar:
+        with tqdm(total=1, desc=description, unit=" steps", file=sys.stderr, leave=False) as bar:
 
             def show(done: int, total: int) -> None:
                 if total:
-                    bar.update(100 * done / total - bar.n)
+                    bar.total, bar.unit_scale = total, total >= 1_000_000
+                    bar.update(done - bar.n)
 
             yield show
     elif callable(progress):

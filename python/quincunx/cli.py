@@ -6,9 +6,11 @@ of the machine; 2: bad arguments or a job larger than its limits, with the error
 """
 
 import argparse
+import io
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -40,8 +42,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return its exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
     try:
-        options = _parser().parse_args(arguments)
         options.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -54,9 +57,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OverflowError, MemoryError, ImportError, OSError) as error:
-        print(f"quincunx: {error}", file=sys.stderr)
+        print(f"quincunx: {_in_options(parser, options, str(error))}", file=sys.stderr)
         return 2
     return 0
+
+
+def _verb_of(parser: argparse.ArgumentParser, run: object) -> argparse.ArgumentParser | None:
+    """Return the parser of the verb that a function runs."""
+    if parser.get_default("run") is run:
+        return parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb in action.choices.values():
+                if (found := _verb_of(verb, run)) is not None:
+                    return found
+    return None
+
+
+def _in_options(parser: argparse.ArgumentParser, options: argparse.Namespace, message: str) -> str:
+    """Return the message of an error about arguments of a function, as one about the options they came from."""
+    verb = _verb_of(parser, options.run)
+    names = {
+        action.dest: action.option_strings[0]
+        for action in (verb._actions if verb is not None else [])
+        if action.option_strings
+    }
+    return re.sub(r"`(\w+)`", lambda found: f"`{names.get(found[1], found[1])}`", message)
 
 
 def _budget_exceeded() -> type[Exception]:
@@ -98,7 +124,9 @@ def _add_count(verbs: Any) -> None:
         metavar="MxN",
         help="the two extents, as 20x20; octagons for 4-8-8, one order for aztec-diamond",
     )
-    verb.add_argument("--edges", metavar="FILE", help="count on the graph with this list of edges instead")
+    verb.add_argument(
+        "--edges", metavar="FILE", help="count on the graph with this list of edges instead; - is standard input"
+    )
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
     verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
     verb.add_argument(
@@ -114,7 +142,7 @@ def _add_count(verbs: Any) -> None:
 def _add_table(verbs: Any) -> None:
     verb = verbs.add_parser("table", help="counts for all extents up to a largest")
     verb.add_argument("lattice")
-    verb.add_argument("--max", type=int, default=10, metavar="N", help="the largest extent (default 10)")
+    verb.add_argument("--max", type=int, default=10, metavar="N", dest="size", help="the largest extent (default 10)")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
     verb.add_argument("--compare", choices=["thesis"], help="mark what is wrong in a published table")
     _add_limits(verb)
@@ -129,7 +157,7 @@ def _add_spectrum(verbs: Any) -> None:
     )
     verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 3-12-12, ...")
     verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20")
-    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead")
+    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead; - is standard input")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
     verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
     verb.add_argument(
@@ -148,10 +176,20 @@ def _add_privatize(verbs: Any) -> None:
     verb = verbs.add_parser(
         "privatize",
         help="release counts under local privacy",
-        description="Release counts with two-sided geometric noise; writes an npz file with the guarantee inside.",
+        description="Release counts with two-sided geometric noise; writes a file with the guarantee inside. Numbers "
+        "that may be labels as well as counts are refused until it is said which they are.",
     )
-    verb.add_argument("source", nargs="?", default="-", help="a CSV or npy file of counts (default: standard input)")
-    verb.add_argument("--out", default="-", metavar="FILE", help="where the npz file goes (default: standard output)")
+    verb.add_argument(
+        "source",
+        nargs="?",
+        default="-",
+        help="a table of counts: CSV (also .gz), JSON, npy, npz of a sparse array, parquet, Excel; - or nothing is "
+        "standard input",
+    )
+    verb.add_argument(
+        "--out", default="-", metavar="FILE", help=".npz, .csv, .csv.gz or .json; - is standard output (default)"
+    )
+    verb.add_argument("--format", choices=["npz", "csv", "json"], help="of the output (default: by its name, else npz)")
     verb.add_argument("--epsilon", type=float, required=True, help="the privacy loss for a change of at most N units")
     verb.add_argument(
         "--n",
@@ -163,8 +201,12 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument(
         "--record-bound", type=int, metavar="A", help="protect whole lines, each clipped to a sum of at most A, instead"
     )
-    verb.add_argument("--delimiter", default=",", help="what separates the counts of a line (default a comma)")
-    verb.add_argument("--header", action="store_true", help="the first line holds names")
+    verb.add_argument("--delimiter", metavar="C", help="between counts (default: a comma, tab or semicolon)")
+    either = argparse.BooleanOptionalAction
+    verb.add_argument("--header", action=either, help="the first line holds labels, or counts (default: found out)")
+    verb.add_argument("--index", action=either, help="the first column holds labels, or counts (default: found out)")
+    verb.add_argument("--long", action=either, help="a line is a cell: label of row, of column, count")
+    verb.add_argument("--square", action="store_true", help="rows and columns of a long table have the same labels")
     verb.set_defaults(run=_privatize)
 
 
@@ -175,13 +217,15 @@ def _add_ldp(verbs: Any) -> None:
         description="Infer shares, a mean, or a regression from a file of released values.",
     )
     verb.add_argument("what", choices=["histogram", "mean", "regression"])
-    verb.add_argument("source", help="an npz file of a release, or a CSV file with a line for each user")
+    verb.add_argument("source", help="a release, or a CSV file with a line for each user; - is standard input")
     verb.add_argument("--epsilon", type=float, help="of the mechanism that made a CSV file")
     verb.add_argument("--delta", type=float, default=1e-5, help="of the Gaussian mechanism (default 1e-5)")
     verb.add_argument("--bounds", type=float, nargs=2, metavar=("A", "B"), help="lower and upper, or those of x and y")
     verb.add_argument("--task", choices=["linear", "logistic"], default="linear", help="which regression")
-    verb.add_argument("--draws", type=int, default=1000, metavar="N", help="draws of each chain (default 1000)")
-    verb.add_argument("--seed", type=int, help="makes the draws repeatable")
+    verb.add_argument(
+        "--draws", type=int, default=1000, metavar="N", dest="n_draws", help="draws of each chain (default 1000)"
+    )
+    verb.add_argument("--seed", type=int, dest="random_state", help="makes the draws repeatable")
     verb.add_argument("--json", action="store_true", help="print a JSON object")
     verb.set_defaults(run=_ldp)
 
@@ -191,14 +235,14 @@ def _ldp(options: argparse.Namespace) -> None:
 
     text = ldp_command(
         options.what,
-        options.source,
+        _source(options.source),
         epsilon=options.epsilon,
         delta=options.delta,
         bounds=None if options.bounds is None else tuple(options.bounds),
         task=options.task,
         json=options.json,
-        n_draws=options.draws,
-        random_state=options.seed,
+        n_draws=options.n_draws,
+        random_state=options.random_state,
         progress=_progress(),
     )
     print(text)
@@ -237,8 +281,8 @@ def _add_factorize(verbs: Any) -> None:
         help="fit a Poisson factorization to released counts",
         description="Fit a Poisson factorization to a release that `quincunx privatize` wrote, and say how it went.",
     )
-    verb.add_argument("released", metavar="released.npz", help="the release")
-    verb.add_argument("--out", metavar="FILE", help="keep the fitted model here (an interrupted one, too)")
+    verb.add_argument("released", help="a release (npz, csv or json); - is standard input")
+    verb.add_argument("--out", metavar="FILE", help="keep the fitted model here (an interrupted one, too); npz")
     verb.add_argument("--resume", metavar="FILE", help="go on with a model that was kept, with as many sweeps again")
     verb.add_argument(
         "--model",
@@ -264,7 +308,11 @@ def _add_bayesnet(verbs: Any) -> None:
     verb = verbs.add_parser("bayesnet", help="Bayesian networks of private records")
     what = verb.add_subparsers(title="what to do", metavar="WHAT", required=True)
     verb = what.add_parser("fit", help="fit a network with a guarantee", description="Prints the network as JSON.")
-    verb.add_argument("source", metavar="data.csv", help="a line of names, then a line of category codes per record")
+    verb.add_argument(
+        "source",
+        metavar="data.csv",
+        help="a line of names, then a line of category codes per record; - is standard input",
+    )
     verb.add_argument("--edges", required=True, help="A:B,A:C (parents first), or a CSV file of pairs")
     verb.add_argument("--cardinalities", default="2", help="a number for all columns (default 2), or A=2,B=3,...")
     verb.add_argument("--epsilon", type=float, required=True, help="the privacy level of the whole fit")
@@ -279,7 +327,7 @@ def _add_bayesnet(verbs: Any) -> None:
 
 def _add_leakage(verbs: Any) -> None:
     verb = verbs.add_parser("leakage", help="what a channel leaks, and its average over symmetries")
-    verb.add_argument("channel", help="a CSV file: a row per input, chances of the outputs")
+    verb.add_argument("channel", help="a CSV file: a row per input, chances of the outputs; - is standard input")
     verb.add_argument(
         "--graph", metavar="WORD", help="which inputs are adjacent: hamming:3,2, path:5, cycle:5, edges:FILE, ..."
     )
@@ -316,7 +364,13 @@ def _add_info(verbs: Any) -> None:
 
 def _add_limits(verb: Any) -> None:
     verb.add_argument("--threads", type=int, metavar="N", help="threads to use (default: all this process may use)")
-    verb.add_argument("--memory", type=_bytes, metavar="SIZE", help="memory to use, as 6G (default: what is available)")
+    verb.add_argument(
+        "--memory",
+        type=_bytes,
+        metavar="SIZE",
+        dest="memory_limit",
+        help="memory to use, as 6G (default: what is available)",
+    )
     verb.add_argument("--json", action="store_true", help="print a JSON object, numbers as strings of digits")
 
 
@@ -327,6 +381,31 @@ def _bytes(text: str) -> int:
     if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
         raise argparse.ArgumentTypeError(f"must be a size such as 6G or 512M, got {text!r}")
     return int(digits) << (shift or 0)
+
+
+class _Input(io.BytesIO):
+    """What came from standard input."""
+
+    name = "standard input"
+
+
+def _source(path: str) -> Any:
+    """Return a path, or for `-` a file with all of standard input, which may be read again."""
+    return _Input(sys.stdin.buffer.read()) if path == "-" else path
+
+
+def _lines(path: str) -> Any:
+    """Return a path, or for `-` the lines of standard input."""
+    return io.TextIOWrapper(_source(path), encoding="utf-8-sig") if path == "-" else path
+
+
+def _output(path: str | None) -> Any:
+    """Return a path, or for `-` standard output as a binary file, unless it is a terminal."""
+    if path != "-":
+        return path
+    if sys.stdout.isatty():
+        raise ValueError("`--out` must name a file or a pipe: a release is not for a terminal")
+    return sys.stdout.buffer
 
 
 def _extents(text: str | None) -> tuple[int, int]:
@@ -344,7 +423,7 @@ def _graph(options: argparse.Namespace) -> Any:
             raise ValueError(f"`--edges` must be given alone, got also the lattice {options.lattice!r}")
         from quincunx import graphs
 
-        return graphs.read_edges(options.edges)
+        return graphs.read_edges(_lines(options.edges))
     if options.lattice is None:
         raise ValueError("`LATTICE` must be given, or a graph with `--edges`")
     from quincunx import lattices
@@ -365,7 +444,7 @@ def _count(options: argparse.Namespace) -> None:
     from quincunx import counting
 
     graph = _graph(options)
-    limits = {"threads": options.threads, "memory_limit": options.memory}
+    limits = {"threads": options.threads, "memory_limit": options.memory_limit}
     if options.estimate:
         _say(options, vars(counting.estimate_cost(graph, options.what, **limits)))
         return
@@ -434,25 +513,25 @@ def _table(options: argparse.Namespace) -> None:
 
     table = counting.independent_set_table(
         options.lattice,
-        options.max,
+        options.size,
         boundary=options.boundary,
         compare=options.compare,
         threads=options.threads,
-        memory_limit=options.memory,
+        memory_limit=options.memory_limit,
         progress=_progress(),
     )
     print(json.dumps(table.to_dict()) if options.json else table)
 
 
 def _privatize(options: argparse.Namespace) -> None:
-    from quincunx.privacy._files import privatize_file
+    from quincunx.privacy._files import privatize_file, read_table
 
-    if options.out == "-" and sys.stdout.isatty():
-        raise ValueError("`--out` must name a file: a release is not for a terminal")
-    source = sys.stdin.buffer if options.source == "-" else options.source
-    target = sys.stdout.buffer if options.out == "-" else options.out
-    how = {"epsilon": options.epsilon, "n": options.n, "record_bound": options.record_bound}
-    release = privatize_file(source, target, **how, delimiter=options.delimiter, header=options.header)
+    target = _output(options.out)
+    reading = {name: getattr(options, name) for name in ("delimiter", "header", "index", "long", "square")}
+    table = read_table(_source(options.source), **reading)
+    how = {name: getattr(options, name) for name in ("epsilon", "n", "record_bound", "format")}
+    release = privatize_file(table, target, **how)
+    print(table.describe(), file=sys.stderr)
     print(release.guarantee, file=sys.stderr)
     print(f"protects {release.protects}", file=sys.stderr)
 
@@ -501,7 +580,7 @@ def _factorize(options: argparse.Namespace) -> None:
     how = {name: value for name, value in vars(options).items() if name not in ("run", "released")}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        said = factorize_command(options.released, **how, progress=_progress())
+        said = factorize_command(_source(options.released), **how, progress=_progress())
     for warning in caught:
         print(f"quincunx: {warning.message}", file=sys.stderr)
     print(said)
@@ -510,13 +589,14 @@ def _factorize(options: argparse.Namespace) -> None:
 def _bayesnet_fit(options: argparse.Namespace) -> None:
     from quincunx.posterior._command import bayesnet_fit
 
-    print(bayesnet_fit(**{name: value for name, value in vars(options).items() if name != "run"}))
+    how = {name: value for name, value in vars(options).items() if name not in ("run", "source")}
+    print(bayesnet_fit(_lines(options.source), **how))
 
 
 def _leakage(options: argparse.Namespace) -> None:
     from quincunx.leakage._files import leakage_command
 
-    print(leakage_command(options.channel, options.graph, options.symmetrize, options.json))
+    print(leakage_command(_lines(options.channel), options.graph, options.symmetrize, options.json))
 
 
 def _entropy(options: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 import json as json_module
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def _class(model: str) -> Any:
 
 
 def factorize_command(
-    source: "str | os.PathLike[str]",
+    source: "str | os.PathLike[str] | BinaryIO",
     *,
     model: str = "matrix",
     out: "str | os.PathLike[str] | None" = None,
@@ -33,7 +33,7 @@ def factorize_command(
 
     Parameters
     ----------
-    source : path
+    source : path or binary file
         The release, as `quincunx.privacy.Release.save` or ``quincunx privatize`` wrote it.
     model : {"matrix", "directed", "undirected", "tensor"}
         `PoissonFactorization`, a `PoissonBlockmodel` of either kind, or `PoissonTensorFactorization`.

@@ -1,8 +1,9 @@
 """Released values from a file, a posterior to the terminal: what the command line's `ldp` does."""
 
+import io
 import json as json_module
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from quincunx.privacy import (
 
 def ldp_command(
     what: str,
-    source: "str | os.PathLike[str]",
+    source: "str | os.PathLike[str] | BinaryIO",
     *,
     epsilon: float | None = None,
     delta: float = 1e-5,
@@ -37,7 +38,7 @@ def ldp_command(
     ----------
     what : {"histogram", "mean", "regression"}
         `HistogramModel`, `GaussianModel`, or a regression from second moments.
-    source : path
+    source : path or binary file
         A release as `Release.save` wrote it, or a CSV file: rows of bits or one category a line; one number a line; one
         user's statistics a line.
     epsilon : float, optional
@@ -97,10 +98,18 @@ def ldp_command(
 
 
 def _read(source: Any) -> Any:
-    if os.fspath(source).endswith(".npz"):
+    """Read a release in any of its formats, or plain numbers."""
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            content = file.read()
+    else:
+        content = source.read()
+    if content[:2] in (b"PK", b"\x1f\x8b", b"# ") or content[:1] == b"{":
+        if not isinstance(source, (str, os.PathLike)):
+            source.seek(0)
         return Release.load(source)
     try:
-        return np.loadtxt(source, delimiter=",", ndmin=2)
+        return np.loadtxt(io.StringIO(content.decode("utf-8-sig")), delimiter=",", ndmin=2)
     except ValueError as reason:
         raise ValueError(f"`source` must hold numbers separated by commas: {reason}") from reason
 

@@ -44,7 +44,7 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     if isinstance(path, (str, os.PathLike)):
         with open(path, encoding="utf-8", newline="") as lines:
             return _channel(lines, os.fspath(path))
-    return _channel(path, "the channel")
+    return _channel(path, str(getattr(path, "name", "the channel")))
 
 
 def _channel(lines: Iterable[str], name: str) -> Channel:
@@ -116,7 +116,10 @@ def graph_from_word(word: str) -> Graph:
 
 
 def leakage_command(
-    path: "str | os.PathLike[str]", graph: str | None = None, symmetrize: bool = False, json: bool = False
+    path: "str | os.PathLike[str] | Iterable[str]",
+    graph: str | None = None,
+    symmetrize: bool = False,
+    json: bool = False,
 ) -> str:
     """Return what ``quincunx leakage`` prints.
 

@@ -1,8 +1,10 @@
 """A network fitted to a file of records: what the command line's `bayesnet fit` does."""
 
+import contextlib
 import csv
 import json
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ RELATIONS: dict[str, Any] = {"replace-one": ReplaceOne, "add-remove": AddRemove}
 
 
 def bayesnet_fit(
-    source: "str | os.PathLike[str]",
+    source: "str | os.PathLike[str] | Iterable[str]",
     *,
     edges: str,
     cardinalities: str,
@@ -30,8 +32,9 @@ def bayesnet_fit(
 
     Parameters
     ----------
-    source : path
-        A CSV file: names of nodes, then a line of category codes per record. What is no number counts as 0.
+    source : path or iterable of str
+        A CSV file, or its lines: names of nodes, then a line of category codes per record. What is no number counts
+        as 0.
     edges : str
         ``"A:B,A:C"``, parents first, or the path of a CSV file with a pair on each line; may be empty.
     cardinalities : str
@@ -65,7 +68,8 @@ def bayesnet_fit(
     >>> print(bayesnet_fit(file, edges="A:B", cardinalities="2", epsilon=1.0)[:28])
     {"mechanism": "fourier_linf"
     """
-    with open(source, newline="") as lines:
+    opened = open(source, newline="") if isinstance(source, (str, os.PathLike)) else contextlib.nullcontext(source)
+    with opened as lines:
         rows = csv.reader(lines)
         names = [name.strip() for name in next(rows, [])]
         if not names or len(set(names)) != len(names):

@@ -1,46 +1,51 @@
 """Counts from a file, released into a file: what the command line's `privatize` does."""
 
+import gzip
 import io
+import json
 import os
-from typing import IO, BinaryIO
+import zipfile
+import zlib
+from typing import IO, Any, BinaryIO, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from quincunx import _check
+from quincunx import _check, _tables
+from quincunx._optional import require
 from quincunx.privacy._noise import privatize
 from quincunx.privacy._release import Release
+from quincunx.privacy._text import Table, parse
 
-MAGIC = b"\x93NUMPY"
+NPY, ZIP, GZIP = b"\x93NUMPY", b"PK\x03\x04", b"\x1f\x8b"
+#: Files that pandas reads, by their ends.
+_OF_PANDAS = {".parquet": "read_parquet", ".feather": "read_feather", ".xlsx": "read_excel", ".xls": "read_excel"}
 
 
 def privatize_file(
-    source: str | os.PathLike[str] | IO[bytes] | IO[str],
+    source: str | os.PathLike[str] | IO[bytes] | IO[str] | Table,
     target: str | os.PathLike[str] | BinaryIO,
     *,
     epsilon: float,
     n: int = 1,
     record_bound: int | None = None,
-    delimiter: str = ",",
-    header: bool = False,
+    format: Literal["npz", "csv", "json"] | None = None,
     insecure_seed: int | None = None,
+    **reading: Any,
 ) -> Release:
-    """Release the counts of a CSV or npy file into an npz file that `Release.load` reads.
+    """Release the counts of a file into a file that `Release.load` reads.
 
     Everything is read and checked before anything is written; a target file appears whole or not at all.
 
     Parameters
     ----------
-    source : path or file
-        Comma-separated lines of equally many counts, or what ``numpy.save`` wrote; told apart by their first bytes.
+    source, **reading
+        As for `read_table`, or what that returned.
     target : path or binary file
         Where the release goes.
     epsilon, n, record_bound, insecure_seed
         As for `privatize`.
-    delimiter : str
-        What separates the counts of a line.
-    header : bool
-        Whether the first line holds names.
+    format : {"npz", "csv", "json"}, optional
+        As for `Release.save`.
 
     Returns
     -------
@@ -54,49 +59,119 @@ def privatize_file(
     OSError
         If a file cannot be read or written.
     """
-    counts = read_counts(source, delimiter=delimiter, header=header)
-    release = privatize(counts, epsilon=epsilon, n=n, record_bound=record_bound, insecure_seed=insecure_seed)
-    release.save(target)
+    table = source if isinstance(source, Table) else read_table(source, **reading)
+    release = privatize(table.values, epsilon=epsilon, n=n, record_bound=record_bound, insecure_seed=insecure_seed)
+    release.axes_ = _tables.fitting(table.axes, release.shape)
+    release.save(target, format=format)
     return release
 
 
-def read_counts(
-    source: str | os.PathLike[str] | IO[bytes] | IO[str], *, delimiter: str = ",", header: bool = False
-) -> npt.NDArray[np.int64]:
-    """Read counts from a CSV or npy file.
+def read_table(
+    source: str | os.PathLike[str] | IO[bytes] | IO[str],
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    index: bool | None = None,
+    long: bool | None = None,
+    square: bool = False,
+) -> Table:
+    """Read counts with their labels from a file.
 
     Parameters
     ----------
-    source, delimiter, header
-        As for `privatize_file`.
+    source : path or file
+        Lines of equally many counts; what ``numpy.save`` or ``scipy.sparse.save_npz`` wrote; JSON: a list of rows, or
+        ``{"index": [...], "columns": [...], "data": [[...], ...]}``. Any of them compressed by gzip. They are told
+        apart by their first bytes. A path that ends in .parquet, .feather or .xlsx is read by pandas.
+    delimiter : str, optional
+        What separates the counts of a line; by default a comma, tab or semicolon, whichever the first line has.
+    header, index : bool, optional
+        Whether the first line, the first column, hold labels. By default they do where they are no numbers; numbers
+        that look like labels are refused.
+    long : bool, optional
+        Whether each line holds the labels of one cell and its count. By default what looks like it is refused.
+    square : bool
+        Whether rows and columns of a long table have the same labels, as those of a network.
 
     Returns
     -------
-    ndarray of int64
-        Of shape (lines, counts per line), or as it was saved.
+    Table
+        Counts, of shape (lines, counts per line) or as they were saved, and the labels of their axes.
 
     Raises
     ------
     ValueError
-        If a line does not hold counts.
+        If a line does not hold counts, or it is not clear which are.
     """
-    if not isinstance(delimiter, str) or len(delimiter) != 1:
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
         raise ValueError(f"`delimiter` must be one character, got {delimiter!r}")
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
+        ending = os.path.splitext(name)[1].lower()
+        if ending in _OF_PANDAS:
+            frame = getattr(require("pandas", "pandas"), _OF_PANDAS[ending])(name)
+            bare = type(frame.index).__name__ == "RangeIndex"
+            text = frame.to_csv(index=not bare)
+            return parse(text, name, header=True, index=index if bare else True, long=long, square=square)
         with open(source, "rb") as file:
             content: bytes | str = file.read()
     else:
         name, content = str(getattr(source, "name", "input")), source.read()
     if isinstance(content, bytes):
-        if content.startswith(MAGIC):
+        if content.startswith(GZIP):
             try:
-                array = np.load(io.BytesIO(content), allow_pickle=False)
-            except (ValueError, EOFError, OSError) as reason:
+                content = gzip.decompress(content)
+            except (EOFError, OSError, zlib.error) as reason:
                 raise ValueError(f"{name}: {reason}") from reason
-            return _check.counts(array, name)
+        if content.startswith((NPY, ZIP)):
+            return _of_arrays(content, name)
         content = _decoded(content, name)
-    return _parse(content, name, delimiter, header)
+    if content.lstrip()[:1] in ("[", "{"):
+        return _of_json(content, name)
+    return parse(content, name, delimiter=delimiter, header=header, index=index, long=long, square=square)
+
+
+def _of_arrays(content: bytes, name: str) -> Table:
+    """Read what NumPy or SciPy saved."""
+    try:
+        if content.startswith(NPY):
+            return Table(_check.counts(np.load(io.BytesIO(content), allow_pickle=False), name), ())
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            names = set(arrays.files)
+            if "release" in names:
+                raise ValueError("it holds a release already")
+            if "format" not in names and len(names) == 1:
+                return Table(_check.counts(arrays[names.pop()], name), ())
+        from scipy.sparse import load_npz
+
+        return Table(_check.counts(_tables.array(load_npz(io.BytesIO(content)), name), name), ())
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile) as reason:
+        text = str(reason).partition("allow_pickle")[0].rstrip(" .") if "pickle" in str(reason) else str(reason)
+        raise ValueError(f"{name}: {text.removeprefix(f'{name}: ')}") from reason
+
+
+def _of_json(content: str, name: str) -> Table:
+    """Read rows of counts, bare or as ``DataFrame.to_json(orient="split")`` writes them."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as reason:
+        raise ValueError(f"{name}: {reason}") from reason
+    labels: list[Any] = [None, None]
+    if isinstance(found, dict):
+        if "data" not in found:
+            raise ValueError(f"{name}: a JSON object must hold `data`, and may hold `index` and `columns`")
+        labels, found = [found.get("index"), found.get("columns")], found["data"]
+    try:
+        values = _check.counts(np.array(found), name)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{name}: {str(reason).removeprefix(f'`{name}` ')}") from reason
+    found_axes = tuple(_tables.Axis(None, None if part is None else tuple(part)) for part in labels)
+    if any(axis.labels is not None for axis in found_axes):
+        axes = _tables.fitting(found_axes, values.shape)
+        if not axes:
+            raise ValueError(f"{name}: its labels do not fit counts of shape {values.shape}")
+        return Table(values, axes)
+    return Table(values, ())
 
 
 def _decoded(content: bytes, name: str) -> str:
@@ -105,34 +180,3 @@ def _decoded(content: bytes, name: str) -> str:
     except UnicodeDecodeError as reason:
         line = content.count(b"\n", 0, reason.start) + 1
         raise ValueError(f"{name}, line {line}: not text in UTF-8") from reason
-
-
-def _parse(text: str, name: str, delimiter: str, header: bool) -> npt.NDArray[np.int64]:
-    rows: list[list[int]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or (header and number == 1):
-            continue
-        fields = line.split(delimiter)
-        try:
-            row = [int(field) for field in fields]
-        except ValueError:
-            row = [_count(field, f"{name}, line {number}") for field in fields]
-        if min(row) < 0 or max(row) >= 2**63:
-            wrong = next(value for value in row if not 0 <= value < 2**63)
-            raise ValueError(f"{name}, line {number}: counts must be whole numbers of at least 0, got {wrong}")
-        if rows and len(row) != len(rows[0]):
-            raise ValueError(f"{name}, line {number}: each line must hold {len(rows[0])} counts, got {len(row)}")
-        rows.append(row)
-    if not rows:
-        raise ValueError(f"{name}: there are no counts in it")
-    return np.array(rows, dtype=np.int64)
-
-
-def _count(field: str, place: str) -> int:
-    try:
-        value = float(field)
-    except ValueError:
-        value = float("nan")
-    if not value.is_integer():
-        raise ValueError(f"{place}: counts must be whole numbers of at least 0, got {field.strip()!r}")
-    return int(value)

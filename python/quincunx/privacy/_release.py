@@ -1,17 +1,16 @@
 """Values that may be published, with the promise they carry."""
 
-import json
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _tables
 from quincunx._html import table_html
-from quincunx._npz import write_npz
 from quincunx._tables import Axes
+from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._relations import AddRemove, DataMetric
 
@@ -212,8 +211,13 @@ class Release:
             rows["labels"] = " x ".join(str(axis.name or "unnamed") for axis in labelled) + ", published as they are"
         return table_html(f"Release, {self.mechanism} noise", rows)
 
-    def save(self, target: str | os.PathLike[str] | BinaryIO) -> None:
-        """Write the release to an npz file, without pickle.
+    def save(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        *,
+        format: Literal["npz", "csv", "json"] | None = None,
+    ) -> None:
+        """Write the release to a file, without pickle.
 
         A file is written beside its place and then renamed, so that it is there wholly or not at all. Labels that are
         not numbers, strings, dates or tuples of these become strings.
@@ -222,11 +226,16 @@ class Release:
         ----------
         target : path or binary file
             Where to.
+        format : {"npz", "csv", "json"}, optional
+            By default what the end of the path says (.csv, .json, also with .gz behind it), else npz. A CSV file is a
+            table whose first line, after ``#``, holds the guarantee: ``pandas.read_csv(path, comment="#")`` reads it.
 
         Raises
         ------
         OSError
             If it cannot be written.
+        ValueError
+            If `format` is another word, or a release without rows or with more than two axes is to be CSV.
 
         Examples
         --------
@@ -238,7 +247,10 @@ class Release:
         >>> Release.load(file) == release
         True
         """
-        header = {
+        found, packed = _formats.by_name(target)
+        if format is not None:
+            found = _check.one_of(format, "format", _formats.FORMATS)
+        header: dict[str, Any] = {
             "format": FORMAT,
             "mechanism": self.mechanism,
             "parameters": self.parameters,
@@ -246,15 +258,12 @@ class Release:
         }
         if self.axes_:
             header["axes"] = _tables.to_json(self.axes_)
-        words = np.array(json.dumps(header, allow_nan=False))
-        arrays: dict[str, Any] = {"values": np.asarray(self.values), "release": words}
-        if isinstance(self.values, np.ma.MaskedArray):
-            arrays["mask"] = np.ma.getmaskarray(self.values)
-        write_npz(target, arrays, ".release-")
+        mask = np.ma.getmaskarray(self.values) if isinstance(self.values, np.ma.MaskedArray) else None
+        _formats.write(target, (header, np.asarray(self.values), mask), found, packed)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | BinaryIO) -> "Release":
-        """Read a release that `save` wrote.
+        """Read a release that `save` wrote, in any format.
 
         Parameters
         ----------
@@ -275,13 +284,9 @@ class Release:
         """
         name = getattr(source, "name", source)
         try:
-            with np.load(source, allow_pickle=False) as arrays:
-                values, header = arrays["values"], json.loads(str(arrays["release"]))
-                if "mask" in arrays:
-                    mask = arrays["mask"]
-                    if mask.dtype != np.bool_ or mask.shape != values.shape:
-                        raise ValueError(f"its mask must be booleans of shape {values.shape}")
-                    values = np.ma.array(values, mask=mask)
+            header, values, mask = _formats.read(source)
+            if mask is not None:
+                values = np.ma.array(values, mask=mask)
             if header["format"] != FORMAT:
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])

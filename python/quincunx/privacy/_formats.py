@@ -1,0 +1,175 @@
+"""Releases as files: npz archives, and tables and JSON that other programs read.
+
+    npz     ``values``, ``mask`` where cells are masked, and ``release``: a JSON text with guarantee, mechanism, labels
+    csv     a line ``# quincunx release {...}`` with the same JSON, then a table; a masked cell is an empty field
+    json    that object with ``values`` in lists beside it; a masked cell is null
+
+CSV and JSON may be compressed by gzip. A reader tells them apart by their first bytes; nothing is ever unpickled.
+"""
+
+import csv
+import gzip
+import io
+import json
+import os
+import zlib
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _tables
+from quincunx._npz import write_npz, write_whole
+from quincunx._tables import Axes
+
+FORMATS = ("npz", "csv", "json")
+ZIP, GZIP, NPY = b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY"
+TITLE = "# quincunx release "
+
+#: A header of JSON, the values, and where cells are masked.
+Parts = tuple[dict[str, Any], npt.NDArray[Any], npt.NDArray[np.bool_] | None]
+
+
+def by_name(target: object) -> tuple[str, bool]:
+    """Return the format that the end of a path stands for, npz unless it says otherwise, and whether it is packed."""
+    if not isinstance(target, (str, os.PathLike)):
+        return "npz", False
+    name = os.fspath(target).lower()
+    packed = name.endswith(".gz")
+    ending = os.path.splitext(name.removesuffix(".gz"))[1].removeprefix(".")
+    return (ending, packed) if ending in ("csv", "json") else ("npz", False)
+
+
+def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str, packed: bool) -> None:
+    """Write a release; to a path wholly or not at all."""
+    header, values, mask = parts
+    if format == "npz":
+        arrays: dict[str, Any] = {"values": values, "release": np.array(json.dumps(header, allow_nan=False))}
+        if mask is not None:
+            arrays["mask"] = mask
+        write_npz(target, arrays, ".release-")
+        return
+    text = (_to_csv if format == "csv" else _to_json)(header, values, mask)
+    content = text.encode()
+    if packed:
+        content = gzip.compress(content, mtime=0)
+    write_whole(target, lambda file: file.write(content), ".release-", f".{format}")
+
+
+def read(source: "str | os.PathLike[str] | BinaryIO") -> Parts:
+    """Read a release in any of the formats."""
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            if file.read(4) == ZIP:
+                file.seek(0)
+                return _of_npz(file)
+            file.seek(0)
+            content = file.read()
+    else:
+        content = source.read()
+    if content.startswith(GZIP):
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, OSError, zlib.error) as reason:
+            raise ValueError(f"it is no whole gzip file ({reason})") from reason
+    if content.startswith(ZIP):
+        return _of_npz(io.BytesIO(content))
+    if content.startswith(NPY):
+        raise ValueError("it is a plain array, which says nothing of its noise: release it by `quincunx privatize`")
+    text = content.decode("utf-8-sig")
+    if text.startswith(TITLE):
+        return _of_csv(text)
+    if text.lstrip().startswith("{"):
+        return _of_json(text)
+    raise ValueError("it says nothing of its noise: counts are released by `quincunx privatize`")
+
+
+def _of_npz(file: BinaryIO) -> Parts:
+    with np.load(file, allow_pickle=False) as arrays:
+        if "release" not in arrays:
+            raise ValueError(f"it holds the arrays {sorted(arrays)} and nothing of their noise")
+        try:
+            values, header = arrays["values"], json.loads(str(arrays["release"]))
+            mask = arrays["mask"] if "mask" in arrays else None
+        except ValueError as reason:
+            raise ValueError("it holds objects" if "pickle" in str(reason) else str(reason)) from reason
+    if mask is not None and (mask.dtype != np.bool_ or mask.shape != values.shape):
+        raise ValueError(f"its mask must be booleans of shape {values.shape}")
+    return header, values, mask
+
+
+# Text. An int is written in digits and a double so that it is read back bit for bit.
+
+
+def _to_json(header: dict[str, Any], values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> str:
+    shown = {"dtype": str(values.dtype), "shape": list(values.shape), "values": _lists(values, mask)}
+    return json.dumps(header | shown, allow_nan=False) + "\n"
+
+
+def _lists(values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> Any:
+    if mask is None:
+        return values.tolist()
+    return np.where(mask, None, values.astype(object)).tolist()  # type: ignore[call-overload]
+
+
+def _of_json(text: str) -> Parts:
+    header = json.loads(text)
+    return _typed(header, np.array(header.pop("values"), dtype=object))
+
+
+def _to_csv(header: dict[str, Any], values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> str:
+    if not 1 <= values.ndim <= 2 or not values.size:
+        raise ValueError(f"a table must have one or two axes, got a release of shape {values.shape}: write npz or json")
+    header = header | {"dtype": str(values.dtype), "shape": list(values.shape)}
+    index, columns = _names(_tables.from_json(header.get("axes", ()), values.shape), values.ndim)
+    file = io.StringIO()
+    file.write(TITLE + json.dumps(header, allow_nan=False) + "\n")
+    writer = csv.writer(file, lineterminator="\n")
+    if columns is not None:
+        writer.writerow(([""] if index is not None else []) + columns)
+    cells = _lists(values.reshape(len(values), -1), None if mask is None else mask.reshape(len(values), -1))
+    for place, row in enumerate(cells):
+        shown = ["" if cell is None else repr(cell) for cell in row]
+        writer.writerow(([index[place]] if index is not None else []) + shown)
+    return file.getvalue()
+
+
+def _names(axes: Axes, ndim: int) -> tuple[list[str] | None, list[str] | None]:
+    """Return the labels of rows and columns as a table shows them; a labelled column of numbers has a title, too."""
+    found: list[list[str] | None] = [
+        None if axis.labels is None else [str(label) for label in axis.labels] for axis in axes
+    ]
+    found += [None] * (2 - len(found))
+    if ndim == 1 and found[0] is not None:
+        found[1] = ["count"]
+    return found[0], found[1]
+
+
+def _of_csv(text: str) -> Parts:
+    first, _, rest = text.partition("\n")
+    header = json.loads(first.removeprefix(TITLE))
+    shape = tuple(header["shape"])
+    index, columns = _names(_tables.from_json(header.get("axes", ()), shape), len(shape))
+    # A masked cell of a table of one column is an empty line.
+    rows = [row or [""] for row in csv.reader(rest.splitlines())]
+    if columns is not None and rows.pop(0) != ([""] if index is not None else []) + columns:
+        raise ValueError("its columns are not those of its first line")
+    if index is not None:
+        if [row[0] for row in rows] != index:
+            raise ValueError("its rows are not those of its first line")
+        rows = [row[1:] for row in rows]
+    whole = np.dtype(header["dtype"]).kind in "iub"
+    cells = [[None if not cell else (int(cell) if whole else float(cell)) for cell in row] for row in rows]
+    if len({len(row) for row in cells}) > 1:
+        raise ValueError("its lines are not equally long")
+    return _typed(header, np.array(cells, dtype=object).reshape(shape))
+
+
+def _typed(header: dict[str, Any], cells: npt.NDArray[Any]) -> Parts:
+    """Return cells of Python's numbers as an array of the kind that the header tells."""
+    dtype, shape = np.dtype(header.pop("dtype")), tuple(header.pop("shape"))
+    if dtype.kind not in "iuf" or cells.shape != shape:
+        raise ValueError(f"it must hold numbers of shape {shape}")
+    mask = np.array([cell is None for cell in cells.reshape(-1)], dtype=bool).reshape(shape)
+    values = np.where(mask, 0, cells).astype(dtype)
+    return header, values, mask if mask.any() else None
