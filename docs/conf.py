@@ -80,5 +80,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "navbar_persistent": ["search-button"],
+    "github_url": "https://github.com/quincunx/quincunx",
     "secondary_sidebar_items": ["page-toc"],
 }

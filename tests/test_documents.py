@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -11,14 +12,27 @@ import pytest
 import quincunx
 
 ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT.parent / "shared" / "data"  # what the tutorials read, where it is there
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+FENCE = re.compile(r"^```(?:python|pycon)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+def read_from(folder, text, here):
+    """Put the files that a tutorial reads beside it, or skip it."""
+    for name in sorted(set(re.findall(r'read_csv\("([\w.]+)"', text))):
+        if not (folder / name).exists():
+            pytest.skip(f"this tutorial reads {name}, which is not in {folder}")
+        (here / name).symlink_to(folder / name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_python_block_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```(?:python|pycon)\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = page.read_text()
+    if page.parent.name == "tutorials":
+        read_from(DATA, text, tmp_path)
+    blocks = FENCE.findall(text)
     names: dict[str, object] = {}
     for block in blocks:
         if ">>>" in block:
@@ -30,6 +44,24 @@ def test_every_python_block_of_a_page_runs_and_prints_what_it_says(page, tmp_pat
             names.update(test.globs)
         else:
             exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_dialogue_of_a_page_ends_where_plain_doctest_ends_it(page):
+    for block in FENCE.findall(page.read_text()):
+        assert ">>>" not in block or block.endswith("\n\n"), f"an empty line must end:\n{block}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_keywords_in_prose_exist(page):
+    """`Class(..., keyword=...)` names arguments that the class has."""
+    rooms = [importlib.import_module(f"quincunx.{room}") for room in quincunx._ROOMS]
+    classes = {name: getattr(room, name) for room in rooms for name in room.__all__ if name[0].isupper()}
+    for name, arguments in re.findall(r"`(?:\w+\.)*([A-Z]\w*)\(([^`]*)\)`", page.read_text()):
+        if name in classes:
+            parameters = inspect.signature(classes[name]).parameters
+            named = re.findall(r"\b([a-z_]\w*)\s*=(?!=)", arguments)
+            assert set(named) <= set(parameters), f"`{name}({arguments})`: the arguments are {[*parameters]}"
 
 
 def modules() -> list[str]:
