@@ -38,7 +38,19 @@ ROOMS = {
 # Rooms that stand on NumPy and on the kernels of others.
 WITHOUT_KERNELS = {"spectra"}
 SHARED_CORE = {"error", "inference", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
-SHARED_PYTHON = {"_check", "_core", "_html", "_inference", "_job", "_npz", "_optional", "_progress", "_rng", "_tables"}
+SHARED_PYTHON = {
+    "_check",
+    "_core",
+    "_html",
+    "_inference",
+    "_job",
+    "_npz",
+    "_optional",
+    "_progress",
+    "_rng",
+    "_sklearn",
+    "_tables",
+}
 SHARED_PYTHON |= {"errors"}
 SHARED_BINDINGS = {"arrays", "boundary", "inference", "job"}
 OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}

@@ -197,6 +197,25 @@ def test_priors_may_differ_from_factor_to_factor_and_entry_to_entry():
     np.testing.assert_allclose(tensor.weights_, 2.0, atol=0.02)
 
 
+def test_scikit_learn_is_loaded_when_an_estimator_is_made(output):
+    program = (
+        "import sys\n"
+        "from quincunx.factorization import PoissonFactorization as Model\n"
+        "from quincunx.posterior import PrivateBernoulliNB\n"
+        "class Own(Model):\n"
+        "    def transform(self, X): return super().transform(X)\n"
+        "print('sklearn' in sys.modules)\n"
+        "first, second = Own(3), Model(4)\n"
+        "import pickle\n"
+        "from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone, is_classifier\n"
+        "print(isinstance(first, Model), type(second) is Model, issubclass(PrivateBernoulliNB, ClassifierMixin))\n"
+        "print(issubclass(Own, BaseEstimator) and issubclass(Own, TransformerMixin), is_classifier(PrivateBernoulliNB()))\n"
+        "again = pickle.loads(pickle.dumps(second))\n"
+        "print(type(again) is Model, clone(first).n_components, hasattr(Own, 'set_output'))\n"
+    )
+    assert output(program).split("\n")[:4] == ["False", "True True True", "True True", "True 3 True"]
+
+
 def test_without_scikit_learn_the_room_opens_and_its_classes_name_the_extra(output):
     program = (
         "import sys; sys.modules['sklearn'] = None\n"

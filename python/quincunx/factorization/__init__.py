@@ -1,11 +1,12 @@
 """Poisson factorization of counts that were released with noise: matrices, networks, tensors.
 
-The classes are scikit-learn's estimators; scikit-learn is loaded when one of them is first asked for, and has to be
-installed: ``pip install 'quincunx[sklearn]'``.
+The classes are scikit-learn's estimators; scikit-learn has to be installed and is loaded when the first instance is
+made: ``pip install 'quincunx[sklearn]'``.
 """
 
-import importlib
 import typing
+
+from quincunx import _sklearn
 
 if typing.TYPE_CHECKING:
     from quincunx.factorization._blockmodel import PoissonBlockmodel
@@ -23,7 +24,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> typing.Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(f"quincunx.factorization.{_HOMES[name]}"), name)
+        return _sklearn.admit(f"quincunx.factorization.{_HOMES[name]}", name)
     raise AttributeError(f"module 'quincunx.factorization' has no attribute {name!r}")
 
 

@@ -1,6 +1,6 @@
 """Communities in a network of counts: the mixed-membership blockmodel."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -199,8 +199,7 @@ class PoissonBlockmodel(PoissonModel):
         ndarray of float64, shape (n_actors, n_components)
             A copy of `embedding_`.
         """
-        fitted: Self = self.fit(released, y, **how)
-        memberships: Floats = fitted.embedding_.copy()
+        memberships: Floats = self.fit(released, y, **how).embedding_.copy()
         return memberships
 
     def score(

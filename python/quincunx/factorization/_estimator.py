@@ -1,16 +1,16 @@
 """What the estimators of this room have in common: scikit-learn's contract around runs of the core."""
 
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._inference import Callback, Floats, PosteriorEstimator, Run, Schedule
-from quincunx._optional import require
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._sklearn import Deferred, validation
 from quincunx.errors import TooLargeError
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
@@ -19,33 +19,25 @@ from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._rows import infer_rows, row_prior
 from quincunx.privacy._release import Release
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-else:
-    _base = require("sklearn.base", "sklearn")
-    BaseEstimator, TransformerMixin = _base.BaseEstimator, _base.TransformerMixin
-    ClassNamePrefixFeaturesOutMixin = _base.ClassNamePrefixFeaturesOutMixin
-
-UNUSED: Any = require("sklearn.utils.metadata_routing", "sklearn").UNUSED
-validation: Any = require("sklearn.utils.validation", "sklearn")
-
 METHODS = {
     "mcmc": ("auto", "collapsed", "event", "split", "bessel"),
     "vi": ("auto", "collapsed", "bessel-mean", "bessel-mode", "published"),
 }
 
 
-class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
+class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
     """Parameters, fit, results and files of all models of this room."""
 
     _room: ClassVar = "factorization"
     _posterior: Posterior
 
     # The data go by position, and are no metadata to route.
-    __metadata_request__fit: ClassVar = {"released": UNUSED}
-    __metadata_request__transform: ClassVar = {"released": UNUSED}
-    __metadata_request__score: ClassVar = {"released": UNUSED}
-    __metadata_request__inverse_transform: ClassVar = {"embedding": UNUSED}
+    _data_arguments: ClassVar = {
+        "fit": "released",
+        "transform": "released",
+        "score": "released",
+        "inverse_transform": "embedding",
+    }
 
     def __init__(
         self,
@@ -103,7 +95,7 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
 
     def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
         """Return the values as an array of the model's number of axes, scikit-learn's way."""
-        values = validation.validate_data(
+        values = validation().validate_data(
             self, released, reset=reset, accept_sparse=["csr", "csc", "coo"], ensure_all_finite=False
         )
         return values if isinstance(values, np.ndarray) else values.toarray()
@@ -268,7 +260,7 @@ class PoissonModel(BaseEstimator, PosteriorEstimator):  # type: ignore[misc]
             self.elbo_ = posterior.best.elbo
 
     def _fitted(self) -> Posterior:
-        validation.check_is_fitted(self)
+        validation().check_is_fitted(self)
         return self._posterior
 
     @property
@@ -425,7 +417,7 @@ def _equal(some: list[tuple[Floats, Floats]], others: list[tuple[Floats, Floats]
     )
 
 
-class RowTransformer(TransformerMixin, ClassNamePrefixFeaturesOutMixin):  # type: ignore[misc]
+class RowTransformer(Deferred, sklearn=("TransformerMixin", "ClassNamePrefixFeaturesOutMixin")):
     """Embeddings of new rows, for models whose first axis holds samples."""
 
     def fit_transform(
@@ -449,6 +441,7 @@ class RowTransformer(TransformerMixin, ClassNamePrefixFeaturesOutMixin):  # type
         ndarray of float64, shape (n_rows, n_components)
             Close to `embedding_`, which is the joint posterior mean.
         """
-        return self.fit(released, y, alpha=alpha, mask=mask, executor=executor).transform(
+        model: Any = self
+        return model.fit(released, y, alpha=alpha, mask=mask, executor=executor).transform(
             released, alpha=alpha, mask=mask
         )

@@ -5,7 +5,8 @@ from typing import Any
 import numpy.typing as npt
 
 from quincunx._inference import Floats
-from quincunx.factorization._estimator import PoissonModel, RowTransformer, validation
+from quincunx._sklearn import validation
+from quincunx.factorization._estimator import PoissonModel, RowTransformer
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
@@ -179,7 +180,7 @@ class PoissonFactorization(RowTransformer, PoissonModel):
             If its width is not the number of components.
         """
         self._fitted()
-        rows: Floats = validation.check_array(embedding, input_name="embedding")
+        rows: Floats = validation().check_array(embedding, input_name="embedding")
         if rows.shape[1] != len(self.components_):
             raise ValueError(f"`embedding` must have {len(self.components_)} columns, got {rows.shape[1]}")
         return rows @ self.components_

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx.factorization._estimator import PoissonModel, RowTransformer, validation
+from quincunx._sklearn import validation
+from quincunx.factorization._estimator import PoissonModel, RowTransformer
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
@@ -178,7 +179,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         if np.ndim(released) < 3:
             values = super()._checked_values(released, reset=reset)
         else:
-            values = validation.check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
+            values = validation().check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
             if reset:
                 self.__dict__.pop("feature_names_in_", None)
                 self.n_features_in_ = values.shape[1]

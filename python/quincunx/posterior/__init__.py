@@ -4,9 +4,9 @@
 fits networks by six mechanisms. The estimators need scikit-learn: ``pip install 'quincunx[sklearn]'``.
 """
 
-import importlib
 import typing
 
+from quincunx import _sklearn
 from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
 from quincunx.posterior._fitted import PrivateBayesNet
@@ -60,7 +60,7 @@ _ESTIMATORS = ("PosteriorSampleRegressor", "PrivateBernoulliNB", "PrivateCategor
 
 def __getattr__(name: str) -> typing.Any:
     if name in _ESTIMATORS:
-        return getattr(importlib.import_module("quincunx.posterior._estimators"), name)
+        return _sklearn.admit("quincunx.posterior._estimators", name)
     raise AttributeError(f"module 'quincunx.posterior' has no attribute {name!r}")
 
 

@@ -1,27 +1,19 @@
 """scikit-learn estimators with a guarantee: naive Bayes by private counts, regression by a posterior draw."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import require
+from quincunx._sklearn import Deferred, validation
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-else:
-    _base = require("sklearn.base", "sklearn")
-    BaseEstimator, ClassifierMixin, RegressorMixin = _base.BaseEstimator, _base.ClassifierMixin, _base.RegressorMixin
 
-validation: Any = require("sklearn.utils.validation", "sklearn")
-multiclass: Any = require("sklearn.utils.multiclass", "sklearn")
-
-
-class _PrivateNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator")):
     """Fit of a star-shaped network, and prediction from its tables."""
 
     guarantee_: PrivacyGuarantee
@@ -62,9 +54,9 @@ class _PrivateNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        rows, y = validation.validate_data(self, X, y, ensure_all_finite=False)
+        rows, y = validation().validate_data(self, X, y, ensure_all_finite=False)
         if self.classes is None:
-            multiclass.check_classification_targets(y)
+            require("sklearn.utils.multiclass", "sklearn").check_classification_targets(y)
             self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
         else:
             self.classes_ = np.unique(np.asarray(self.classes))
@@ -108,8 +100,8 @@ class _PrivateNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of float64, shape (n_samples, n_classes)
         """
-        validation.check_is_fitted(self)
-        codes = self._codes(validation.validate_data(self, X, reset=False, ensure_all_finite=False))
+        validation().check_is_fitted(self)
+        codes = self._codes(validation().validate_data(self, X, reset=False, ensure_all_finite=False))
         joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
         for column, table in zip(codes.T, self.feature_log_prob_, strict=True):
             joint += table.T[column]
@@ -298,7 +290,7 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
         return np.asarray(np.clip(values, 0, most), dtype=np.int64)
 
 
-class PosteriorSampleRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimator")):
     """Linear regression by one draw of the coefficients from a posterior on a ball.
 
     The likelihood is tempered by epsilon over its range, so that ``P = (epsilon / r) X'X + prior_precision`` and the
@@ -383,7 +375,7 @@ class PosteriorSampleRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         -------
         self
         """
-        rows, responses = validation.validate_data(
+        rows, responses = validation().validate_data(
             self, X, y, ensure_all_finite=False, dtype=np.float64, y_numeric=True
         )
         model = BallRegression(self.radius, 1.0, self.x_norm, self.y_bound, self.prior_precision)
@@ -405,6 +397,6 @@ class PosteriorSampleRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         -------
         ndarray of float64, shape (n_samples,)
         """
-        validation.check_is_fitted(self)
-        rows = validation.validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        validation().check_is_fitted(self)
+        rows = validation().validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         return np.asarray(rows @ self.coef_)

@@ -1,0 +1,73 @@
+"""Estimators that become scikit-learn's when the first one is made.
+
+To import scikit-learn takes several times as long as NumPy and this package together. So a class names its bases there,
+``class Model(Deferred, sklearn=("RegressorMixin", "BaseEstimator"))``, and gets them, before its own ones, when an
+instance is made, or at once where scikit-learn is loaded already.
+"""
+
+import importlib.util
+import sys
+import threading
+from types import ModuleType
+from typing import Any, ClassVar, Self
+
+from quincunx._optional import require
+
+_waiting: list[tuple[type, tuple[str, ...]]] = []
+_lock = threading.RLock()
+
+
+class Deferred:
+    """Is the base of a class that scikit-learn's bases are put before."""
+
+    #: The arguments of methods that scikit-learn is not to route as metadata: the data.
+    _data_arguments: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, sklearn: tuple[str, ...] = (), **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if sklearn:
+            _waiting.append((cls, sklearn))
+
+    def __new__(cls, *_arguments: Any, **_options: Any) -> Self:
+        complete()
+        return object.__new__(cls)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn's base says; that is found first once an instance exists."""
+        raise NotImplementedError
+
+
+def complete() -> None:
+    """Give every class that waits for them its bases."""
+    with _lock:
+        if not _waiting:
+            return
+        base = require("sklearn.base", "sklearn")
+        unused = require("sklearn.utils.metadata_routing", "sklearn").UNUSED
+        classes = [cls for cls, _ in _waiting]
+        for cls, names in _waiting:
+            for method, argument in cls.__dict__.get("_data_arguments", {}).items():
+                setattr(cls, f"__metadata_request__{method}", {argument: unused})
+            cls.__bases__ = (*(getattr(base, name) for name in names), *cls.__bases__)
+        _waiting.clear()
+        # What the bases do when a class is defined: in the order in which these were, parents first.
+        for cls in classes:
+            children: list[type] = cls.__subclasses__()
+            classes.extend(child for child in children if child not in classes)
+        for cls in sorted(classes, key=lambda cls: len(cls.__mro__)):
+            super(cls, cls).__init_subclass__()  # type: ignore[arg-type]
+
+
+def admit(module: str, name: str) -> Any:
+    """Return an estimator of a module, or say how to install scikit-learn."""
+    if importlib.util.find_spec("sklearn") is None:
+        require("sklearn", "sklearn")
+    found = getattr(importlib.import_module(module), name)
+    if "sklearn.base" in sys.modules:
+        complete()
+    return found
+
+
+def validation() -> ModuleType:
+    """Return scikit-learn's checks of input."""
+    return require("sklearn.utils.validation", "sklearn")
