@@ -89,6 +89,8 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     array = unmasked(value, name)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "whole numbers")
+    if array.dtype.kind == "i" and (minimum is None or not array.size or array.min() >= minimum):
+        return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
     bad = np.zeros(array.shape, dtype=bool)
     if array.dtype.kind == "f" and array.itemsize == 2:
         array = array.astype(np.float32)  # 2**63 is beyond half precision

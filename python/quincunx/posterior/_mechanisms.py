@@ -13,6 +13,7 @@ from quincunx.posterior._dirichlet import DirichletCategorical
 from quincunx.posterior._fitted import PrivateBayesNet
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
+from quincunx.privacy._noise import geometric_noise
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import marked, seed_words
 
@@ -132,7 +133,7 @@ def _laplace(
     tables, rows = net._tables(data, list(net.measured))
     sensitivity = net.count_sensitivity(relation)
     exponent = _rational.exponent(epsilon, sensitivity)
-    noise = _core.GeometricNoise(exponent.numerator, exponent.denominator, True)
+    noise = geometric_noise(exponent)
     replaced = isinstance(relation, ReplaceOne)
     parts = [
         table.reshape(-1)[1:] if replaced and table.shape == (2,) else table.reshape(-1) for table in tables.values()
@@ -191,7 +192,7 @@ def _fourier(
     if mechanism == "fourier_l1":
         distance, lattice = net.fourier_sensitivity(relation), 0
         exponent = _rational.exponent(epsilon, distance)
-        source = _core.GeometricNoise(exponent.numerator, exponent.denominator, True)
+        source = geometric_noise(exponent)
         noisy = source.add(np.array(values, dtype=np.int64), -LARGEST, LARGEST, words)
     else:
         # On a lattice of 2**-lattice the radius is rarely rejected.

@@ -13,7 +13,7 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Geometric, Laplace
 from quincunx.privacy._guarantee import PrivacyGuarantee, stated
 from quincunx.privacy._mechanism import Mechanism
-from quincunx.privacy._noise import log_geometric
+from quincunx.privacy._noise import geometric_noise, log_geometric
 from quincunx.privacy._reach import LaplaceShift, PerEntry, Reach, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
@@ -150,7 +150,7 @@ class LaplaceMechanism(Mechanism):
     def _noise(self) -> "_core.GeometricNoise | _core.LaplaceNoise":
         if self.lower is None:
             return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
-        return _core.GeometricNoise(self._exponent.numerator, self._exponent.denominator, True)
+        return geometric_noise(self._exponent)
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to real numbers.

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -183,9 +183,9 @@ class GeometricMechanism(Mechanism):
     @cached_property
     def _noise(self) -> _core.GeometricNoise:
         if self.exponent is not None:
-            return _core.GeometricNoise(self.exponent.numerator, self.exponent.denominator, True)
+            return geometric_noise(self.exponent)
         assert self._ratio is not None
-        return _core.GeometricNoise(self._ratio.numerator, self._ratio.denominator, False)
+        return geometric_noise(self._ratio, exponential=False)
 
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
@@ -212,14 +212,19 @@ class GeometricMechanism(Mechanism):
 
     def _release(self, numbers: npt.NDArray[np.int64], insecure_seed: int | None) -> Release:
         words = seed_words(insecure_seed)
-        noisy = self._noise.add(numbers.reshape(-1), *self._bounds(), words)
-        parameters: dict[str, Any] = {"alpha": self.alpha, "n": self.n, "lower": self.lower, "upper": self.upper}
-        parameters["exponent"] = None if self.exponent is None else str(self.exponent)
+        noisy = self._noise.add(numbers.reshape(-1), *self._bounds, words)
         guarantee = marked(self.guarantee, insecure_seed)
         return Release(
-            noisy.reshape(numbers.shape), guarantee, mechanism="geometric", parameters=parameters, _owned=True
+            noisy.reshape(numbers.shape), guarantee, mechanism="geometric", parameters=self._parameters, _owned=True
         )
 
+    @cached_property
+    def _parameters(self) -> dict[str, Any]:
+        """What a release says of its noise."""
+        exponent = None if self.exponent is None else str(self.exponent)
+        return {"alpha": self.alpha, "n": self.n, "lower": self.lower, "upper": self.upper, "exponent": exponent}
+
+    @cached_property
     def _bounds(self) -> tuple[int, int]:
         return (
             -LARGEST if self.lower is None else max(self.lower, -LARGEST),
@@ -247,10 +252,10 @@ class GeometricMechanism(Mechanism):
             If they are not whole numbers.
         """
         released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)
-        distance = np.abs(released.astype(np.float64) - np.clip(private, *self._bounds()))
+        distance = np.abs(released.astype(np.float64) - np.clip(private, *self._bounds))
         near = np.abs(released) < 2**53
         if near.all():
-            distance = np.abs(released - np.clip(private, *self._bounds())).astype(np.float64)
+            distance = np.abs(released - np.clip(private, *self._bounds)).astype(np.float64)
         return log_geometric(self.decay) - self.decay * distance
 
     def __repr__(self) -> str:
@@ -261,6 +266,18 @@ class GeometricMechanism(Mechanism):
         usual = ReplaceOne() if size == "" and self.lower is not None else DataMetric("l1", self.n or 1)
         about = "" if self.relation == usual else f", relation={self.relation}"
         return f"GeometricMechanism({way}{size}{bounds}{about})"
+
+
+@lru_cache(maxsize=64)
+def geometric_noise(decay: Fraction, *, exponential: bool = True) -> _core.GeometricNoise:
+    """Return the noise of ratio ``exp(-decay)``, or of ratio `decay` itself; its tables take 70 us, a draw 30 ns."""
+    return _core.GeometricNoise(decay.numerator, decay.denominator, exponential)
+
+
+@lru_cache(maxsize=64)
+def _for_counts(epsilon: float, n: int) -> GeometricMechanism:
+    """Return the mechanism of `privatize`: nothing of it changes, and a release of three counts takes less time."""
+    return GeometricMechanism(epsilon, n=n)
 
 
 def _ratio(alpha: Fraction) -> Fraction:
@@ -349,13 +366,14 @@ def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, inse
     """Release an array of counts."""
     mask = np.ma.getmaskarray(counts) if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts) else None
     numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")
-    if np.ndim(epsilon):
+    if type(epsilon) is not float and np.ndim(epsilon):
         if record_bound is not None:
             raise TypeError("`epsilon` must be one number beside `record_bound`")
         release = _each(numbers, np.asarray(epsilon), n, insecure_seed)
         return release if mask is None else release.masked(mask)
     if record_bound is None:
-        release = GeometricMechanism(epsilon, n=n)._release(numbers, insecure_seed)
+        level, distance = _check.real(epsilon, "epsilon", positive=True), _check.whole(n, "n", minimum=1)
+        release = _for_counts(level, distance)._release(numbers, insecure_seed)
     else:
         bound = _check.whole(record_bound, "record_bound", minimum=1, maximum=LARGEST // 2)
         if n != 1:
@@ -388,7 +406,7 @@ def _each(
         mechanism = GeometricMechanism(float(level), n=n)
         chosen = levels == level
         words = seed_words(None if insecure_seed is None else insecure_seed * len(different) + place)
-        values[chosen] = mechanism._noise.add(numbers[chosen], *mechanism._bounds(), words)
+        values[chosen] = mechanism._noise.add(numbers[chosen], *mechanism._bounds, words)
         alphas[chosen] = mechanism.alpha
     # The last mechanism has the largest epsilon, so its guarantee bounds all.
     parameters = {"alpha": alphas.tolist(), "n": n, "lower": None, "upper": None, "exponent": None}
