@@ -111,6 +111,59 @@ def _plain(value: Any) -> Any:
     return value.to_numpy(dtype=np.int64)
 
 
+# Long tables: a line for each cell.
+
+
+def is_long(value: object) -> bool:
+    """Say whether a value is a Series of pandas whose index has a level for each axis."""
+    return _of_library(value, "pandas", "Series") and value.index.nlevels > 1  # type: ignore[attr-defined]
+
+
+def is_list_of_edges(value: object) -> bool:
+    """Say whether a value is a DataFrame of pandas with three columns, of two ends and a count."""
+    return _of_library(value, "pandas", "DataFrame") and value.shape[1] == 3 != len(value)  # type: ignore[attr-defined, arg-type]
+
+
+def from_long(value: Any, name: str, *, square: bool = False) -> tuple[np.ndarray[Any, Any], Axes, bool]:
+    """Return the array of a long table of pandas, its axes, and whether every cell had a line.
+
+    The last column of a frame holds the counts, the others, or the levels of the index of a Series, the labels. Cells
+    without a line are zero. With `square` both axes have the labels of either.
+    """
+    pandas = sys.modules["pandas"]
+    if hasattr(value, "columns"):
+        names = list(value.columns[:-1])
+        keys, counts = [value[part] for part in names], value.iloc[:, -1].to_numpy()
+    else:
+        names = list(value.index.names)
+        keys, counts = [value.index.get_level_values(level) for level in range(len(names))], value.to_numpy()
+    together = pandas.Index(np.concatenate([np.asarray(key, dtype=object) for key in keys])) if square else None
+    places, axes = [], []
+    for title, key in zip(names, keys, strict=True):
+        places_of, labels = pandas.factorize(together if together is not None else key, sort=_sortable(key))
+        if together is not None:
+            places_of = pandas.Index(labels).get_indexer(key)
+        if (places_of < 0).any():
+            raise ValueError(f"`{name}` must have no missing labels, got {int((places_of < 0).sum())} in {title!r}")
+        places.append(places_of)
+        axes.append(Axis(title, tuple(labels.tolist())))
+    shape = [len(axis.labels or ()) for axis in axes]
+    refuse_large(shape, name)
+    cells = np.ravel_multi_index(places, shape) if len(counts) else np.empty(0, dtype=np.intp)
+    if len(np.unique(cells)) < len(cells):
+        first = int(np.flatnonzero(np.bincount(cells)[cells] > 1)[0])
+        found = ", ".join(str(key[first] if together is not None else list(key)[first]) for key in map(list, keys))
+        raise ValueError(f"`{name}` must have one line for each cell, got several for ({found})")
+    dense = np.zeros(shape, dtype=counts.dtype)
+    dense.reshape(-1)[cells] = counts
+    return dense, tuple(axes), len(cells) == dense.size
+
+
+def _sortable(key: Any) -> bool:
+    """Say whether labels are numbers or times, which are put in order; words stay as they first appear."""
+    return getattr(key.dtype, "kind", "O") in "iufM"
+
+
 def refuse_large(shape: Sequence[int], name: str) -> None:
     """Refuse to make a table dense that memory has no room for, three times: the table, its noise and their sum."""
     cells = int(np.prod([int(extent) for extent in shape], dtype=object))

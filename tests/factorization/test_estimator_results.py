@@ -50,7 +50,7 @@ def test_means_over_draws_are_what_they_say():
     np.testing.assert_array_equal(model.reconstruct(), model.rates_)
     likelihood = TwoPiecePoisson(RELEASE.values, rates, RELEASE.alpha).log_marginal().sum(axis=(2, 3))
     tree = model.to_datatree()
-    np.testing.assert_allclose(tree["sample_stats"]["log_likelihood"], likelihood, rtol=1e-10)
+    np.testing.assert_allclose(tree["sample_stats"]["total_log_likelihood"], likelihood, rtol=1e-10)
     np.testing.assert_allclose(tree["sample_stats"]["total_rate"], rates.sum(axis=(2, 3)), rtol=1e-10)
     best = likelihood.mean(axis=1).argmax()
     np.testing.assert_allclose(model.embedding_, model.draws_["embedding"][best].mean(axis=0), rtol=1e-12)
@@ -222,11 +222,11 @@ def test_a_tree_has_names_for_its_axes(tmp_path):
     assert isinstance(tree, xarray.DataTree)
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "constant_data"}
     assert tree["posterior"].attrs["inference_library"] == "quincunx"
-    assert tree["posterior"]["embedding"].dims == ("chain", "draw", "row", "component")
-    assert tree["posterior"]["components"].dims == ("chain", "draw", "component", "column")
-    assert tree["posterior"]["components"].sel(column="word3").shape == (2, 20, 2)
+    assert tree["posterior"]["embedding"].dims == ("chain", "draw", "observation", "component")
+    assert tree["posterior"]["components"].dims == ("chain", "draw", "component", "feature")
+    assert tree["posterior"]["components"].sel(feature="word3").shape == (2, 20, 2)
     np.testing.assert_array_equal(tree["posterior"]["components"], model.draws_["components"])
-    assert set(tree["sample_stats"].data_vars) == {"log_likelihood", "total_rate", "sweep"}
+    assert set(tree["sample_stats"].data_vars) == {"total_log_likelihood", "total_rate", "sweep"}
     assert tree["sample_stats"]["sweep"].values[0, :3].tolist() == [22, 24, 26]
     np.testing.assert_array_equal(tree["constant_data"]["held_out"], MASK)
     assert (tree["observed_data"]["released"].values[MASK] == 0).all()

@@ -17,13 +17,13 @@ def datatree(
 ) -> Any:
     """Return groups of arrays as a DataTree; empty groups are left out.
 
-    Arrays of ``posterior`` and ``sample_stats`` have leading axes (chain, draw). A dimension without coordinates is
+    Arrays of all groups but the data have leading axes (chain, draw). A dimension without coordinates is
     numbered. `about` becomes attributes of ``posterior``, beside the library and its version.
     """
     arviz = require("arviz_base", "arviz")
     labels: dict[str, Any] = {}
     for group, arrays in groups.items():
-        lead = 2 if group in ("posterior", "sample_stats", "log_likelihood") else 0
+        lead = 2 if group in ("posterior", "sample_stats", "log_likelihood", "posterior_predictive") else 0
         for name, array in arrays.items():
             for dim, length in zip(dims.get(name, ()), np.shape(array)[lead:], strict=False):
                 labels[dim] = np.arange(length)
@@ -31,4 +31,4 @@ def datatree(
     named = {name: list(axes) for name, axes in dims.items()}
     facts = {"inference_library": "quincunx", "inference_library_version": quincunx.__version__, **about}
     full = {name: dict(group) for name, group in groups.items() if group}
-    return arviz.from_dict(full, coords=labels, dims=named, attrs={"posterior": facts})
+    return arviz.from_dict(full, coords=labels, dims=named, attrs={"posterior": facts} if "posterior" in full else None)

@@ -5,12 +5,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _tables
 from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._tables import Axes
+from quincunx.factorization._data import Data, as_data, as_mask, unpack
 from quincunx.factorization._estimator import PoissonModel
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
+from quincunx.privacy._release import Release
 
 
 class PoissonBlockmodel(PoissonModel):
@@ -78,6 +82,8 @@ class PoissonBlockmodel(PoissonModel):
         Posterior mean of the interactions of communities, by the same chain.
     components_ : ndarray of shape (n_components, n_actors)
         ``interaction_ @ embedding_.T``.
+    labels_ : ndarray of shape (n_actors,)
+        The community of most of each actor's expected counts.
     rates_, expected_counts_ : ndarray of shape (n_actors, n_actors)
         Posterior means over all chains; computed when first asked for. The diagonal is what the factors make of it.
     draws_ : dict
@@ -89,7 +95,9 @@ class PoissonBlockmodel(PoissonModel):
 
     Notes
     -----
-    The diagonal is always held out. See `PoissonFactorization` for what both have in common.
+    The diagonal is always held out. `fit` takes networkx graphs, whose nodes are the actors, and long tables: a
+    DataFrame with the columns sender, receiver and count, or a Series with an index of two levels. See
+    `PoissonFactorization` for what both have in common.
 
     References
     ----------
@@ -165,6 +173,22 @@ class PoissonBlockmodel(PoissonModel):
         if not isinstance(self.directed, (bool, np.bool_)):
             raise TypeError(f"`directed` must be True or False, got {self.directed!r}")
 
+    def _table(self, released: Any) -> tuple[Any, Axes, bool]:
+        if _tables.is_long(released) or _tables.is_list_of_edges(released):
+            return _tables.from_long(released, "released", square=True)
+        return super()._table(released)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+    def _data(self, released: Any, alpha: Any, mask: Any, *, reset: bool) -> Data:
+        data = super()._data(released, alpha, mask, reset=reset)
+        if len({axis.labels for axis in data.axes if axis.labels is not None}) > 1:
+            raise ValueError("`released` must have the same labels in the same order on rows and columns")
+        return data
+
     def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
         values = super()._checked_values(released, reset=reset)
         if values.shape[0] != values.shape[1]:
@@ -178,6 +202,74 @@ class PoissonBlockmodel(PoissonModel):
     def _set_fitted(self, posterior: Posterior) -> None:
         super()._set_fitted(posterior)
         self.embedding_, self.interaction_ = posterior.means()
+
+    @property
+    def labels_(self) -> npt.NDArray[np.intp]:
+        """The community in which each actor has most of its expected counts, those it sends and those it receives.
+
+        ``embedding[i, c] (sum_d interaction[c, d] total[d] + sum_d interaction[d, c] total[d])`` with the totals of
+        `embedding_` is largest: the same for factors of any scale.
+        """
+        self._lazily()
+        total = self.embedding_.sum(axis=0)
+        both = self.embedding_ * (self.interaction_ @ total + self.interaction_.T @ total)
+        labels: npt.NDArray[np.intp] = both.argmax(axis=1)
+        return labels
+
+    def fit_predict(self, released: Any, y: Any = None, **how: Any) -> npt.NDArray[np.intp]:
+        """Fit, and return the community of each actor.
+
+        Parameters
+        ----------
+        released, y, **how
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int, shape (n_actors,)
+            `labels_`.
+        """
+        return self.fit(released, y, **how).labels_
+
+    def predict(
+        self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.intp]:
+        """Return the community of new actors, by what they send to those of the fit.
+
+        The memberships of each are found by variational inference with the other factors known, as `transform` of a
+        matrix does; no actor depends on another. For the actors of the fit, see `labels_`.
+
+        Parameters
+        ----------
+        released : Release or array_like, shape (n, n_actors)
+            Counts from each new actor to each actor of the fit, after their noise.
+        alpha : float or array_like, optional
+            Ratio of the noise; by default that of the fit, if it was one number.
+        mask : array_like of bool, optional
+            True where a cell is held out.
+
+        Returns
+        -------
+        ndarray of int, shape (n,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be.
+        """
+        self._fitted()
+        if alpha is None and not isinstance(released, Release):
+            alpha = self._earlier_alpha()
+        values, ratios, held_out = unpack(_tables.array(released, "released"), alpha, mask, self.noise)
+        checked = PoissonModel._checked_values(self, values, reset=False)
+        held_out = as_mask(held_out, checked.shape)
+        data = as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
+        memberships = self._infer_rows(data, self.components_)
+        labels: npt.NDArray[np.intp] = (memberships * (self.interaction_ @ self.embedding_.sum(axis=0))).argmax(axis=1)
+        return labels
+
+    def _axis_factor(self, axis: int) -> Floats:
+        return self.embedding_
 
     @property
     def components_(self) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._tables import Axes
 from quincunx.privacy._release import Release
 
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
@@ -26,18 +27,21 @@ class Data:
         The ratio of the noise, of shape () or that of the values.
     held_out : ndarray of bool, or None
         True where a cell is held out.
+    axes : tuple of Axis
+        Names and labels of the axes of the values; empty where they have none.
     """
 
     values: npt.NDArray[Any]
     alpha: npt.NDArray[np.float64]
     held_out: npt.NDArray[np.bool_] | None
+    axes: Axes = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the core has of it."""
-        return {"values": self.values, "alpha": self.alpha, "held_out": self.held_out}
+        return {"values": self.values, "alpha": self.alpha, "held_out": self.held_out, "axes": self.axes}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"axes": ()} | state)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -119,6 +123,7 @@ def as_data(
     *,
     noise: str,
     non_integer: str,
+    axes: Axes = (),
 ) -> Data:
     """Check values and their noise against one another and pack them.
 
@@ -142,7 +147,7 @@ def as_data(
     if noise == "naive":
         whole = np.maximum(whole, 0)
     _refuse_negative(whole, alpha, noise)
-    return Data(_compact(whole), alpha, held_out)
+    return Data(_compact(whole), alpha, held_out, axes)
 
 
 def _refuse_missing(values: npt.NDArray[Any]) -> None:

@@ -1,17 +1,21 @@
 """What the estimators of this room have in common: scikit-learn's contract around runs of the core."""
 
+import warnings
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
 from quincunx._inference import Callback, Floats, PosteriorEstimator, Run, Schedule
+from quincunx._optional import require
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
+from quincunx._tables import Axes
 from quincunx.errors import TooLargeError
+from quincunx.factorization import _plot
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
 from quincunx.factorization._layout import Layout
@@ -36,6 +40,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         "fit": "released",
         "transform": "released",
         "score": "released",
+        "predict": "released",
         "inverse_transform": "embedding",
     }
 
@@ -119,7 +124,9 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         Parameters
         ----------
         released : Release, array_like, data frame or sparse array
-            The counts after their noise. A masked array's mask is heeded.
+            The counts after their noise. A masked array's mask is heeded. Labels of a release, a data frame or an
+            xarray DataArray are kept. A Series of pandas whose index has a level for each axis is a long table, whose
+            missing cells are zero. A networkx graph is its matrix of weights.
         y : None
             Not used.
         alpha : float or array_like, optional
@@ -197,14 +204,43 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
     def _core_method(self) -> str:
         return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method
 
+    def _table(self, released: Any) -> tuple[Any, Axes, bool]:
+        """Return data as an array where they are a long table or a network, their axes, and whether all is told."""
+        if _tables.is_long(released):
+            return _tables.from_long(released, "released")
+        return _tables.array(released, "released") if _tables.is_network(released) else released, *(
+            _tables.axes(released),
+            True,
+        )
+
     def _data(self, released: Any, alpha: Any, mask: Any, *, reset: bool) -> Data:
-        values, ratios, held_out = unpack(released, alpha, mask, self.noise)
-        checked = self._checked_values(values, reset=reset)
+        table, axes, complete = self._table(released)
+        values, ratios, held_out = unpack(table, alpha, mask, self.noise)
+        if not complete and ratios.any():
+            raise ValueError(
+                "`released` must have a line for each cell where there is noise, for that is in zeros as well"
+            )
+        checked = self._checked_names(values, axes, reset=reset)
         held_out = as_mask(held_out, checked.shape)
         own = self._own_held_out(checked.shape)
         if own is not None:
             held_out = own if held_out is None else held_out | own
-        return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
+        named = _tables.fitting(axes, checked.shape)
+        return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer, axes=named)
+
+    def _checked_names(self, values: Any, axes: Axes, *, reset: bool) -> npt.NDArray[Any]:
+        """Check values; the columns of a release have names as those of a data frame do."""
+        names = axes[1].labels if len(axes) > 1 and not hasattr(values, "columns") else None
+        if not names or not all(isinstance(name, str) for name in names):
+            return self._checked_values(values, reset=reset)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+            checked = self._checked_values(values, reset=reset)
+        if reset and checked.ndim == 2:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif not reset and list(names) != list(getattr(self, "feature_names_in_", names)):
+            raise ValueError("The feature names should match those that were passed during fit.")
+        return checked
 
     def _runs(self, problem: Problem) -> list[Run]:
         """Return the runs that are to continue: fresh ones, or with `warm_start` those of the last fit."""
@@ -322,17 +358,24 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
             raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
         return float(np.abs(self.rates_ - truth)[chosen].mean())
 
-    def to_datatree(self, *, n_draws: int = 1000) -> Any:
+    def to_datatree(
+        self, *, n_draws: int = 1000, log_likelihood: bool = False, posterior_predictive: bool = False
+    ) -> Any:
         """Return the posterior as an xarray DataTree, for ArviZ.
 
-        Groups ``posterior`` (the factors by name), ``sample_stats`` (``log_likelihood``, ``total_rate``, ``sweep``),
-        ``observed_data`` and, where cells were held out, ``constant_data``. Components carry other labels in other
-        chains, so that only what does not depend on labels can be compared between chains.
+        Groups ``posterior`` (the factors by name), ``sample_stats`` (``total_log_likelihood``, ``total_rate``,
+        ``sweep``), ``observed_data`` and, where cells were held out, ``constant_data``. Axes have the labels of the
+        data. Components carry other labels in other chains until `align` is called.
 
         Parameters
         ----------
         n_draws : int
             With variational inference, how many draws of the approximation are made; else without effect.
+        log_likelihood : bool
+            Whether to add a group of that name with a number for each draw and each released count, which ArviZ's
+            ``loo`` works on. Where cells were held out, it has one axis ``cell`` of the others.
+        posterior_predictive : bool
+            Whether to add a group of that name with a release drawn anew for each draw, noise and all.
 
         Returns
         -------
@@ -342,20 +385,155 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         ------
         ImportError
             If ArviZ is not installed: ``pip install 'quincunx[arviz]'``.
+        TooLargeError
+            If a number for each cell and draw does not fit into memory.
+
+        Notes
+        -----
+        Both groups cost a pass over all cells for each draw, and 8 bytes for each cell and draw.
         """
         posterior = self._fitted()
-        number = _check.whole(n_draws, "n_draws", minimum=1)
-        return posterior.to_datatree(getattr(self, "feature_names_in_", None), number)
+        return posterior.to_datatree(
+            _check.whole(n_draws, "n_draws", minimum=1),
+            pointwise=bool(log_likelihood),
+            predictive=bool(posterior_predictive),
+            threads=self.threads,
+        )
+
+    def align(self, *, each_draw: bool = False) -> Self:
+        """Give components that are alike the same label in all chains.
+
+        The posterior is the same under any permutation of its components, and chains end up in different ones; R-hat
+        of a factor means something only after this. Each chain gets the permutation in which its mean components
+        correlate best with those of the chain of highest mean log-likelihood, summed over the factors, by the
+        Hungarian method.
+
+        Parameters
+        ----------
+        each_draw : bool
+            Whether each draw gets a permutation of its own, for chains whose labels change on the way.
+
+        Returns
+        -------
+        self
+            With `draws_`, `to_datatree` and the posterior means in the new order. A later `fit` has none.
+
+        Raises
+        ------
+        ValueError
+            If there is no fit, or it was of variational inference, which has no chains.
+        """
+        posterior = self._fitted()
+        if not posterior.sampled:
+            raise ValueError("`align` is for chains, and variational inference has none")
+        posterior.align(bool(each_draw))
+        self._set_fitted(posterior)
+        return self
+
+    def top_features(self, component: int | None = None, *, n: int = 10, axis: int = -1) -> Any:
+        """Return what weighs most in a component.
+
+        Parameters
+        ----------
+        component : int, optional
+            Which; by default all of them.
+        n : int
+            How many features.
+        axis : int
+            Of which axis of the data, for tensors; by default the last.
+
+        Returns
+        -------
+        list of tuple
+            Labels of the axis (numbers where it has none) and shares of the component, which sum to one over all
+            features; for all components a list of such lists.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no fit, no such component or axis, or `n` is not at least 1.
+        """
+        posterior = self._fitted()
+        number = _check.whole(n, "n", minimum=1)
+        shape = posterior.problem.data.shape
+        place = _check.whole(axis, "axis", minimum=-len(shape), maximum=len(shape) - 1) % len(shape)
+        table = self._axis_factor(place)
+        axes = posterior.problem.data.axes
+        labels = axes[place].labels if axes and axes[place].labels is not None else range(shape[place])
+        width = table.shape[1]
+        if component is not None:
+            component = _check.whole(component, "component", maximum=width - 1)
+        found = []
+        for k in range(width) if component is None else [component]:
+            shares = table[:, k] / (table[:, k].sum() or 1.0)
+            order = np.argsort(-shares, kind="stable")[:number]
+            found.append([(labels[i], float(shares[i])) for i in order])
+        return found if component is None else found[0]
+
+    def _axis_factor(self, axis: int) -> Floats:
+        """Return the table (extent, n_components) of posterior means that belongs to an axis of the data."""
+        raise NotImplementedError
+
+    def plot_components(self, ax: Any = None, *, n: int = 10, axis: int = -1) -> Any:
+        """Draw the components: for each a bar for everything that weighs most in it.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib.axes.Axes, optional
+            Where to draw, one for each component; a new figure if left out.
+        n, axis
+            As for `top_features`.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `ax` does not hold one for each component, or as `top_features`.
+        """
+        return _plot.plot_components(self.top_features(n=n, axis=axis), ax)
+
+    def plot_trace(self, ax: Any = None) -> Any:
+        """Draw how the chains went: total rate and log-likelihood by sweep, or the bound of variational inference.
+
+        Both are the same under any permutation of the components.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib.axes.Axes, optional
+            Where to draw: two, or one for variational inference; a new figure if left out.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If there is no fit, or `ax` has another length.
+        """
+        return _plot.plot_trace(self._fitted(), ax)
 
     # New data.
 
     def _new_data(self, released: Any, alpha: Any, mask: Any) -> Data:
         """Check data to judge by the fit; their noise is by default that of the fit."""
         if alpha is None and not isinstance(released, Release):
-            alpha = self._posterior.problem.data.alpha
-            if alpha.ndim:
-                raise ValueError("`alpha` must be given for new data, as that of the fit differs from cell to cell")
+            alpha = self._earlier_alpha()
         return self._data(released, alpha, mask, reset=False)
+
+    def _earlier_alpha(self) -> Floats:
+        """Return the ratio of the noise of the fit, if it was one number."""
+        alpha: Floats = self._posterior.problem.data.alpha
+        if alpha.ndim:
+            raise ValueError("`alpha` must be given for new data, as that of the fit differs from cell to cell")
+        return alpha
 
     def _mean_log_likelihood(self, data: Data, rates: Floats) -> float:
         """Return the mean over observed cells of the log-likelihood at given rates."""
@@ -372,6 +550,13 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
         return infer_rows(data, components, (shape, rate), _check.threads(self.threads))
 
+    def _labelled_rows(self, data: Data, rows: Floats) -> Any:
+        """Return an array with a row for each of the data, with their labels where `set_output` asks for a frame."""
+        wanted = require("sklearn.utils._set_output", "sklearn")._get_output_config("transform", self)["dense"]
+        if wanted == "pandas" and data.axes and data.axes[0].labels is not None:
+            return _tables.to_pandas(rows, (data.axes[0], _tables.Axis()))
+        return rows
+
     def _row_factor(self) -> int:
         """Return which factor of the core is the embedding."""
         return 0
@@ -380,28 +565,43 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
 
     def _problem_to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         problem = self._posterior.problem
+        axes = _tables.to_json(problem.data.axes)
         arrays = {"values": problem.data.values, "alpha": problem.data.alpha}
         if problem.data.held_out is not None:
             arrays["held_out"] = problem.data.held_out
         for i, (shape, rate) in enumerate(problem.priors):
             arrays |= {f"prior_{i}_shape": shape, f"prior_{i}_rate": rate}
+        if self._posterior.order is not None:
+            arrays["order"] = self._posterior.order
         names = [factor.name for factor in problem.variables]
         return {
             "inference": problem.inference,
             "method": problem.method,
             "settings": self._settings,
             "n_features": int(self.n_features_in_),
+            "axes": axes,
             "features": list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
             "n_components": problem.layout.n_components,
             # The parameters that decided the layout; they may have been changed since.
             "layout": {"directed": problem.layout.model != "undirected", "weights": "weights" in names},
         }, arrays
 
+    def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
+        super()._restore(header, arrays, runs)
+        if "order" in arrays:
+            self._posterior.order = arrays["order"]
+            self._set_fitted(self._posterior)
+
     def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Problem:
         self.n_features_in_ = header["n_features"]
         if header["features"] is not None:
             self.feature_names_in_ = np.array(header["features"], dtype=object)
-        data = Data(arrays["values"], arrays["alpha"], arrays["held_out"] if "held_out" in arrays else None)
+        data = Data(
+            arrays["values"],
+            arrays["alpha"],
+            arrays["held_out"] if "held_out" in arrays else None,
+            _tables.from_json(header.get("axes", ()), arrays["values"].shape),
+        )
         fitted = type(self)(n_components=header["n_components"])
         for name, value in header["layout"].items():
             if hasattr(fitted, name):

@@ -116,16 +116,19 @@ class PoissonFactorization(RowTransformer, PoissonModel):
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         (rows, cols), width = shape, int(self.n_components)
         factors = (
-            Factor("embedding", (rows, width), ("row", "component")),
-            Factor("components", (cols, width), ("component", "column"), "transposed"),
+            Factor("embedding", (rows, width), ("observation", "component")),
+            Factor("components", (cols, width), ("component", "feature"), "transposed"),
         )
-        return Layout("cp", (rows, cols), width, factors, ("row", "column"))
+        return Layout("cp", (rows, cols), width, factors, ("observation", "feature"))
 
     def _set_fitted(self, posterior: Posterior) -> None:
         super()._set_fitted(posterior)
         embedding, components = posterior.means()
         self.embedding_ = embedding
         self.components_ = components.T.copy()
+
+    def _axis_factor(self, axis: int) -> Floats:
+        return self.components_.T if axis else self.embedding_
 
     @property
     def _n_features_out(self) -> int:
@@ -161,7 +164,9 @@ class PoissonFactorization(RowTransformer, PoissonModel):
         still are left out of the next ten.
         """
         self._fitted()
-        return self._infer_rows(self._new_data(released, alpha, mask), self.components_)
+        data = self._new_data(released, alpha, mask)
+        found: Floats = self._labelled_rows(data, self._infer_rows(data, self.components_))
+        return found
 
     def inverse_transform(self, embedding: npt.ArrayLike) -> Floats:
         """Return the rates of rows with a given embedding.

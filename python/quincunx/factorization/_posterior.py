@@ -5,12 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx import _inference as inference
 from quincunx._inference import Floats, Run
 from quincunx.errors import ConvergenceWarning
+from quincunx.factorization import _groups
+from quincunx.factorization._align import best_order
 from quincunx.factorization._chains import Problem, gammas
+from quincunx.factorization._layout import Factor
+
+_COMPONENTS = {"component", "to_component"}
 
 
 class Posterior(inference.Posterior):
@@ -20,9 +26,14 @@ class Posterior(inference.Posterior):
         super().__init__(problem, runs)
         self._rates: Floats | None = None
         self._expected: Floats | None = None
+        #: Which component of a draw is shown as the k-th, of shape (n_chains, n_draws, n_components).
+        self.order: npt.NDArray[np.intp] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"problem": self.problem, "runs": self.runs, "_rates": None, "_expected": None}
+        return {"problem": self.problem, "runs": self.runs, "order": self.order, "_rates": None, "_expected": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"order": None} | state)
 
     @property
     def best(self) -> Run:
@@ -34,16 +45,58 @@ class Posterior(inference.Posterior):
     def means(self) -> list[Floats]:
         """Return the posterior means of the factors, as they lie in the core, by the best run."""
         if self.sampled:
-            return [draws[: self.n_draws].mean(axis=0) for draws in self.best.draws]
+            best = next(place for place, run in enumerate(self.with_draws) if run is self.best)
+            return [draws.mean(axis=0) for draws in self.tables()[best]]
         return [shape / rate for shape, rate in gammas(self.best)]
 
-    def approximate_draws(self, number: int) -> dict[str, Floats]:
-        """Return independent draws from the gamma laws of variational inference, by name, as one chain."""
-        rng = np.random.default_rng(self.best.key)
-        found = {}
-        for factor, (shape, rate) in zip(self.problem.variables, gammas(self.best), strict=True):
-            found[factor.name] = factor.shown(rng.standard_gamma(shape, (1, number, *shape.shape)) / rate)
+    # Draws.
+
+    def tables(self) -> list[list[Floats]]:
+        """Return for each chain the draws of each factor, as they lie in the core, components in their order."""
+        found = []
+        for chain, run in enumerate(self.with_draws):
+            tables = [draws[: self.n_draws] for draws in run.draws]
+            if self.order is not None:
+                tables = [
+                    _permuted(factor, draws, self.order[chain])
+                    for factor, draws in zip(self.problem.variables, tables, strict=True)
+                ]
+            found.append(tables)
         return found
+
+    def draws(self) -> dict[str, Floats]:
+        """Return all kept draws by name, each of shape (n_chains, n_draws, ...)."""
+        return self._shown(self.tables())
+
+    def _shown(self, runs: list[list[Floats]]) -> dict[str, Floats]:
+        return {
+            factor.name: factor.shown(self.stacked([tables[i] for tables in runs]))
+            for i, factor in enumerate(self.problem.variables)
+        }
+
+    def stacked(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Return one array per run as one of shape (n_chains, n_draws, ...)."""
+        return super().stacked(parts) if self.sampled else np.stack(parts)
+
+    def approximate_tables(self, number: int) -> list[list[Floats]]:
+        """Return independent draws from the gamma laws of variational inference, as one chain."""
+        rng = np.random.default_rng(self.best.key)
+        return [[rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in gammas(self.best)]]
+
+    def align(self, each_draw: bool) -> None:
+        """Order the components of all chains by those of the best, and where asked those of each draw."""
+        self.order = None
+        runs = self.tables()
+        # What has no axis but components (weights, interactions) tells nothing of which is which.
+        telling = [i for i, factor in enumerate(self.problem.variables) if set(factor.dims) - _COMPONENTS]
+        reference = [self.means()[i] for i in telling]
+        width = self.problem.layout.n_components
+        order = np.empty((len(runs), self.n_draws, width), dtype=np.intp)
+        for chain, tables in enumerate(runs):
+            order[chain] = best_order([tables[i].mean(axis=0) for i in telling], reference)
+            for draw in range(self.n_draws if each_draw else 0):
+                order[chain, draw] = best_order([tables[i][draw] for i in telling], reference)
+        self.order = order
 
     # Means over cells.
 
@@ -114,22 +167,57 @@ class Posterior(inference.Posterior):
             "log-likelihood": self.statistic("log_likelihood"),
         }
 
-    def to_datatree(self, columns: Sequence[str] | None, n_draws: int) -> Any:
+    def to_datatree(self, n_draws: int, *, pointwise: bool, predictive: bool, threads: int | None) -> Any:
         """Return the draws as an xarray DataTree, as ArviZ makes them."""
-        layout, data = self.problem.layout, self.problem.data
+        problem, layout, data = self.problem, self.problem.layout, self.problem.data
         dims = {factor.name: factor.dims for factor in layout.factors}
         dims |= {"released": layout.cells, "held_out": layout.cells}
-        coords = {}
-        if columns is not None and len(columns) == data.shape[-1]:
-            coords[layout.cells[-1]] = np.asarray(columns, dtype=str)
+        coords = self._coordinates()
+        runs = self.tables() if self.sampled else self.approximate_tables(n_draws)
         groups: dict[str, Any] = {
-            "posterior": self.draws() if self.sampled else self.approximate_draws(n_draws),
+            "posterior": self._shown(runs),
             "observed_data": {"released": data.values},
             "sample_stats": {},
             "constant_data": {} if data.held_out is None else {"held_out": data.held_out},
         }
         if self.sampled:
-            groups["sample_stats"] = {name: self.statistic(name) for name in ("log_likelihood", "total_rate")}
-            groups["sample_stats"]["sweep"] = self.stacked([run.kept for run in self.with_draws])
-        about = {"inference": self.problem.inference, "method": self.problem.method}
-        return inference.datatree(groups, dims, coords, about)
+            # Not "log_likelihood": what bears that name in ArviZ has a number for each observation.
+            groups["sample_stats"] = {
+                "total_log_likelihood": self.statistic("log_likelihood"),
+                "total_rate": self.statistic("total_rate"),
+                "sweep": self.stacked([run.kept for run in self.with_draws]),
+            }
+        about = {"inference": problem.inference, "method": problem.method}
+        _groups.refuse_large(problem, runs, pointwise + predictive)
+        used = _check.threads(threads)
+        if predictive:
+            keys = [run.key for run in (self.with_draws if self.sampled else [self.best])]
+            groups["posterior_predictive"] = {"released": _groups.predictive(problem, runs, keys, used)}
+        tree = inference.datatree(groups, dims, coords, about)
+        if pointwise:
+            each = {"log_likelihood": {"released": _groups.log_likelihood(problem, runs, used)}}
+            cells = layout.cells if data.held_out is None else ("cell",)
+            found = inference.datatree(each, {"released": cells}, coords, {})["log_likelihood"].to_dataset()
+            if data.held_out is not None:
+                where = _groups.cell_labels(problem, coords)
+                found = found.assign_coords({name: ("cell", values) for name, values in where.items()})
+            tree["log_likelihood"] = found
+        return tree
+
+    def _coordinates(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the labels of the axes of the data, by the names of the axes."""
+        found = {}
+        for name, axis in zip(self.problem.layout.cells, self.problem.data.axes, strict=False):
+            if axis.labels is not None:
+                labels = np.asarray(axis.labels) if len({type(label) for label in axis.labels}) == 1 else None
+                plain = labels is not None and labels.ndim == 1 and labels.dtype.kind in "iufU"
+                found[name] = labels if plain else np.array([str(label) for label in axis.labels])
+        return found  # type: ignore[return-value]
+
+
+def _permuted(factor: Factor, draws: Floats, order: npt.NDArray[np.intp]) -> Floats:
+    """Return draws (n_draws, length, n_components) with components in an order of each draw."""
+    found = np.take_along_axis(draws, order[:, None, :], axis=2)
+    if "to_component" in factor.dims:  # both axes are components
+        found = np.take_along_axis(found, order[:, :, None], axis=1)
+    return found

@@ -176,7 +176,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
             raise TypeError(f"`weights` must be True or False, got {self.weights!r}")
 
     def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
-        if np.ndim(released) < 3:
+        if getattr(released, "ndim", 0) < 3 and (hasattr(released, "ndim") or np.ndim(np.asarray(released)) < 3):
             values = super()._checked_values(released, reset=reset)
         else:
             values = validation().check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
@@ -196,6 +196,10 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
 
     def _row_factor(self) -> int:
         return int(self._posterior.problem.layout.factors[0].name == "weights")
+
+    def _axis_factor(self, axis: int) -> Floats:
+        factor: Floats = self.factors_[axis]
+        return factor
 
     @property
     def components_(self) -> Floats:
@@ -238,7 +242,9 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         """
         self._fitted()
         components = self.components_.reshape(self._n_features_out, -1)
-        return self._infer_rows(self._new_data(released, alpha, mask), components)
+        data = self._new_data(released, alpha, mask)
+        found: Floats = self._labelled_rows(data, self._infer_rows(data, components))
+        return found
 
     def score(
         self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None

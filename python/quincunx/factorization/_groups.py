@@ -1,0 +1,83 @@
+"""The groups of a DataTree that have an entry for each cell and draw: log-likelihoods, and releases drawn anew.
+
+    log_likelihood[c, d, i] = log P(released[i] | rate[i] of draw d of chain c),  the counts before noise summed out
+    posterior_predictive    = Poisson(rate) + two-sided geometric noise of the ratio of that cell
+
+Cells that were held out have no likelihood. Where there are such, the axes of the cells become one, ``cell``, with the
+coordinates of the cells beside it; loo and waic then leave out one released count at a time.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx._inference import Floats
+from quincunx.errors import TooLargeError
+from quincunx.factorization._chains import Problem
+
+#: The draws of a run: for each factor an array (n_draws, *shape) as it lies in the core.
+Tables = list[Floats]
+
+
+def refuse_large(problem: Problem, runs: list[Tables], groups: int) -> None:
+    """Refuse groups that would not fit into memory, with what each draw costs."""
+    draws = sum(len(tables[0]) for tables in runs)
+    needed, limit = 8 * problem.data.values.size * (draws * groups + 4), _check.available_memory()
+    if needed > limit:
+        raise TooLargeError(
+            f"a number for each of {problem.data.values.size} cells and {draws} draws needs about {needed} bytes, "
+            f"and {limit} are available: raise `thin`",
+            needed,
+            limit,
+        )
+
+
+def rates_of(problem: Problem, tables: Tables, draw: int, threads: int) -> Floats:
+    """Return the rates of all cells in a draw, as one row."""
+    layout = problem.layout
+    at = [np.ascontiguousarray(table[draw]) for table in tables]
+    return _core.factor_rates(layout.model, list(layout.extents), at, threads)
+
+
+def log_likelihood(problem: Problem, runs: list[Tables], threads: int) -> Floats:
+    """Return the log-likelihood of each observed cell, of shape (chain, draw, *cells) or (chain, draw, cell)."""
+    data, observed = problem.data, problem.data.observed.reshape(-1)
+    number = min(len(tables[0]) for tables in runs)
+    found = np.empty((len(runs), number, int(observed.sum())))
+    for chain, tables in enumerate(runs):
+        for draw in range(number):
+            each = _core.log_likelihoods(data.counts, rates_of(problem, tables, draw, threads), threads)
+            found[chain, draw] = each if each.size == found.shape[2] else each[observed]
+    return found if data.held_out is not None else found.reshape(len(runs), number, *data.shape)
+
+
+def cell_labels(problem: Problem, coords: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Return where the observed cells lie, by the name of each axis."""
+    places = np.nonzero(problem.data.observed)
+    return {
+        name: coords[name][place] if name in coords else place
+        for name, place in zip(problem.layout.cells, places, strict=True)
+    }
+
+
+def predictive(
+    problem: Problem, runs: list[Tables], keys: list[tuple[int, int]], threads: int
+) -> npt.NDArray[np.int64]:
+    """Return a release drawn anew for each draw, of shape (chain, draw, *cells); by the key of each run."""
+    data = problem.data
+    number = min(len(tables[0]) for tables in runs)
+    found = np.empty((len(runs), number, *data.shape), dtype=np.int64)
+    alpha = np.broadcast_to(data.alpha, data.shape)
+    for chain, (tables, key) in enumerate(zip(runs, keys, strict=True)):
+        rng = np.random.default_rng([*key, 0x70726564])  # "pred": a stream of its own
+        for draw in range(number):
+            rates = rates_of(problem, tables, draw, threads).reshape(data.shape)
+            drawn = rng.poisson(rates)
+            if data.alpha.any():  # the difference of two geometric numbers
+                drawn = drawn + (rng.geometric(1 - alpha) - rng.geometric(1 - alpha))
+            if problem.layout.model == "undirected":
+                drawn = np.triu(drawn) + np.triu(drawn, 1).T
+            found[chain, draw] = drawn
+    return found

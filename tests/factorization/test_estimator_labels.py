@@ -1,0 +1,181 @@
+"""Names of rows and columns go through a fit: from tables, releases and networks to draws and components."""
+
+import io
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import xarray as xr
+from sklearn.base import clone
+
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.privacy import Release, privatize
+
+pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+
+SHORT = {"n_iter": 30, "burn_in": 10, "thin": 2, "random_state": 7}
+RNG = np.random.default_rng(1)
+COUNTS = RNG.poisson(RNG.gamma(0.5, 4.0, (12, 2)) @ RNG.gamma(0.5, 1.0, (2, 9)))
+PEOPLE = [f"person{i}" for i in range(12)]
+WORDS = [f"word{v}" for v in range(9)]
+FRAME = pd.DataFrame(COUNTS, index=pd.Index(PEOPLE, name="who"), columns=WORDS)
+NETWORK = RNG.poisson(1.0, (8, 8)) * (1 - np.eye(8, dtype=int))
+NAMES = list("ABCDEFGH")
+
+
+def saved(model):
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    return type(model).load(file)
+
+
+@pytest.mark.parametrize("kind", ["release", "release from a file", "frame", "data array"])
+def test_a_fit_knows_rows_and_columns(kind):
+    released = privatize(FRAME, epsilon=1.0, insecure_seed=1)
+    if kind == "release from a file":
+        file = io.BytesIO()
+        released.save(file, format="csv")
+        released = Release.load(io.BytesIO(file.getvalue()))
+    if kind == "frame":
+        released = released.to_pandas()
+    if kind == "data array":
+        released = xr.DataArray(released.to_pandas())
+    model = PoissonFactorization(2, **SHORT).fit(released, alpha=None if "release" in kind else 0.36)
+    assert model.feature_names_in_.tolist() == WORDS
+    for fitted in (model, saved(model)):
+        posterior = fitted.to_datatree()["posterior"]
+        assert posterior["observation"].values.tolist() == PEOPLE
+        assert posterior["feature"].values.tolist() == WORDS
+        assert fitted.top_features(0, n=2)[0][0] in WORDS
+        assert fitted.top_features(0, axis=0, n=12)[0][0] in PEOPLE
+
+
+def test_set_output_gives_rows_their_labels():
+    released = privatize(FRAME, epsilon=1.0, insecure_seed=1)
+    model = PoissonFactorization(2, **SHORT).set_output(transform="pandas")
+    for data in (released, FRAME):
+        frame = clone(model).set_output(transform="pandas").fit_transform(data)
+        assert frame.index.tolist() == PEOPLE
+        assert frame.columns.tolist() == ["poissonfactorization0", "poissonfactorization1"]
+    assert frame.index.name == "who"
+    plain = clone(model).set_output(transform="default").fit(released)
+    assert isinstance(plain.transform(released), np.ndarray)
+    tensor = PoissonTensorFactorization(2, **SHORT).set_output(transform="pandas")
+    assert tensor.fit_transform(released).index.tolist() == PEOPLE
+
+
+def test_other_columns_than_those_of_the_fit_are_refused():
+    model = PoissonFactorization(2, **SHORT).fit(privatize(FRAME, epsilon=1.0))
+    model.transform(privatize(FRAME, epsilon=1.0))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(privatize(FRAME[WORDS[::-1]], epsilon=1.0))
+
+
+# Networks.
+
+
+def network(kind):
+    graph = nx.DiGraph()
+    graph.add_nodes_from(NAMES)
+    edges = [(NAMES[i], NAMES[j], int(NETWORK[i, j])) for i, j in zip(*NETWORK.nonzero(), strict=True)]
+    if kind == "multigraph":
+        graph = nx.MultiDiGraph(graph)
+        graph.add_edges_from((a, b) for a, b, n in edges for _ in range(n))
+        return graph
+    if kind == "graph":
+        graph.add_weighted_edges_from(edges)
+        return graph
+    table = pd.DataFrame(edges, columns=["sender", "receiver", "count"])
+    if kind == "long series":
+        return table.set_index(["sender", "receiver"])["count"]
+    return table if kind == "long frame" else pd.DataFrame(NETWORK, index=NAMES, columns=NAMES)
+
+
+@pytest.mark.parametrize("kind", ["graph", "multigraph", "long frame", "long series", "square frame"])
+def test_a_network_is_fitted_in_any_form(kind):
+    data = network(kind)
+    model = PoissonBlockmodel(2, **SHORT).fit(data)
+    actors = model.to_datatree()["posterior"]["actor"].values.tolist()
+    assert sorted(actors) == NAMES
+    order = [actors.index(name) for name in NAMES]
+    values = model._posterior.problem.data.values
+    np.testing.assert_array_equal(values[np.ix_(order, order)], NETWORK)
+    assert {name for name, _ in model.top_features(1, n=8)} == set(NAMES)
+
+
+def test_an_undirected_graph_is_fitted():
+    graph = nx.les_miserables_graph()
+    model = PoissonBlockmodel(3, directed=False, inference="vi", n_iter=100, random_state=1).fit(graph)
+    assert "Valjean" in {name for top in model.top_features(n=3) for name, _ in top}
+    release = privatize(graph, epsilon=50.0)
+    assert (release.values == np.triu(nx.to_numpy_array(graph))).all()
+
+
+def test_tables_that_contradict_themselves_are_refused():
+    table = network("square frame")
+    with pytest.raises(ValueError, match="same labels in the same order"):
+        PoissonBlockmodel(2, **SHORT).fit(table[NAMES[::-1]])
+    long = network("long frame")
+    with pytest.raises(ValueError, match=r"one line for each cell, got several for \(\w, \w\)"):
+        PoissonBlockmodel(2, **SHORT).fit(pd.concat([long, long.iloc[:1]]))
+    with pytest.raises(ValueError, match="must have a line for each cell where there is noise"):
+        PoissonBlockmodel(2, **SHORT).fit(long, alpha=0.5)
+    with pytest.raises(ValueError, match="no missing labels"):
+        PoissonBlockmodel(2, **SHORT).fit(long.replace("A", None))
+
+
+def test_a_long_table_of_three_keys_is_a_tensor():
+    index = pd.MultiIndex.from_product([list("ab"), [2001, 2002, 2003], ["x", "y"]], names=["city", "year", "sex"])
+    series = pd.Series(range(12), index=index)[::-1]
+    model = PoissonTensorFactorization(2, **SHORT).fit(series)
+    assert model.rates_.shape == (2, 3, 2)
+    tree = model.to_datatree()
+    assert tree["posterior"]["axis_1"].values.tolist() == [2001, 2002, 2003]
+    observed = tree["observed_data"]["released"]
+    for key, count in series.items():
+        assert observed.sel(axis_0=key[0], axis_1=key[1], axis_2=key[2]) == count
+
+
+def test_sparse_networks_and_tables_are_fitted():
+    plain = PoissonBlockmodel(2, **SHORT).fit(NETWORK)
+    np.testing.assert_array_equal(
+        PoissonBlockmodel(2, **SHORT).fit(scipy.sparse.csr_array(NETWORK)).embedding_, plain.embedding_
+    )
+
+
+# Communities.
+
+
+def planted(directed=True):
+    group = np.arange(30) % 3
+    rates = np.where(group[:, None] == group, 8.0, 0.3)
+    counts = np.random.default_rng(5).poisson(rates)
+    return group, counts if directed else np.triu(counts)
+
+
+def agree(labels, group):
+    """Say whether two partitions are the same."""
+    pairs = set(zip(labels.tolist(), group.tolist(), strict=True))
+    return len(pairs) == len(set(group.tolist())) == len(set(labels.tolist()))
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_planted_communities_are_found_and_new_actors_join_them(directed):
+    group, counts = planted(directed)
+    model = PoissonBlockmodel(3, directed=directed, inference="vi", n_iter=2000, tol=1e-6, n_chains=16, random_state=2)
+    labels = model.fit_predict(privatize(counts, epsilon=2.0, insecure_seed=1))
+    assert agree(labels, group)
+    new = np.random.default_rng(6).poisson(np.where(np.arange(6)[:, None] % 3 == group, 8.0, 0.3))
+    found = model.predict(privatize(new, epsilon=2.0, insecure_seed=2))
+    assert agree(np.concatenate([labels, found]), np.concatenate([group, np.arange(6) % 3]))
+    assert model.predict(new[:1]).tolist() == found[:1].tolist()
+    scaled = clone(model)
+    scaled.__dict__.update(model.__dict__)
+    scale = np.array([1.0, 50.0, 0.02])  # the factors of any scale give the same rates, and the same labels
+    scaled.embedding_, scaled.interaction_ = model.embedding_ * scale, model.interaction_ / np.outer(scale, scale)
+    np.testing.assert_array_equal(scaled.labels_, labels)
+    with pytest.raises(ValueError, match="30 features"):
+        model.predict(new[:, :5])
