@@ -3,10 +3,11 @@
 import subprocess
 import sys
 
+import networkx
 import numpy as np
 import pytest
 
-from quincunx import lattices
+from quincunx import graphs, lattices
 from quincunx.counting import random_perfect_matching, random_spanning_tree
 from quincunx.lattices import draw
 
@@ -105,8 +106,8 @@ def test_a_figure_is_made_where_none_is_given():
 
 def test_bad_arguments_are_refused(ax):
     lattice = lattices.square(2, 2)
-    with pytest.raises(TypeError, match="`lattice` must be a Lattice, got Graph"):
-        draw(lattice.graph, ax)
+    with pytest.raises(TypeError, match=r"`lattice` must be a Graph, a lattice, .* got list"):
+        draw([lattice], ax)
     with pytest.raises(ValueError, match=r"`independent_set` must not hold two joined vertices, got \(0, 1\)"):
         draw(lattice, ax, independent_set=[0, 1])
     with pytest.raises(ValueError, match="`independent_set` must be between 0 and 3, got 4"):
@@ -131,3 +132,55 @@ def test_without_matplotlib_the_message_names_the_extra():
         "sys.exit(1)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# Any graph.
+
+
+def test_a_graph_of_any_kind_is_drawn_with_its_labels(ax):
+    karate = networkx.karate_club_graph()
+    assert draw(karate, ax, labels=True, independent_set=[4, 9]) is ax
+    assert len(ax.collections[-1].get_offsets()) == 34
+    assert len(segments(ax, False)) == 78
+    assert [text.get_text() for text in ax.texts] == [str(v) for v in range(34)]
+    for graph in (graphs.hamming(3, 2), (0, []), (3, []), karate.subgraph([0, 1]), graphs.path(4).to_scipy()):
+        draw(graph)
+    pyplot.close("all")
+
+
+def test_vertices_are_named_by_label_and_placed_where_the_user_says(ax):
+    graph = graphs.Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"])
+    places = {"Ann": (0.0, 0.0), "Bea": (1.0, 0.0), "Cid": (1.0, 1.0)}
+    draw(graph, ax, positions=places, independent_set=["Ann", "Cid"], labels=True, matching=[1])
+    assert ax.collections[-1].get_offsets().tolist() == [list(place) for place in places.values()]
+    filled = ax.collections[-1].get_facecolors()
+    assert (filled == filled[0]).all(axis=1).tolist() == [True, False, True]
+    assert [text.get_text() for text in ax.texts] == ["Ann", "Bea", "Cid"]
+    with_pos = lattices.square(2, 2).to_networkx()
+    other = draw(with_pos)
+    assert other.collections[-1].get_offsets().tolist() == lattices.square(2, 2).positions.tolist()
+    pyplot.close("all")
+
+
+def test_the_picture_of_a_graph_is_the_same_each_time():
+    big = networkx.random_regular_graph(3, 310, seed=1)
+    one, two = (draw(big).collections[-1].get_offsets() for _ in range(2))
+    assert (one == two).all()
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize(
+    ("graph", "how", "error", "message"),
+    [
+        (3, {}, TypeError, "`lattice` must be a Graph, a lattice"),
+        (graphs.path(2), {"positions": [(0, 0)]}, ValueError, r"`positions` must have shape \(2, 2\)"),
+        (graphs.path(2), {"positions": [(0, 0), (0, np.nan)]}, ValueError, "`positions` must hold finite"),
+        (graphs.path(2), {"positions": {0: (0, 0)}}, ValueError, "got none for 1"),
+        (graphs.path(2), {"independent_set": [0, 1]}, ValueError, "two joined vertices"),
+        (graphs.path(2), {"independent_set": [2]}, ValueError, "`independent_set`"),
+        (lattices.square(1, 2), {"positions": [(0, 0), (1, 1)]}, ValueError, "must be None for a lattice"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(graph, how, error, message):
+    with pytest.raises(error, match=message):
+        draw(graph, **how)

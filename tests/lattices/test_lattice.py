@@ -215,3 +215,29 @@ def test_clique_insertion_of_a_loop_makes_parallel_edges():
     # Three parallel edges between two vertices become a prism, which is simple.
     theta = lattices.honeycomb(1, 1, "torus", multigraph=True)
     assert networkx.is_isomorphic(theta.clique_insert().to_networkx(), networkx.circular_ladder_graph(3))
+
+
+def test_a_lattice_answers_what_its_graph_does():
+    for lattice in (
+        lattices.kagome(2, 3, "torus"),
+        lattices.aztec_diamond(2),
+        lattices.square(1, 2, "torus", multigraph=True),
+    ):
+        graph = lattice.graph
+        assert lattice.degrees().tolist() == graph.degrees().tolist()
+        assert [lattice.neighbors(v).tolist() for v in range(len(lattice))] == [
+            graph.neighbors(v).tolist() for v in range(len(graph))
+        ]
+        assert (lattice.to_scipy() != graph.to_scipy()).nnz == 0
+        assert f'<td style="text-align:left">{lattice.num_vertices}</td>' in lattice._repr_html_()
+    with pytest.raises(ValueError, match="`v` must be"):
+        lattices.square(2, 2).neighbors(4)
+    assert "twist" in lattices.square(4, 5, "torus", twist=1)._repr_html_()
+
+
+def test_a_lattice_draws_itself():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    ax = lattices.square(2, 3).draw(independent_set=[0, 2])
+    assert len(ax.collections[-1].get_offsets()) == 6
+    matplotlib.pyplot.close("all")

@@ -1,20 +1,28 @@
-"""Drawings of lattices."""
+"""Drawings of lattices, and of any graph."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import require
+from quincunx.graphs import Graph
+from quincunx.graphs._graph import as_graph
 from quincunx.lattices._lattice import Lattice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from quincunx.graphs._graph import GraphLike
+
+#: Up to so many vertices Kamada and Kawai's layout takes less than a second.
+_KAMADA_KAWAI = 300
+
 
 def draw(
-    lattice: Lattice,
+    lattice: "Lattice | GraphLike",
     ax: "Axes | None" = None,
     *,
     independent_set: Iterable[int] | None = None,
@@ -23,15 +31,16 @@ def draw(
     edges: Iterable[int] | None = None,
     labels: bool = False,
     wrap_labels: bool = False,
+    positions: Any = None,
 ) -> "Axes":
-    """Draw a lattice with matplotlib.
+    """Draw a lattice, or any other graph, with matplotlib.
 
-    An edge that wraps round a closed axis is drawn as two dotted halves, one leaving each of its ends.
+    An edge of a lattice that wraps round a closed axis is drawn as two dotted halves, one leaving each of its ends.
 
     Parameters
     ----------
-    lattice : Lattice
-        What to draw.
+    lattice : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+        What to draw. Vertices of a graph with labels are named by these; loops are left out.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if left out.
     independent_set : iterable of int, optional
@@ -43,10 +52,13 @@ def draw(
     edges : iterable of int, optional
         Numbers of any other edges to draw thick.
     labels : bool, default False
-        Whether to write the number of each vertex beside it.
+        Whether to write the number, or the label, of each vertex beside it.
     wrap_labels : bool, default False
         Whether to name both halves of each wrapped edge: ``a1, a2, ...`` round the first axis, ``b1, b2, ...`` round
         the second, ``c1, ...`` round both. Halves of one name belong together.
+    positions : array_like of float, shape (num_vertices, 2), or mapping, optional
+        Where the vertices of a graph are, in order or by label. By default the attribute ``pos`` of the nodes of a
+        networkx graph that has it, else by networkx: Kamada and Kawai's layout up to 300 vertices, then springs.
 
     Returns
     -------
@@ -55,12 +67,12 @@ def draw(
     Raises
     ------
     ImportError
-        If matplotlib is not installed.
+        If matplotlib is not installed, or networkx where positions have to be found.
     TypeError
-        If `lattice` is not a lattice, or a vertex or edge is not a whole number.
+        If `lattice` is neither a lattice nor a graph, or a vertex or edge is not a whole number.
     ValueError
         If a vertex or edge does not exist, two vertices of `independent_set` are joined, two edges of `matching` share
-        a vertex, or `tree` has a cycle.
+        a vertex, `tree` has a cycle, or `positions` are not a finite pair for each vertex of a graph.
 
     Examples
     --------
@@ -70,8 +82,69 @@ def draw(
     >>> ax = draw(four_eight_eight(2, 2), independent_set=[0, 6, 11])
     >>> ax.figure.savefig("octagons.png")  # doctest: +SKIP
     """
-    if not isinstance(lattice, Lattice):
-        raise TypeError(f"`lattice` must be a Lattice, got {type(lattice).__name__}")
+    if isinstance(lattice, Lattice):
+        if positions is not None:
+            raise ValueError("`positions` must be None for a lattice, which has its own")
+        drawn: Lattice | _Placed = lattice
+    else:
+        drawn = _placed(lattice, positions)
+        if independent_set is not None:
+            independent_set = [drawn.graph._vertex(v, "independent_set") for v in independent_set]
+    return _drawn(drawn, ax, independent_set, matching, tree, edges, labels, wrap_labels)
+
+
+class _Placed:
+    """A graph in the plane, as drawings take it: none of its edges wraps."""
+
+    def __init__(self, graph: Graph, positions: npt.NDArray[np.float64]) -> None:
+        self.graph, self.positions = graph, positions
+        self.num_vertices, self.num_edges, self.edges = graph.num_vertices, graph.num_edges, graph.edges
+        self.displacements = positions[graph.edges[:, 1]] - positions[graph.edges[:, 0]]
+        self.windings = np.zeros_like(graph.edges)
+
+
+def _placed(value: Any, positions: Any) -> _Placed:
+    """Return a graph with a place for each vertex."""
+    graph = as_graph(value, "lattice")
+    if positions is None:
+        nodes = getattr(value, "nodes", None)
+        if nodes is not None and not callable(getattr(value, "to_networkx", None)) and graph.num_vertices:
+            places = dict(nodes(data="pos"))
+            positions = None if any(place is None for place in places.values()) else places
+    if positions is None:
+        networkx = require("networkx", "graph")
+        # A plain graph of the numbers: neither labels nor parallel edges change the picture.
+        plain = networkx.Graph()
+        plain.add_nodes_from(range(graph.num_vertices))
+        plain.add_edges_from(graph.edges.tolist())
+        found = (
+            networkx.kamada_kawai_layout(plain)
+            if graph.num_vertices <= _KAMADA_KAWAI
+            else networkx.spring_layout(plain, seed=0)
+        )
+        positions = [found[vertex] for vertex in range(graph.num_vertices)]
+    elif isinstance(positions, Mapping):
+        missing = [label for label in graph.labels if label not in positions]
+        if missing:
+            raise ValueError(f"`positions` must have a place for each vertex, got none for {missing[0]!r}")
+        positions = [positions[label] for label in graph.labels]
+    where = _check.reals(np.reshape(positions, (0, 2)) if not len(positions) else positions, "positions")
+    if where.shape != (graph.num_vertices, 2):
+        raise ValueError(f"`positions` must have shape ({graph.num_vertices}, 2), got {where.shape}")
+    return _Placed(graph, where)
+
+
+def _drawn(
+    lattice: "Lattice | _Placed",
+    ax: "Axes | None",
+    independent_set: Iterable[int] | None,
+    matching: Iterable[int] | None,
+    tree: Iterable[int] | None,
+    edges: Iterable[int] | None,
+    labels: bool,
+    wrap_labels: bool,
+) -> "Axes":
+    """Draw what has positions, edges and windings."""
     filled = _members(independent_set, "independent_set", lattice.num_vertices)
     thick = _members(edges, "edges", lattice.num_edges)
     matched = _members(matching, "matching", lattice.num_edges)
@@ -108,21 +181,22 @@ def draw(
         for tip, name in _wrap_names(lattice, starts + halves, ends - halves):
             ax.annotate(name, tip, ha="center", va="center", fontsize=7, color="C0")
     if labels:
+        names = lattice.graph.labels
         for vertex, place in enumerate(lattice.positions.tolist()):
-            ax.annotate(str(vertex), place, xytext=(3, 3), textcoords="offset points", fontsize=7)
+            ax.annotate(str(names[vertex]), place, xytext=(3, 3), textcoords="offset points", fontsize=7)
     ax.autoscale_view()
     ax.set_aspect("equal")
     ax.set_axis_off()
     return ax
 
 
-def _check_matching(lattice: Lattice, matched: Any) -> None:
+def _check_matching(lattice: "Lattice | _Placed", matched: Any) -> None:
     ends, times = np.unique(lattice.edges[matched], return_counts=True)
     if (times > 1).any():
         raise ValueError(f"`matching` must not cover a vertex twice, got edges that do at {ends[np.argmax(times)]}")
 
 
-def _check_tree(lattice: Lattice, grown: Any) -> None:
+def _check_tree(lattice: "Lattice | _Placed", grown: Any) -> None:
     root = list(range(lattice.num_vertices))
 
     def find(v: int) -> int:
@@ -137,7 +211,7 @@ def _check_tree(lattice: Lattice, grown: Any) -> None:
         root[u] = v
 
 
-def _wrap_names(lattice: Lattice, leaving: Any, arriving: Any) -> Any:
+def _wrap_names(lattice: "Lattice | _Placed", leaving: Any, arriving: Any) -> Any:
     """Yield the tips of the halves of wrapped edges, and their names."""
     number = {"a": 0, "b": 0, "c": 0}
     for edge in np.flatnonzero(lattice.windings.any(axis=1)).tolist():

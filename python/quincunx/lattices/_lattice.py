@@ -6,12 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.lattices._unit_cell import UnitCell
 
 if TYPE_CHECKING:
     import networkx
+    import scipy.sparse
+    from matplotlib.axes import Axes
 
 #: Which axes each boundary closes.
 CLOSED = {"free": (False, False), "cylinder": (False, True), "torus": (True, True)}
@@ -215,6 +218,110 @@ class Lattice:
         for vertex, position in enumerate(self.positions.tolist()):
             converted.nodes[vertex]["pos"] = tuple(position)
         return converted
+
+    def degrees(self) -> npt.NDArray[np.int64]:
+        """Return the number of edge ends at each vertex, as `Graph.degrees` does.
+
+        Returns
+        -------
+        ndarray of int64, shape (num_vertices,)
+
+        Examples
+        --------
+        >>> from quincunx.lattices import square
+        >>> square(2, 3).degrees()
+        array([2, 3, 2, 2, 3, 2])
+        """
+        return self.graph.degrees()
+
+    def neighbors(self, v: int) -> npt.NDArray[np.int64]:
+        """Return the distinct neighbors of a vertex in rising order, as `Graph.neighbors` does.
+
+        Parameters
+        ----------
+        v : int
+            A vertex in ``0..num_vertices-1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Read-only.
+
+        Raises
+        ------
+        TypeError
+            If `v` is not a whole number.
+        ValueError
+            If `v` is not a vertex.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import square
+        >>> square(3, 3).neighbors(4)
+        array([1, 3, 5, 7])
+        """
+        found: npt.NDArray[np.int64] = self.graph.neighbors(v)
+        return found
+
+    def to_scipy(self) -> "scipy.sparse.csr_array":
+        """Return the adjacency matrix, as `Graph.to_scipy` does.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of int64, shape (num_vertices, num_vertices)
+
+        Examples
+        --------
+        >>> from quincunx.lattices import square
+        >>> square(1, 3).to_scipy().toarray().tolist()
+        [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+        """
+        return self.graph.to_scipy()
+
+    def draw(self, ax: "Axes | None" = None, **how: Any) -> "Axes":
+        """Draw the lattice with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if left out.
+        **how
+            As for `quincunx.lattices.draw`: `independent_set`, `matching`, `tree`, `edges`, `labels`, `wrap_labels`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            As `quincunx.lattices.draw`.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from quincunx.lattices import kagome
+        >>> ax = kagome(2, 2).draw(labels=True)
+        """
+        from quincunx.lattices._draw import draw
+
+        return draw(self, ax, **how)
+
+    def __len__(self) -> int:
+        return self.num_vertices
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {
+            "cells": " x ".join(map(str, self.extent)),
+            "boundary": self.boundary or f"pbc {self.pbc}",
+            "vertices": self.num_vertices,
+        }
+        if self.twist:
+            rows["twist"] = self.twist
+        return table_html(f"Lattice {self.name}" if self.kind else "Lattice", rows)
 
     def clique_insert(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
         """Return the lattice with cliques inserted `k` times in the unit cell, over the same box.
