@@ -7,8 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._rng import RandomSource, generator
+from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
+from quincunx.privacy._release import marked, seed_words
 
 ONE = ReplaceOne()
 #: Records that a guarantee which does not name n allows for where roundings grow with them.
@@ -102,3 +105,60 @@ class Drawn:
         PrivacyGuarantee
         """
         return self.model.guarantee(self.n, relation=relation)  # type: ignore[no-any-return]
+
+    def sample(
+        self,
+        size: int = 1,
+        *,
+        private: bool = True,
+        relation: Relation = ONE,
+        insecure_seed: int | None = None,
+        rng: RandomSource = None,
+    ) -> PrivateSample:
+        """Draw from the posterior.
+
+        Parameters
+        ----------
+        size : int
+            Draws; each costs its epsilon.
+        private : bool
+            Exactly the law that the guarantee is about, by bits of a generator that the operating system keys. False:
+            without a guarantee, by a generator that `rng` gives.
+        relation : ReplaceOne or AddRemove
+            Of the guarantee.
+        insecure_seed : int, optional
+            Makes private draws repeatable, for tests: the guarantee then says that they protect nobody.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            For draws that are not private.
+
+        Returns
+        -------
+        PrivateSample
+            With values of shape ``(size, ...)``, one parameter, vector or matrix for each draw, and the guarantee of
+            all of them.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain, or the model has no trimming.
+
+        Notes
+        -----
+        A vector in a ball is attempted until it is accepted: its time depends on the data. Do not let an attacker
+        measure it.
+        """
+        count = sample_size(size)
+        if not private:
+            return PrivateSample(self._simulate(count, relation, generator(rng)), None)
+        if rng is not None:
+            raise TypeError("`rng` is for draws that are not private; `insecure_seed` repeats private ones")
+        guarantee = count * self.guarantee(relation=relation)
+        return PrivateSample(self._draw(count, relation, seed_words(insecure_seed)), marked(guarantee, insecure_seed))
+
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
+        """Return draws by bits of a generator that these words key, or the operating system."""
+        raise NotImplementedError
+
+    def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> npt.NDArray[Any]:
+        """Return draws that protect nobody."""
+        return self._draw(count, relation, source.integers(0, 2**64, size=2, dtype=np.uint64).tolist())

@@ -8,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._rng import RandomSource, generator
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._one_parameter import BetaBernoulli
-from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
-from quincunx.privacy._release import marked, seed_words
 
 PRIORS = ("dirichlet", "beta_tree")
 
@@ -44,52 +41,9 @@ class DirichletPosterior(_account.Drawn):
     n: int
     alphas: npt.NDArray[np.float64]
 
-    def sample(
-        self,
-        size: int = 1,
-        *,
-        private: bool = True,
-        relation: Relation = ONE,
-        insecure_seed: int | None = None,
-        rng: RandomSource = None,
-    ) -> PrivateSample:
-        """Draw probability vectors from the posterior.
-
-        Parameters
-        ----------
-        size : int
-            Draws; each costs its epsilon.
-        private : bool
-            With a guarantee, by bits of a generator that the operating system keys; else by a key that `rng` gives.
-        relation : ReplaceOne or AddRemove
-            Of the guarantee.
-        insecure_seed : int, optional
-            Makes private draws repeatable, for tests: the guarantee then says that they protect nobody.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            For draws that are not private.
-
-        Returns
-        -------
-        PrivateSample
-            With values of shape ``(size, K)``.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain, or the model has no trimming.
-        """
-        count = sample_size(size)
-        if private and rng is not None:
-            raise TypeError("`rng` is for draws that are not private; `insecure_seed` repeats private ones")
-        words = seed_words(insecure_seed)
-        if not private:
-            words = [int(word) for word in generator(rng).integers(0, 2**64, size=2, dtype=np.uint64)]
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
         known = _account.public(self.n, _account.relation_of(relation))
-        values = self.model._draw(self.alphas, known, count, words)
-        if not private:
-            return PrivateSample(values, None)
-        guarantee = count * self.model.guarantee(self.n, relation=relation)
-        return PrivateSample(values, marked(guarantee, insecure_seed))
+        return self.model._draw(self.alphas, known, count, words)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

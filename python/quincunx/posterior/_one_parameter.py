@@ -10,14 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._rng import RandomSource, generator
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
-from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne, beta_hockey_stick
 from quincunx.privacy._range import LipschitzConstants
 from quincunx.privacy._relations import Relation
-from quincunx.privacy._release import marked, seed_words
 
 POINTS = 2**16
 GRID_BITS = 30  # of a record's statistic: sums are whole numbers, so the order of records does not matter
@@ -99,50 +96,12 @@ class ConjugatePosterior(_account.Drawn):
         sums = np.concatenate(([0.0], np.cumsum(shares)))
         return sums[np.searchsorted(values, _check.reals(x, "x"), side="right")]
 
-    def sample(
-        self,
-        size: int = 1,
-        *,
-        private: bool = True,
-        relation: Relation = ONE,
-        insecure_seed: int | None = None,
-        rng: RandomSource = None,
-    ) -> PrivateSample:
-        """Draw from the posterior.
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
+        return self.model._grid().draw(*self.model._statistics(self), count, words)  # type: ignore[no-any-return]
 
-        Parameters
-        ----------
-        size : int
-            Draws; each costs its epsilon.
-        private : bool
-            Exactly the law on the grid, by bits of a generator that the operating system keys. False: by NumPy's
-            generator, without a guarantee.
-        relation : ReplaceOne or AddRemove
-            Of the guarantee.
-        insecure_seed : int, optional
-            Makes private draws repeatable, for tests: the guarantee then says that they protect nobody.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            For draws that are not private.
-
-        Returns
-        -------
-        PrivateSample
-            With `size` values and the guarantee of all of them.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain, or the model has no trimming.
-        """
-        count = sample_size(size)
-        if not private:
-            values, shares = self._law()
-            return PrivateSample(generator(rng).choice(values, size=count, p=shares), None)
-        if rng is not None:
-            raise TypeError("`rng` is for draws that are not private; `insecure_seed` repeats private ones")
-        guarantee = count * self.model.guarantee(self.n, relation=relation)
-        drawn = self.model._grid().draw(*self.model._statistics(self), count, seed_words(insecure_seed))
-        return PrivateSample(drawn, marked(guarantee, insecure_seed))
+    def _simulate(self, count: int, relation: Relation, source: np.random.Generator) -> npt.NDArray[Any]:
+        values, shares = self._law()
+        return source.choice(values, size=count, p=shares)
 
 
 class _Model:

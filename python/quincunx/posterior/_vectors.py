@@ -109,60 +109,14 @@ class BallPosterior(_account.Drawn):
     precision: Floats
     _spectrum: tuple[Floats, Floats] = field(repr=False)
 
-    def sample(
-        self,
-        size: int = 1,
-        *,
-        private: bool = True,
-        relation: Relation = ONE,
-        insecure_seed: int | None = None,
-        rng: RandomSource = None,
-    ) -> PrivateSample:
-        """Draw vectors from the posterior.
-
-        Parameters
-        ----------
-        size : int
-            Draws; each costs its epsilon.
-        private : bool
-            With a guarantee, by bits of a generator that the operating system keys; else by a key that `rng` gives.
-        relation : ReplaceOne or AddRemove
-            Of the guarantee.
-        insecure_seed : int, optional
-            Makes private draws repeatable, for tests: the guarantee then says that they protect nobody.
-        rng : None, int, SeedSequence, BitGenerator or Generator
-            For draws that are not private.
-
-        Returns
-        -------
-        PrivateSample
-            With values of shape ``(size, d)``, all within the ball.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
-
-        Notes
-        -----
-        A draw is attempted until it is accepted: its time depends on the data. Do not let an attacker measure it.
-        """
-        count = sample_size(size)
-        if private and rng is not None:
-            raise TypeError("`rng` is for draws that are not private; `insecure_seed` repeats private ones")
-        words = seed_words(insecure_seed)
-        if not private:
-            words = [int(word) for word in generator(rng).integers(0, 2**64, size=2, dtype=np.uint64)]
+    def _draw(self, count: int, relation: Relation, words: list[int] | None) -> npt.NDArray[Any]:
         values, vectors = self._spectrum
         flat, _ = _core.ball_normal(values, vectors.T @ self.mean, self.model._radius(), count, words)
-        drawn = flat.reshape(count, len(self.mean)) @ vectors.T
+        drawn: Floats = flat.reshape(count, len(self.mean)) @ vectors.T
         # The rotation may carry a vector out of the ball by a rounding; putting it back is post-processing.
         norms = np.linalg.norm(drawn, axis=1, keepdims=True)
         drawn *= np.minimum(1.0, self.model._radius() / np.maximum(norms, 1e-300))
-        if not private:
-            return PrivateSample(drawn, None)
-        guarantee = count * self.model.guarantee(self.n, relation=relation)
-        return PrivateSample(drawn, marked(guarantee, insecure_seed))
+        return drawn
 
 
 def _ball_posterior(model: Any, n: int, precision: Floats, target: Floats) -> BallPosterior:
