@@ -51,7 +51,7 @@ SHARED_PYTHON = {
     "_sklearn",
     "_tables",
 }
-SHARED_PYTHON |= {"errors"}
+SHARED_PYTHON |= {"_units", "errors"}
 SHARED_BINDINGS = {"arrays", "boundary", "inference", "job"}
 OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}
 

@@ -161,7 +161,7 @@ def threads(value: object) -> int:
 
 def memory_limit(value: object) -> int:
     """Return a memory limit in bytes; `None` means what is available on this machine now."""
-    return available_memory() if value is None else min(whole(value, "memory_limit", minimum=1), _MOST_MEMORY)
+    return available_memory() if value is None else min(whole(value, "memory_limit", minimum=1), MOST_MEMORY)
 
 
 def path(value: object, name: str) -> str | None:
@@ -184,7 +184,7 @@ def interval(value: object, name: str) -> float | None:
 
 
 # What the core's clocks and sizes can hold, with room to spare; beyond them nothing can be told apart.
-_MOST_MEMORY = 2**62
+MOST_MEMORY = 2**62
 _LONGEST_INTERVAL = 1e9
 
 

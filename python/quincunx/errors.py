@@ -10,18 +10,23 @@ __all__ = [
 ]
 
 
+_UNCOUNTED = 2**128 - 1
+
+
 class TooLargeError(MemoryError):
     """A job needs more memory than it may use; raised before any of it is allocated.
 
     Attributes
     ----------
     needed : int
-        Bytes the job would need.
+        Bytes the job would need; at the least, where the number itself is beyond counting.
     limit : int
         Bytes it may use.
     """
 
     def __init__(self, message: str, needed: int = 0, limit: int = 0) -> None:
+        if needed >= _UNCOUNTED:  # what the core's forecasts end at
+            message, needed = message.replace(str(needed), "more than 10**38"), 10**38
         super().__init__(message)
         self.needed = needed
         self.limit = limit

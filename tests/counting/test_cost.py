@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from quincunx import graphs, lattices
+from quincunx import _check, _units, graphs, lattices
 from quincunx.counting import CostEstimate, count_independent_sets, estimate_cost, primes
 from quincunx.errors import TooLargeError
 
@@ -146,3 +146,69 @@ def test_the_forecast_of_memory_is_within_a_quarter_of_the_real_peak(output, kin
 def test_bad_input_is_refused(arguments, error):
     with pytest.raises(error, match=r"`(graph|edges|order|threads|memory_limit)`"):
         estimate_cost(**arguments)
+
+
+def test_without_a_limit_a_job_beyond_this_machine_is_forecast(monkeypatch):
+    lattice = lattices.square(40, 40)
+    monkeypatch.setattr(_check, "available_memory", lambda: 10**6)
+    cost = estimate_cost(lattice)
+    assert cost.bytes > 10**6
+    with pytest.raises(TooLargeError) as refused:
+        estimate_cost(lattice, memory_limit=10**6)
+    assert refused.value.limit == 10**6
+    trees = estimate_cost(lattices.kagome(40, 40), "spanning-trees")
+    with pytest.raises(TooLargeError):
+        estimate_cost(lattices.kagome(40, 40), "spanning-trees", memory_limit=1000)
+    assert trees.bytes > 1000
+
+
+def test_a_need_that_cannot_be_counted_is_said_in_words():
+    for lattice, what in [(lattices.square(400, 400), "independent-sets"), (lattices.kagome(200, 200), "matchings")]:
+        for limit in (None, 10**6):
+            with pytest.raises(TooLargeError, match=r"needs more than 10\*\*38 bytes") as refused:
+                estimate_cost(lattice, what, memory_limit=limit)
+            assert str(2**128 - 1) not in str(refused.value)
+            assert refused.value.needed == 10**38
+            assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
+
+
+def test_counts_that_there_are_no_primes_for_are_too_large():
+    with pytest.raises(TooLargeError, match="more digits than there are primes for"):
+        estimate_cost(lattices.square(2000, 2000), "spanning-trees")
+
+
+def test_a_forecast_shows_itself_in_units_of_people():
+    cost = CostEstimate("square butterfly", 2178309, 4, 70_000_000, 11, 1e9, 75.0)
+    assert repr(cost) == "<CostEstimate: square butterfly, 66.8 MiB, about 1.2 minutes, 11 primes>"
+    assert "2,178,309" in cost._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1 KiB"),
+        (6 << 30, "6 GiB"),
+        (1 << 47, "128 TiB"),
+        (2**62, "4.1e+03 PiB"),
+    ],
+)
+def test_bytes_are_said_in_steps_of_1024(number, text):
+    assert _units.in_bytes(number) == text.replace("4.1e+03", "4096")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (2e-6, "2 µs"),
+        (0.25, "2.5e+02 ms"),
+        (5.04, "5 s"),
+        (59, "59 s"),
+        (90, "1.5 minutes"),
+        (7200, "2 hours"),
+        (4e9, "127 years"),
+    ],
+)
+def test_times_are_said_in_the_largest_unit(seconds, text):
+    assert _units.in_time(seconds) == text.replace("2.5e+02", "250")

@@ -198,13 +198,17 @@ def test_a_value_beyond_the_doubles_is_refused_and_its_logarithm_is_not():
         (float("inf"), {"mode": "log"}, ValueError, "`activity` must be finite"),
         (-1.0, {"mode": "float"}, ValueError, "`activity` must be finite and not negative"),
         (-5e-324, {"mode": "log"}, ValueError, "`activity` must be finite and not negative"),
-        ("1", {}, TypeError, "`activity` must be a number"),
+        ("one", {}, ValueError, r"`activity` must be a number such as '1/2' or '0.5', got 'one'"),
+        ("1/0", {}, ValueError, "`activity` must be a number such as"),
+        ("1/0", {"mode": "log"}, ValueError, "`activity` must be a number such as"),
+        ([1, "x"], {"mode": "log"}, ValueError, "`activity` must be a number such as"),
+        ({0: 1}, {"mode": "log"}, ValueError, '`mode` must be "exact"'),
         (True, {}, TypeError, "`activity` must be a number"),
         (None, {}, TypeError, "`activity` must be"),
         (1j, {}, TypeError, "`activity` must be"),
         ([1], {}, ValueError, "`activity` must have one entry for each of the 2 vertices, got 1"),
         (np.array([[1, 2]]), {}, (TypeError, ValueError), "`activity` must"),
-        ("1", {"mode": "float"}, TypeError, "`activity` must be a number"),
+        (b"1", {"mode": "float"}, TypeError, "`activity` must be a number"),
         (10**400, {"mode": "float"}, ValueError, "`activity` must be within the range of a double"),
         (1, {"mode": "fast"}, ValueError, "`mode` must be one of"),
         (1, {"mode": None}, TypeError, "`mode` must be one of"),
@@ -225,3 +229,30 @@ def test_a_job_larger_than_its_limit_is_refused_in_every_mode(mode):
     with pytest.raises(TooLargeError) as refusal:
         hard_core(lattices.square(40, 40), 2, mode=mode, memory_limit=10**6)
     assert refusal.value.limit <= 10**6 < refusal.value.needed
+
+
+# Strings, and several activities at once.
+
+
+def test_a_string_is_the_number_that_it_writes():
+    lattice = lattices.square(3, 4)
+    exact = hard_core(lattice, Fraction(1, 10))
+    assert hard_core(lattice, "1/10") == hard_core(lattice, "0.1") == exact != hard_core(lattice, 0.1)
+    assert hard_core(lattice, "2") == hard_core(lattice, 2)
+    value, error = hard_core(lattice, "1/10", mode="float")
+    assert abs(value - exact) <= error
+    assert hard_core((2, []), ["1/2", "1/3"]) == Fraction(3, 2) * Fraction(4, 3)
+
+
+@pytest.mark.parametrize("mode", ["float", "log"])
+def test_each_activity_of_an_array_is_evaluated(mode):
+    lattice = lattices.square(4, 3)
+    found = hard_core(lattice, [[0.5, 1], [2, "1/3"]], mode=mode)
+    assert found.value.shape == found.error.shape == (2, 2)
+    for place, activity in [((0, 0), 0.5), ((0, 1), 1), ((1, 0), 2), ((1, 1), "1/3")]:
+        assert (found.value[place], found.error[place]) == hard_core(lattice, activity, mode=mode)
+    line = hard_core(lattice, np.linspace(0, 2, 5), mode=mode)
+    assert (np.diff(line.value) > 0).all()
+    assert hard_core(lattice, [], mode=mode).value.shape == (0,)
+    with pytest.raises(ValueError, match="`activity` must be finite and not negative"):
+        hard_core(lattice, [1.0, -1.0], mode=mode)

@@ -160,3 +160,24 @@ def test_progress_counts_the_entries():
 def test_bad_input_is_named_with_its_rule(arguments, error, says):
     with pytest.raises(error, match=says):
         independent_set_table(**arguments)
+
+
+def test_a_table_is_a_data_frame_of_exact_ints():
+    table = independent_set_table("4-8-8", 6)
+    frame = table.to_pandas()
+    assert frame.shape == (6, 6)
+    assert (frame.index.name, frame.columns.name) == ("m", "n")
+    assert all(type(value) is int and value == table[m, n] for (m, n), value in frame.stack().items())
+
+
+def test_a_table_shows_itself_as_a_grid():
+    table = independent_set_table("square", 3, boundary="free")
+    lines = repr(table).splitlines()
+    assert lines[0] == "IndependentSetTable('square', 3, boundary='free')"
+    assert [line.split() for line in lines[2:]] == [["1", "2", "3", "5"], ["2", "3", "7", "17"], ["3", "5", "17", "63"]]
+    compared = independent_set_table("4-8-8", 5, compare="thesis")
+    assert compared.grid().count("*") == compared._repr_html_().count("*") == 2
+    assert "<th>5</th>" in compared._repr_html_()
+    wide = independent_set_table("4-8-8", 6).grid().splitlines()
+    assert len({len(line) for line in wide}) == 1
+    assert "e" in wide[-1]

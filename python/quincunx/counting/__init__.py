@@ -4,7 +4,7 @@ Every count is a Python int, every value at a rational activity a Fraction: noth
 asked for, and then it carries a proved error. Each result is verified by one prime more than its proved bound asks for.
 """
 
-from quincunx.counting._hard_core import FloatResult, hard_core
+from quincunx.counting._hard_core import FloatResult, FloatResults, hard_core
 from quincunx.counting._independent_sets import (
     CostEstimate,
     count_independent_sets,
@@ -34,6 +34,7 @@ from quincunx.counting._table import IndependentSetTable, independent_set_table
 __all__ = [
     "CostEstimate",
     "FloatResult",
+    "FloatResults",
     "IndependenceNumber",
     "IndependentSetTable",
     "combine_residues",

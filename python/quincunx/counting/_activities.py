@@ -17,8 +17,13 @@ def is_many(activity: Any) -> bool:
 
 def rational(activity: Any) -> Fraction:
     """Return an activity as the rational number it is."""
-    if isinstance(activity, (bool, np.bool_, str, bytes)):
+    if isinstance(activity, (bool, np.bool_, bytes)):
         raise TypeError(f"`activity` must be a number, got {activity!r}")
+    if isinstance(activity, str):  # "1/2" and "0.5" are the same, and exact
+        try:
+            return Fraction(activity)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"`activity` must be a number such as '1/2' or '0.5', got {activity!r}") from None
     if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
         raise ValueError(f"`activity` must be finite, got {activity}")
     if isinstance(activity, np.integer):

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._job import Job
@@ -19,6 +20,9 @@ from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._problem import as_problem
 from quincunx.graphs._graph import as_graph
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
+
 
 class FloatResult(NamedTuple):
     """A floating-point value with a proved bound on its absolute error."""
@@ -27,8 +31,63 @@ class FloatResult(NamedTuple):
     error: float
 
 
+class FloatResults(NamedTuple):
+    """Floating-point values with a proved bound on the absolute error of each."""
+
+    value: "npt.NDArray[np.float64]"
+    error: "npt.NDArray[np.float64]"
+
+
+@overload
 def hard_core(
-    graph: Any,
+    graph: "GraphLike",
+    activity: Any,
+    *,
+    mode: Literal["exact"] = "exact",
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> int | Fraction: ...
+
+
+@overload
+def hard_core(
+    graph: "GraphLike",
+    activity: "float | str | Fraction",
+    *,
+    mode: Literal["float", "log"],
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> FloatResult: ...
+
+
+@overload
+def hard_core(
+    graph: "GraphLike",
+    activity: "Sequence[Any] | npt.NDArray[Any]",
+    *,
+    mode: Literal["float", "log"],
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> FloatResults: ...
+
+
+def hard_core(
+    graph: "GraphLike",
     activity: Any,
     *,
     mode: Literal["exact", "float", "log"] = "exact",
@@ -39,7 +98,7 @@ def hard_core(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_interval: float | None = None,
     executor: Executor | None = None,
-) -> int | Fraction | FloatResult:
+) -> int | Fraction | FloatResult | FloatResults:
     """Evaluate the hard-core partition function of a graph.
 
     ``Z(z) = sum over independent sets S of z**len(S)``, where z is the activity (or fugacity).
@@ -48,19 +107,20 @@ def hard_core(
     ----------
     graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`. Checkpoints and executors are for ``mode="exact"``.
-    activity : int, Fraction, float, or a sequence or mapping of them
-        The activity z; finite. One for each vertex, in a sequence or by its label in a mapping (those not named have
-        activity one), makes ``Z = sum over S of prod(z[v] for v in S)``, in ``mode="exact"`` only.
-        A float stands for the rational number it is; give ``Fraction(1, 10)`` where one tenth
-        is meant.
+    activity : int, Fraction, float, str, or a sequence or mapping of them
+        The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` or ``"1/10"``
+        where one tenth is meant. In ``mode="exact"`` a sequence, or a mapping of labels (those not named have activity
+        one), gives one for each vertex, and ``Z = sum over S of prod(z[v] for v in S)``. In the other modes an array
+        holds activities of all vertices, and each is evaluated.
     mode : {"exact", "float", "log"}, optional
         ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, for z
         >= 0. ``"log"``: its natural logarithm with a proved error, which cannot overflow.
 
     Returns
     -------
-    int, Fraction or FloatResult
-        The value; a `FloatResult` is the pair ``(value, error)`` with an absolute error.
+    int, Fraction, FloatResult or FloatResults
+        The value; a `FloatResult` is the pair ``(value, error)`` with an absolute error, for an array of activities a
+        pair of arrays of its shape.
 
     Raises
     ------
@@ -91,10 +151,16 @@ def hard_core(
     >>> value, error = hard_core(lattices.square(20, 20), 1.0, mode="float")
     >>> error < 1e-10 * value
     True
+    >>> hard_core(lattices.square(2, 2), ["1/2", 1, 2], mode="float").value
+    array([ 3.5,  7. , 17. ])
     """
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
     if is_many(activity):
-        return _of_each_vertex(graph, activity, mode, memory_limit)
+        if mode == "exact" or isinstance(activity, Mapping):
+            return _of_each_vertex(graph, activity, mode, memory_limit)
+        how: dict[str, Any] = {"order": order, "threads": threads, "memory_limit": memory_limit, "progress": progress}
+        how |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval, "executor": executor}
+        return _of_each_activity(graph, activity, mode, how)
     job = Job(
         threads=threads,
         memory_limit=memory_limit,
@@ -108,7 +174,7 @@ def hard_core(
         if checkpoint is not None or executor is not None:
             name = "checkpoint" if executor is None else "executor"
             raise ValueError(f'`{name}` must be None unless mode="exact"')
-        number = _check.real(activity, "activity")
+        number = _check.real(rational(activity) if isinstance(activity, str) else activity, "activity")
         with job.reporting("partition function"):
             found = _core.hard_core_float(problem, number, job)
         return _as_log(*found) if mode == "log" else _as_float(*found)
@@ -132,6 +198,14 @@ def _of_each_vertex(graph: Any, activity: Any, mode: str, memory_limit: int | No
     value = Fraction(frontier.total, factor)
     values = activity.values() if isinstance(activity, Mapping) else activity
     return int(value) if all(isinstance(z, (int, np.integer)) for z in values) else value
+
+
+def _of_each_activity(graph: Any, activity: Any, mode: Literal["float", "log"], how: dict[str, Any]) -> FloatResults:
+    """Evaluate the partition function at each of several activities."""
+    many = np.asarray(activity, dtype=object) if not isinstance(activity, np.ndarray) else activity
+    found = [hard_core(graph, one, mode=mode, **how) for one in many.reshape(-1).tolist()]
+    pairs = np.array([tuple(pair) for pair in found], dtype=np.float64).reshape(*many.shape, 2)
+    return FloatResults(pairs[..., 0].copy(), pairs[..., 1].copy())
 
 
 def _as_float(mantissa: float, exponent: int, relative_error: float) -> FloatResult:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _units
+from quincunx._html import table_html
 from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
@@ -172,7 +173,7 @@ def independence_polynomial(
     return coefficients
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CostEstimate:
     """What a count will take, before any of it is done.
 
@@ -202,6 +203,23 @@ class CostEstimate:
     additions: float
     seconds: float
 
+    def __repr__(self) -> str:
+        return (
+            f"<CostEstimate: {self.engine}, {_units.in_bytes(self.bytes)}, about {_units.in_time(self.seconds)}, "
+            f"{self.primes} primes>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "engine": self.engine,
+            "memory": _units.in_bytes(self.bytes),
+            "time": f"about {_units.in_time(self.seconds)}",
+            "states": f"{self.states:,}",
+            "primes": f"{self.primes}, {self.lanes} side by side",
+            "additions": f"{self.additions:.2g}",
+        }
+        return table_html("Cost of a count", rows)
+
 
 def estimate_cost(
     graph: Any,
@@ -215,8 +233,11 @@ def estimate_cost(
 
     Parameters
     ----------
-    graph, order, threads, memory_limit
+    graph, order, threads
         As in `count_independent_sets`.
+    memory_limit : int, optional
+        Bytes the job may use. Without it the forecast is of the job on this machine as it is now, or where that has too
+        little memory, on one that has enough.
     what : {"independent-sets", "spanning-trees", "perfect-matchings", "matchings"}, optional
         What is counted.
 
@@ -228,7 +249,8 @@ def estimate_cost(
     Raises
     ------
     TooLargeError
-        If the job would be refused: with the bytes it needs at the least.
+        If a `memory_limit` is given and the job needs more; or if no machine could hold it: beyond 2**62 bytes, and for
+        the kernels of lattices beyond what numbers their states.
     ValueError, TypeError
         If an argument is not what it should be.
 
@@ -244,10 +266,27 @@ def estimate_cost(
     >>> cost.engine, cost.primes
     ('square butterfly', 11)
     """
+    _check.one_of(what, "what", ["independent-sets", *_PLANS])
     job = Job(threads=threads, memory_limit=memory_limit)
-    if _check.one_of(what, "what", ["independent-sets", *_PLANS]) != "independent-sets":
-        return _planned_cost(_PLANS[what](graph, order, job.memory_limit), job.threads, job.memory_limit)
-    return CostEstimate(**_core.estimate_cost(as_problem(graph, order), job))
+    try:
+        return _estimate(graph, what, order, job)
+    except TooLargeError:
+        if memory_limit is not None:
+            raise
+        return _estimate(graph, what, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
+
+
+def _estimate(graph: Any, what: str, order: Sequence[Any] | None, job: Job) -> CostEstimate:
+    """Forecast a count within the memory of a job."""
+    if what == "independent-sets":
+        return CostEstimate(**_core.estimate_cost(as_problem(graph, order), job))
+    try:
+        plan = _PLANS[what](graph, order, job.memory_limit)
+    except ValueError as reason:
+        if "there are enough primes" not in str(reason):
+            raise
+        raise TooLargeError(f"the count has more digits than there are primes for: {reason}") from None
+    return _planned_cost(plan, job.threads, job.memory_limit)
 
 
 _PLANS = {"spanning-trees": plan_trees, "perfect-matchings": plan_dimers, "matchings": plan_matchings}

@@ -1,16 +1,21 @@
 """Tables of exact counts, and what of a published table is wrong."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from html import escape
+from typing import Any, Literal
 
 from quincunx import _check, _core, lattices
+from quincunx._optional import require
 from quincunx._progress import Progress, reporting
 from quincunx.counting import _thesis
 from quincunx.counting._independent_sets import count_independent_sets
 from quincunx.counting._problem import KERNELS
 
+#: Counts of more digits are shown as a power of ten in a grid.
+_DIGITS = 24
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class IndependentSetTable:
     """Exact numbers of independent sets of a lattice, for extents from 1 to a largest.
 
@@ -60,6 +65,79 @@ class IndependentSetTable:
             answer["wrong"] = {f"{m},{n}": _core.to_decimal(value) for (m, n), value in self.wrong.items()}
         return answer
 
+    def to_pandas(self) -> Any:
+        """Return the counts as a DataFrame of exact ints, with a row for each m and a column for each n.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of Python's ints, which no float has rounded.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.counting import independent_set_table
+        >>> independent_set_table("square", 3).to_pandas().loc[2, 3]
+        17
+        """
+        pandas = require("pandas", "pandas")
+        ends = range(1, self.size + 1)
+        rows = [[self.values[m, n] for n in ends] for m in ends]
+        index = pandas.Index(ends, name="m")
+        return pandas.DataFrame(rows, index=index, columns=pandas.Index(ends, name="n"), dtype=object)
+
+    def grid(self) -> str:
+        """Return the counts as a grid, a line for each m and a column for each n.
+
+        What has more than 24 digits is shown as a power of ten. A star marks a published entry that is wrong.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from quincunx.counting import independent_set_table
+        >>> print(independent_set_table("square", 3).grid())
+        m, n  1   2   3
+        1      2   3   5
+        2      3   7  17
+        3      5  17  63
+        """
+        ends = range(1, self.size + 1)
+        wrong = self.wrong
+        cells = [["m, n", *map(str, ends)]]
+        cells += [[str(m), *(_short(self.values[m, n]) + "*" * ((m, n) in wrong) for n in ends)] for m in ends]
+        widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+        lines = []
+        for row in cells:
+            counts = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+            lines.append("  ".join([row[0].ljust(widths[0]), *counts]))
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        said = f"IndependentSetTable({self.lattice!r}, {self.size}, boundary={self.boundary!r})"
+        return f"{said}\n{self.grid()}"
+
+    def _repr_html_(self) -> str:
+        ends = range(1, self.size + 1)
+        wrong = self.wrong
+        head = "".join(f"<th>{n}</th>" for n in ends)
+        body = "".join(
+            f"<tr><th>{m}</th>"
+            + "".join(
+                f'<td style="text-align:right">{_short(self.values[m, n])}{"*" * ((m, n) in wrong)}</td>' for n in ends
+            )
+            + "</tr>"
+            for m in ends
+        )
+        title = f"Independent sets, {escape(self.lattice)}, {self.boundary}"
+        return f"<table><caption><b>{title}</b></caption><tr><th>m, n</th>{head}</tr>{body}</table>"
+
     def __str__(self) -> str:
         lines = [f"{self.lattice}, {self.boundary}"]
         for (m, n), value in self.values.items():
@@ -72,12 +150,18 @@ class IndependentSetTable:
         return "\n".join(lines)
 
 
+def _short(count: int) -> str:
+    """Return a count in digits, or where they are many as a power of ten."""
+    digits: str = _core.to_decimal(count)
+    return digits if len(digits) <= _DIGITS else f"{digits[0]}.{digits[1:4]}e{len(digits) - 1}"
+
+
 def independent_set_table(
     lattice: str = "4-8-8",
     size: int = 10,
     *,
-    boundary: str = "free",
-    compare: str | None = None,
+    boundary: Literal["free", "cylinder", "torus"] = "free",
+    compare: Literal["thesis"] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
     progress: Progress = None,
@@ -122,7 +206,7 @@ def independent_set_table(
     {(4, 5): 21891571255589181023, (5, 5): 400989410760263959456896}
     """
     size = _check.whole(size, "size", minimum=1)
-    boundary = _check.one_of(boundary, "boundary", ["free", "cylinder", "torus"])
+    _check.one_of(boundary, "boundary", ["free", "cylinder", "torus"])
     published = {}
     if compare is not None:
         _check.one_of(compare, "compare", ["thesis"])
