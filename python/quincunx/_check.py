@@ -13,6 +13,8 @@ from typing import Any, SupportsFloat
 import numpy as np
 import numpy.typing as npt
 
+from quincunx.errors import TooLargeError
+
 
 def whole(value: object, name: str, *, minimum: int | None = 0, maximum: int | None = None) -> int:
     """Return a whole number as an int: `3` and `3.0` are, `3.5`, `True` and `"3"` are not."""
@@ -111,6 +113,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
 
 def unmasked(value: object, name: str) -> npt.NDArray[Any]:
     """Return an array, unless cells of it are masked: `numpy.asarray` would show what is under the mask."""
+    fits(value, name)
     parts = value if isinstance(value, (list, tuple)) else (value,)
     for part in parts:
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
@@ -131,6 +134,7 @@ def reals_where(
         number = np.array(value, dtype=np.float64)
         if good(number):
             return number
+    fits(value, name)
     array: npt.NDArray[Any] = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "real numbers")
@@ -181,6 +185,27 @@ def interval(value: object, name: str) -> float | None:
     if seconds < 0:
         raise ValueError(f"`{name}` must be at least 0, got {seconds}")
     return min(seconds, _LONGEST_INTERVAL)
+
+
+def fits(value: object, name: str) -> None:
+    """Refuse an array or a range whose copy is larger than the memory there is: views can be of any size."""
+    size = value.size if isinstance(value, np.ndarray) else len(value) if isinstance(value, range) else 0
+    if size > 1 << 24:
+        copied = not (isinstance(value, np.ndarray) and value.dtype.itemsize == 8 and value.flags.c_contiguous)
+        room(size * (9 if copied else 1), f"a copy of `{name}`")
+
+
+# Bytes below which nobody is asked.
+_SMALL = 1 << 20
+
+
+def room(needed: int, what: str, limit: int | None = None) -> None:
+    """Refuse what needs more bytes than a limit, or than this process could get, before any of it is made."""
+    if needed <= _SMALL and limit is None:
+        return
+    limit = available_memory() if limit is None else limit
+    if needed > limit:
+        raise TooLargeError(f"{what} needs {shown(needed)} bytes, the limit is {limit} bytes", needed, limit)
 
 
 # What the core's clocks and sizes can hold, with room to spare; beyond them nothing can be told apart.

@@ -2,6 +2,7 @@
 
 import importlib
 from types import ModuleType
+from typing import Any
 
 
 def require(module: str, extra: str) -> ModuleType:
@@ -11,3 +12,27 @@ def require(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f"this needs {package}: pip install 'quincunx[{extra}]'") from error
+
+
+def axes(ax: Any, *, current: bool = False) -> Any:
+    """Return the axes that were given, or else those of a new figure or the current ones."""
+    if ax is None:
+        pyplot = require("matplotlib.pyplot", "plot")
+        return pyplot.gca() if current else pyplot.subplots()[1]
+    if not isinstance(ax, require("matplotlib.axes", "plot").Axes):
+        raise TypeError(f"`ax` must be a matplotlib axes, got {type(ax).__name__}")
+    return ax
+
+
+def several_axes(ax: Any, number: int, words: str) -> list[Any]:
+    """Return the given axes as a list, of which there must be a number; `words` say it."""
+    if isinstance(ax, (list, tuple)) or getattr(getattr(ax, "dtype", None), "hasobject", False):
+        found = [one for part in ax for one in getattr(part, "flat", [part])]
+    else:
+        found = [ax]
+    if len(found) != number:
+        raise ValueError(f"`ax` must {words}, got {len(found)}")
+    for one in found:
+        if not isinstance(one, require("matplotlib.axes", "plot").Axes):
+            raise TypeError(f"`ax` must {words}, got {type(one).__name__}")
+    return found

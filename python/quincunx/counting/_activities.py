@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quincunx import _check
 from quincunx.graphs import Graph
 
 
@@ -39,6 +40,7 @@ def rational(activity: Any) -> Fraction:
 def activities_of(graph: Graph, activity: Any, *, negative: bool = True) -> list[Fraction]:
     """Return the activity of each vertex."""
     n = graph.num_vertices
+    _check.room(8 * n, f"an activity for each of {n} vertices")
     if isinstance(activity, Mapping):
         found = [Fraction(1)] * n
         for label, value in activity.items():

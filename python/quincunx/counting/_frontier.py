@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from quincunx import _check
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 
 #: States kept in all tables together, about 150 bytes each.
 _MOST_STATES = 20_000_000
+#: What lists and tables of one vertex take before any state is in them.
+_BYTES_OF_A_VERTEX = 400
 
 Table = dict[int, int]
 
@@ -23,6 +26,7 @@ class WeightedFrontier:
 
     def __init__(self, graph: Graph, free: Sequence[int], taken: Sequence[int], memory_limit: int) -> None:
         n = graph.num_vertices
+        _check.room(_BYTES_OF_A_VERTEX * n, f"the frontier of {n} vertices", memory_limit)
         self.order = _order(graph)
         place = [0] * n
         for step, v in enumerate(self.order):
@@ -119,6 +123,7 @@ class WeightedFrontier:
 def largest_set(graph: Graph) -> tuple[int, int, list[int]]:
     """Return the size of a largest independent set, how many there are, and one of them."""
     n = graph.num_vertices
+    _check.room(_BYTES_OF_A_VERTEX * n, f"the frontier of {n} vertices")
     # One weight for both: with B above the number of sets, B**size counts sets of that size in the digits to base B.
     shift = n + 1
     frontier = WeightedFrontier(graph, [1] * n, [1 << shift] * n, 2**62)
@@ -183,7 +188,7 @@ def _order(graph: Graph) -> list[int]:
             if last > i:
                 width += 1
                 leaves[last] += 1
-            total += 1.5**width
+            total += 1.5 ** min(width, 1000)
             width -= leaves[i]
         return total
 

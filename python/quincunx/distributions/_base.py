@@ -435,6 +435,7 @@ class Distribution:
 
     def _invert_log(self, lower: bool, logp: npt.ArrayLike) -> Floats:
         """Bisect for the first value where the lower log tail reaches `logp`, or the upper one falls to it."""
+        _check.fits(logp, "logp")
         wanted: npt.NDArray[Any] = np.asarray(logp)
         if wanted.dtype.kind not in "iuf":
             raise TypeError(f"`logp` must be real numbers, got dtype {wanted.dtype}")
@@ -787,16 +788,13 @@ class Distribution:
         >>> from quincunx.distributions import TwoSidedGeometric
         >>> ax = TwoSidedGeometric(alpha=0.5).plot(kind="cdf")  # doctest: +SKIP
         """
-        plt = _optional.require("matplotlib.pyplot", "plot")
         kind = _check.one_of(kind, "kind", ["pmf", "cdf", "ccdf"])
         if not 0 < _check.real(tail, "tail") < 0.5:
             raise ValueError(f"`tail` must be in (0, 1/2), got {tail}")
-        if ax is not None and not hasattr(ax, "vlines"):
-            raise TypeError(f"`ax` must be a matplotlib axes, got {type(ax).__name__}")
         lows, highs = np.atleast_1d(self.icdf(tail)).reshape(-1), np.atleast_1d(self.iccdf(tail)).reshape(-1)
         if (highs - lows).max(initial=0) > 10_000:
             raise ValueError("the law is too wide for a plot of single values; draw `pmf` on a grid of your own")
-        axes: Axes = plt.gca() if ax is None else ax
+        axes: Axes = _optional.axes(ax, current=True)
         laws = self._laws()
         for i, law in enumerate(laws):
             grid = np.arange(lows[i], highs[i] + 1)

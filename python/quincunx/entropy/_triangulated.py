@@ -377,6 +377,7 @@ def quenched_entropy(
         weights = p**first * (1 - p) ** (cells - first)
         logs = np.concatenate([_log_counts(part) for part in np.array_split(bits, -(-len(bits) // 1024))])
         return QuenchedEntropy(math.fsum(weights * logs) / cells, 0.0, len(codes), True, 0.0)
+    _check.room(32 * _BATCH * cells, f"a batch of triangulations of {m} x {n} cells")
     source = generator(rng)
     logs_of, controls_of = [], []
     for start in range(0, samples, _BATCH):
@@ -456,7 +457,7 @@ def _sizes(m: int, n: int) -> tuple[int, int]:
 def _rational(p: object) -> Fraction:
     if isinstance(p, (bool, str)) or not isinstance(p, (Rational, float, Decimal, np.floating)):
         raise TypeError(f"`p` must be a number, got {type(p).__name__}")
-    value = float(p)
+    value = _check.real(p, "p")
     if not 0 <= value <= 1:
         raise ValueError(f"`p` must be in [0, 1], got {p}")
     return Fraction(float(p)) if isinstance(p, np.floating) else Fraction(p)

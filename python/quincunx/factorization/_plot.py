@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from quincunx._optional import require
+from quincunx._optional import require, several_axes
 from quincunx.factorization._posterior import Posterior
 
 
@@ -22,10 +22,7 @@ def _axes(ax: Any, number: int, size: tuple[float, float], cols: int) -> list[An
         for spare in grid[number:]:
             spare.set_axis_off()
         return list(grid[:number])
-    found = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(found) != number:
-        raise ValueError(f"`ax` must hold {number} axes, got {len(found)}")
-    return found
+    return several_axes(ax, number, f"hold {number} axes")
 
 
 def plot_components(tops: list[list[tuple[Any, float]]], ax: Any) -> list[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._optional import require
+from quincunx._optional import axes, require
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices._lattice import Lattice
@@ -155,10 +155,8 @@ def _drawn(
     if inside.any():
         joined = tuple(lattice.edges[np.argmax(inside)].tolist())
         raise ValueError(f"`independent_set` must not hold two joined vertices, got {joined}")
-    pyplot = require("matplotlib.pyplot", "plot")
     lines = require("matplotlib.collections", "plot").LineCollection
-    if ax is None:
-        _, ax = pyplot.subplots()
+    ax = axes(ax)
     starts, ends = (lattice.positions[lattice.edges[:, end]] for end in (0, 1))
     halves = lattice.displacements / 2
     wraps = lattice.windings.any(axis=1)

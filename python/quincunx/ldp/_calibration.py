@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quincunx import _check
+from quincunx import _check, _optional
 from quincunx._inference import Floats
 from quincunx._rng import RandomSource, generator
 
@@ -54,9 +54,7 @@ class Calibration:
         -------
         matplotlib axes
         """
-        from quincunx._optional import require
-
-        axes = require("matplotlib.pyplot", "plot").subplots()[1] if ax is None else ax
+        axes = _optional.axes(ax)
         for name, places in self.places.items():
             steps = np.arange(1, len(places) + 1) / len(places)
             axes.plot(np.sort(places), steps - np.sort(places), label=name)
@@ -147,6 +145,8 @@ def calibration(
         raise TypeError(f"`model` must be a model that can be simulated, got {type(model).__name__}")
     words = generator(random_state, "random_state").integers(0, 2**63, size=4)
     seeds = np.random.SeedSequence([int(word) for word in words]).spawn(number)
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")
     if executor is None:
         found = [_repeat(model, users, seed) for seed in seeds]
     else:

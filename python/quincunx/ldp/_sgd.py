@@ -170,6 +170,8 @@ class LDPSGD:
         -------
         ndarray, shape (n,)
         """
+        if not hasattr(self, "coef_"):
+            raise ValueError("this LDPSGD is not fitted yet: call `fit` first")
         scores = np.asarray(_check.reals(X, "X") @ self.coef_)
         return scores if self.task == "linear" else (scores > 0).astype(np.int64)
 

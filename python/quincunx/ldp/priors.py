@@ -6,6 +6,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from quincunx import _check
+from quincunx._rng import generator
 
 __all__ = ["LKJ", "Beta", "Dirichlet", "Gamma", "HalfNormal", "Normal"]
 
@@ -51,7 +52,7 @@ class Normal(_Prior):
 
     def sample(self, rng: np.random.Generator) -> float:
         """Return one draw."""
-        return float(rng.normal(self.mean, self.sd))
+        return float(generator(rng).normal(self.mean, self.sd))
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class HalfNormal(_Prior):
 
     def sample(self, rng: np.random.Generator) -> float:
         """Return one draw."""
-        return float(abs(rng.normal(0, self.sd)))
+        return float(abs(generator(rng).normal(0, self.sd)))
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Gamma(_Prior):
 
     def sample(self, rng: np.random.Generator) -> float:
         """Return one draw."""
-        return float(rng.gamma(self.shape, 1 / self.rate))
+        return float(generator(rng).gamma(self.shape, 1 / self.rate))
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Beta(_Prior):
 
     def sample(self, rng: np.random.Generator) -> float:
         """Return one draw."""
-        return float(rng.beta(self.a, self.b))
+        return float(generator(rng).beta(self.a, self.b))
 
 
 @dataclass(frozen=True)

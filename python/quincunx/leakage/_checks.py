@@ -22,6 +22,7 @@ _PRIOR_ATOL = 1e-9
 def table(value: object, name: str) -> FloatArray:
     """Return a matrix of real numbers as a C-contiguous array, not copied where it is one."""
     try:
+        _check.fits(value, name)
         array: npt.NDArray[Any] = np.asarray(value)
     except ValueError:
         raise ValueError(f"`{name}` must have rows of one length") from None
@@ -94,6 +95,7 @@ def distribution(value: object, name: str) -> FloatArray:
         value = [
             float(fraction(p, name, f"at index {x}")) if isinstance(p, str) else float(p) for x, p in enumerate(value)
         ]
+    _check.fits(value, name)
     values: npt.NDArray[Any] = np.asarray(value)
     if values.dtype.kind not in "iuf":
         raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from quincunx import graphs
 from quincunx.graphs import Graph
 from quincunx.leakage._channel import Channel
@@ -44,6 +46,8 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     if isinstance(path, (str, os.PathLike)):
         with open(path, encoding="utf-8", newline="") as lines:
             return _channel(lines, os.fspath(path))
+    if not isinstance(path, Iterable) or isinstance(path, (bytes, np.ndarray)):
+        raise TypeError(f"`path` must be a file or lines of text, got {type(path).__name__}")
     return _channel(path, str(getattr(path, "name", "the channel")))
 
 
@@ -52,6 +56,8 @@ def _channel(lines: Iterable[str], name: str) -> Channel:
     numbers: list[int] = []
     try:
         for number, line in enumerate(lines, 1):
+            if not isinstance(line, str):
+                raise TypeError(f"{name}, line {number}: must be text, got {type(line).__name__}")
             text = line.partition("#")[0].strip().removesuffix(",")
             if text:
                 rows.append([entry.strip() for entry in next(csv.reader([text]))])

@@ -63,6 +63,8 @@ class OptimalMechanism:
         variables: int = 0,
         inequalities: int = 0,
     ) -> None:
+        if not callable(matrix):
+            raise TypeError(f"`matrix` must be a function that makes the matrix, got {type(matrix).__name__}")
         self._make = matrix
         self.utility, self.dual_bound, self.method = utility, max(utility, dual_bound), method
         self.variables, self.inequalities = variables, inequalities
@@ -392,6 +394,7 @@ def geometric_channel(n: int, epsilon: float) -> Channel:
     """
     n = _check.whole(n, "n", minimum=1)
     level = _checks.level(epsilon)
+    _check.room(32 * n * n, f"the channel of {n} inputs")
     if n == 1:
         return Channel._trusted(np.ones((1, 1)))
     places = np.arange(n, dtype=np.float64)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _optional
 from quincunx._optional import require
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
@@ -61,9 +62,7 @@ def plot_symmetrization(
     pyplot = require("matplotlib.pyplot", "plot")
     if ax is None:
         _, ax = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained", sharex=True, sharey=True)
-    axes = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(axes) != 2:
-        raise ValueError(f"`ax` must be two axes, got {len(axes)}")
+    axes = _optional.several_axes(ax, 2, "be two axes")
     orbits = symmetrization.orbits
     order = np.argsort(orbits, kind="stable")
     square = symmetrization.trace is not None
@@ -132,8 +131,7 @@ def plot_utility(
     graph = _checks.graph_on(graph)
     levels = [_checks.level(epsilon, "epsilons") for epsilon in np.atleast_1d(np.asarray(epsilons, dtype=np.float64))]
     best = [optimal_mechanism(graph, level, prior).utility for level in levels]
-    if ax is None:
-        _, ax = require("matplotlib.pyplot", "plot").subplots()
+    ax = _optional.axes(ax)
     color, name = ("C0", "best utility") if prior is None else ("C2", "best utility for the prior")
     ax.plot(levels, best, color=color, label=name)
     if prior is None:

@@ -54,6 +54,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         -------
         self
         """
+        _check.fits(y, "y")
         rows, y = validation().validate_data(self, X, y, ensure_all_finite=False)
         if self.classes is None:
             require("sklearn.utils.multiclass", "sklearn").check_classification_targets(y)
@@ -375,9 +376,13 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         -------
         self
         """
-        rows, responses = validation().validate_data(
-            self, X, y, ensure_all_finite=False, dtype=np.float64, y_numeric=True
-        )
+        _check.fits(y, "y")
+        try:
+            rows, responses = validation().validate_data(
+                self, X, y, ensure_all_finite=False, dtype=np.float64, y_numeric=True
+            )
+        except OverflowError as error:
+            raise ValueError(f"`X` and `y` must be within the range of a double: {error}") from None
         model = BallRegression(self.radius, 1.0, self.x_norm, self.y_bound, self.prior_precision)
         sample = model.calibrate(self.epsilon).posterior(rows, responses).sample(1, insecure_seed=self.insecure_seed)
         self.coef_ = sample.values[0].copy()

@@ -61,6 +61,8 @@ class PrivateBayesNet:
         noisy_counts: dict[Any, Any] | None,
         coefficients: dict[int, Fraction] | None,
     ) -> None:
+        if not isinstance(cpds, dict) or not all(isinstance(table, np.ndarray) for table in cpds.values()):
+            raise TypeError(f"`cpds` must be arrays by node, got {type(cpds).__name__}")
         self.net = net
         self.counts = counts
         self.cpds = cpds

@@ -147,7 +147,7 @@ class DiscreteBayesNet:
             if missing:
                 raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
             data = data[list(self.nodes)].to_numpy()
-        array = np.asarray(data)
+        array = _check.unmasked(data, "data")
         if array.ndim == 1 and array.size == 0:
             array = array.reshape(0, len(self.nodes)).astype(np.int64)
         if array.dtype.kind not in "biuf":
@@ -458,11 +458,10 @@ class DiscreteBayesNet:
         -------
         matplotlib axes
         """
-        from quincunx._optional import require
+        from quincunx import _optional
 
-        networkx, pyplot = require("networkx", "graph"), require("matplotlib.pyplot", "plot")
-        if ax is None:
-            _, ax = pyplot.subplots()
+        networkx = _optional.require("networkx", "graph")
+        ax = _optional.axes(ax)
         graph = self.to_networkx()
         depth: dict[Any, int] = {}
         for node in self._order:
@@ -503,7 +502,7 @@ class PackedRecords:
     """
 
     def __init__(self, data: Any) -> None:
-        array = np.asarray(data)
+        array = _check.unmasked(data, "data")
         if array.dtype.kind not in "biu":
             raise TypeError(f"`data` must hold whole numbers, got dtype {array.dtype}")
         if array.ndim != 2 or array.shape[1] == 0:

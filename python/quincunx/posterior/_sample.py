@@ -34,6 +34,8 @@ class PrivateSample:
     guarantee: PrivacyGuarantee | None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.values, np.ndarray):
+            raise TypeError(f"`values` must be an array, got {type(self.values).__name__}")
         self.values.flags.writeable = False
 
     def __len__(self) -> int:
@@ -107,6 +109,7 @@ class QueryAnswerer:
         ValueError
             If there is no response, or a utility leaves [0, 1] or has another shape.
         """
+        _check.fits(responses, "responses")
         options = list(responses)
         if not options:
             raise ValueError("`responses` must hold at least one response, got none")

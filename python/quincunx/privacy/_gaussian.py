@@ -204,7 +204,8 @@ class GaussianMechanism(Mechanism):
             return numbers
         if self.dimension == 1 and self.scales is None:
             return np.clip(numbers, -self.radius, self.radius)
-        if numbers.ndim == 0 or numbers.shape[-1] != (length := max(self.dimension, len(self._spread()))):
+        length = max(self.dimension, len(self._spread()))
+        if numbers.ndim == 0 or numbers.shape[-1] != length:
             raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
         largest = np.max(np.abs(numbers), axis=-1, keepdims=True)
         unit = numbers / np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish

@@ -781,7 +781,7 @@ class PrivacyGuarantee:
         >>> [line.get_label() for line in axes.lines]
         ['1 release', '10 releases']
         """
-        axes = _optional.require("matplotlib.pyplot", "plot").subplots()[1] if ax is None else ax
+        axes = _optional.axes(ax)
         number = _check.whole(points, "points", minimum=2)
         for count in times:
             total = self * _check.whole(count, "times", minimum=1)

@@ -376,7 +376,7 @@ def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, inse
         release = _for_counts(level, distance)._release(numbers, insecure_seed)
     else:
         bound = _check.whole(record_bound, "record_bound", minimum=1, maximum=LARGEST // 2)
-        if n != 1:
+        if _check.whole(n, "n") != 1:
             raise TypeError(f"`n` must not be given beside `record_bound`, got {n}")
         if numbers.ndim == 0:
             raise ValueError("`counts` must have a first axis, of records, where `record_bound` is given; got a number")

@@ -89,5 +89,6 @@ def fraction(value: object, name: str, *, below_one: bool = False) -> Fraction:
     if not isinstance(value, Fraction):
         value = Fraction(_check.real(value, name))
     if value < 0 or (below_one and value >= 1):
-        raise ValueError(f"`{name}` must be {'in [0, 1)' if below_one else 'at least 0'}, got {float(value)}")
+        number = _check.real(value, name)  # raises where it is beyond a double
+        raise ValueError(f"`{name}` must be {'in [0, 1)' if below_one else 'at least 0'}, got {number}")
     return value

@@ -173,8 +173,16 @@ class Release:
         -------
         Release
             Its values are a masked array, with zeros under the mask.
+
+        Raises
+        ------
+        ValueError
+            If the mask has another shape than the values.
         """
-        values = np.ma.array(self.values, mask=np.asarray(mask, dtype=np.bool_))
+        hidden = np.asarray(mask, dtype=np.bool_)
+        if hidden.shape not in ((), self.values.shape):
+            raise ValueError(f"`mask` must have shape {self.values.shape}, got {hidden.shape}")
+        values = np.ma.array(self.values, mask=np.broadcast_to(hidden, self.values.shape))
         return Release(values, self.guarantee, mechanism=self.mechanism, parameters=self.parameters, _axes=self.axes_)
 
     def to_pandas(self) -> Any:

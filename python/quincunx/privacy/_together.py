@@ -53,6 +53,7 @@ def parallel(
     >>> parallel(blocks).epsilon, parallel(blocks, relation=ReplaceOne()).epsilon
     (1.0, 2.0)
     """
+    _check.fits(guarantees, "guarantees")
     blocks = list(guarantees)
     if not blocks:
         raise ValueError("`guarantees` must hold at least one, got none")

@@ -168,7 +168,7 @@ def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> Any:
     0.208712152522
     """
     values = np.array(_check.reals(x, "x"))
-    r = _check.whole(degree, "degree", minimum=2)
+    r = _check.whole(degree, "degree", minimum=2, maximum=2**53)
     if values.size and not (values.min() >= 0 and values.max() <= 2 * r):
         raise ValueError(f"`x` must lie in [0, {2 * r}], got {values.min() if values.min() < 0 else values.max()}")
     for _ in range(_check.whole(k, "k", maximum=10**4)):
