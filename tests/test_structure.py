@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import pickle
 import pkgutil
 import re
 import subprocess
@@ -208,6 +209,13 @@ def test_every_public_method_is_described():
                 assert re.search(rf"\b{parameter}\b", text), f"{name} does not describe `{parameter}`"
         if signature.return_annotation not in (None, "None"):
             assert re.search(r"\n(Returns|Yields)\n---", text), f"{name} does not say what it returns"
+
+
+def test_public_exceptions_say_where_users_find_them():
+    for name, thing in public_objects():
+        if inspect.isclass(thing) and issubclass(thing, BaseException):
+            assert f"{thing.__module__}.{thing.__name__}" == name
+            assert pickle.loads(pickle.dumps(thing)) is thing
 
 
 def test_references_are_listed_where_they_are_cited_and_have_a_year():

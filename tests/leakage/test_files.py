@@ -6,8 +6,8 @@ from fractions import Fraction as F
 import pytest
 
 from quincunx.graphs import cycle, grid, hamming, path
-from quincunx.leakage import Channel, distance_channel, leakage_command, read_channel
-from quincunx.leakage._files import graph_from_word
+from quincunx.leakage import Channel, distance_channel, read_channel
+from quincunx.leakage._files import graph_from_word, leakage_command
 
 
 def test_decimals_and_fractions_are_read():

@@ -4,7 +4,7 @@ from quincunx.leakage._bounds import utility_bound
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._counterexamples import counterexamples
 from quincunx.leakage._entropy import renyi_entropy
-from quincunx.leakage._files import leakage_command, read_channel
+from quincunx.leakage._files import read_channel
 from quincunx.leakage._measures import CapacityResult
 from quincunx.leakage._mechanisms import (
     OptimalMechanism,
@@ -24,7 +24,6 @@ __all__ = [
     "counterexamples",
     "distance_channel",
     "geometric_channel",
-    "leakage_command",
     "optimal_mechanism",
     "plot_symmetrization",
     "plot_utility",

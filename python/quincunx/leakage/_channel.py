@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _tables
+from quincunx._html import table_html
+from quincunx._tables import Axis
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks, _levels, _measures
@@ -26,9 +28,11 @@ class Channel:
     Parameters
     ----------
     matrix : array_like, shape (n_inputs, n_outputs)
-        Entries of at least 0; each row sums to 1. Copied. Ints, Fractions or strings such as ``"1/3"`` if `exact`.
+        Entries of at least 0; each row sums to 1. Copied. Ints, Fractions or strings such as ``"1/3"`` if `exact`. A
+        DataFrame of pandas gives its index and columns to `inputs` and `outputs`; a sparse array of SciPy is made
+        dense.
     inputs, outputs : sequence of hashable, optional
-        Names of the rows and columns; ``0, 1, ...`` if left out.
+        Names of the rows and columns; those of a DataFrame, else ``0, 1, ...``, if left out.
     atol : float
         How far a row may be from summing to 1. Entries are used as they are given.
     normalize : bool
@@ -93,6 +97,11 @@ class Channel:
         atol = _check.real(atol, "atol")
         if not atol >= 0:
             raise ValueError(f"`atol` must be at least 0, got {atol}")
+        axes, matrix = _tables.axes(matrix), _tables.array(matrix, "matrix")
+        if len(axes) == 2:
+            inputs = axes[0].labels if inputs is None else inputs
+            outputs = axes[1].labels if outputs is None else outputs
+            matrix = np.asarray(matrix)
         if exact:
             self._fill_exact(_checks.stochastic_exact(matrix))
         else:
@@ -123,6 +132,63 @@ class Channel:
             channel._matrix.setflags(write=False)
         channel._inputs, channel._outputs = inputs, outputs
         return channel
+
+    @classmethod
+    def from_mechanism(
+        cls,
+        mechanism: Any,
+        *,
+        scores: npt.ArrayLike | None = None,
+        inputs: Iterable[Hashable] | None = None,
+        outputs: Iterable[Hashable] | None = None,
+        exact: bool = False,
+    ) -> "Channel":
+        """Return the channel of a mechanism of `quincunx.privacy`.
+
+        Parameters
+        ----------
+        mechanism : RandomizedResponse or another with finitely many outputs
+            Also `GeneralizedRandomizedResponse`, `UnaryEncoding`, `ExponentialMechanism`, and `GeometricMechanism` with
+            bounds. The outputs of unary encoding are tuples of bits, for at most 16 categories. The inputs of a
+            `GeometricMechanism` are the numbers between its bounds; an output beyond a bound tells what the bound
+            tells, and is counted there.
+        scores : array_like of float, shape (n_inputs, n_outputs), optional
+            For an `ExponentialMechanism`: the scores of all outputs for each input.
+        inputs, outputs : sequence of hashable, optional
+            Other names for the rows and columns.
+        exact : bool
+            For the two randomized responses: keep the fractions that the mechanism draws by.
+
+        Returns
+        -------
+        Channel
+
+        Raises
+        ------
+        TypeError
+            If the mechanism has outputs without end or `scores` are missing.
+        ValueError
+            If a `GeometricMechanism` has no bounds, or another argument lies outside its domain.
+
+        Examples
+        --------
+        >>> from quincunx.leakage import Channel
+        >>> from quincunx.privacy import RandomizedResponse
+        >>> channel = Channel.from_mechanism(RandomizedResponse(1.0))
+        >>> channel.matrix.round(6).tolist()
+        [[0.731059, 0.268941], [0.268941, 0.731059]]
+        >>> round(channel.dp_epsilon((2, [(0, 1)])), 12)
+        1.0
+        """
+        from quincunx.leakage import _of_mechanism
+
+        matrix, rows, columns = _of_mechanism.rows_of(mechanism, scores, exact)
+        return cls(
+            matrix if exact else _of_mechanism.as_floats(matrix),
+            inputs=_of_mechanism.labels(inputs, rows),
+            outputs=_of_mechanism.labels(outputs, columns),
+            exact=exact,
+        )
 
     @property
     def matrix(self) -> FloatArray:
@@ -185,6 +251,8 @@ class Channel:
         >>> twice = randomized_response(2, 1.0).compose(randomized_response(2, 1.0))
         >>> round(twice.dp_epsilon((2, [(0, 1)])), 6)
         0.433781
+        >>> twice == randomized_response(2, 1.0) @ randomized_response(2, 1.0)
+        True
         """
         _channel(other, "other")
         if other.n_inputs != self.n_outputs:
@@ -194,6 +262,56 @@ class Channel:
             product = tuple(tuple(_dot(row, column) for column in columns) for row in self._fractions)
             return Channel._trusted(None, product, self._inputs, other._outputs)
         return Channel._trusted(self._matrix @ other._matrix, None, self._inputs, other._outputs)
+
+    def __matmul__(self, other: "Channel") -> "Channel":
+        return self.compose(other) if isinstance(other, Channel) else NotImplemented
+
+    def to_pandas(self) -> Any:
+        """Return the channel as a DataFrame, inputs in rows and outputs in columns; fractions if it is exact.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        values: Any = self._matrix.copy()
+        if self._fractions is not None:
+            values = np.array(self._fractions, dtype=object).reshape(self._matrix.shape)
+        return _tables.to_pandas(values, (Axis("input", tuple(self.inputs)), Axis("output", tuple(self.outputs))))
+
+    def plot(self, ax: Any = None, *, cmap: str = "viridis") -> Any:
+        """Draw the probabilities as a picture, inputs downwards and outputs to the right.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if left out.
+        cmap : str
+            Name of the color map.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> from quincunx.leakage import geometric_channel
+        >>> ax = geometric_channel(5, 0.5).plot()
+        """
+        from quincunx.leakage._plot import plot_channel
+
+        return plot_channel(self, ax, cmap)
 
     def kron(self, other: "Channel") -> "Channel":
         """Return the channel that runs two channels side by side, independently.
@@ -393,6 +511,11 @@ class Channel:
     def __reduce__(self) -> tuple[Any, ...]:
         return Channel._trusted, (self._matrix, self._fractions, self._inputs, self._outputs)
 
+    def _repr_html_(self) -> str:
+        kind = "fractions" if self.is_exact else "floats"
+        rows = {"inputs": _few(self.inputs), "outputs": _few(self.outputs), "entries": kind}
+        return table_html("Channel", rows | {"min-capacity": f"{self.min_capacity():.6g} bits"})
+
     def __repr__(self) -> str:
         return f"<Channel: {self.n_inputs} inputs, {self.n_outputs} outputs{', exact' if self.is_exact else ''}>"
 
@@ -400,6 +523,11 @@ class Channel:
 def _channel(value: object, name: str) -> None:
     if not isinstance(value, Channel):
         raise TypeError(f"`{name}` must be a Channel, got {type(value).__name__}")
+
+
+def _few(names: Sequence[Hashable]) -> str:
+    first = ", ".join(map(str, names[:6]))
+    return f"{len(names)}: {first}{', ...' if len(names) > 6 else ''}"
 
 
 def _names(names: Iterable[Hashable] | None, n: int, argument: str) -> tuple[Hashable, ...] | None:

@@ -46,6 +46,8 @@ class BudgetExceeded(Exception):
     epsilon 2 of at most 1 at delta 0: not released
     """
 
+    __module__ = "quincunx.privacy"  # where users find it
+
 
 @dataclass(frozen=True)
 class Charge:

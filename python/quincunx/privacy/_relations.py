@@ -23,6 +23,8 @@ class NoGuarantee(ValueError):
     stated within 1.5; nothing is known at 3
     """
 
+    __module__ = "quincunx.privacy"  # where users find it
+
 
 @dataclass(frozen=True)
 class _Records:
