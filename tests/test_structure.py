@@ -42,6 +42,7 @@ SHARED_CORE = {"error", "inference", "monitor", "parallel", "stream", "numeric",
 SHARED_PYTHON = {
     "_check",
     "_core",
+    "_docs",
     "_html",
     "_inference",
     "_job",

@@ -8,16 +8,16 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _core
 from quincunx.privacy import _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import DiscreteGaussian
 from quincunx.privacy._guarantee import PrivacyGuarantee, stated
-from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
 from quincunx.privacy._noise import LARGEST, whole_bounds
 from quincunx.privacy._reach import DiscreteGaussianShift, PerEntry, Reach
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._release import Release, seed_words
 
 
 class DiscreteGaussianMechanism(Mechanism):
@@ -194,6 +194,7 @@ class DiscreteGaussianMechanism(Mechanism):
     def _bounds(self) -> tuple[int, int]:
         return (-LARGEST if self.lower is None else self.lower, LARGEST if self.upper is None else self.upper)
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
 
@@ -201,32 +202,18 @@ class DiscreteGaussianMechanism(Mechanism):
         ----------
         x : array_like of int
             The private numbers; those outside the bounds are clipped.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With int64 values of the shape of `x`.
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold whole numbers.
         """
         numbers = _check.counts(x, "x", minimum=None)
         noisy = self._noise.add(numbers.reshape(-1), *self._bounds(), seed_words(insecure_seed))
         parameters = {"variance": self.variance, "lower": self.lower, "upper": self.upper}
-        guarantee = marked(self.guarantee, insecure_seed)
-        return Release(
-            noisy.reshape(numbers.shape),
-            guarantee,
-            mechanism="discrete-gaussian",
-            parameters=parameters,
-            _owned=True,
-            _axes=_tables.axes(x),
-        )
+        return self._published(noisy.reshape(numbers.shape), x, "discrete-gaussian", parameters, insecure_seed)
 
+    @likelihood_doc
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released number given the private one.
 
@@ -237,14 +224,7 @@ class DiscreteGaussianMechanism(Mechanism):
         x : array_like of int
             Private numbers, clipped as in `release`; broadcast against `z`.
 
-        Returns
-        -------
-        ndarray of float64
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError, TypeError
+        {returns}
             If they are not whole numbers.
         """
         released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)

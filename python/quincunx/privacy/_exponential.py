@@ -6,12 +6,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _core
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._relations import Relation, ReplaceOne
-from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._release import Release, seed_words
 
 #: Steps of the grid of scores per sensitivity, as a power of two.
 GRID_BITS = 30
@@ -139,14 +139,7 @@ class ExponentialMechanism(Mechanism):
             seed_words(insecure_seed),
         )
         parameters = {"sensitivity": self.sensitivity, "monotonic": self.monotonic, "exponent": str(self._exponent)}
-        return Release(
-            chosen.reshape(units.shape[:-1]),
-            marked(self.guarantee, insecure_seed),
-            mechanism="exponential",
-            parameters=parameters,
-            _owned=True,
-            _axes=_tables.axes(scores),
-        )
+        return self._published(chosen.reshape(units.shape[:-1]), scores, "exponential", parameters, insecure_seed)
 
     def log_likelihood(self, z: npt.ArrayLike, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of choices given the scores.

@@ -9,15 +9,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _core
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
 from quincunx.privacy._guarantee import PrivacyGuarantee, stated
-from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._reach import GaussianShift, PerEntry, Reach, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._release import Release, seed_words
 
 GRID_BITS = 20  # grid steps per deviation, as a power of two
 #: Allowance for statistics, norms and clipping in floating point.
@@ -220,6 +220,7 @@ class GaussianMechanism(Mechanism):
         if (several or (self.scales is not None and self.radius is None)) and numbers.size != count:
             raise ValueError(f"`x` must hold {count} numbers, got shape {numbers.shape}")
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to real numbers.
 
@@ -227,17 +228,10 @@ class GaussianMechanism(Mechanism):
         ----------
         x : array_like of float, shape (..., dimension) where records are clipped
             The private numbers. With `sensitivity`, the whole array is the value of which that was said.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With float64 values of the shape of `x`, multiples of `step`.
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold finite numbers, or records of another length.
         """
         numbers = np.ascontiguousarray(self._clipped(x))
@@ -261,10 +255,7 @@ class GaussianMechanism(Mechanism):
         }
         if self.scales is not None:
             parameters["scales"] = list(self.scales)  # type: ignore[assignment]
-        guarantee = marked(self.guarantee, insecure_seed)
-        return Release(
-            noisy, guarantee, mechanism="gaussian", parameters=parameters, _owned=True, _axes=_tables.axes(x)
-        )
+        return self._published(noisy, x, "gaussian", parameters, insecure_seed)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the density of a released number given the private one.

@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _core
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Geometric, Laplace
 from quincunx.privacy._guarantee import PrivacyGuarantee, stated
-from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._noise import geometric_noise, log_geometric
 from quincunx.privacy._reach import LaplaceShift, PerEntry, Reach, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
-from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._release import Release, seed_words
 
 GRID_BITS = 20  # grid steps per scale, as a power of two
 #: In grid steps: inputs are cut to 2**-64 of one, so that at most 2**40 numbers move apart by less than this more.
@@ -152,6 +152,7 @@ class LaplaceMechanism(Mechanism):
             return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
         return geometric_noise(self._exponent)
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to real numbers.
 
@@ -159,17 +160,10 @@ class LaplaceMechanism(Mechanism):
         ----------
         x : array_like of float
             The private numbers; those outside the bounds are clipped.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With float64 values of the shape of `x`, multiples of `step`.
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold finite numbers.
         """
         numbers = _check.reals(x, "x")
@@ -182,15 +176,7 @@ class LaplaceMechanism(Mechanism):
             assert self.upper is not None
             noisy = noise.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
         parameters = {"scale": self.scale, "lower": self.lower, "upper": self.upper, "step": self.step}
-        guarantee = marked(self.guarantee, insecure_seed)
-        return Release(
-            noisy.reshape(numbers.shape),
-            guarantee,
-            mechanism="laplace",
-            parameters=parameters,
-            _owned=True,
-            _axes=_tables.axes(x),
-        )
+        return self._published(noisy.reshape(numbers.shape), x, "laplace", parameters, insecure_seed)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the density of a released number given the private one.

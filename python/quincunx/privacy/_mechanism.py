@@ -3,7 +3,43 @@
 from functools import cached_property
 from typing import Any
 
+import numpy.typing as npt
+
+from quincunx import _tables
+from quincunx._docs import assembled
 from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._release import Release, marked
+
+#: What the `release` of every mechanism has in common.
+release_doc = assembled(
+    insecure_seed="""
+    insecure_seed : int, optional
+        Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+
+    Returns
+    -------
+    Release
+    """,
+    errors="""
+    Raises
+    ------
+    ValueError, TypeError
+    """,
+)
+
+#: What the `log_likelihood` of mechanisms on single values has in common.
+likelihood_doc = assembled(
+    returns="""
+    Returns
+    -------
+    ndarray of float64
+        Of the broadcast shape.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+)
 
 
 class Mechanism:
@@ -22,6 +58,13 @@ class Mechanism:
     def delta(self) -> float:
         """The delta of the guarantee."""
         return self.guarantee.delta
+
+    def _published(
+        self, values: npt.NDArray[Any], data: object, name: str, parameters: dict[str, Any], insecure_seed: object
+    ) -> Release:
+        """Return fresh noisy values as a release with the labels of the data."""
+        guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)
+        return Release(values, guarantee, mechanism=name, parameters=parameters, _owned=True, _axes=axes)
 
     def __getstate__(self) -> dict[str, Any]:
         cached = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}

@@ -13,7 +13,7 @@ from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Geometric
 from quincunx.privacy._guarantee import Part, PrivacyGuarantee, stated
-from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
 from quincunx.privacy._reach import GeometricShift, PerEntry, Reach, unknown
 from quincunx.privacy._records import clip_records, record_distance
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -187,6 +187,7 @@ class GeometricMechanism(Mechanism):
         assert self._ratio is not None
         return geometric_noise(self._ratio, exponential=False)
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
 
@@ -194,17 +195,10 @@ class GeometricMechanism(Mechanism):
         ----------
         x : array_like of int
             The private numbers; those outside the bounds are clipped.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With int64 values of the shape of `x`.
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold whole numbers.
         """
         numbers = _check.counts(_tables.array(x, "x"), "x", minimum=None)
@@ -231,6 +225,7 @@ class GeometricMechanism(Mechanism):
             LARGEST if self.upper is None else min(self.upper, LARGEST),
         )
 
+    @likelihood_doc
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released number given the private one.
 
@@ -241,14 +236,7 @@ class GeometricMechanism(Mechanism):
         x : array_like of int
             Private numbers, clipped as in `release`; broadcast against `z`.
 
-        Returns
-        -------
-        ndarray of float64
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError, TypeError
+        {returns}
             If they are not whole numbers.
         """
         released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)

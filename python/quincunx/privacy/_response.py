@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _core
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve, Outcomes, Pure
 from quincunx.privacy._guarantee import Part, PrivacyGuarantee
-from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
 from quincunx.privacy._reach import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
-from quincunx.privacy._release import Release, marked, seed_words
+from quincunx.privacy._release import Release, seed_words
 
 WORD = 2**64
 LOG_WORD = 64 * math.log(2)
@@ -102,6 +102,7 @@ class RandomizedResponse(Mechanism):
         """The probability of the truth."""
         return (WORD - self._flip) / WORD
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Tell bits, truly or not.
 
@@ -109,32 +110,18 @@ class RandomizedResponse(Mechanism):
         ----------
         x : array_like of bool or int
             The private bits.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With uint8 values of the shape of `x`.
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold bits.
         """
         bits = _check.categories(x, "x", 2)
         noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
         parameters = {"keep_probability": self.keep_probability}
-        guarantee = marked(self.guarantee, insecure_seed)
-        return Release(
-            noisy.reshape(bits.shape),
-            guarantee,
-            mechanism="randomized-response",
-            parameters=parameters,
-            _owned=True,
-            _axes=_tables.axes(x),
-        )
+        return self._published(noisy.reshape(bits.shape), x, "randomized-response", parameters, insecure_seed)
 
+    @likelihood_doc
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released bit given the private one.
 
@@ -145,14 +132,7 @@ class RandomizedResponse(Mechanism):
         x : array_like of int
             Private bits; broadcast against `z`.
 
-        Returns
-        -------
-        ndarray of float64
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError, TypeError
+        {returns}
             If they are not bits.
         """
         same = _check.categories(z, "z", 2) == _check.categories(x, "x", 2)
@@ -260,6 +240,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         """The probability of the truth."""
         return (WORD - self._redraw) / WORD + self.other_probability
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Tell categories, truly or not.
 
@@ -267,17 +248,10 @@ class GeneralizedRandomizedResponse(Mechanism):
         ----------
         x : array_like of int
             The private categories.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With int64 values of the shape of `x`.
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold categories.
         """
         values = _check.categories(x, "x", self.categories)
@@ -286,17 +260,11 @@ class GeneralizedRandomizedResponse(Mechanism):
             values.astype(np.int64, copy=False).reshape(-1), self.categories, self._redraw, words
         )
         parameters = {"categories": self.categories, "keep_probability": self.keep_probability}
-        guarantee = marked(self.guarantee, insecure_seed)
-        name = "generalized-randomized-response"
-        return Release(
-            noisy.reshape(values.shape),
-            guarantee,
-            mechanism=name,
-            parameters=parameters,
-            _owned=True,
-            _axes=_tables.axes(x),
+        return self._published(
+            noisy.reshape(values.shape), x, "generalized-randomized-response", parameters, insecure_seed
         )
 
+    @likelihood_doc
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released category given the private one.
 
@@ -307,14 +275,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         x : array_like of int
             Private categories; broadcast against `z`.
 
-        Returns
-        -------
-        ndarray of float64
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError, TypeError
+        {returns}
             If they are not categories.
         """
         same = _check.categories(z, "z", self.categories) == _check.categories(x, "x", self.categories)
@@ -428,6 +389,7 @@ class UnaryEncoding(Mechanism):
         """The probability p that the one is told as a one."""
         return 0.5 if self.variant == "optimal" else (WORD - self._flip) / WORD
 
+    @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Tell categories as noisy rows of bits.
 
@@ -435,17 +397,10 @@ class UnaryEncoding(Mechanism):
         ----------
         x : array_like of int, shape (...)
             The private categories.
-        insecure_seed : int, optional
-            Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-        Returns
-        -------
-        Release
+        {insecure_seed}
             With uint8 values of shape (..., k).
 
-        Raises
-        ------
-        ValueError, TypeError
+        {errors}
             If `x` does not hold categories.
         """
         values = _check.categories(x, "x", self.categories)
@@ -456,16 +411,8 @@ class UnaryEncoding(Mechanism):
         )
         parameters = {"categories": self.categories, "variant": self.variant}
         parameters |= {"one_probability": self.one_probability, "zero_probability": self.zero_probability}
-        guarantee = marked(self.guarantee, insecure_seed)
         shape = (*values.shape, self.categories)
-        return Release(
-            rows.reshape(shape),
-            guarantee,
-            mechanism="unary-encoding",
-            parameters=parameters,
-            _owned=True,
-            _axes=_tables.axes(x),
-        )
+        return self._published(rows.reshape(shape), x, "unary-encoding", parameters, insecure_seed)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released row given the private category.
