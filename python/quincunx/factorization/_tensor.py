@@ -9,11 +9,12 @@ from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import validation
-from quincunx.factorization._estimator import PoissonModel, RowTransformer
+from quincunx.factorization._estimator import PoissonModel, RowTransformer, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
 
+@model_doc
 class PoissonTensorFactorization(RowTransformer, PoissonModel):
     """CP Poisson factorization of a tensor of counts that was released with noise.
 
@@ -29,45 +30,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
     prior_shape, prior_rate : float or sequence, default=0.1 and 1.0
         Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (mode_0, mode_1,
         ..., and weights last if there are any), each a number or an array that broadcasts to the factor's shape.
-    inference : {"mcmc", "vi"}, default="mcmc"
-        Gibbs sampling, or variational inference by coordinate ascent, which is faster and approximate.
-    method : str, default="auto"
-        For ``"mcmc"``: ``"collapsed"`` draws each count given its release in closed form; ``"event"`` proposes single
-        events, so that its work follows their number and not that of the cells; ``"split"`` uses events where the
-        release is not positive and draws the other cells; ``"bessel"`` is the published sampler with its auxiliary
-        variables. All four have the same posterior; ``"auto"`` takes the one that costs least. For ``"vi"``:
-        ``"collapsed"`` (which is also ``"auto"``), ``"bessel-mean"``, ``"bessel-mode"``, or ``"published"``, which is
-        no coordinate ascent: its ELBO can fall, and at strong privacy it collapses to the prior.
-    noise : {"geometric", "none", "naive"}, default="geometric"
-        ``"geometric"``: the release carries two-sided geometric noise. The others are references: ``"none"``: it is the
-        true counts; ``"naive"``: it is taken for the true counts after negative ones are set to 0.
-    n_iter : int, default=3000
-        Sweeps in all, or the most iterations of variational inference.
-    burn_in : int, default=1000
-        Sweeps before the first that may be kept.
-    thin : int, default=4
-        Of the later sweeps those are kept whose number it divides. Each costs another pass over all cells, for its
-        likelihood.
-    n_chains : int, default=1
-        Independent chains, or starts of variational inference, of which the one of highest ELBO wins.
-    tol : float, default=1e-6
-        Relative change of the ELBO below which variational inference ends.
-    threads : int, optional
-        Threads to use; by default all this process may use. The result does not depend on it.
-    random_state : int, SeedSequence, Generator, RandomState or None
-        Where all randomness comes from. Each chain has a stream of its own, whatever the number of chains.
-    warm_start : bool, default=False
-        Whether `fit` goes on where the last one ended: with the same data and priors, `n_iter` more sweeps, bit for
-        bit as if they had been done at once; with others of the same shape, a new posterior that begins at the last
-        factors.
-    progress : bool or callable, default=False
-        `True` shows a bar; a function is called as ``progress(done, total)``.
-    callback : callable, optional
-        Called as ``callback(sweep, statistics)`` after each sweep or iteration, with a dict of ``chain``,
-        ``total_rate``, ``total_count`` and ``log_likelihood`` (None at a sweep that is not kept), or of ``chain`` and
-        ``elbo``. The fit ends when it returns False.
-    non_integer : {"error", "round"}, default="error"
-        What happens to values that are not whole.
+    {inference}
 
     Attributes
     ----------
