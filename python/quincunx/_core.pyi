@@ -69,6 +69,7 @@ __all__ = [
     "complete",
     "corner_bounds",
     "count_families",
+    "couple_perfect_matchings",
     "discrete_gaussian_delta",
     "distances",
     "distances_from",
@@ -106,10 +107,12 @@ __all__ = [
     "mutual_information",
     "named_cell",
     "parity_sensitivity",
+    "plan_even_subgraphs",
     "plan_independent_sets",
     "plan_matchings",
     "plan_perfect_matchings",
     "plan_spanning_trees",
+    "plan_weighted_sets",
     "posterior_epsilon",
     "primes",
     "redraw_categories",
@@ -122,6 +125,7 @@ __all__ = [
     "sphere_sizes",
     "to_decimal",
     "torus",
+    "trees_times_index",
     "triangulated_grid",
     "trimmed_dirichlet",
     "trimmed_dirichlet_error",
@@ -172,6 +176,10 @@ def plan_spanning_trees(problem: object, threads: int, memory_limit: int) -> Exa
 def log_spanning_trees(problem: object) -> tuple[float, float]: ...
 def plan_perfect_matchings(problem: object, threads: int, memory_limit: int) -> ExactPlan: ...
 def plan_matchings(problem: object, which: str, threads: int, memory_limit: int) -> ExactPlan: ...
+def plan_even_subgraphs(problem: object, threads: int, memory_limit: int) -> ExactPlan: ...
+def plan_weighted_sets(problem: object, weights: list[list[int]], threads: int, memory_limit: int) -> ExactPlan: ...
+def couple_perfect_matchings(problem: object, key: tuple[int, int]) -> list[int] | None: ...
+def trees_times_index(n: int, edges: npt.NDArray[np.int64], trees: int, job: Job) -> int: ...
 def maximum_matching(n: int, edges: npt.NDArray[np.int64]) -> list[int]: ...
 def plan_independent_sets(
     problem: _Problem, quantity: str | tuple[int, int], job: Job | None, bits: float | None = None

@@ -10,8 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::{Modular, Plan};
+use quincunx::counting::independent_sets::weighted::WeightedSets;
 use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Problem, Quantity, StripKind};
 use quincunx::counting::matchings::{Matchings, Which};
+use quincunx::counting::perfect_matchings::even_subgraphs::EvenSubgraphs;
+use quincunx::counting::spanning_trees::kirchhoff;
 use quincunx::counting::transfer::Point;
 use quincunx::counting::{perfect_matchings, spanning_trees};
 use quincunx::lattices::Bond;
@@ -257,6 +260,10 @@ pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Jo
 /// A bond of a unit cell: two sites and the cell of the second.
 type PeriodicBond = (usize, usize, (i32, i32));
 
+fn periodic(bonds: Vec<PeriodicBond>) -> Vec<Bond> {
+    bonds.into_iter().map(|(from, to, (dx, dy))| Bond::new(from, to, [dx, dy])).collect()
+}
+
 /// What trees or perfect matchings are counted on, as Python says it.
 #[derive(FromPyObject)]
 pub enum DrawnArgument<'py> {
@@ -266,6 +273,9 @@ pub enum DrawnArgument<'py> {
     /// `(sites, bonds, extent, twist)`: a periodic lattice on a torus.
     #[pyo3(transparent)]
     Torus((usize, Vec<PeriodicBond>, [usize; 2], usize)),
+    /// `(sites, bonds, extent)`: a periodic lattice on a cylinder, open axis first.
+    #[pyo3(transparent)]
+    Cylinder((usize, Vec<PeriodicBond>, [usize; 2])),
     /// `(n, edges, vectors along the edges, windings)`: a drawn graph.
     #[pyo3(transparent)]
     Drawn((usize, PyReadonlyArray2<'py, i64>, PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, i64>)),
@@ -285,8 +295,12 @@ impl DrawnArgument<'_> {
                 Ok(TreeProblem::Square(spanning_trees::product::SquareGrid { rows, cols, closed }))
             }
             Self::Torus((sites, bonds, extent, twist)) => {
-                let bonds = bonds.into_iter().map(|(from, to, (dx, dy))| Bond::new(from, to, [dx, dy])).collect();
+                let bonds = periodic(bonds);
                 Ok(TreeProblem::Torus(spanning_trees::product::Torus { sites, bonds, extent, twist }))
+            }
+            Self::Cylinder((sites, bonds, extent)) => {
+                let bonds = periodic(bonds);
+                Ok(TreeProblem::Cylinder(spanning_trees::cylinder::Cylinder { sites, bonds, extent }))
             }
             Self::Drawn((n, edges, ..)) | Self::Embedded((n, edges, _)) | Self::Graph((n, edges)) => {
                 Ok(TreeProblem::Graph(arrays::graph(py, n, &edges)?))
@@ -308,7 +322,7 @@ impl DrawnArgument<'_> {
                 let graph = arrays::graph(py, n, &edges)?;
                 MatchingProblem::embedded(graph, rotation).map_err(|e| raise(py, e))
             }
-            Self::Torus(_) | Self::Graph(_) => {
+            Self::Torus(_) | Self::Cylinder(_) | Self::Graph(_) => {
                 Err(PyValueError::new_err("`graph` must be drawn on a plane, cylinder or torus"))
             }
         }
@@ -386,6 +400,73 @@ pub fn plan_matchings(
         repeatable(matchings, "plan_matchings", move |py| {
             Ok((said.clone_ref(py), which.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
         })
+    })
+}
+
+/// A plan for the perfect matchings of a clique insertion, from the graph that is inserted into and the ends of cut links.
+#[pyfunction]
+pub fn plan_even_subgraphs(
+    py: Python<'_>,
+    problem: Bound<'_, PyAny>,
+    threads: usize,
+    memory_limit: u64,
+) -> PyResult<ExactPlan> {
+    let said = problem.clone().unbind();
+    let (n, edges, dangling) = problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Vec<u32>)>()?;
+    let graph = arrays::graph(py, n, &edges)?;
+    compute(py, None, |_| {
+        repeatable(EvenSubgraphs::new(&graph, &dangling, memory_limit)?, "plan_even_subgraphs", move |py| {
+            Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
+        })
+    })
+}
+
+/// A plan for the partition function with the weights of each vertex, empty and occupied.
+#[pyfunction]
+pub fn plan_weighted_sets(
+    py: Python<'_>,
+    problem: Bound<'_, PyAny>,
+    weights: Vec<[BigInt; 2]>,
+    threads: usize,
+    memory_limit: u64,
+) -> PyResult<ExactPlan> {
+    let said = problem.clone().unbind();
+    let (n, edges, order) =
+        problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Option<PyReadonlyArray1<'_, i64>>)>()?;
+    let graph = arrays::graph(py, n, &edges)?;
+    let order = order.map(|order| arrays::vertices(&order, "order")).transpose()?;
+    compute(py, None, |_| {
+        let sets = WeightedSets::new(graph, weights.clone(), order.as_deref(), memory_limit)?;
+        repeatable(sets, "plan_weighted_sets", move |py| {
+            Ok((said.clone_ref(py), weights.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
+        })
+    })
+}
+
+/// The edges of a uniform perfect matching by coupling from the past, None for a drawing without heights.
+#[pyfunction]
+pub fn couple_perfect_matchings(
+    py: Python<'_>,
+    problem: DrawnArgument<'_>,
+    key: [u64; 2],
+) -> PyResult<Option<Vec<u32>>> {
+    let problem = problem.dimers(py)?;
+    compute(py, None, |monitor| perfect_matchings::coupling::random_perfect_matching(&problem, key, monitor))
+}
+
+/// The number of spanning trees times the Kirchhoff index of a connected graph.
+#[pyfunction]
+pub fn trees_times_index(
+    py: Python<'_>,
+    n: usize,
+    edges: PyReadonlyArray2<'_, i64>,
+    trees: BigUint,
+    job: Job,
+) -> PyResult<BigUint> {
+    let graph = arrays::graph(py, n, &edges)?;
+    let (options, report) = job.split();
+    compute(py, report, |monitor| {
+        kirchhoff::trees_times_index(&graph, &trees, options.threads, options.memory_limit, monitor)
     })
 }
 

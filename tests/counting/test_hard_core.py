@@ -10,8 +10,8 @@ from counting_oracle import all_subsets, frontier_sums, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quincunx import lattices
-from quincunx.counting import FloatResult, hard_core, independence_polynomial, primes
+from quincunx import graphs, lattices
+from quincunx.counting import FloatResult, count_independent_sets, hard_core, independence_polynomial, primes
 from quincunx.errors import TooLargeError
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -115,6 +115,61 @@ def test_numbers_of_numpy_are_numbers():
     assert hard_core(lattices.square(2, 2), np.float64(0.5)) == Fraction(7, 2)
     assert hard_core((1, []), np.float32(0.1)) == 1 + Fraction(float(np.float32(0.1)))
     assert hard_core((1, []), np.longdouble("0.1")) == 1 + Fraction(*np.longdouble("0.1").as_integer_ratio())
+
+
+VERTEX_GRAPHS = [
+    lattices.square(3, 4),
+    lattices.kagome(2, 2, "torus"),
+    graphs.Graph(4, [(0, 1), (1, 2), (2, 2), (1, 0), (2, 3)]),
+    graphs.Graph(3, []),
+    graphs.Graph(0, []),
+]
+
+
+@pytest.mark.parametrize("graph", VERTEX_GRAPHS, ids=repr)
+@pytest.mark.parametrize("kind", ["int", "Fraction", "float", "negative"])
+def test_an_activity_for_each_vertex_is_the_sum_over_all_subsets(graph, kind):
+    plain = graph.graph if isinstance(graph, lattices.Lattice) else graph
+    n = plain.num_vertices
+    numbers = {
+        "int": [v % 4 for v in range(n)],
+        "Fraction": [Fraction(v + 1, 3 + v % 2) for v in range(n)],
+        "float": [0.1 * v for v in range(n)],
+        "negative": [Fraction(-1, v + 1) if v % 2 else v for v in range(n)],
+    }[kind]
+    exact = [Fraction(z) for z in numbers]
+    edges = plain.edges.tolist()
+    expected = sum(
+        math.prod(exact[v] for v in range(n) if chosen >> v & 1)
+        for chosen in range(1 << n)
+        if not any(chosen >> u & chosen >> v & 1 for u, v in edges)
+    )
+    found = hard_core(graph, numbers)
+    assert found == expected
+    assert isinstance(found, int) == (kind == "int" or n == 0)
+    assert hard_core(graph, dict(enumerate(numbers)), threads=1) == expected
+    assert hard_core(graph, np.array(numbers, dtype=object)) == expected
+    assert hard_core(graph, numbers, order=list(range(n))[::-1]) == expected
+    if kind != "negative":
+        value, error = hard_core(graph, dict(enumerate(numbers)), mode="float")
+        assert abs(Fraction(value) - expected) <= error
+        log, error = hard_core(graph, dict(enumerate(numbers)), mode="log")
+        assert abs(log - math.log(expected)) <= error <= 1e-12
+
+
+def test_one_activity_for_all_vertices_is_that_activity():
+    lattice = lattices.triangular(6, 7, "cylinder")
+    for activity in (1, 3, Fraction(2, 7), 0.3):
+        assert hard_core(lattice, [activity] * 42) == hard_core(lattice, activity)
+    assert hard_core(lattice, {}) == count_independent_sets(lattice)
+    labeled = graphs.Graph(3, [(0, 1), (1, 2)], labels="abc")
+    assert hard_core(labeled, {"b": 5}) == 1 + 1 + 5 + 1 + 1
+    with pytest.raises(OverflowError, match="mode"):
+        hard_core(lattices.square(4, 60), dict.fromkeys(range(240), 1e9), mode="float")
+    with pytest.raises(MemoryError, match="frontier"):
+        hard_core(lattices.square(40, 40), [2] * 1600, memory_limit=10**6)
+    with pytest.raises(ValueError, match="`order`"):
+        hard_core(labeled, {"b": 5}, order="ab")
 
 
 def test_denominators_that_the_moduli_divide_are_no_obstacle():

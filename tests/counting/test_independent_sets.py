@@ -484,3 +484,15 @@ def test_a_refused_job_has_allocated_nothing_and_taken_no_time():
     after = resource.getrusage(resource.RUSAGE_SELF)
     assert after.ru_maxrss - before.ru_maxrss < 64_000, "kilobytes"
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("kind", ["square", "king", "triangular"])
+@pytest.mark.parametrize("twist", [0, 1, 2])
+def test_a_twist_is_not_forgotten_by_the_kernels(kind, twist):
+    lattice = lattices.named(kind, 4, 3, "torus", twist=twist)
+    assert count_independent_sets(lattice) == count_independent_sets(lattice.graph)
+    assert independence_polynomial(lattice) == independence_polynomial(lattice.graph)
+    assert hard_core(lattice, 3) == hard_core(lattice.graph, 3)
+    assert (count_independent_sets(lattice) != count_independent_sets(lattices.named(kind, 4, 3, "torus"))) == (
+        twist > 0 and kind == "square"
+    ) or kind != "square"

@@ -14,7 +14,16 @@ from fractions import Fraction
 import pytest
 
 from quincunx import lattices
-from quincunx.counting import count_independent_sets, estimate_cost, hard_core, independence_polynomial
+from quincunx.counting import (
+    count_independent_sets,
+    count_matchings,
+    count_perfect_matchings,
+    count_spanning_trees,
+    estimate_cost,
+    hard_core,
+    independence_polynomial,
+    matching_polynomial,
+)
 from quincunx.errors import CheckpointError
 
 # A count of one second or so, made of steps of a millisecond: 46368 states, 6 groups of 8 primes.
@@ -34,6 +43,18 @@ ENDLESS = {
     "polynomial": lambda **how: independence_polynomial(lattices.square(14, 60), **how),
     "exact activity": lambda **how: hard_core(lattices.square(20, 2000), 3, **how),
     "logarithm": lambda **how: hard_core(lattices.square(24, 4000), 1.5, mode="log", **how),
+    "trees, product": lambda **how: count_spanning_trees(lattices.square(1500, 1500), **how),
+    "trees, torus": lambda **how: count_spanning_trees(lattices.kagome(300, 300, "torus"), **how),
+    "trees, cylinder": lambda **how: count_spanning_trees(lattices.kagome(150, 150, "cylinder"), **how),
+    "trees, elimination": lambda **how: count_spanning_trees(lattices.kagome(60, 60), **how),
+    "dimers, product": lambda **how: count_perfect_matchings(lattices.square(1500, 1500), **how),
+    "dimers, plane": lambda **how: count_perfect_matchings(lattices.aztec_diamond(60), **how),
+    "dimers, torus": lambda **how: count_perfect_matchings(lattices.kagome(24, 24, "torus"), **how),
+    "dimers, even subgraphs": lambda **how: count_perfect_matchings(lattices.named("modified-bathroom", 19, 19), **how),
+    "dimers, frontier": lambda **how: count_perfect_matchings(lattices.king(18, 18), **how),
+    "matchings": lambda **how: count_matchings(lattices.square(20, 80), **how),
+    "matching polynomial": lambda **how: matching_polynomial(lattices.square(14, 30), **how),
+    "activity of each vertex": lambda **how: hard_core(lattices.square(19, 60), [2] * 1140, **how),
 }
 
 
@@ -505,6 +526,19 @@ EXACT = {
     "count of a graph": lambda **how: count_independent_sets(lattices.honeycomb(6, 90), **how),
     "polynomial": lambda **how: independence_polynomial(lattices.square(3, 250), **how),
     "rational activity": lambda **how: hard_core(SPREAD, Fraction(-7, 5), **how),
+    "trees, product": lambda **how: count_spanning_trees(lattices.square(30, 40), **how),
+    "trees, torus": lambda **how: count_spanning_trees(lattices.kagome(14, 14, "torus"), **how),
+    "trees, cylinder": lambda **how: count_spanning_trees(lattices.kagome(14, 14, "cylinder"), **how),
+    "trees, elimination": lambda **how: count_spanning_trees(lattices.triangular(20, 20), **how),
+    "dimers, product": lambda **how: count_perfect_matchings(lattices.square(40, 50), **how),
+    "dimers, plane": lambda **how: count_perfect_matchings(lattices.aztec_diamond(32), **how),
+    "dimers, torus": lambda **how: count_perfect_matchings(lattices.kagome(16, 20, "torus"), **how),
+    "dimers, embedded graph": lambda **how: count_perfect_matchings(lattices.aztec_diamond(30).graph, **how),
+    "dimers, even subgraphs": lambda **how: count_perfect_matchings(lattices.named("modified-bathroom", 4, 90), **how),
+    "dimers, frontier": lambda **how: count_perfect_matchings(lattices.king(6, 100), **how),
+    "matchings": lambda **how: count_matchings(lattices.square(5, 200), **how),
+    "matching polynomial": lambda **how: matching_polynomial(lattices.square(3, 250), **how),
+    "activity of each vertex": lambda **how: hard_core(lattices.square(5, 60), [Fraction(9, 7), 3, -5] * 100, **how),
 }
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -94,6 +95,70 @@ def test_known_numbers_of_all_matchings(lattice, count):
 )
 def test_perfect_matchings_of_clique_insertions(graph, count):
     assert count_perfect_matchings(clique_insert(graph)) == count
+    assert count_perfect_matchings(clique_insert(graph), method="even-subgraphs") == count
+    assert count_perfect_matchings(clique_insert(graph), method="frontier") == count
+
+
+@pytest.mark.parametrize("pbc", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(
+    ("name", "k"), [("square", 1), ("honeycomb", 1), ("honeycomb", 2), ("triangular", 1), ("kagome", 1), ("martini", 1)]
+)
+def test_insertions_cut_afterwards_have_the_matchings_of_their_frontier(name, k, pbc):
+    for extent in ((2, 3), (3, 2), (1, 3), (3, 3)):
+        if name == "triangular" and max(extent) == 3 == min(extent):
+            continue
+        for twist in (0, 1) if all(pbc) else (0,):
+            base = lattices.named(name, *extent, pbc=pbc, twist=twist, multigraph=True)
+            if (base.edges[:, 0] == base.edges[:, 1]).any():
+                continue
+            lattice = base.clique_insert(k, multigraph=True)
+            count = count_perfect_matchings(lattice, method="frontier")
+            assert count_perfect_matchings(lattice, method="even-subgraphs") == count
+            if k == 1:
+                before = clique_insert(base)
+                found = count_perfect_matchings(before, method="even-subgraphs")
+                assert found == count_perfect_matchings(before, method="frontier")
+                assert found == count or not all(pbc)
+
+
+def test_cells_of_one_s_own_remember_what_they_were_inserted_into():
+    lieb = lattices.UnitCell.named("square").subdivide()
+    lattice = lattices.Lattice(lieb, (3, 4), "torus").clique_insert(2)
+    count = count_perfect_matchings(lattice, method="even-subgraphs")
+    assert count == count_perfect_matchings(lattice, method="frontier")
+    assert count_perfect_matchings(pickle.loads(pickle.dumps(lattice)), method="even-subgraphs") == count
+    copied = lattices.UnitCell(lattice.unit_cell.basis_vectors, lattice.unit_cell.site_offsets, lattice.unit_cell.bonds)
+    assert copied == lattice.unit_cell
+    with pytest.raises(ValueError, match="even-subgraphs"):
+        count_perfect_matchings(lattices.Lattice(copied, (3, 4), "torus"), method="even-subgraphs")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        complete(4),
+        cycle(6),
+        Graph(0, []),
+        Graph(4, [(0, 1), (2, 3), (1, 2), (1, 2)]),
+        Graph(6, [(0, 1), (2, 3), (4, 5), (0, 2), (2, 4)]),
+        Graph(2, [(0, 1), (0, 1)]),
+        lattices.square(3, 4),
+        lattices.aztec_diamond(2),
+    ],
+)
+def test_what_is_no_clique_insertion_is_not_taken_for_one(graph):
+    with pytest.raises(ValueError, match="`method` must be 'even-subgraphs' only for a clique insertion"):
+        count_perfect_matchings(graph, method="even-subgraphs")
+
+
+def test_a_wide_bathroom_lattice_is_counted_on_the_square_below():
+    lattice = lattices.named("modified-bathroom", 11, 11)
+    with pytest.raises(MemoryError):
+        count_perfect_matchings(lattice, method="frontier", memory_limit=10**5)
+    count = count_perfect_matchings(lattice, memory_limit=10**5)
+    assert count == count_perfect_matchings(lattice, threads=1)
+    # Free energy per dimer, between the smallest and the largest number of ways at a vertex.
+    assert 0.1 < math.log(count) / (lattice.num_vertices / 2) < 0.6
 
 
 @given(data=st.data())

@@ -159,8 +159,9 @@ def test_bad_input_is_refused_with_the_argument_named():
         random_independent_set(path(3), -1)
     with pytest.raises(ValueError, match="activity"):
         hard_core(path(3), [1, 2])
-    with pytest.raises(ValueError, match="mode"):
-        hard_core(path(3), [1, 2, 3], mode="float")
+    for mode in ("float", "log"):
+        with pytest.raises(ValueError, match="activity"):
+            hard_core(path(3), [1, -2, 3], mode=mode)
     with pytest.raises(TypeError, match="activity"):
         occupation_probabilities(path(3), [1, "2", 3])
     with pytest.raises(ValueError, match="activity"):

@@ -73,6 +73,24 @@ def test_random_multigraphs_agree_with_fractions(n, data):
     assert count_spanning_trees((n, edges)) == (kirchhoff(n, edges) if n > 1 else 1)
 
 
+@pytest.mark.parametrize("pbc", [(False, True), (True, False)])
+@pytest.mark.parametrize(
+    "name", ["triangular", "honeycomb", "kagome", "martini", "king", "3-12-12", "triangular-kagome"]
+)
+def test_cylinders_by_strips_and_by_elimination(name, pbc):
+    for extent in ((1, 1), (2, 1), (1, 2), (4, 2), (2, 5), (6, 7)):
+        lattice = lattices.named(name, *extent, pbc=pbc, multigraph=True)
+        count = count_spanning_trees(lattice, method="product")
+        assert count == count_spanning_trees(lattice, method="elimination"), extent
+        assert count == count_spanning_trees(lattice.graph)
+
+
+def test_a_cylinder_that_falls_apart_has_no_trees():
+    rings = lattices.UnitCell([(1, 0), (0, 1)], [(0, 0)], [(0, 0, (0, 1))])
+    assert count_spanning_trees(lattices.Lattice(rings, (2, 5), "cylinder")) == 0
+    assert count_spanning_trees(lattices.Lattice(rings, (1, 5), "cylinder")) == 5
+
+
 @pytest.mark.parametrize("twist", range(5))
 def test_a_twisted_torus_by_wave_vectors_and_by_elimination(twist):
     for name in ("square", "honeycomb", "kagome"):

@@ -51,6 +51,28 @@ def test_dimer_constants(name):
     assert error < 1e-13
 
 
+def unnamed(name):
+    cell = UnitCell.named(name)
+    return UnitCell(cell.basis_vectors, cell.site_offsets, cell.bonds)
+
+
+@pytest.mark.parametrize("name", ["square", "triangular", "honeycomb", "kagome", "3-12-12", "modified-bathroom"])
+def test_quadratures_of_trees_agree_with_closed_forms_within_their_error(name):
+    closed, found = spanning_tree_entropy(name), spanning_tree_entropy(unnamed(name))
+    assert closed.error < 2e-15
+    assert abs(closed.value - TREES[name]) <= closed.error
+    assert abs(found.value - closed.value) <= found.error + closed.error
+    assert found.error < 3e-14
+
+
+@pytest.mark.parametrize("name", ["square", "honeycomb", "martini", "kagome", "3-12-12"])
+def test_quadratures_of_dimers_agree_with_closed_forms_within_their_error(name):
+    closed, found = dimer_entropy(name), dimer_entropy(unnamed(name))
+    assert closed.error < 1e-15
+    assert abs(found.value - closed.value) <= found.error + closed.error
+    assert found.error < 1e-13
+
+
 def test_a_cell_of_one_s_own_and_its_double_have_one_constant():
     doubled = UnitCell(
         [(2, 0), (0, 1)], [(0, 0), (1, 0)], [(0, 1, (0, 0)), (1, 0, (1, 0)), (0, 0, (0, 1)), (1, 1, (0, 1))]

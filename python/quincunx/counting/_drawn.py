@@ -10,6 +10,8 @@ from quincunx.lattices import Lattice
 
 # Roots of unity beyond this order have too few primes, or too long a table.
 _LARGEST_ORDER = 2**20
+# Strips of larger cells are eliminated more slowly than the whole.
+_WIDEST_CELL = 24
 
 
 def as_square(graph: Any) -> tuple[int, int, tuple[bool, bool]] | None:
@@ -34,6 +36,52 @@ def as_torus(graph: Any) -> tuple[int, list[Any], tuple[int, int], int] | None:
     if order > _LARGEST_ORDER or graph.unit_cell.num_sites > 24:
         return None
     return graph.unit_cell.num_sites, list(graph.unit_cell.bonds), graph.extent, graph.twist
+
+
+def as_cylinder(graph: Any) -> tuple[int, list[Any], tuple[int, int]] | None:
+    """Return the cell of a lattice on a cylinder and its extents, the open one first, where strips are narrow."""
+    if not isinstance(graph, Lattice) or graph.unit_cell is None or sum(graph.pbc) != 1:
+        return None
+    cell, around = graph.unit_cell, graph.pbc.index(True)
+    if graph.extent[around] > _LARGEST_ORDER or cell.num_sites > _WIDEST_CELL:
+        return None
+    if around == 1:
+        return cell.num_sites, list(cell.bonds), graph.extent
+    turned = [(u, v, (dy, dx)) for u, v, (dx, dy) in cell.bonds]
+    return cell.num_sites, turned, (graph.extent[1], graph.extent[0])
+
+
+def as_insertion(graph: Any) -> tuple[int, Any, list[int]] | None:
+    """Return what cliques were inserted into: a graph, and at each vertex the ends whose link was cut afterwards."""
+    if isinstance(graph, Lattice) and graph.unit_cell is not None:
+        below = graph.unit_cell._inserted_into()
+        if below is not None:
+            base = Lattice(below, graph.extent, pbc=graph.pbc, twist=graph.twist, multigraph=True)
+            if (base.edges[:, 0] == base.edges[:, 1]).any():
+                return None
+            whole = np.tile(below.degrees(), graph.extent[0] * graph.extent[1])
+            return base.num_vertices, base.edges, (whole - base.graph.degrees()).tolist()
+    return _insertion_of_graph(as_graph(graph))
+
+
+def _insertion_of_graph(graph: Graph) -> tuple[int, Any, list[int]] | None:
+    """Undo `clique_insert`: links 2e, 2e + 1 come first, what is left must be cliques."""
+    ends, links = graph.num_vertices, graph.num_vertices // 2
+    if ends == 0 or ends % 2 or not np.array_equal(graph.edges[:links], np.arange(ends).reshape(links, 2)):
+        return None
+    inner = graph.edges[links:]
+    if (inner[:, 0] == inner[:, 1]).any() or len(np.unique(np.sort(inner, axis=1), axis=0)) < len(inner):
+        return None
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    joined = coo_array((np.ones(len(inner)), (inner[:, 0], inner[:, 1])), shape=(ends, ends))
+    count, clique = connected_components(joined, directed=False)
+    sizes = np.bincount(clique, minlength=count)
+    if int((sizes * (sizes - 1) // 2).sum()) != len(inner):
+        return None
+    edges = clique.astype(np.int64).reshape(links, 2)
+    return None if (edges[:, 0] == edges[:, 1]).any() else (int(count), edges, [0] * int(count))
 
 
 def as_drawn(graph: Any) -> Any:

@@ -16,7 +16,6 @@ from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._activities import activities_of, is_many, rational
-from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._problem import as_problem
 from quincunx.graphs._graph import as_graph
 
@@ -109,9 +108,9 @@ def hard_core(
         As in `count_independent_sets`. Checkpoints and executors are for ``mode="exact"``.
     activity : int, Fraction, float, str, or a sequence or mapping of them
         The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` or ``"1/10"``
-        where one tenth is meant. In ``mode="exact"`` a sequence, or a mapping of labels (those not named have activity
-        one), gives one for each vertex, and ``Z = sum over S of prod(z[v] for v in S)``. In the other modes an array
-        holds activities of all vertices, and each is evaluated.
+        where one tenth is meant. A mapping of labels (those not named have activity one), and in ``mode="exact"`` a
+        sequence, gives one for each vertex, and ``Z = sum over S of prod(z[v] for v in S)``. In the other modes an
+        array holds activities of all vertices, and each is evaluated.
     mode : {"exact", "float", "log"}, optional
         ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, for z
         >= 0. ``"log"``: its natural logarithm with a proved error, which cannot overflow.
@@ -156,11 +155,11 @@ def hard_core(
     """
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
     if is_many(activity):
-        if mode == "exact" or isinstance(activity, Mapping):
-            return _of_each_vertex(graph, activity, mode, memory_limit)
-        how: dict[str, Any] = {"order": order, "threads": threads, "memory_limit": memory_limit, "progress": progress}
+        how: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
         how |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval, "executor": executor}
-        return _of_each_activity(graph, activity, mode, how)
+        if mode == "exact" or isinstance(activity, Mapping):
+            return _of_each_vertex(graph, activity, mode, order, Job(**how))
+        return _of_each_activity(graph, activity, mode, how | {"order": order})
     job = Job(
         threads=threads,
         memory_limit=memory_limit,
@@ -188,14 +187,28 @@ def hard_core(
     return Fraction(numerator, denominator)
 
 
-def _of_each_vertex(graph: Any, activity: Any, mode: str, memory_limit: int | None) -> int | Fraction:
-    """Evaluate the partition function with an activity for each vertex, in exact integers."""
-    if mode != "exact":
-        raise ValueError(f'`mode` must be "exact" for an activity of each vertex, got {mode!r}')
+def _of_each_vertex(graph: Any, activity: Any, mode: str, order: Any, job: Job) -> int | Fraction | FloatResult:
+    """Evaluate the partition function with an activity for each vertex: exactly, and then perhaps rounded."""
     found = as_graph(graph)
-    free, taken, factor = integer_weights(activities_of(found, activity))
-    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
-    value = Fraction(frontier.total, factor)
+    activities = activities_of(found, activity, negative=mode == "exact")
+    given = as_problem(found, order)[2]
+    weights = [[z.denominator, z.numerator] for z in activities]
+    problem = (found.num_vertices, found.edges, given)
+    (numerator,), _ = _exact.solve(
+        lambda job: _core.plan_weighted_sets(problem, weights, job.threads, job.memory_limit),
+        "partition function",
+        job,
+    )
+    value = Fraction(numerator, math.prod(z.denominator for z in activities))
+    if mode == "float":
+        try:
+            return FloatResult(float(value), float(value) * 2.0**-53)
+        except OverflowError:
+            message = 'the partition function is beyond the largest double: use mode="log" or "exact"'
+            raise OverflowError(message) from None
+    if mode == "log":
+        log = math.log(value.numerator) - math.log(value.denominator)
+        return FloatResult(log, 4 * 2.0**-53 * (math.log(value.numerator) + math.log(value.denominator) + 1))
     values = activity.values() if isinstance(activity, Mapping) else activity
     return int(value) if all(isinstance(z, (int, np.integer)) for z in values) else value
 

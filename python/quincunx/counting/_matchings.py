@@ -13,11 +13,11 @@ from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
-from quincunx.counting._drawn import as_drawn, as_square
+from quincunx.counting._drawn import as_drawn, as_insertion, as_square
 from quincunx.counting._problem import as_problem
 from quincunx.graphs._graph import as_graph
 
-_METHODS = ["auto", "product", "fkt", "pfaffian", "frontier"]
+_METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 
 
 def count_perfect_matchings(
@@ -41,11 +41,12 @@ def count_perfect_matchings(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on. Lattices are drawn as they are; graphs by networkx, if it is installed and they are planar.
-    method : {"auto", "product", "fkt", "pfaffian", "frontier"}, optional
+    method : {"auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"}, optional
         ``"product"``: the closed form of the free square lattice. ``"fkt"``: one Pfaffian of a Kasteleyn orientation,
-        for graphs drawn on a plane or cylinder. ``"pfaffian"``: the same and four Pfaffians on a torus. ``"frontier"``:
-        sums over the matched vertices of a frontier, for any graph of small width. ``"auto"`` takes the first that is
-        valid.
+        for graphs drawn on a plane or cylinder. ``"pfaffian"``: the same and four Pfaffians on a torus.
+        ``"even-subgraphs"``: for what `clique_insert` made, a sum over the even subgraphs of the graph below.
+        ``"frontier"``: sums over the matched vertices of a frontier, for any graph of small width. ``"auto"`` takes the
+        first that is valid.
     order : sequence of vertices, optional
         For ``"frontier"``: the order in which the vertices are taken.
     threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
@@ -68,6 +69,10 @@ def count_perfect_matchings(
     Every face of the drawing has an odd number of edges against its walk [1]_; on a torus four such orientations are
     added with the signs of their quadratic forms [2]_. Rows and columns are paired by a perfect matching, so that
     pivots are numbers of perfect matchings of parts of the graph and never zero; no lattice has signs of its own.
+
+    The links of a clique insertion C(G) that are not matched are an even subgraph F of G, whose ends at each vertex v
+    are matched among themselves: ``M(C(G)) = sum over F of prod((d_F(v) - 1)!! for v in G)``. A sum over the edges of
+    G that cross a frontier takes a quarter to an eighth of the states of a frontier of C(G).
 
     References
     ----------
@@ -104,10 +109,16 @@ def count_perfect_matchings(
             return _solve(partial(_core.plan_perfect_matchings, square), "perfect matchings", how)[0]
         if method == "product":
             raise ValueError("`method` must be 'product' only for the free square lattice")
-    if method != "frontier":
+    if method not in ("frontier", "even-subgraphs"):
         plan = _kasteleyn(graph, method)
         if plan is not None:
             return _solve(lambda threads, limit: plan(threads, limit), "perfect matchings", how)[0]
+    if method in ("auto", "even-subgraphs"):
+        insertion = as_insertion(graph)
+        if insertion is not None:
+            return _solve(partial(_core.plan_even_subgraphs, insertion), "perfect matchings", how)[0]
+        if method == "even-subgraphs":
+            raise ValueError("`method` must be 'even-subgraphs' only for a clique insertion of a graph without loops")
     return _solve(_frontier(graph, order, "perfect"), "perfect matchings", how)[0]
 
 
@@ -346,6 +357,8 @@ def plan_dimers(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
     if square is not None and not any(square[2]) and order is None:
         return _core.plan_perfect_matchings(square, 1, memory_limit)
     plan = _kasteleyn(graph, "auto") if order is None else None
+    if plan is None and order is None and (insertion := as_insertion(graph)) is not None:
+        plan = partial(_core.plan_even_subgraphs, insertion)
     found: _core.ExactPlan = (plan or _frontier(graph, order, "perfect"))(1, memory_limit)
     return found
 

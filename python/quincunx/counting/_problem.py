@@ -19,7 +19,7 @@ KERNELS = frozenset(_core.lattice_kernels())
 
 def as_problem(graph: Any, order: Any = None) -> Problem:
     """Return what crosses to the core for a graph, a lattice, or anything that can be made a graph."""
-    if isinstance(graph, Lattice) and order is None and graph.kind in KERNELS:
+    if isinstance(graph, Lattice) and order is None and graph.kind in KERNELS and not graph.twist:
         rows, cols = graph.extent
         if graph.boundary is None:
             # Closed in the first extent only: a cylinder, seen from the side.

@@ -9,7 +9,7 @@ from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
-from quincunx.counting._drawn import as_square, as_torus
+from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
 from quincunx.graphs._graph import as_graph
 
@@ -39,8 +39,8 @@ def count_spanning_trees(
         What is counted on.
     method : {"auto", "product", "elimination"}, optional
         ``"product"``: eigenvalues in closed form inside prime fields, for square lattices of any boundary and for all
-        lattices on a torus. ``"elimination"``: sparse elimination modulo primes, for any graph. ``"auto"`` takes the
-        product where there is one.
+        lattices on a torus; on a cylinder a banded determinant for each wave vector round it. ``"elimination"``: sparse
+        elimination modulo primes, for any graph. ``"auto"`` takes the product where there is one.
     threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`.
 
@@ -78,10 +78,10 @@ def count_spanning_trees(
     8463329722368
     """
     method = _check.one_of(method, "method", _METHODS)
-    problem: Any = None if method == "elimination" else as_square(graph) or as_torus(graph)
+    problem: Any = None if method == "elimination" else _product(graph)
     if problem is None:
         if method == "product":
-            raise ValueError("`method` must be 'elimination' for a graph that is no square lattice and no torus")
+            raise ValueError("`method` must be 'elimination' for a graph with no product: no square lattice, no torus")
         problem = _plain(graph)
     job = Job(
         threads=threads,
@@ -132,6 +132,11 @@ def log_spanning_trees(graph: Any) -> FloatResult:
     return FloatResult(value, error if math.isfinite(value) else 0.0)
 
 
+def _product(graph: Any) -> Any:
+    """Return what has a product over wave vectors, as it crosses to the core."""
+    return as_square(graph) or as_torus(graph) or as_cylinder(graph)
+
+
 def _plain(graph: Any) -> tuple[int, Any]:
     found = as_graph(graph)
     return found.num_vertices, found.edges
@@ -141,5 +146,5 @@ def plan_trees(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
     """Return the plan of a count, for a forecast."""
     if order is not None:
         raise ValueError("`order` must be None for spanning trees")
-    problem: Any = as_square(graph) or as_torus(graph) or _plain(graph)
+    problem: Any = _product(graph) or _plain(graph)
     return _core.plan_spanning_trees(problem, 1, memory_limit)

@@ -12,9 +12,21 @@ from typing import Any
 import numpy as np
 
 from quincunx import _check
-from quincunx.entropy._jensen import Constant, mean_log
+from quincunx.entropy._jensen import CATALAN, CLAUSEN, Constant, closed, mean_log
 from quincunx.entropy._trees import cell_of
 from quincunx.lattices import Lattice
+
+# Lattices with a closed form, per dimer.
+_CLOSED = {
+    "square": 2 * CATALAN / math.pi,
+    "honeycomb": CLAUSEN / math.pi,
+    "martini": CLAUSEN / math.pi / 2,
+    "kagome": 2 * math.log(2) / 3,
+    "triangular-kagome": 2 * math.log(2) / 3,
+    "3-12-12": math.log(2) / 3,
+    "3-6-24": math.log(2) / 3,
+    "3-6-12-48": math.log(2) / 3,
+}
 
 
 def dimer_entropy(lattice: Any, *, per: str = "dimer") -> Constant:
@@ -43,6 +55,11 @@ def dimer_entropy(lattice: Any, *, per: str = "dimer") -> Constant:
 
     Notes
     -----
+    With G Catalan's constant and Cl Clausen's function, the square lattice has ``2 G/pi`` per dimer, the honeycomb
+    ``Cl(pi/3)/pi``, martini half of that; kagome and triangular kagome, line graphs of cubic lattices, have
+    ``2 ln(2)/3``, clique insertions of cubic lattices ``ln(2)/3``. For these the error is proved, for others it is an
+    estimate.
+
     The value of large tori. Other boundaries may have less: the honeycomb has one perfect matching on a free
     parallelogram, whatever its size.
 
@@ -60,6 +77,8 @@ def dimer_entropy(lattice: Any, *, per: str = "dimer") -> Constant:
     """
     cell = cell_of(lattice)
     unit = _check.one_of(per, "per", ["dimer", "vertex", "cell"])
+    if cell.kind in _CLOSED:
+        return closed(_CLOSED[cell.kind] * {"dimer": 1, "vertex": 1 / 2, "cell": cell.num_sites / 2}[unit])
     copies = 1 + cell.num_sites % 2
     torus = Lattice(cell, (copies, 1), "torus", multigraph=True)
     signs = _orientation(torus)

@@ -5,8 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from quincunx.entropy._jensen import Constant, mean_log
+from quincunx.entropy._jensen import CATALAN, CLAUSEN, Constant, closed, mean_log
 from quincunx.lattices import Lattice, UnitCell, named
+
+# Lattices with a closed form.
+_CLOSED = {
+    "square": 4 * CATALAN / math.pi,
+    "triangular": 5 * CLAUSEN / math.pi,
+    "honeycomb": 5 * CLAUSEN / math.pi / 2,
+}
 
 # Clique insertions of a regular lattice, how often, and line graphs of a regular one.
 _INSERTED = {
@@ -41,9 +48,13 @@ def spanning_tree_entropy(lattice: Any) -> Constant:
 
     Notes
     -----
-    The inner integral by Jensen's formula, the outer one by the tanh-sinh rule. Clique insertions of a regular lattice
-    follow from the lattice below: ``z(C(H)) = (z(H) + (r/2 - 1) ln(r (r + 2)))/r``, and line graphs from
-    ``z(L(G)) = (2/r) z(G) + (1 - 2/r) ln(2 r)``.
+    With G Catalan's constant and Cl Clausen's function, the square lattice has ``4 G/pi``, the triangular one
+    ``5 Cl(pi/3)/pi`` and the honeycomb half of it. Clique insertions of a regular lattice follow from the lattice
+    below, ``z(C(H)) = (z(H) + (r/2 - 1) ln(r (r + 2)))/r``, line graphs from
+    ``z(L(G)) = (2/r) z(G) + (1 - 2/r) ln(2 r)``. For these the error is proved.
+
+    For all others the inner integral is taken by Jensen's formula, the outer one by the tanh-sinh rule, and the error
+    is an estimate: the difference of two rules and the rounding of their terms.
 
     References
     ----------
@@ -57,6 +68,8 @@ def spanning_tree_entropy(lattice: Any) -> Constant:
     (1.1662436161233, True)
     """
     cell = cell_of(lattice)
+    if cell.kind in _CLOSED:
+        return closed(_CLOSED[cell.kind])
     if cell.kind in _INSERTED:
         base, times = _INSERTED[cell.kind]
         value, error = spanning_tree_entropy(base)

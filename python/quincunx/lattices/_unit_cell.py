@@ -60,12 +60,14 @@ class UnitCell:
     [6, 4]
     """
 
-    __slots__ = ("_basis_vectors", "_bonds", "_kind", "_site_offsets")
+    __slots__ = ("_basis_vectors", "_below", "_bonds", "_kind", "_site_offsets")
 
     _basis_vectors: tuple[Vector, Vector]
     _site_offsets: tuple[Vector, ...]
     _bonds: tuple[Bond, ...]
     _kind: str | None
+    #: The cell that cliques were inserted into, where this one is made so.
+    _below: "UnitCell | None"
 
     def __init__(
         self,
@@ -79,11 +81,12 @@ class UnitCell:
         cell = (basis[0], basis[1]), tuple(_vectors(site_offsets, "site_offsets")), tuple(map(_bond, _listed(bonds)))
         _core.check_cell(cell)
         self._basis_vectors, self._site_offsets, self._bonds = cell
-        self._kind = None
+        self._kind = self._below = None
 
     @classmethod
-    def _from_core(cls, parts: "_core._CellOut", kind: str | None) -> "UnitCell":
+    def _from_core(cls, parts: "_core._CellOut", kind: str | None, below: "UnitCell | None" = None) -> "UnitCell":
         cell = cls.__new__(cls)
+        cell._below = below
         (a1, a2), offsets, bonds = parts
         cell._basis_vectors = (a1[0], a1[1]), (a2[0], a2[1])
         cell._site_offsets = tuple((x, y) for x, y in offsets)
@@ -208,7 +211,14 @@ class UnitCell:
         cell = self
         while k and cell._kind in _INSERTED:
             cell, k = named_cell(_INSERTED[cell._kind]), k - 1
-        return UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k), None) if k else cell
+        for _ in range(k if cell._bonds else min(k, 1)):
+            cell = UnitCell._from_core(_core.clique_insert_cell(cell._parts(), 1), None, cell)
+        return cell
+
+    def _inserted_into(self) -> "UnitCell | None":
+        """Return the cell that cliques were inserted into to make this one, if it was made so."""
+        named = next((base for base, kind in _INSERTED.items() if kind == self._kind), None)
+        return self._below if named is None else named_cell(named)
 
     def line_graph(self, k: int = 1) -> "UnitCell":
         """Return the unit cell of the line graph, `k` times over: a site in the middle of each bond.
@@ -326,7 +336,7 @@ class UnitCell:
         return hash(self._parts())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (named_cell, (self._kind,)) if self._kind else (UnitCell._from_core, (self._parts(), None))
+        return (named_cell, (self._kind,)) if self._kind else (UnitCell._from_core, (self._parts(), None, self._below))
 
     def __repr__(self) -> str:
         if self._kind:

@@ -96,7 +96,12 @@ impl<M: Modular> Plan<M> {
         let mut primes: Vec<Modulus> = Vec::new();
         let mut asked = count;
         while primes.len() < count {
-            primes = residue::primes_with_roots(asked, quantity.order())?
+            primes = residue::primes_with_roots(asked, quantity.order())
+                .map_err(|_| Error::Domain {
+                    name: "graph",
+                    value: format!("a bound of {bits:.0} bits and roots of unity of order {}", quantity.order()),
+                    requirement: "so small that there are enough primes near 2**55",
+                })?
                 .into_iter()
                 .filter(|&prime| quantity.allows(prime))
                 .collect();

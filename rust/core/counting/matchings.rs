@@ -80,20 +80,7 @@ impl Matchings {
     pub fn new(graph: &Graph, which: Which, given: Option<&[u32]>, limit: u64) -> Result<Self> {
         let largest = maximum_matching(graph).iter().flatten().count() / 2;
         let neighbors = graph.neighbors();
-        let order: Vec<u32> = match given {
-            Some(order) => order.to_vec(),
-            None => {
-                let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
-                let cost = cost(&neighbors, &plain);
-                if cost <= CHEAP {
-                    plain
-                } else {
-                    let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
-                    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets).1;
-                    if self::cost(&neighbors, &searched) < cost { searched } else { plain }
-                }
-            }
-        };
+        let order = given.map_or_else(|| good_order(&neighbors), <[u32]>::to_vec);
         let (steps, width) = steps(graph, &neighbors, &order);
         if width > 58 || 8u64 << width > limit {
             let what = "the states of the matchings";
@@ -170,7 +157,7 @@ fn mul_by(modulus: Modulus, x: u64, y: u64) -> u64 {
 }
 
 #[inline(always)]
-fn sum(a: u64, b: u64, p: u64) -> u64 {
+pub(super) fn sum(a: u64, b: u64, p: u64) -> u64 {
     let sum = a + b;
     sum.min(sum.wrapping_sub(p))
 }
@@ -196,12 +183,24 @@ fn add_edge(states: &mut [u64], low: u32, high: u32, p: u64, times: impl Fn(u64)
 }
 
 /// For each vertex the place of its last neighbor in an order, or its own.
-fn last_neighbors(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn last_neighbors(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut place = vec![0u32; order.len()];
     order.iter().zip(0..).for_each(|(&v, at)| place[v as usize] = at);
     let last = |v: usize| neighbors[v].iter().map(|&u| place[u as usize]).fold(place[v], u32::max);
     let last = (0..order.len()).map(last).collect();
     (place, last)
+}
+
+/// The order by number, or a better one where that is dear.
+pub(super) fn good_order(neighbors: &[Vec<u32>]) -> Vec<u32> {
+    let plain: Vec<u32> = (0..neighbors.len() as u32).collect();
+    let cost = cost(neighbors, &plain);
+    if cost <= CHEAP {
+        return plain;
+    }
+    let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
+    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets).1;
+    if self::cost(neighbors, &searched) < cost { searched } else { plain }
 }
 
 /// States passed over, at two passes per vertex.

@@ -19,6 +19,7 @@ mod polynomial;
 mod problem;
 pub mod square;
 pub mod tree;
+pub mod weighted;
 
 pub use bound::log2_bound;
 pub use cost::{Cost, estimate_cost};

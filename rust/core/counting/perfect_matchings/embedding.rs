@@ -100,6 +100,28 @@ impl Embedding {
         embedding
     }
 
+    /// The walks round the faces of what is left when only some edges are kept: lists of darts, the inside on the left.
+    pub fn faces_without(&self, kept: &[bool]) -> Vec<Vec<u32>> {
+        let stays = |dart: u32| kept[dart as usize / 2];
+        let mut seen = vec![false; self.tail.len()];
+        let mut walks = Vec::new();
+        for start in (0..self.tail.len() as u32).filter(|&dart| stays(dart)) {
+            let (mut walk, mut dart) = (Vec::new(), start);
+            while !seen[dart as usize] {
+                seen[dart as usize] = true;
+                walk.push(dart);
+                dart = self.before[reverse(dart) as usize];
+                while !stays(dart) {
+                    dart = self.before[dart as usize];
+                }
+            }
+            if !walk.is_empty() {
+                walks.push(walk);
+            }
+        }
+        walks
+    }
+
     fn edges(&self) -> usize {
         self.tail.len() / 2
     }

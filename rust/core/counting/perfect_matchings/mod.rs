@@ -11,7 +11,9 @@
 //!
 //! Bounds: M <= prod (d_v!)^(1/(2 d_v)) for simple graphs (Bregman; Kahn and Lovasz), prod sqrt(d_v) for all.
 
+pub mod coupling;
 pub mod embedding;
+pub mod even_subgraphs;
 pub mod product;
 
 use super::evaluation::Options;

@@ -1,12 +1,14 @@
 //! Spanning trees: the determinant of the grounded Laplacian, an exact integer.
 //!
 //! Kirchhoff's theorem: with any vertex removed, det L is the number of spanning trees; parallel edges count one by one and
-//! loops not at all. Square lattices and tori have their eigenvalues in closed form ([`product`]); every other graph is
-//! eliminated modulo primes in an order of little fill. The size of the answer is known beforehand: from the closed form, from
+//! loops not at all. Square lattices and tori have their eigenvalues in closed form ([`product`]), cylinders one banded block
+//! for each wave vector round them ([`cylinder`]); every other graph is eliminated modulo primes in an order of little fill. The size of the answer is known beforehand: from the closed form, from
 //! the same elimination in floating point with a proved error, or from the degrees,
 //!
 //!   N <= (n/(n-1))^(n-1) prod d_v / (2m)      (the inequality of the means for the nonzero eigenvalues of D^-1/2 L D^-1/2).
 
+pub mod cylinder;
+pub mod kirchhoff;
 pub mod product;
 
 use super::evaluation::Options;
@@ -16,6 +18,7 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{self, Matrix, MatrixKind};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
+use cylinder::Cylinder;
 use product::{SquareGrid, Torus};
 use std::f64::consts::LN_2;
 use std::sync::OnceLock;
@@ -27,6 +30,8 @@ pub enum TreeProblem {
     Square(SquareGrid),
     /// A periodic lattice on a torus.
     Torus(Torus),
+    /// A periodic lattice on a cylinder.
+    Cylinder(Cylinder),
     /// Any graph.
     Graph(Graph),
 }
@@ -45,6 +50,8 @@ enum TreeMethod {
     Known(u64),
     /// Eigenvalues in closed form.
     Product,
+    /// A banded block for each wave vector; elimination of the whole for primes that divide a pivot of theirs.
+    Strips(Graph, OnceLock<Box<Grounded>>),
     /// Elimination of the grounded Laplacian.
     Elimination(Box<Grounded>),
 }
@@ -123,6 +130,14 @@ impl Trees {
         let (method, bits) = match &problem {
             TreeProblem::Square(square) => (TreeMethod::Product, square.bits()),
             TreeProblem::Torus(torus) => (TreeMethod::Product, torus_bits(torus)),
+            TreeProblem::Cylinder(cylinder) => {
+                let graph = cylinder.graph()?;
+                match graph.vertices() {
+                    1 => (TreeMethod::Known(1), 1.0),
+                    _ if graph.components().1 > 1 => (TreeMethod::Known(0), 1.0),
+                    _ => (TreeMethod::Strips(graph, OnceLock::new()), cylinder.bits()),
+                }
+            }
             TreeProblem::Graph(graph) => match graph.vertices() {
                 0 => {
                     let (value, requirement) = ("a graph without vertices".into(), "a graph with a vertex");
@@ -145,6 +160,7 @@ impl Trees {
         match self.method {
             TreeMethod::Known(_) => "known",
             TreeMethod::Product => "product of cosines",
+            TreeMethod::Strips(..) => "strips round a cylinder",
             TreeMethod::Elimination(_) => "sparse elimination",
         }
     }
@@ -155,6 +171,7 @@ impl Trees {
             (TreeMethod::Elimination(grounded), _) => grounded.matrix.work(),
             (_, TreeProblem::Square(square)) => square.work(),
             (_, TreeProblem::Torus(torus)) => torus.work(),
+            (TreeMethod::Strips(..), TreeProblem::Cylinder(cylinder)) => cylinder.work(),
             _ => 1.0,
         }
     }
@@ -165,6 +182,7 @@ impl Trees {
             (TreeMethod::Elimination(grounded), _) => grounded.matrix.bytes(),
             (_, TreeProblem::Square(square)) => 8 * square.cols as u128,
             (_, TreeProblem::Torus(torus)) => 8 * u128::from(torus.order()),
+            (TreeMethod::Strips(..), TreeProblem::Cylinder(cylinder)) => cylinder.bytes(),
             _ => 0,
         }
     }
@@ -176,7 +194,13 @@ impl Trees {
             (TreeMethod::Elimination(grounded), _) => grounded.residue(modulus.value(), progress),
             (TreeMethod::Product, TreeProblem::Square(square)) => Ok(square.residue(modulus.value())),
             (TreeMethod::Product, TreeProblem::Torus(torus)) => torus.residue(modulus.value(), progress),
-            (TreeMethod::Product, TreeProblem::Graph(_)) => unreachable!("graphs have no product"),
+            (TreeMethod::Strips(graph, whole), TreeProblem::Cylinder(cylinder)) => {
+                match cylinder.residue(modulus.value(), progress)? {
+                    Some(residue) => Ok(residue),
+                    None => whole.get_or_init(|| Box::new(Grounded::new(graph))).residue(modulus.value(), progress),
+                }
+            }
+            (TreeMethod::Product | TreeMethod::Strips(..), _) => unreachable!("a method belongs to its problem"),
         }
     }
 }
@@ -211,9 +235,11 @@ fn log_trees(problem: &TreeProblem, progress: &Progress) -> Result<(f64, f64)> {
             let log = square.log();
             Ok((log, log.abs() * 1e-13 + 1e-13))
         }
-        TreeProblem::Torus(_) => {
-            Err(Error::Domain { name: "problem", value: "a torus".into(), requirement: "a graph or a square lattice" })
-        }
+        TreeProblem::Torus(_) | TreeProblem::Cylinder(_) => Err(Error::Domain {
+            name: "problem",
+            value: "a periodic lattice".into(),
+            requirement: "a graph or a square lattice",
+        }),
         TreeProblem::Graph(graph) => match graph.vertices() {
             1 => Ok((0.0, 0.0)),
             n if n > 1 && graph.components().1 > 1 => Ok((f64::NEG_INFINITY, 0.0)),
@@ -256,6 +282,14 @@ impl Modular for Trees {
                     words.extend([bond.from as u64, bond.to as u64, offset[0], offset[1]]);
                 }
             }
+            TreeProblem::Cylinder(cylinder) => {
+                let extent = cylinder.extent.map(|length| length as u64);
+                words.extend([3, cylinder.sites as u64, extent[0], extent[1]]);
+                for bond in &cylinder.bonds {
+                    let offset = bond.offset.map(|d| u64::from(d as u32));
+                    words.extend([bond.from as u64, bond.to as u64, offset[0], offset[1]]);
+                }
+            }
             TreeProblem::Graph(graph) => {
                 words.extend([2, graph.vertices() as u64]);
                 words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
@@ -276,6 +310,7 @@ impl Modular for Trees {
         match (&self.method, &self.problem) {
             (TreeMethod::Product, TreeProblem::Square(square)) => square.order(),
             (TreeMethod::Product, TreeProblem::Torus(torus)) => torus.order(),
+            (TreeMethod::Strips(..), TreeProblem::Cylinder(cylinder)) => cylinder.order(),
             _ => 1,
         }
     }
@@ -315,6 +350,25 @@ mod tests {
                 assert_eq!(solve(TreeProblem::Torus(torus)), graph, "{name} {extent:?}");
             }
         }
+        for name in ["square", "triangular", "honeycomb", "kagome", "martini", "king", "3-12-12"] {
+            let cell = UnitCell::named(name).unwrap();
+            for extent in [[1, 1], [1, 2], [2, 1], [2, 2], [1, 5], [3, 4], [5, 3], [2, 17], [4, 6]] {
+                let lattice = Lattice::new(cell.clone(), extent, [false, true]).unwrap();
+                let cylinder = Cylinder { sites: cell.sites().len(), bonds: cell.bonds().to_vec(), extent };
+                let graph = lattice.section().unwrap().graph().unwrap();
+                let edges = |graph: &Graph| {
+                    let mut edges: Vec<_> = graph.edges().iter().map(|&(u, v)| (u.min(v), u.max(v))).collect();
+                    edges.sort_unstable();
+                    edges
+                };
+                assert_eq!(edges(&cylinder.graph().unwrap()), edges(&graph), "{name} {extent:?}");
+                assert_eq!(
+                    solve(TreeProblem::Cylinder(cylinder)),
+                    solve(TreeProblem::Graph(graph)),
+                    "{name} {extent:?}"
+                );
+            }
+        }
         let cell = UnitCell::named("square").unwrap();
         for closed in [[false, false], [false, true], [true, true]] {
             for (rows, cols) in
@@ -329,6 +383,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_prime_that_divides_a_pivot_is_left_to_elimination() {
+        // The square lattice, 4 around: the first pivot of k = 2 is 3 - 2 cos(pi) = 5.
+        let bonds = UnitCell::named("square").unwrap().bonds().to_vec();
+        let cylinder = Cylinder { sites: 1, bonds, extent: [3, 4] };
+        assert_eq!(cylinder.residue(5, &Progress::default()).unwrap(), None);
+        let trees = Trees::new(TreeProblem::Cylinder(cylinder.clone()), &Progress::default()).unwrap();
+        let count = solve(TreeProblem::Cylinder(cylinder));
+        let TreeMethod::Strips(graph, _) = &trees.method else { panic!("no strips") };
+        assert_eq!(count, solve(TreeProblem::Graph(graph.clone())));
     }
 
     #[test]

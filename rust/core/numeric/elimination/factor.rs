@@ -35,6 +35,8 @@ pub struct Matrix {
     starts: Vec<u32>,
     /// Place in the front, row and column, and value.
     entries: Vec<(u32, u32, i64)>,
+    /// What is added to the values for each unit of the parameter; empty where nothing is.
+    slopes: Vec<i64>,
 }
 
 /// Products that may be added before the sum must be reduced: each is below 2^112, and 2^8 of them below 2^56 * 2^64.
@@ -46,6 +48,11 @@ impl Matrix {
     ///
     /// `last` marks nodes for the last front.
     pub fn new(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Self {
+        Self::linear(kind, nodes, entries, &[], last)
+    }
+
+    /// A matrix whose entries are `value + t slope` for a parameter t; no slopes, or one for each entry.
+    pub fn linear(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], slopes: &[i64], last: &[bool]) -> Self {
         let width = if kind == MatrixKind::Skew { 2 } else { 1 };
         let mut neighbors = vec![Vec::new(); nodes];
         for &(row, col, _) in entries {
@@ -60,27 +67,30 @@ impl Matrix {
             list.dedup();
         }
         let plan = EliminationPlan::new(neighbors, last);
-        let mut placed: Vec<(u32, (u32, u32, i64))> = entries
+        let mut placed: Vec<(u32, (u32, u32, i64), i64)> = entries
             .iter()
-            .map(|&(row, col, value)| {
+            .enumerate()
+            .map(|(e, &(row, col, value))| {
                 let (u, v) = (plan.position[(row / width) as usize], plan.position[(col / width) as usize]);
                 let owner = plan.owner[u.min(v) as usize];
                 let supernode = &plan.supernodes[owner as usize];
                 let local = |position, scalar: u32| supernode.local(position) as u32 * width + scalar % width;
                 let (i, j) = (local(u, row), local(v, col));
-                let lower = match kind {
-                    MatrixKind::General => (i, j, value),
-                    MatrixKind::Symmetric => (i.max(j), i.min(j), value),
-                    MatrixKind::Skew => (i.max(j), i.min(j), if i > j { value } else { -value }),
+                let slope = slopes.get(e).copied().unwrap_or(0);
+                let (lower, slope) = match kind {
+                    MatrixKind::General => ((i, j, value), slope),
+                    MatrixKind::Skew if i < j => ((j, i, -value), -slope),
+                    MatrixKind::Symmetric | MatrixKind::Skew => ((i.max(j), i.min(j), value), slope),
                 };
-                (owner, lower)
+                (owner, lower, slope)
             })
             .collect();
-        placed.sort_unstable_by_key(|&(owner, _)| owner);
+        placed.sort_unstable_by_key(|&(owner, ..)| owner);
         let mut starts = vec![0u32; plan.supernodes.len() + 1];
-        placed.iter().for_each(|&(owner, _)| starts[owner as usize + 1] += 1);
+        placed.iter().for_each(|&(owner, ..)| starts[owner as usize + 1] += 1);
         (1..starts.len()).for_each(|s| starts[s] += starts[s - 1]);
-        Self { kind, plan, starts, entries: placed.into_iter().map(|(_, entry)| entry).collect() }
+        let slopes = if slopes.is_empty() { Vec::new() } else { placed.iter().map(|&(.., slope)| slope).collect() };
+        Self { kind, plan, starts, entries: placed.into_iter().map(|(_, entry, _)| entry).collect(), slopes }
     }
 
     /// The plan.
@@ -109,9 +119,17 @@ impl Matrix {
     /// # Errors
     /// [`Error::Interrupted`] when told to stop, [`Error::TooLarge`] without memory.
     pub fn evaluate(&self, modulus: u64, progress: &Progress) -> Result<Option<u64>> {
+        self.evaluate_at(0, modulus, progress)
+    }
+
+    /// The same at a value of the parameter below the modulus.
+    ///
+    /// # Errors
+    /// As [`Self::evaluate`].
+    pub fn evaluate_at(&self, parameter: u64, modulus: u64, progress: &Progress) -> Result<Option<u64>> {
         debug_assert!(modulus % 2 == 1 && modulus >> 56 == 0);
         let field = Montgomery::new(modulus);
-        let mut work = Elimination::new(self, field)?;
+        let mut work = Elimination::new(self, field, parameter)?;
         for s in 0..self.plan.supernodes.len() {
             if s % 64 == 0 || self.plan.supernodes[s].size() > 64 {
                 progress.check()?;
@@ -138,6 +156,7 @@ enum Outcome {
 struct Elimination<'a> {
     matrix: &'a Matrix,
     field: Montgomery,
+    parameter: u64,
     /// Blocks that wait for their parents.
     stack: Vec<u64>,
     front: Vec<u64>,
@@ -147,7 +166,8 @@ struct Elimination<'a> {
 }
 
 impl<'a> Elimination<'a> {
-    fn new(matrix: &'a Matrix, field: Montgomery) -> Result<Self> {
+    fn new(matrix: &'a Matrix, field: Montgomery, parameter: u64) -> Result<Self> {
+        let parameter = field.enter(parameter);
         let scale = matrix.width() * matrix.width();
         let front = matrix.plan.front * matrix.plan.front * scale;
         let room = |len: usize| {
@@ -162,7 +182,7 @@ impl<'a> Elimination<'a> {
         };
         let stack = room(matrix.plan.stack * scale)?;
         let [front, left, right] = [room(front)?, room(front)?, room(front)?];
-        Ok(Self { matrix, field, stack, front, left, right, value: field.enter(1) })
+        Ok(Self { matrix, field, parameter, stack, front, left, right, value: field.enter(1) })
     }
 
     /// Eliminates the columns of a supernode and leaves its block on the stack.
@@ -201,10 +221,17 @@ impl<'a> Elimination<'a> {
         let (modulus, one) = (field.modulus(), field.enter(1));
         self.front.clear();
         self.front.resize(f * f, 0);
-        for &(i, j, value) in &matrix.entries[matrix.starts[s] as usize..matrix.starts[s + 1] as usize] {
-            let size = if value.unsigned_abs() == 1 { one } else { field.enter(value.unsigned_abs()) };
+        let size = |value: i64| if value.unsigned_abs() == 1 { one } else { field.enter(value.unsigned_abs()) };
+        let own = matrix.starts[s] as usize..matrix.starts[s + 1] as usize;
+        for (e, &(i, j, value)) in own.clone().zip(&matrix.entries[own]) {
             let entry = &mut self.front[i as usize * f + j as usize];
-            *entry = if value < 0 { subtract(*entry, size, modulus) } else { add(*entry, size, modulus) };
+            let mut put = |value: i64, x: u64| {
+                *entry = if value < 0 { subtract(*entry, x, modulus) } else { add(*entry, x, modulus) };
+            };
+            put(value, size(value));
+            if let Some(&slope) = matrix.slopes.get(e).filter(|&&slope| slope != 0) {
+                put(slope, field.mul(size(slope), self.parameter));
+            }
         }
         for &child in supernode.children.iter().rev() {
             let child = &matrix.plan.supernodes[child as usize];

@@ -1,0 +1,415 @@
+"""Trees, dimers, matchings, spectra and constants of lattices: ratios beside peers, and the targets one by one.
+
+Run with `python benches/bench_lattice_statistics.py` (about two minutes); `--full` adds the largest cases and the long
+runs of peers, `--only TEXT` picks the lines whose name contains it. Peers are optional: `pip install quincunx[bench]`.
+
+Both sides of a ratio are called in one process, in turns, results compared first; a time is the least processor time of
+several rounds. A target is called as a user calls it, in a process of its own where memory is asked for: wall time from
+the call to the integer, the least of up to three, and the peak of the resident memory above what it was at the start.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import quincunx
+from quincunx import _core, counting, entropy, graphs, lattices, spectra
+
+square = lattices.square
+
+# Peers.
+
+
+def flint_trees(graph: Any) -> int:
+    from flint import fmpz_mat
+
+    matrix = graph.to_scipy().toarray()
+    laplacian = np.diag(matrix.sum(axis=1)) - matrix
+    return int(fmpz_mat(laplacian[1:, 1:].tolist()).det())
+
+
+def networkx_trees(lattice: Any) -> float:
+    import networkx
+
+    return float(networkx.number_of_spanning_trees(lattice.to_networkx()))
+
+
+def networkx_insertion(lattice: Any) -> int:
+    import networkx
+
+    subdivided = networkx.Graph()
+    for number, (u, v) in enumerate(lattice.edges.tolist()):
+        subdivided.add_edge(("vertex", u), ("edge", number))
+        subdivided.add_edge(("edge", number), ("vertex", v))
+    return int(networkx.line_graph(subdivided).number_of_edges())
+
+
+def networkx_resistances(lattice: Any) -> float:
+    import networkx
+
+    return float(networkx.effective_graph_resistance(lattice.to_networkx()))
+
+
+def rustworkx_honeycomb() -> int:
+    from rustworkx.generators import hexagonal_lattice_graph
+
+    return int(hexagonal_lattice_graph(100, 100).num_edges() // 10**4)
+
+
+def netket_kagome(size: int) -> int:
+    from netket.graph import Kagome
+
+    return int(Kagome([size, size], pbc=True).n_edges)
+
+
+def dense_energy(lattice: Any) -> float:
+    return float(abs(np.linalg.eigvalsh(lattice.graph.to_scipy().toarray().astype(float))).sum())
+
+
+def first_vertex_first(lattice: Any) -> int:
+    """Match the first free vertex with each neighbor in turn: perfect matchings one by one."""
+    around: list[list[int]] = [[] for _ in range(lattice.num_vertices)]
+    for u, v in lattice.edges.tolist():
+        around[u].append(v)
+        around[v].append(u)
+
+    def rest(free: int) -> int:
+        if not free:
+            return 1
+        v = (free & -free).bit_length() - 1
+        free ^= 1 << v
+        return sum(rest(free ^ 1 << u) for u in around[v] if free >> u & 1)
+
+    return rest((1 << lattice.num_vertices) - 1)
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Compare a peer's result: floats by the digits they have."""
+    return abs(float(ours) - theirs) <= 1e-9 * abs(theirs) if isinstance(theirs, float) else bool(ours == theirs)
+
+
+#: Name, the peer's package, its program, ours, rounds, the ratio asked for, whether only `--full` has it.
+Pair = tuple[str, str, Callable[[], Any], Callable[[], Any], int, float | None, bool]
+
+
+def pairs() -> list[Pair]:
+    trees = counting.count_spanning_trees
+    grids = {size: square(size, size) for size in (6, 10, 20, 30)}
+    torus, inserted = lattices.honeycomb(30, 30, "torus"), lattices.named("3-6-24", 8, 8, "torus")
+    whole = graphs.complete(120)
+    found: list[Pair] = [
+        (
+            f"trees of the {size} x {size} square by elimination",
+            "flint",
+            lambda size=size: flint_trees(grids[size].graph),  # type: ignore[misc]
+            lambda size=size: trees(grids[size], method="elimination", threads=1),  # type: ignore[misc]
+            rounds,
+            target,
+            False,
+        )
+        for size, rounds, target in ((10, 5, None), (20, 2, None), (30, 1, 200.0))
+    ]
+    return [
+        *found,
+        (
+            "trees of the 30 x 30 square as called",
+            "flint",
+            lambda: flint_trees(grids[30].graph),
+            lambda: trees(grids[30], threads=1),
+            1,
+            200.0,
+            True,
+        ),
+        (
+            "trees of the complete graph on 120 vertices",
+            "flint",
+            lambda: flint_trees(whole),
+            lambda: trees(whole, threads=1),
+            2,
+            None,
+            False,
+        ),
+        (
+            "trees of the 10 x 10 square (theirs a float)",
+            "networkx",
+            lambda: networkx_trees(grids[10]),
+            lambda: trees(grids[10], threads=1),
+            3,
+            None,
+            False,
+        ),
+        (
+            "perfect matchings of the 6 x 6 square",
+            "plain Python",
+            lambda: first_vertex_first(grids[6]),
+            lambda: counting.count_perfect_matchings(grids[6]),
+            3,
+            None,
+            False,
+        ),
+        (
+            "clique insertion of a honeycomb torus of 30 x 30 cells",
+            "networkx",
+            lambda: networkx_insertion(torus),
+            lambda: lattices.clique_insert(torus).num_edges,
+            3,
+            None,
+            False,
+        ),
+        (
+            "kagome torus of 30 x 30 cells, built",
+            "netket",
+            lambda: netket_kagome(30),
+            lambda: len(lattices.kagome(30, 30, "torus").edges),
+            3,
+            None,
+            False,
+        ),
+        (
+            "kagome torus of 100 x 100 cells, built",
+            "netket",
+            lambda: netket_kagome(100),
+            lambda: len(lattices.kagome(100, 100, "torus").edges),
+            1,
+            None,
+            True,
+        ),
+        (
+            "free honeycomb of about 30,000 edges, built (theirs without positions)",
+            "rustworkx",
+            rustworkx_honeycomb,
+            lambda: (len(lattices.honeycomb(101, 101).edges) + 1000) // 10**4,
+            5,
+            None,
+            False,
+        ),
+        (
+            "energy of the 3-6-24 torus of 8 x 8 cells",
+            "numpy",
+            lambda: dense_energy(inserted),
+            lambda: spectra.energy(inserted),
+            1,
+            None,
+            False,
+        ),
+        (
+            "Kirchhoff index of the 20 x 20 square, a float",
+            "networkx",
+            lambda: networkx_resistances(grids[20]),
+            lambda: spectra.kirchhoff_index(grids[20]),
+            2,
+            None,
+            False,
+        ),
+        (
+            "the same, ours exact",
+            "networkx",
+            lambda: networkx_resistances(grids[20]),
+            lambda: spectra.kirchhoff_index(grids[20], exact=True),
+            2,
+            None,
+            False,
+        ),
+    ]
+
+
+#: Name: what is called, seconds, bytes, whether only `--full` has it.
+Target = tuple[Callable[[], Any], float | None, float | None, bool]
+
+
+def targets() -> dict[str, Target]:
+    trees, perfect = counting.count_spanning_trees, counting.count_perfect_matchings
+    planar = lattices.triangulated_grid(99, 99, 0.5, rng=1)
+    named, draw = lattices.named, counting.random_perfect_matching
+    found: dict[str, Target] = {
+        "trees, square 1000 x 1000, 1 thread": (lambda: trees(square(1000, 1000), threads=1), 6.0, None, False),
+        "trees, its torus, 1 thread": (lambda: trees(square(1000, 1000, "torus"), threads=1), 4.0, None, False),
+        "trees, square 100 x 100 by elimination": (
+            lambda: trees(square(100, 100), method="elimination"),
+            6.0,
+            100e6,
+            False,
+        ),
+        "trees, triangulated grid of 10^4 vertices": (lambda: trees(planar), 6.0, 100e6, False),
+        "trees, honeycomb cylinder, 70 x 70 cells": (
+            lambda: trees(lattices.honeycomb(70, 70, "cylinder")),
+            6.0,
+            100e6,
+            False,
+        ),
+        "trees, kagome torus, 200 x 200 cells": (lambda: trees(lattices.kagome(200, 200, "torus")), None, None, True),
+        "dimers, honeycomb torus, 60 x 60 cells": (
+            lambda: perfect(lattices.honeycomb(60, 60, "torus")),
+            15.0,
+            None,
+            False,
+        ),
+        "dimers, square 1000 x 1000": (lambda: perfect(square(1000, 1000)), None, None, True),
+        "dimers, triangulated grid of 10^4 vertices": (lambda: perfect(planar), None, None, True),
+        "dimers, modified bathroom, 14 x 14": (lambda: perfect(named("modified-bathroom", 14, 14)), None, None, False),
+        "matchings, square 16 x 16": (lambda: counting.count_matchings(square(16, 16)), 1.0, None, False),
+        "matchings, square 22 x 22": (lambda: counting.count_matchings(square(22, 22)), None, None, True),
+        "matching polynomial, square 12 x 12": (
+            lambda: counting.matching_polynomial(square(12, 12)),
+            None,
+            None,
+            False,
+        ),
+        "kagome torus, 100 x 100 cells, built": (
+            lambda: lattices.kagome(100, 100, "torus").edges,
+            3e-3,
+            None,
+            False,
+        ),
+        "energy, 3-6-24 torus of 10^5 cells": (
+            lambda: spectra.energy(named("3-6-24", 316, 317, "torus")),
+            10.0,
+            None,
+            False,
+        ),
+        "Kirchhoff index, exact, square 50 x 50": (
+            lambda: spectra.kirchhoff_index(square(50, 50), exact=True),
+            None,
+            None,
+            False,
+        ),
+        "random dimers, square 32 x 32": (lambda: draw(square(32, 32), rng=1), None, None, False),
+        "random dimers, honeycomb torus, 8 x 8": (
+            lambda: draw(lattices.honeycomb(8, 8, "torus"), rng=1),
+            None,
+            None,
+            False,
+        ),
+        "random tree, square 200 x 200": (
+            lambda: counting.random_spanning_tree(square(200, 200), rng=1),
+            None,
+            None,
+            False,
+        ),
+    }
+    for name in ("square", "triangular", "honeycomb", "kagome", "4-8-8", "king", "martini", "3-12-12", "3-6-24"):
+        found[f"tree constant, {name}"] = (lambda name=name: entropy.spanning_tree_entropy(name), 0.2, None, False)
+    for name in ("square", "triangular", "honeycomb", "kagome", "4-8-8", "martini", "3-12-12"):
+        found[f"dimer constant, {name}"] = (lambda name=name: entropy.dimer_entropy(name), 0.2, None, False)
+    grid = square(8, 8)
+    found["dimers, square 8 x 8"] = (lambda: perfect(grid), 5e-5, None, False)
+    return found
+
+
+# Measures.
+
+
+def status(word: str) -> int:
+    """Return a figure of this process in bytes, as Linux tells it."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(word))
+
+
+def measured(call: Callable[[], Any]) -> dict[str, float]:
+    """Return the least wall time of a call, what it took of the processor then, and the peak of its memory."""
+    counting.count_spanning_trees(square(3, 3))  # the library is there
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak starts from here
+    before = status("VmRSS")
+    start = time.perf_counter(), time.process_time()
+    call()
+    best = (time.perf_counter() - start[0], time.process_time() - start[1])
+    peak = status("VmHWM") - before
+    for _ in range(0 if best[0] > 1 else 3 if best[0] > 1e-3 else 300):
+        start = time.perf_counter(), time.process_time()
+        call()
+        best = min(best, (time.perf_counter() - start[0], time.process_time() - start[1]))
+    return {"wall": best[0], "processor": best[1], "peak": max(0, peak)}
+
+
+def in_a_fresh_process(name: str) -> dict[str, Any]:
+    command = [sys.executable, os.path.abspath(__file__), "--child", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return {"failed": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+# What is printed.
+
+
+def seconds(value: float) -> str:
+    for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if value * factor >= 1 or unit == "us":
+            return f"{value * factor:.3g} {unit}"
+    return ""
+
+
+def print_ratios(full: bool, only: str) -> None:
+    print(f"{'peer over quincunx':80} {'peer':>9} {'ours':>9} {'ratio':>8}")
+    for name, peer, theirs, ours, rounds, target, long in pairs():
+        title = f"{name}, {peer}"
+        if only not in title or (long and not full):
+            continue
+        if peer in ("flint", "networkx", "netket", "rustworkx") and importlib.util.find_spec(peer) is None:
+            print(f"{title:80} not installed")
+            continue
+        if not same(found := ours(), expected := theirs()):
+            print(f"{title:80} the sides disagree: {str(found)[:30]} and {str(expected)[:30]}")
+            continue
+        best = [float("inf")] * 2
+        for _ in range(rounds):
+            for side, call in enumerate((theirs, ours)):
+                start, repeats = time.process_time(), 0
+                while repeats == 0 or time.process_time() - start < 0.02:
+                    call()
+                    repeats += 1
+                best[side] = min(best[side], (time.process_time() - start) / repeats)
+        line = f"{title:80} {seconds(best[0]):>9} {seconds(best[1]):>9} {best[0] / best[1]:7.3g}x"
+        if target is not None:
+            line += f"  target >= {target:g}: {'holds' if best[0] >= target * best[1] else 'MISSED'}"
+        print(line, flush=True)
+    print()
+
+
+def print_targets(full: bool, only: str) -> None:
+    print(f"{'target':44} {'wall':>9} {'processor':>10} {'memory':>9}")
+    for name, (_, wall, memory, long) in targets().items():
+        if only not in name or (long and not full):
+            continue
+        found = in_a_fresh_process(name)
+        if "failed" in found:
+            print(f"{name:44} failed: {found['failed']}", flush=True)
+            continue
+        line = f"{name:44} {seconds(found['wall']):>9} {seconds(found['processor']):>10} {found['peak'] / 1e6:6.0f} MB"
+        if wall is not None:
+            line += f"  target <= {seconds(wall)}: {'holds' if found['wall'] <= wall else 'MISSED'}"
+        if memory is not None:
+            line += f"; <= {memory / 1e6:.0f} MB: {'holds' if found['peak'] <= memory else 'MISSED'}"
+        print(line, flush=True)
+    print()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="the largest cases and long runs of peers, too")
+    parser.add_argument("--only", default="", metavar="TEXT", help="lines whose name contains this")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if _core.__build_profile__ == "debug":
+        sys.exit("this is a debug build, whose times mean nothing: maturin develop --release")
+    if options.child:
+        print(json.dumps(measured(targets()[options.child][0])))
+        return
+    about = f"quincunx {quincunx.__version__} ({_core.__build_profile__} build), {_core.available_threads()} threads"
+    print(f"{about}, load {os.getloadavg()[0]:.1f} before the start\n")
+    print_ratios(options.full, options.only)
+    print_targets(options.full, options.only)
+
+
+if __name__ == "__main__":
+    main()
