@@ -163,7 +163,7 @@ def test_bad_input_is_refused_with_the_argument_named():
         with pytest.raises(ValueError, match="activity"):
             hard_core(path(3), [1, -2, 3], mode=mode)
     with pytest.raises(TypeError, match="activity"):
-        occupation_probabilities(path(3), [1, "2", 3])
+        occupation_probabilities(path(3), [1, None, 3])
     with pytest.raises(ValueError, match="activity"):
         expected_size(path(3), float("nan"))
     with pytest.raises(ValueError, match="label"):
