@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _optional, _rng
+from quincunx._docs import assembled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +43,67 @@ def _flatten(columns: Sequence[Column], shape: tuple[int, ...]) -> list[Column]:
 
 def _rebuild(family: type["Distribution"], given: dict[str, Any]) -> "Distribution":
     return family(**given)
+
+
+#: What the functions of a point or of a probability have in common.
+_shared = assembled(
+    whole="""
+        Parameters
+        ----------
+        k : array_like of int, shape (...)
+            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+    """,
+    points="""
+        Parameters
+        ----------
+        k : array_like of float, shape (...)
+            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+    """,
+    not_whole="""
+        Raises
+        ------
+        ValueError
+            If a point is not whole, not finite or too large.
+        TypeError
+            If the points are not numbers.
+    """,
+    not_finite="""
+        Raises
+        ------
+        ValueError
+            If a point is not finite or too large.
+        TypeError
+            If the points are not numbers.
+    """,
+    probabilities="""
+        Parameters
+        ----------
+        p : array_like of float, shape (...)
+            Probabilities in [0, 1]; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+    """,
+    logarithms="""
+        Parameters
+        ----------
+        logp : array_like of float, shape (...)
+            Logarithms of probabilities, <= 0; they broadcast against the parameters.
+
+        Returns
+        -------
+        float or ndarray of float64, shape (...)
+    """,
+)
 
 
 class Distribution:
@@ -147,25 +209,14 @@ class Distribution:
             _core.distribution_statistics(self._family, columns, statistic, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
+    @_shared
     def pmf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of the value `k`.
 
-        Parameters
-        ----------
-        k : array_like of int, shape (...)
-            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {whole}
             Relative error at most ``2e-15 * max(1, -log p)``, whatever the parameters.
 
-        Raises
-        ------
-        ValueError
-            If a point is not whole, not finite or too large.
-        TypeError
-            If the points are not numbers.
+        {not_whole}
 
         Examples
         --------
@@ -175,25 +226,14 @@ class Distribution:
         """
         return self._evaluate("pmf", k)
 
+    @_shared
     def logpmf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of the value `k`; finite where the probability itself would be zero.
 
-        Parameters
-        ----------
-        k : array_like of int, shape (...)
-            Whole numbers of at most ``2**53`` in size; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {whole}
             Relative error at most 2e-15, or the same absolute error where the logarithm is smaller than one.
 
-        Raises
-        ------
-        ValueError
-            If a point is not whole, not finite or too large.
-        TypeError
-            If the points are not numbers.
+        {not_whole}
 
         Examples
         --------
@@ -203,25 +243,14 @@ class Distribution:
         """
         return self._evaluate("logpmf", k)
 
+    @_shared
     def cdf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of at most `k`.
 
-        Parameters
-        ----------
-        k : array_like of float, shape (...)
-            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {points}
             The lower tail to a relative 1e-13, also where it is tiny.
 
-        Raises
-        ------
-        ValueError
-            If a point is not finite or too large.
-        TypeError
-            If the points are not numbers.
+        {not_finite}
 
         Notes
         -----
@@ -235,25 +264,14 @@ class Distribution:
         """
         return self._evaluate("cdf", k)
 
+    @_shared
     def logcdf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of at most `k`.
 
-        Parameters
-        ----------
-        k : array_like of float, shape (...)
-            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {points}
             Finite where the probability itself would underflow.
 
-        Raises
-        ------
-        ValueError
-            If a point is not finite or too large.
-        TypeError
-            If the points are not numbers.
+        {not_finite}
 
         Examples
         --------
@@ -263,25 +281,14 @@ class Distribution:
         """
         return self._evaluate("logcdf", k)
 
+    @_shared
     def ccdf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of more than `k`.
 
-        Parameters
-        ----------
-        k : array_like of float, shape (...)
-            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {points}
             The upper tail to a relative 1e-13, also where it is tiny.
 
-        Raises
-        ------
-        ValueError
-            If a point is not finite or too large.
-        TypeError
-            If the points are not numbers.
+        {not_finite}
 
         Examples
         --------
@@ -292,25 +299,14 @@ class Distribution:
         """
         return self._evaluate("ccdf", k)
 
+    @_shared
     def logccdf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of more than `k`.
 
-        Parameters
-        ----------
-        k : array_like of float, shape (...)
-            Numbers of at most ``2**53`` in size, rounded down; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {points}
             Finite where the probability itself would underflow.
 
-        Raises
-        ------
-        ValueError
-            If a point is not finite or too large.
-        TypeError
-            If the points are not numbers.
+        {not_finite}
 
         Examples
         --------
@@ -320,17 +316,11 @@ class Distribution:
         """
         return self._evaluate("logccdf", k)
 
+    @_shared
     def icdf(self, p: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``cdf`` is at least `p`.
 
-        Parameters
-        ----------
-        p : array_like of float, shape (...)
-            Probabilities in [0, 1]; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {probabilities}
             Whole numbers, or the ends of the support (which may be infinite) at 0 and 1.
 
         Raises
@@ -350,17 +340,11 @@ class Distribution:
         """
         return self._invert(True, "p", p)
 
+    @_shared
     def iccdf(self, p: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``ccdf`` is at most `p`.
 
-        Parameters
-        ----------
-        p : array_like of float, shape (...)
-            Probabilities in [0, 1]; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {probabilities}
             Whole numbers, or the ends of the support (which may be infinite) at 1 and 0.
 
         Raises
@@ -376,17 +360,11 @@ class Distribution:
         """
         return self._invert(False, "p", p)
 
+    @_shared
     def ilogcdf(self, logp: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``logcdf`` is at least `logp`, where the probability itself would underflow.
 
-        Parameters
-        ----------
-        logp : array_like of float, shape (...)
-            Logarithms of probabilities, <= 0; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {logarithms}
             Whole numbers, or the ends of the support at minus infinity and 0.
 
         Raises
@@ -407,17 +385,11 @@ class Distribution:
         """
         return self._invert_log(True, logp)
 
+    @_shared
     def ilogccdf(self, logp: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``logccdf`` is at most `logp`, where the probability itself would underflow.
 
-        Parameters
-        ----------
-        logp : array_like of float, shape (...)
-            Logarithms of probabilities, <= 0; they broadcast against the parameters.
-
-        Returns
-        -------
-        float or ndarray of float64, shape (...)
+        {logarithms}
             Whole numbers, or the ends of the support at 0 and minus infinity.
 
         Raises

@@ -3,11 +3,33 @@
 import difflib
 
 from quincunx import _check, _core
+from quincunx._docs import assembled
 from quincunx.lattices._cut import aztec_diamond, four_eight_eight, generalized_aztec
 from quincunx.lattices._lattice import CLOSED, MOST, Lattice, checked_twist, closed_axes
 from quincunx.lattices._unit_cell import named_cell
 
 PBC = tuple[bool, bool] | None
+
+#: What all lattices of cells have in common.
+_of_cells = assembled(
+    cells="""
+    Parameters
+    ----------
+    m, n : int
+        Cells along the first and the second axis, >= 1.
+    boundary, pbc, twist, multigraph
+        As for `square`.
+
+    Returns
+    -------
+    Lattice
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Lattice`.
+    """
+)
 
 
 def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, twist: int, multigraph: bool) -> Lattice:
@@ -133,26 +155,13 @@ def triangular(
     return _build("triangular", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def honeycomb(
     m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the honeycomb (hexagonal) lattice of ``m x n`` cells of 2 vertices.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {cells}
 
     Examples
     --------
@@ -163,26 +172,13 @@ def honeycomb(
     return _build("honeycomb", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def kagome(
     m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the kagome (3-6-3-6) lattice of ``m x n`` cells of 3 vertices, the line graph of the honeycomb.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {cells}
 
     Examples
     --------
@@ -193,6 +189,7 @@ def kagome(
     return _build("kagome", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def triangular_kagome(
     m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
@@ -201,21 +198,7 @@ def triangular_kagome(
     Each triangle of the kagome lattice has a vertex more in the middle of each side, and these three are joined. It is
     the line graph of the 3-12-12 lattice.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {cells}
 
     Examples
     --------
@@ -226,6 +209,7 @@ def triangular_kagome(
     return _build("triangular-kagome", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def martini(
     m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
@@ -233,21 +217,7 @@ def martini(
 
     A triangle takes the place of every second vertex of the honeycomb.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {cells}
 
     Examples
     --------
