@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import signal
 import subprocess
 import sysconfig
@@ -14,7 +15,12 @@ import pytest
 
 import quincunx
 from quincunx import _core, cli, lattices
-from quincunx.counting import count_independent_sets, count_spanning_trees, independence_polynomial
+from quincunx.counting import (
+    count_independent_sets,
+    count_spanning_trees,
+    independence_polynomial,
+    independent_set_table,
+)
 from quincunx.factorization import PoissonFactorization
 from quincunx.privacy import Release, privatize
 
@@ -501,6 +507,104 @@ def test_standard_input_is_a_dash_for_every_verb(run, monkeypatch):
     assert run("ldp", "histogram", "-", "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
     pipe("A,B\n0,1\n1,1\n")
     assert run("bayesnet", "fit", "-", "--edges", "A:B", "--epsilon", 1)[1].startswith('{"mechanism"')
+
+
+def test_factorize_prints_components_and_writes_them_for_other_programs(run, tmp_path):
+    group = np.arange(12) % 2
+    counts = np.random.default_rng(1).poisson(np.where(group[:, None] == np.arange(6) % 2, 9.0, 0.2))
+    people, words = [f"p{i}" for i in range(12)], ["tea", "gin", "milk", "rum", "cocoa", "beer"]
+    released = tmp_path / "released.csv"
+    privatize(pd.DataFrame(counts, people, words), epsilon=3.0, insecure_seed=1).save(released)
+    fit = ["factorize", released, "--components", "2", "--inference", "vi", "--seed", "3", "--iterations", "2000"]
+    status, out, _ = run(*fit, "--top", "3")
+    shown = [line.split("  ")[-1].split(", ") for line in out.splitlines() if line.startswith("component ")]
+    assert status == 0
+    drinks = [{word.split()[0] for word in part} for part in shown]
+    assert {"tea", "milk", "cocoa"} in drinks
+    assert {"gin", "rum", "beer"} in drinks
+    assert "component 0" not in run(*fit, "--top", "0")[1]
+    tops = json.loads(run(*fit, "--json")[1])["top"]
+    assert [len(part) for part in tops] == [5, 5]
+    for name in ("components.csv", "components.csv.gz"):
+        assert run(*fit, "--out", tmp_path / name)[0] == 0
+        table = pd.read_csv(tmp_path / name, index_col="component")
+        assert table.columns.tolist() == words
+        assert table.shape == (2, 6)
+    assert run(*fit, "--out", tmp_path / "factors.json")[0] == 0
+    factors = json.loads((tmp_path / "factors.json").read_text())
+    assert factors["labels"] == {"observation": people, "feature": words}
+    np.testing.assert_allclose(factors["factors"]["components"], table, rtol=1e-12)
+    assert np.shape(factors["factors"]["embedding"]) == (12, 2)
+    status, out, err = run(*fit, "--model", "tensor", "--out", tmp_path / "tensor.csv")
+    assert (status, out) == (2, "")
+    assert "`--out` must be a .json or .npz file for a tensor" in err
+
+
+# The hard-core model, grids, completion.
+
+
+def test_hard_core_prints_a_line_for_each_activity(run, tmp_path):
+    arguments = ["hard-core", "square", "2x2"]
+    assert run(*arguments) == (0, "7\n", "")
+    assert run(*arguments, "--activity", "2", "1/2", "0.5") == (0, "17\n7/2\n7/2\n", "")
+    value, error = map(float, run(*arguments, "--activity", "1/2", "--mode", "float")[1].split())
+    assert abs(value - 3.5) <= error
+    answer = json.loads(run(*arguments, "--activity", "1/2", "3", "--mode", "log", "--json")[1])
+    assert [part["activity"] for part in answer["partition_function"]] == ["1/2", "3"]
+    assert answer["partition_function"][1]["value"] == pytest.approx(np.log(31))
+    (tmp_path / "edges.txt").write_text("a b\n")
+    assert run("hard-core", "--edges", tmp_path / "edges.txt", "--activity", "-1") == (0, "-1\n", "")
+    for wrong in ("one", "1/0", ""):
+        status, out, err = run(*arguments, "--activity", wrong)
+        assert (status, out) == (2, "")
+        assert "`--activity` must be a number such as 2, 1/2 or 0.5" in err
+
+
+def test_a_table_is_printed_as_a_grid(run):
+    table = independent_set_table("square", 3)
+    assert run("table", "square", "--max", "3", "--grid") == (0, f"{table.grid()}\n", "")
+    assert "`--grid` must be left out with `--json`" in run("table", "square", "--grid", "--json")[2]
+
+
+def test_an_estimate_is_said_in_units_of_people_too(run):
+    out = run(*COUNT, "square", "30x30", "--estimate", "--memory", "100G", "--threads", "2")[1]
+    facts = dict(line.split(None, 1) for line in out.splitlines())
+    assert facts["memory"].endswith("iB")
+    assert facts["time"].startswith("about ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_verb_and_option(run, shell):
+    status, script, err = run("completion", shell)
+    assert (status, err) == (0, "")
+    for word in ("hard-core", "privatize", "bayesnet", "free cylinder torus", "kagome", "burn-in", "no-header"):
+        assert word in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("pri", ["privatize"]),
+        ("count ind", ["independent-sets"]),
+        ("count independent-sets kag", ["kagome"]),
+        ("count independent-sets square 4x4 --boundary c", ["cylinder"]),
+        ("budget o", ["open"]),
+        ("budget open --fail", ["--failure"]),
+        ("privatize --format j", ["json"]),
+        ("completion z", ["zsh"]),
+        ("factorize --model ", ["matrix", "directed", "undirected", "tensor"]),
+        ("privatize --out r", []),
+    ],
+)
+def test_bash_completes_a_line(run, line, found):
+    script = run("completion", "bash")[1]
+    words = ["quincunx", *line.split(" ")]
+    ask = " ".join(f"'{word}'" for word in words)
+    program = f"COMP_WORDS=({ask}); COMP_CWORD={len(words) - 1}; _quincunx; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-c", script + program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == found
+    assert done.stderr == ""
 
 
 def test_a_bad_line_of_counts_is_named_and_nothing_is_written(run, tmp_path):

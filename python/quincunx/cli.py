@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 import quincunx
-from quincunx import _check, _core
+from quincunx import _check, _core, _units
 
 # Ways to write sizes: bytes, or a number with one of these behind it.
 _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"quincunx {quincunx.__version__}")
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     _add_count(verbs)
+    _add_hard_core(verbs)
     _add_table(verbs)
     _add_spectrum(verbs)
     _add_privatize(verbs)
@@ -107,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_leakage(verbs)
     _add_entropy(verbs)
     _add_info(verbs)
+    _add_completion(verbs)
     return parser
 
 
@@ -139,12 +141,55 @@ def _add_count(verbs: Any) -> None:
     verb.set_defaults(run=_count)
 
 
+def _add_hard_core(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "hard-core",
+        help="the hard-core partition function of a lattice or a graph",
+        description="Sum z**size over all independent sets. Prints one line for each activity: an exact number, or "
+        "with --mode float or log a value and the bound of its error.",
+    )
+    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
+    verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20; octagons for 4-8-8")
+    verb.add_argument("--activity", nargs="+", default=["1"], metavar="Z", help="numbers such as 2, 1/2 or 0.5")
+    verb.add_argument("--mode", choices=["exact", "float", "log"], default="exact", help="exact (default), or doubles")
+    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead; - is standard input")
+    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
+    verb.add_argument(
+        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
+    )
+    _add_limits(verb)
+    verb.set_defaults(run=_hard_core)
+
+
+def _add_completion(verbs: Any) -> None:
+    from quincunx._completion import SHELLS
+
+    verb = verbs.add_parser(
+        "completion",
+        help="print a script that completes this command in a shell",
+        description='Print a script that completes this command: eval "$(quincunx completion bash)" in ~/.bashrc, '
+        "the same with zsh in ~/.zshrc, or quincunx completion fish > ~/.config/fish/completions/quincunx.fish.",
+    )
+    verb.add_argument("shell", choices=SHELLS)
+    verb.set_defaults(run=_completion)
+
+
+def _completion(options: argparse.Namespace) -> None:
+    from quincunx import _completion
+    from quincunx.lattices._named import NAMES
+
+    verbs = list(_completion.verbs_of(_parser(), extra={"lattice": list(NAMES)}))
+    print(_completion.script(options.shell, verbs), end="")
+
+
 def _add_table(verbs: Any) -> None:
     verb = verbs.add_parser("table", help="counts for all extents up to a largest")
     verb.add_argument("lattice")
     verb.add_argument("--max", type=int, default=10, metavar="N", dest="size", help="the largest extent (default 10)")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
     verb.add_argument("--compare", choices=["thesis"], help="mark what is wrong in a published table")
+    verb.add_argument("--grid", action="store_true", help="print a line for each m and a column for each n")
     _add_limits(verb)
     verb.set_defaults(run=_table)
 
@@ -282,7 +327,13 @@ def _add_factorize(verbs: Any) -> None:
         description="Fit a Poisson factorization to a release that `quincunx privatize` wrote, and say how it went.",
     )
     verb.add_argument("released", help="a release (npz, csv or json); - is standard input")
-    verb.add_argument("--out", metavar="FILE", help="keep the fitted model here (an interrupted one, too); npz")
+    verb.add_argument(
+        "--out",
+        metavar="FILE",
+        help="keep the fitted model here (an interrupted one, too); .csv, .csv.gz "
+        "or .json: its components, for other programs",
+    )
+    verb.add_argument("--top", type=int, default=5, metavar="N", help="print what weighs most in each component")
     verb.add_argument("--resume", metavar="FILE", help="go on with a model that was kept, with as many sweeps again")
     verb.add_argument(
         "--model",
@@ -446,7 +497,9 @@ def _count(options: argparse.Namespace) -> None:
     graph = _graph(options)
     limits = {"threads": options.threads, "memory_limit": options.memory_limit}
     if options.estimate:
-        _say(options, vars(counting.estimate_cost(graph, options.what, **limits)))
+        cost = counting.estimate_cost(graph, options.what, **limits)
+        people = {"memory": _units.in_bytes(cost.bytes), "time": f"about {_units.in_time(cost.seconds)}"}
+        _say(options, vars(cost) | ({} if options.json else people))
         return
     whole, by_size = _COUNTS[options.what]
     start = time.perf_counter()
@@ -472,6 +525,35 @@ def _count(options: argparse.Namespace) -> None:
         print(json.dumps(about | answer | {"seconds": round(time.perf_counter() - start, 6)}))
     else:
         print("\n".join(digits))
+
+
+def _hard_core(options: argparse.Namespace) -> None:
+    from quincunx import counting
+
+    graph = _graph(options)
+    how = {"threads": options.threads, "memory_limit": options.memory_limit, "progress": _progress()}
+    answers = []
+    for activity in options.activity:
+        found = counting.hard_core(graph, Fraction(_activity(activity)), mode=options.mode, **how)
+        if options.mode == "exact":
+            over, under = Fraction(found).as_integer_ratio()
+            shown = ("-" if over < 0 else "") + _core.to_decimal(abs(over))
+            shown += f"/{_core.to_decimal(under)}" if under > 1 else ""
+            answers.append({"activity": activity, "value": shown})
+        else:
+            answers.append({"activity": activity, "value": found.value, "error": found.error})
+    if options.json:
+        print(json.dumps({"mode": options.mode, "partition_function": answers}))
+    else:
+        for answer in answers:
+            print(*(part for name, part in answer.items() if name != "activity"))
+
+
+def _activity(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"`activity` must be a number such as 2, 1/2 or 0.5, got {text!r}") from None
 
 
 def _spectrum(options: argparse.Namespace) -> None:
@@ -520,7 +602,9 @@ def _table(options: argparse.Namespace) -> None:
         memory_limit=options.memory_limit,
         progress=_progress(),
     )
-    print(json.dumps(table.to_dict()) if options.json else table)
+    if options.grid and options.json:
+        raise ValueError("`grid` must be left out with `json`")
+    print(json.dumps(table.to_dict()) if options.json else table.grid() if options.grid else table)
 
 
 def _privatize(options: argparse.Namespace) -> None:
