@@ -3,11 +3,20 @@
 import math
 import os
 import pickle
+import time
 
 import pytest
 
 from quincunx import _check, _units, graphs, lattices
-from quincunx.counting import CostEstimate, count_independent_sets, estimate_cost, primes
+from quincunx.counting import (
+    CostEstimate,
+    count_independent_sets,
+    count_matchings,
+    count_perfect_matchings,
+    count_spanning_trees,
+    estimate_cost,
+    primes,
+)
 from quincunx.errors import TooLargeError
 
 KERNELS = {
@@ -160,6 +169,40 @@ def test_without_a_limit_a_job_beyond_this_machine_is_forecast(monkeypatch):
     with pytest.raises(TooLargeError):
         estimate_cost(lattices.kagome(40, 40), "spanning-trees", memory_limit=1000)
     assert trees.bytes > 1000
+
+
+@pytest.mark.parametrize(
+    ("lattice", "what", "count", "engine"),
+    [
+        (lattices.square(300, 300), "spanning-trees", count_spanning_trees, "product of cosines"),
+        (lattices.kagome(30, 30, "cylinder"), "spanning-trees", count_spanning_trees, "strips round a cylinder"),
+        (lattices.triangular(36, 36), "spanning-trees", count_spanning_trees, "sparse elimination"),
+        (lattices.aztec_diamond(40), "perfect-matchings", count_perfect_matchings, "Kasteleyn elimination"),
+        (lattices.kagome(10, 12, "torus"), "perfect-matchings", count_perfect_matchings, "four Pfaffians"),
+        (lattices.named("modified-bathroom", 11, 11), "perfect-matchings", count_perfect_matchings, "even subgraphs"),
+        (lattices.square(14, 16), "matchings", count_matchings, "frontier"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_the_forecast_of_trees_and_matchings_is_of_the_size_of_their_time(lattice, what, count, engine):
+    cost = estimate_cost(lattice, what, threads=1)
+    start = time.perf_counter()
+    count(lattice, threads=1)
+    elapsed = time.perf_counter() - start
+    assert cost.engine == engine
+    # Planning and putting together are not in the forecast, and the machine may be busy with other things.
+    assert cost.seconds / 20 < elapsed + 0.01
+    assert elapsed < 20 * cost.seconds + 0.5
+
+
+def test_the_parts_of_the_forecast_belong_together():
+    lattice = lattices.kagome(20, 20)
+    cost = estimate_cost(lattice, "spanning-trees", threads=2)
+    assert cost.bytes == 2 * estimate_cost(lattice, "spanning-trees", threads=1).bytes
+    # Longer ones than can be tried are forecast by the rate of their engine.
+    for wide in (lattices.square(22, 40), lattices.square(24, 40)):
+        forecast = estimate_cost(wide, "matchings", threads=1, memory_limit=2**40)
+        assert forecast.seconds == pytest.approx(2e-9 * forecast.additions)
 
 
 def test_a_need_that_cannot_be_counted_is_said_in_words():

@@ -1,6 +1,7 @@
 """The number of independent sets, the independence polynomial, and what they will cost."""
 
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -256,7 +257,8 @@ def estimate_cost(
 
     Notes
     -----
-    Takes milliseconds: sizes are known in closed form, the number of primes from a proved bound on the count.
+    Takes milliseconds: sizes are known in closed form, the number of primes from a proved bound on the count. The time
+    of trees and matchings is measured: one prime is done once, if that takes no more than a tenth of a second.
 
     Examples
     --------
@@ -291,16 +293,35 @@ def _estimate(graph: Any, what: str, order: Sequence[Any] | None, job: Job) -> C
 
 _PLANS = {"spanning-trees": plan_trees, "perfect-matchings": plan_dimers, "matchings": plan_matchings}
 
-# Nanoseconds of one operation on a word, one thread.
-_RATES = {"known": 1.0, "product of cosines": 2.5, "frontier": 1.0}
-_ELIMINATION = 1.5
+# Operations of one prime that are done once to measure their time, about a tenth of a second.
+_MEASURED = 2e7
+# Nanoseconds of one operation of longer jobs, one thread, measured on machines of the last years.
+_RATES = {
+    "known": 1.0,
+    "product of cosines": 6.0,
+    "strips round a cylinder": 4.0,
+    "sparse elimination": 2.5,
+    "Kasteleyn elimination": 3.5,
+    "four Pfaffians": 4.0,
+    "even subgraphs": 8.0,
+    "frontier": 2.0,
+}
 
 
 def _planned_cost(plan: _core.ExactPlan, threads: int, limit: int) -> CostEstimate:
-    """Forecast what a plan will take: one prime at a time on each thread."""
+    """Forecast what a plan will take, one prime at a time on each thread: a short prime is done once to see."""
     engine, one, work = plan.method
-    together = min(threads, plan.primes, max(1, limit // max(one, 1)))
     if one > limit:
         raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
-    seconds = work * plan.primes * _RATES.get(engine, _ELIMINATION) * 1e-9 / together
+    together = min(threads, plan.primes, max(1, limit // max(one, 1)))
+    each = work * _RATES[engine] * 1e-9
+    if work <= _MEASURED:
+        job = Job(threads=1, memory_limit=limit)
+        for _ in range(2):  # the first call may make a thread
+            start = time.perf_counter()
+            plan.residues(0, 1, job)
+            each = time.perf_counter() - start
+            if each > 0.01:
+                break
+    seconds = each * plan.primes / together
     return CostEstimate(engine, one // 8, 1, one * together, plan.primes, work * plan.primes, seconds)
