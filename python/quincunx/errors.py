@@ -48,7 +48,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class InsecureGuaranteeWarning(UserWarning):
-    """A guarantee was stated whose delta is so large that it promises nothing worth the name."""
+    """A guarantee was stated whose delta is so large that it guarantees nothing."""
 
 
 class InternalError(RuntimeError):

@@ -179,7 +179,7 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
 
 
 def guarantee(self: "Channel", graph: GraphLike, relation: "Relation | None" = None) -> "PrivacyGuarantee":
-    """Return what the channel promises, in the form in which releases are composed.
+    """Return the guarantee of the channel, in the form in which releases are composed.
 
     Parameters
     ----------

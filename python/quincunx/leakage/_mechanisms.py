@@ -1,4 +1,4 @@
-"""Private channels that are worth most, and named channels."""
+"""Private channels of maximal utility, and named channels."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _RESIDUAL, _NEGATIVE = 1e-12, 1e-13
 
 
 class OptimalMechanism:
-    """A private channel that is worth most, with the proof that no other is worth more.
+    """A private channel of maximal utility, with the proof that none has more.
 
     Made by `optimal_mechanism`.
 
@@ -93,7 +93,7 @@ def optimal_mechanism(
     use_symmetry: bool = True,
     time_limit: float | None = None,
 ) -> OptimalMechanism:
-    """Return an epsilon-private channel on a graph whose output is worth most.
+    """Return an epsilon-private channel on a graph, of maximal utility.
 
     Maximizes ``sum_x prior[x] sum_w C[x, w] gain[w, x]``; without `gain` that is the chance ``sum_x prior[x] C[x, x]``
     that the output is the input. No channel with more outputs is worth more.

@@ -20,7 +20,7 @@ class PrivateSample:
     values : ndarray, shape (size, ...)
         One parameter, or parameter vector, per draw; read-only.
     guarantee : PrivacyGuarantee or None
-        Of all draws together; None for draws that promise nothing.
+        Of all draws together; None for draws without one.
 
     Examples
     --------

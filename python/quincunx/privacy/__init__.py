@@ -1,4 +1,4 @@
-"""Release of data with a guarantee: mechanisms, their exact noise, and what they promise.
+"""Release of data with a guarantee: mechanisms, their exact noise, and what they guarantee.
 
 All noise comes from integer-only exact samplers on a generator that the operating system keys anew for each release.
 """

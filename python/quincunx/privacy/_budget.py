@@ -28,7 +28,7 @@ from quincunx.privacy._relations import AddRemove, DataMetric, Relation, Replace
 
 
 class Budget:
-    """The limit of what releases about one user may promise together.
+    """The limit of what releases about one user may guarantee together.
 
     Whatever is spent, and however each release is chosen in the light of earlier ones, all releases together are
     (epsilon, delta)-private. Which spends are accepted is the `filter`:
@@ -194,7 +194,7 @@ class Budget:
         Parameters
         ----------
         guarantee : PrivacyGuarantee, or anything with an attribute `guarantee`
-            What the release promises: a guarantee, a mechanism or a `Release`.
+            The guarantee of the release: a guarantee, a mechanism or a `Release`.
         user : hashable
             Whose budget it is; without it there is one account. Must be equal to a copy of itself.
 
@@ -301,7 +301,7 @@ class Budget:
     def spent(self, user: Hashable = None) -> PrivacyGuarantee | None:
         """Return the sums of a user's epsilons and deltas so far, None if nothing was spent.
 
-        An account and not a promise of its own: of releases chosen in the light of one another, the promise is the
+        An account and not a guarantee of its own: of releases chosen in the light of one another, the guarantee is the
         limit. (Where delta is 0 the sum of epsilons is one, too.)
 
         Parameters

@@ -2,7 +2,7 @@
 
 A curve answers four questions. Its profile (`pairs`, for the composition in the core); what zero-concentrated privacy
 it has (`rho`); what is left of it after k steps (`group`); which epsilon it has at a delta (`epsilon_at`). All figures
-are fractions, rounded towards the weaker promise where they are not exact.
+are fractions, rounded towards the weaker guarantee where they are not exact.
 """
 
 import math
@@ -38,7 +38,7 @@ class Curve:
 
     @property
     def failure(self) -> Fraction:
-        """The probability with which nothing is promised, beside the profile of `pairs`."""
+        """The probability with which nothing is guaranteed, beside the profile of `pairs`."""
         return Fraction(0)
 
     @property

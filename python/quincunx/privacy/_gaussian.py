@@ -57,7 +57,7 @@ class GaussianMechanism(Mechanism):
     Attributes
     ----------
     sigma : float
-        Never below the least that keeps the promise; above it by 1e-14 and by 2**-40 (for statistics, norms and
+        Never below the least that keeps the guarantee; above it by 1e-14 and by 2**-40 (for statistics, norms and
         clipping in floating point), relative.
     guarantee : PrivacyGuarantee
         Composes by the exact Gaussian profile, and with randomized response exactly too.

@@ -1,4 +1,4 @@
-"""What a release promises: epsilon, delta, zCDP, for which neighbors, and by what arithmetic."""
+"""What a release guarantees: epsilon, delta, zCDP, for which neighbors, and by what arithmetic."""
 
 import math
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ra
 from quincunx.privacy._reach import Reach
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
-#: A larger delta is no promise to a person: whole records may be published with that probability.
+#: A larger delta is no guarantee to a person: whole records may be published with that probability.
 LARGEST_DELTA = Fraction(1, 1000)
 NUMERICS = ("exact", "float64", "insecure")  # from the best to the worst
 
@@ -93,7 +93,7 @@ def stated(curve: Curve, delta: Fraction, epsilon: Fraction | None = None) -> Pa
 
 @dataclass(frozen=True, repr=False, init=False, eq=False)
 class PrivacyGuarantee:
-    """A promise about a release.
+    """A guarantee about a release.
 
     For every two neighbors x, y of `relation` and every set B of outcomes, ``P(B | x) <= exp(epsilon) P(B | y) +
     delta``. Beside this pair a guarantee remembers what the release was made of, so that `delta_at` and `epsilon_at`
@@ -440,7 +440,7 @@ class PrivacyGuarantee:
     __rmul__ = __mul__
 
     def marked(self, numerics: str) -> "PrivacyGuarantee":
-        """Return the same promise by another arithmetic.
+        """Return the same guarantee by another arithmetic.
 
         Parameters
         ----------

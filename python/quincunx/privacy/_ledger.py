@@ -21,7 +21,7 @@ from quincunx.privacy._guarantee import NUMERICS
 
 APPLICATION = 0x51585042  # "QXPB"
 FORMAT = 1
-PATIENCE = 0.05  # seconds between attempts to get the lock: in between, signals are heard
+PATIENCE = 0.05  # seconds between attempts to get the lock: in between, signals are handled
 
 #: Connections that came through a fork are kept to the end: SQLite forbids to use them, or to close them, here.
 _CARRIED: list[sqlite3.Connection] = []

@@ -1,4 +1,4 @@
-"""Exact numbers behind a guarantee: fractions towards more noise, floats towards a weaker promise."""
+"""Exact numbers behind a guarantee: fractions towards more noise, floats towards a weaker guarantee."""
 
 import math
 from fractions import Fraction

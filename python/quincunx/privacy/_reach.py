@@ -18,7 +18,7 @@ Seen = tuple[Curve, int]
 
 
 def unknown(what: str, relation: Relation) -> NoGuarantee:
-    """Return the refusal to promise anything about a relation."""
+    """Return the refusal to guarantee anything about a relation."""
     return NoGuarantee(f"no rule is known for {what} about {relation}: state a `sensitivity`")
 
 

@@ -202,7 +202,7 @@ def moved(relation: Relation, distance: float) -> int | None:
 
 
 def refuse_rows(relation: Relation, name: str) -> None:
-    """Refuse to promise anything about added records where the number of rows of the output tells."""
+    """Refuse to guarantee anything about added records where the number of rows of the output tells."""
     if isinstance(relation, AddRemove):
         raise NoGuarantee(
             f"{name} gives out a row for each record, and their number tells whether one was added: "

@@ -1,4 +1,4 @@
-"""Values that may be published, with the promise they carry."""
+"""Values that may be published, with their guarantee."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ FORMAT = 1
 
 
 class Release:
-    """Noisy values, the mechanism that made them, and what they promise.
+    """Noisy values, the mechanism that made them, and what they guarantee.
 
     A release is used as an array (``np.asarray(release)``) wherever one is expected. Made from a table with labels (of
     pandas, xarray or networkx) it keeps them: they are published as they are, and no guarantee is about them.
@@ -28,7 +28,7 @@ class Release:
     values : array_like
         The noisy values.
     guarantee : PrivacyGuarantee
-        What they promise.
+        Their guarantee.
     mechanism : str
         The name of the mechanism.
     parameters : dict
@@ -39,7 +39,7 @@ class Release:
     values : ndarray
         The noisy values, read-only.
     guarantee : PrivacyGuarantee
-        What they promise. Its `numerics` is ``"insecure"`` if a seed was given.
+        Their guarantee. Its `numerics` is ``"insecure"`` if a seed was given.
     alpha : float or None
         The ratio of two-sided geometric noise, where that is the noise.
     n : int or None
