@@ -212,6 +212,26 @@ def test_every_public_method_is_described():
             assert re.search(r"\n(Returns|Yields)\n---", text), f"{name} does not say what it returns"
 
 
+def test_signatures_say_what_is_taken_and_stay_short():
+    """`graph` is a GraphLike and a boundary one of three words, in `help` as for type checkers."""
+    seen = set()
+    for name, thing in [*public_objects(), *public_methods()]:
+        if not (inspect.isfunction(thing) or inspect.isclass(thing)):
+            continue
+        try:
+            parameters = inspect.signature(thing).parameters
+        except ValueError:  # of what has a constructor in the core
+            continue
+        if (graph := parameters.get("graph")) is not None and name.split(".")[1] in ("counting", "spectra"):
+            assert graph.annotation == "GraphLike", name
+            seen.add("graph")
+        boundary = parameters.get("boundary")
+        if boundary is not None and name.split(".")[1] == "lattices":
+            assert str(boundary.annotation) == "typing.Literal['free', 'cylinder', 'torus']", name
+            seen.add("boundary")
+    assert seen == {"graph", "boundary"}
+
+
 def test_public_exceptions_say_where_users_find_them():
     for name, thing in public_objects():
         if inspect.isclass(thing) and issubclass(thing, BaseException):

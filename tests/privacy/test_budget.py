@@ -444,3 +444,16 @@ def test_bad_input_is_refused_by_name():
         Budget(1.0).spend(0.5)
     with pytest.raises(TypeError, match="AddRemove"):
         Budget(1.0).spend(PrivacyGuarantee(0.1, relation=AddRemove()))
+
+
+def test_budgets_and_guarantees_show_themselves_in_a_notebook(tmp_path):
+    budget = Budget(1.0)
+    for number in range(25):
+        budget.spend(PrivacyGuarantee(0.25), user=f"<user {number}>")
+    html = budget._repr_html_()
+    assert "&lt;user 3&gt;, spent" in html
+    assert "0.25 in 1 releases, 0.75 left" in html
+    assert "5 users more" in html
+    path = str(tmp_path / "ledger")
+    assert path in Budget.open(path, 2.0)._repr_html_()
+    assert '<th style="text-align:left">epsilon</th>' in PrivacyGuarantee(0.5)._repr_html_()

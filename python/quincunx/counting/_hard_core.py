@@ -56,7 +56,7 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: "float | str | Fraction",
+    activity: "float | str | Fraction | Mapping[Any, Any]",
     *,
     mode: Literal["float", "log"],
     order: Sequence[Any] | None = None,

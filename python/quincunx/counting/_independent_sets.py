@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from quincunx import _check, _core, _units
 from quincunx._html import table_html
@@ -18,9 +18,12 @@ from quincunx.counting._problem import as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
+
 
 def count_independent_sets(
-    graph: Any,
+    graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
@@ -115,7 +118,7 @@ def count_independent_sets(
 
 
 def independence_polynomial(
-    graph: Any,
+    graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
@@ -223,8 +226,8 @@ class CostEstimate:
 
 
 def estimate_cost(
-    graph: Any,
-    what: str = "independent-sets",
+    graph: "GraphLike",
+    what: Literal["independent-sets", "spanning-trees", "perfect-matchings", "matchings"] = "independent-sets",
     *,
     order: Sequence[Any] | None = None,
     threads: int | None = None,

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,13 +17,18 @@ from quincunx.counting._drawn import as_drawn, as_insertion, as_square
 from quincunx.counting._problem import as_problem
 from quincunx.graphs._graph import as_graph
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
+
+#: Ways to count perfect matchings.
+Method: TypeAlias = Literal["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 _METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 
 
 def count_perfect_matchings(
-    graph: Any,
+    graph: "GraphLike",
     *,
-    method: str = "auto",
+    method: Method = "auto",
     order: Sequence[Any] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -90,7 +95,7 @@ def count_perfect_matchings(
     >>> count_perfect_matchings(lattices.aztec_diamond(4))
     1024
     """
-    method = _check.one_of(method, "method", _METHODS)
+    _check.one_of(method, "method", _METHODS)
     how = {
         "threads": threads,
         "memory_limit": memory_limit,
@@ -155,7 +160,7 @@ def _solve(make_plan: Any, description: str, how: dict[str, Any]) -> list[int]:
 
 
 def count_matchings(
-    graph: Any,
+    graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
@@ -217,7 +222,7 @@ def count_matchings(
 
 
 def matching_polynomial(
-    graph: Any,
+    graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
@@ -270,7 +275,7 @@ def matching_polynomial(
     return _solve(_frontier(graph, order, "by size"), "matchings by size", how)
 
 
-def log_perfect_matchings(graph: Any, *, method: str = "auto") -> float:
+def log_perfect_matchings(graph: "GraphLike", *, method: Method = "auto") -> float:
     """Return the natural logarithm of the number of perfect matchings.
 
     Parameters
@@ -298,7 +303,7 @@ def log_perfect_matchings(graph: Any, *, method: str = "auto") -> float:
     return _log(count_perfect_matchings(graph, method=method))
 
 
-def log_matchings(graph: Any) -> float:
+def log_matchings(graph: "GraphLike") -> float:
     """Return the natural logarithm of the number of matchings.
 
     Parameters

@@ -1,7 +1,7 @@
 """Exact observables: occupations and sizes of independent sets, bond orders of perfect matchings."""
 
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.graphs._graph import as_graph
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
+
 
 class IndependenceNumber(NamedTuple):
     """The size of a largest independent set, how many there are, and one of them."""
@@ -22,7 +25,9 @@ class IndependenceNumber(NamedTuple):
     example: list[int]
 
 
-def occupation_probabilities(graph: Any, activity: Any = 1, *, memory_limit: int | None = None) -> list[Fraction]:
+def occupation_probabilities(
+    graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None
+) -> list[Fraction]:
     """Compute the probability that each vertex is occupied, exactly.
 
     Parameters
@@ -64,7 +69,7 @@ def occupation_probabilities(graph: Any, activity: Any = 1, *, memory_limit: int
     return [Fraction(weight, frontier.total) for weight in frontier.occupied_weights()]
 
 
-def expected_size(graph: Any, activity: Any = 1, *, memory_limit: int | None = None) -> Fraction:
+def expected_size(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None) -> Fraction:
     """Compute the expected number of occupied vertices, exactly.
 
     Parameters
@@ -92,7 +97,7 @@ def expected_size(graph: Any, activity: Any = 1, *, memory_limit: int | None = N
     return sum(occupation_probabilities(graph, activity, memory_limit=memory_limit), Fraction(0))
 
 
-def size_distribution(graph: Any, activity: Any = 1) -> list[Fraction]:
+def size_distribution(graph: "GraphLike", activity: Any = 1) -> list[Fraction]:
     """Compute the distribution of the number of occupied vertices, exactly.
 
     Parameters
@@ -126,7 +131,7 @@ def size_distribution(graph: Any, activity: Any = 1) -> list[Fraction]:
     return [weight / total for weight in weights]
 
 
-def independence_number(graph: Any) -> IndependenceNumber:
+def independence_number(graph: "GraphLike") -> IndependenceNumber:
     """Find the size of a largest independent set, how many there are, and one of them.
 
     Parameters
@@ -154,7 +159,7 @@ def independence_number(graph: Any) -> IndependenceNumber:
     return IndependenceNumber(*largest_set(as_graph(graph)))
 
 
-def edge_probabilities(graph: Any, *, memory_limit: int | None = None) -> list[Fraction]:
+def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -> list[Fraction]:
     """Compute the probability that each edge is in a uniform perfect matching, exactly: Pauling's bond orders.
 
     Parameters

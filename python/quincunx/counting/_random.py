@@ -1,7 +1,7 @@
 """Exact random objects: uniform spanning trees, uniform perfect matchings, hard-core distributed independent sets."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.graphs._graph import as_graph
+
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
 IntArray = npt.NDArray[np.int64]
 
@@ -31,7 +34,7 @@ def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
     return below
 
 
-def random_spanning_tree(graph: Any, *, rng: RandomSource = None) -> IntArray:
+def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> IntArray:
     """Draw a uniform spanning tree.
 
     Parameters
@@ -112,7 +115,9 @@ def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
         raise ValueError(f"`graph` must be connected, got {len(seen)} of {len(ends)} vertices in one component")
 
 
-def random_perfect_matching(graph: Any, *, rng: RandomSource = None, memory_limit: int | None = None) -> IntArray:
+def random_perfect_matching(
+    graph: "GraphLike", *, rng: RandomSource = None, memory_limit: int | None = None
+) -> IntArray:
     """Draw a uniform perfect matching.
 
     Parameters
@@ -197,7 +202,7 @@ def random_perfect_matching(graph: Any, *, rng: RandomSource = None, memory_limi
 
 
 def random_independent_set(
-    graph: Any, activity: Any = 1, *, rng: RandomSource = None, memory_limit: int | None = None
+    graph: "GraphLike", activity: Any = 1, *, rng: RandomSource = None, memory_limit: int | None = None
 ) -> IntArray:
     """Draw an independent set with the hard-core distribution.
 

@@ -1,11 +1,14 @@
 """Residues of counts: the part of the work that other processes can do, and putting it together."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx.counting._problem import as_problem
+
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
 
 def primes(count: int) -> list[int]:
@@ -36,7 +39,7 @@ def primes(count: int) -> list[int]:
 
 
 def residue(
-    graph: Any,
+    graph: "GraphLike",
     modulus: int,
     *,
     activity: int = 1,

@@ -3,7 +3,7 @@
 import math
 import os
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from quincunx import _check, _core
 from quincunx._job import Job
@@ -13,13 +13,16 @@ from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
 from quincunx.graphs._graph import as_graph
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
+
 _METHODS = ["auto", "product", "elimination"]
 
 
 def count_spanning_trees(
-    graph: Any,
+    graph: "GraphLike",
     *,
-    method: str = "auto",
+    method: Literal["auto", "product", "elimination"] = "auto",
     threads: int | None = None,
     memory_limit: int | None = None,
     progress: Progress = None,
@@ -77,7 +80,7 @@ def count_spanning_trees(
     >>> count_spanning_trees(lattices.kagome(3, 3, "torus"))
     8463329722368
     """
-    method = _check.one_of(method, "method", _METHODS)
+    _check.one_of(method, "method", _METHODS)
     problem: Any = None if method == "elimination" else _product(graph)
     if problem is None:
         if method == "product":
@@ -97,7 +100,7 @@ def count_spanning_trees(
     return count
 
 
-def log_spanning_trees(graph: Any) -> FloatResult:
+def log_spanning_trees(graph: "GraphLike") -> FloatResult:
     """Return the natural logarithm of the number of spanning trees, with a proved error.
 
     Parameters

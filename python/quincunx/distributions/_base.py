@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -476,7 +476,7 @@ class Distribution:
         """
         return self.icdf(0.0), self.icdf(1.0)
 
-    def moment(self, order: int = 1, kind: str = "raw") -> Floats:
+    def moment(self, order: int = 1, kind: Literal["raw", "central", "standardized"] = "raw") -> Floats:
         """Return the moment of an order up to 4.
 
         Parameters
@@ -505,7 +505,7 @@ class Distribution:
         (8.0, 4.0, 3.25)
         """
         order = _check.whole(order, "order", minimum=0, maximum=4)
-        kind = _check.one_of(kind, "kind", ["raw", "central", "standardized"])
+        _check.one_of(kind, "kind", ["raw", "central", "standardized"])
         one = np.ones(self._shape)
         if kind == "standardized":
             found = (one, 0 * one, one, self.skewness(), self.kurtosis())[order]
@@ -729,7 +729,9 @@ class Distribution:
             _core.distribution_draws(self._family, self._spread(None)[0], key, result.reshape(-1), workers)
         return result if full or out is not None else int(result[()])
 
-    def plot(self, ax: "Axes | None" = None, *, kind: str = "pmf", tail: float = 1e-3) -> "Axes":
+    def plot(
+        self, ax: "Axes | None" = None, *, kind: Literal["pmf", "cdf", "ccdf"] = "pmf", tail: float = 1e-3
+    ) -> "Axes":
         """Draw probabilities as stems, or distribution functions as steps, one color per law of the family.
 
         Parameters
@@ -760,7 +762,7 @@ class Distribution:
         >>> from quincunx.distributions import TwoSidedGeometric
         >>> ax = TwoSidedGeometric(alpha=0.5).plot(kind="cdf")  # doctest: +SKIP
         """
-        kind = _check.one_of(kind, "kind", ["pmf", "cdf", "ccdf"])
+        _check.one_of(kind, "kind", ["pmf", "cdf", "ccdf"])
         if not 0 < _check.real(tail, "tail") < 0.5:
             raise ValueError(f"`tail` must be in (0, 1/2), got {tail}")
         lows, highs = np.atleast_1d(self.icdf(tail)).reshape(-1), np.atleast_1d(self.iccdf(tail)).reshape(-1)

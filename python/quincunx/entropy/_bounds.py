@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from quincunx import _check, _core
 from quincunx._progress import Progress, reporting
@@ -99,7 +99,7 @@ def entropy_bounds(
     *,
     activity: "int | float | Fraction | Decimal" = 1,
     digits: int | None = None,
-    method: str = "auto",
+    method: Literal["auto", "corner", "ring"] = "auto",
     width: int | None = None,
     power: int | None = None,
     boundary_activity: float | None = None,

@@ -11,7 +11,7 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._tables import Axes
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
-from quincunx.factorization._estimator import PoissonModel, model_doc
+from quincunx.factorization._estimator import Method, PoissonModel, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 from quincunx.privacy._release import Release
@@ -88,7 +88,7 @@ class PoissonBlockmodel(PoissonModel):
         prior_shape: Any = 0.1,
         prior_rate: Any = 1.0,
         inference: Literal["mcmc", "vi"] = "mcmc",
-        method: str = "auto",
+        method: Method = "auto",
         noise: Literal["geometric", "none", "naive"] = "geometric",
         n_iter: int = 3000,
         burn_in: int = 1000,

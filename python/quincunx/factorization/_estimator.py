@@ -2,7 +2,7 @@
 
 import warnings
 from concurrent.futures import Executor
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from quincunx.factorization._layout import Layout
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._rows import infer_rows, row_prior
 from quincunx.privacy._release import Release
+
+#: The methods of both kinds of inference.
+Method: TypeAlias = Literal["auto", "collapsed", "event", "split", "bessel", "bessel-mean", "bessel-mode", "published"]
 
 METHODS = {
     "mcmc": ("auto", "collapsed", "event", "split", "bessel"),
@@ -98,7 +101,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         prior_shape: Any = 0.1,
         prior_rate: Any = 1.0,
         inference: Literal["mcmc", "vi"] = "mcmc",
-        method: str = "auto",
+        method: Method = "auto",
         noise: Literal["geometric", "none", "naive"] = "geometric",
         n_iter: int = 3000,
         burn_in: int = 1000,

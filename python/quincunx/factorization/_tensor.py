@@ -9,7 +9,7 @@ from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import validation
-from quincunx.factorization._estimator import PoissonModel, RowTransformer, model_doc
+from quincunx.factorization._estimator import Method, PoissonModel, RowTransformer, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 
@@ -81,7 +81,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         prior_shape: Any = 0.1,
         prior_rate: Any = 1.0,
         inference: Literal["mcmc", "vi"] = "mcmc",
-        method: str = "auto",
+        method: Method = "auto",
         noise: Literal["geometric", "none", "naive"] = "geometric",
         n_iter: int = 3000,
         burn_in: int = 1000,

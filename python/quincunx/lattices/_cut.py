@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._rng import RandomSource, key
-from quincunx.lattices._lattice import CLOSED, MOST, Arrays, Lattice, closed_axes, refuse_too_large
+from quincunx.lattices._lattice import CLOSED, MOST, Arrays, Boundary, Lattice, closed_axes, refuse_too_large
 from quincunx.lattices._unit_cell import UnitCell, named_cell
 
 
@@ -86,7 +86,7 @@ _WRITERS: dict[str, Callable[[CutLattice], Arrays]] = {
 }
 
 
-def four_eight_eight(m: int, n: int, boundary: str = "free") -> CutLattice:
+def four_eight_eight(m: int, n: int, boundary: Boundary = "free") -> CutLattice:
     """Return the section of ``m x n`` octagons of the 4-8-8 (truncated square, bathroom tile) lattice.
 
     The vertices are the ends of the links between small squares ("diamonds"). There are ``m x n`` diamonds, one more

@@ -1,6 +1,6 @@
 """Finite lattices: a unit cell repeated over a box with a boundary."""
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Which axes each boundary closes.
 CLOSED = {"free": (False, False), "cylinder": (False, True), "torus": (True, True)}
 _WORD = {closed: word for word, closed in CLOSED.items()}
+
+#: The words for which axes are closed.
+Boundary: TypeAlias = Literal["free", "cylinder", "torus"]
 
 Arrays: TypeAlias = tuple[
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]
@@ -89,7 +92,7 @@ class Lattice:
         self,
         unit_cell: UnitCell,
         extent: tuple[int, int],
-        boundary: str = "free",
+        boundary: Boundary = "free",
         *,
         pbc: tuple[bool, bool] | None = None,
         twist: int = 0,

@@ -5,7 +5,7 @@ import difflib
 from quincunx import _check, _core
 from quincunx._docs import assembled
 from quincunx.lattices._cut import aztec_diamond, four_eight_eight, generalized_aztec
-from quincunx.lattices._lattice import CLOSED, MOST, Lattice, checked_twist, closed_axes
+from quincunx.lattices._lattice import CLOSED, MOST, Boundary, Lattice, checked_twist, closed_axes
 from quincunx.lattices._unit_cell import named_cell
 
 PBC = tuple[bool, bool] | None
@@ -52,7 +52,7 @@ def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, twist: int, multi
 
 
 def square(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the square lattice of ``m x n`` vertices.
 
@@ -90,7 +90,7 @@ def square(
 
 
 def king(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the king's lattice of ``m x n`` vertices: the square lattice with both diagonals of each square.
 
@@ -122,7 +122,7 @@ def king(
 
 
 def triangular(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the triangular lattice of ``m x n`` vertices.
 
@@ -157,7 +157,7 @@ def triangular(
 
 @_of_cells
 def honeycomb(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the honeycomb (hexagonal) lattice of ``m x n`` cells of 2 vertices.
 
@@ -174,7 +174,7 @@ def honeycomb(
 
 @_of_cells
 def kagome(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the kagome (3-6-3-6) lattice of ``m x n`` cells of 3 vertices, the line graph of the honeycomb.
 
@@ -191,7 +191,7 @@ def kagome(
 
 @_of_cells
 def triangular_kagome(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the triangular kagome lattice of ``m x n`` cells of 9 vertices.
 
@@ -211,7 +211,7 @@ def triangular_kagome(
 
 @_of_cells
 def martini(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the martini lattice of ``m x n`` cells of 4 vertices.
 
@@ -229,7 +229,7 @@ def martini(
 
 
 def truncated_square(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the truncated square (4-8-8) lattice of ``m x n`` cells of 4 vertices.
 
@@ -262,7 +262,7 @@ def truncated_square(
 
 
 def truncated_hexagonal(
-    m: int, n: int, boundary: str = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
+    m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
     """Return the truncated hexagonal (3-12-12) lattice of ``m x n`` cells of 6 vertices.
 
@@ -297,7 +297,7 @@ def named(
     name: str,
     m: int,
     n: int | None = None,
-    boundary: str = "free",
+    boundary: Boundary = "free",
     *,
     pbc: PBC = None,
     twist: int = 0,

@@ -6,7 +6,7 @@ Source: M. Alvim et al. (2020), The Science of Quantitative Information Flow, ch
 import math
 import warnings
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy.typing as npt
 
@@ -251,7 +251,7 @@ def shannon_capacity(self: "Channel", tol: float = 1e-9) -> CapacityResult:
     return found
 
 
-def capacity(self: "Channel", kind: str = "min", tol: float = 1e-9) -> float | CapacityResult:
+def capacity(self: "Channel", kind: Literal["min", "shannon"] = "min", tol: float = 1e-9) -> float | CapacityResult:
     """Return the capacity: `min_capacity` or `shannon_capacity`.
 
     Parameters

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +90,7 @@ def optimal_mechanism(
     prior: npt.ArrayLike | None = None,
     gain: npt.ArrayLike | None = None,
     *,
-    method: str = "auto",
+    method: Literal["auto", "closed form", "weighting", "linear program"] = "auto",
     use_symmetry: bool = True,
     time_limit: float | None = None,
 ) -> OptimalMechanism:
@@ -149,7 +150,7 @@ def optimal_mechanism(
     level = _checks.level(epsilon)
     weights = _checks.prior(prior, graph.num_vertices)
     worth = None if gain is None else _checks.gain(gain, graph.num_vertices)
-    method = _check.one_of(method, "method", _METHODS)
+    _check.one_of(method, "method", _METHODS)
     if time_limit is not None:
         time_limit = _check.real(time_limit, "time_limit", positive=True)
     if level in (0.0, math.inf) or not (graph.edges[:, 0] != graph.edges[:, 1]).any():

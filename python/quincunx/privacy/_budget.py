@@ -8,9 +8,10 @@ from dataclasses import astuple
 from fractions import Fraction
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, Literal
 
 from quincunx import _check
+from quincunx._html import table_html
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._filters import (
     KINDS,
@@ -25,6 +26,9 @@ from quincunx.privacy._filters import (
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._ledger import File, Memory
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
+
+#: So many users a notebook shows one by one.
+_SHOWN = 20
 
 
 class Budget:
@@ -93,7 +97,7 @@ class Budget:
         delta: float = 0.0,
         *,
         relation: Relation = ReplaceOne(),  # noqa: B008
-        filter: str = "sum",
+        filter: Literal["sum", "zcdp", "gaussian"] = "sum",
         failure: float = 0.0,
     ) -> None:
         self._set(_filter(epsilon, delta, filter, failure), _relations.check(relation), Memory())
@@ -111,7 +115,7 @@ class Budget:
         delta: float | None = None,
         *,
         relation: Relation | None = None,
-        filter: str | None = None,
+        filter: Literal["sum", "zcdp", "gaussian"] | None = None,
         failure: float | None = None,
         timeout: float = 60.0,
     ) -> "Budget":
@@ -370,6 +374,16 @@ class Budget:
         epsilon, delta = (self._rule.amount(name, getattr(account, name)) for name in ("epsilon", "delta"))
         delta = min(delta, 1 - Fraction(1, 2**53))
         return PrivacyGuarantee(epsilon, delta, relation=self.relation, numerics=account.numerics)
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta, "rule": self.filter}
+        rows |= {"relation": self.relation, "accounts": "in memory" if self.path is None else self.path}
+        for row in (accounts := self.accounts())[:_SHOWN]:
+            name = row["user"] or "all"
+            rows[f"{name}, spent"] = f"{row['epsilon']:.6g} in {row['spends']} releases, {row['remaining']:.6g} left"
+        if len(accounts) > _SHOWN:
+            rows["and"] = f"{len(accounts) - _SHOWN} users more"
+        return table_html("Budget", rows)
 
     def __repr__(self) -> str:
         rule = "" if self.filter == "sum" else f", filter={self.filter!r}, failure={self.failure}"

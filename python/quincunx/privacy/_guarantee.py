@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from quincunx import _check, _core, _optional
+from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _curves, _rational, _relations, _words
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Zcdp
@@ -397,6 +398,10 @@ class PrivacyGuarantee:
     def range_bounded(self) -> bool:
         """Whether it is that of a single mechanism whose losses lie in an interval of length epsilon."""
         return len(self.parts) == 1 and isinstance(self.parts[0].curve, Ranged) and self.parts[0].count == 1
+
+    def _repr_html_(self) -> str:
+        rows = {"epsilon": self.epsilon, "delta": self.delta, "relation": self.relation, "numerics": self.numerics}
+        return table_html("Privacy guarantee", rows)
 
     def __repr__(self) -> str:
         figures = f"epsilon={self.epsilon}, delta={self.delta}"

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -364,7 +364,7 @@ class UnaryEncoding(Mechanism):
         self,
         epsilon: float,
         categories: int,
-        variant: str = "optimal",
+        variant: Literal["optimal", "symmetric"] = "optimal",
         *,
         relation: Relation = ReplaceOne(),  # noqa: B008
     ) -> None:

@@ -8,7 +8,7 @@ On a torus the matrix falls into one Hermitian block for each wave vector k,
 on a cylinder into one block for each wave vector round it; k and -k have the same eigenvalues.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice, UnitCell
+
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -162,7 +165,7 @@ def _of_graph(graph: Graph, laplacian: bool) -> FloatArray:
     return np.linalg.eigvalsh(matrix) if n else np.empty(0)
 
 
-def spectrum(graph: Any, *, laplacian: bool = False) -> FloatArray:
+def spectrum(graph: "GraphLike", *, laplacian: bool = False) -> FloatArray:
     """Compute all eigenvalues of a graph's adjacency matrix or Laplacian.
 
     Parameters

@@ -1,6 +1,6 @@
 """Algebraic connectivity, and what clique insertion does to the spectrum of a regular graph."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +10,14 @@ from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 from quincunx.spectra._bloch import FloatArray, eigenvalues
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
+
 # Graphs of so many vertices are solved densely.
 _DENSE = 1500
 
 
-def algebraic_connectivity(graph: Any) -> float:
+def algebraic_connectivity(graph: "GraphLike") -> float:
     """Compute the second smallest eigenvalue of the Laplacian.
 
     It is zero for a disconnected graph, and infinite is not an answer: a single vertex has 0.

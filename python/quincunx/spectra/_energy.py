@@ -1,7 +1,7 @@
 """The energy of a graph, the sum of the absolute values of its eigenvalues; its density on periodic lattices."""
 
 import itertools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,9 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx.lattices import Lattice, UnitCell, named
 from quincunx.spectra._bloch import FloatArray, _blocks, eigenvalues
+
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
 # Wave vectors along an axis for clique insertions: the error of the rule is below 1e-20, see `energy_density`.
 _ANALYTIC = 64
@@ -25,7 +28,7 @@ class EnergyDensity(NamedTuple):
     error: float
 
 
-def energy(graph: Any) -> float:
+def energy(graph: "GraphLike") -> float:
     """Compute the energy of a graph: the sum of the absolute values of the eigenvalues of its adjacency matrix.
 
     Parameters
@@ -185,7 +188,7 @@ def cell_of(lattice: Any) -> UnitCell:
 
 
 def density_of_states(
-    graph: Any, bins: int = 100, *, broadening: float | None = None, laplacian: bool = False
+    graph: "GraphLike", bins: int = 100, *, broadening: float | None = None, laplacian: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the density of the eigenvalues, per vertex.
 

@@ -7,7 +7,7 @@ tau Kf are found modulo primes, as many as proved bounds ask for and one to spar
 """
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,11 @@ from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 from quincunx.spectra._bloch import eigenvalues
 
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
-def kirchhoff_index(graph: Any, *, exact: bool = False) -> float | Fraction:
+
+def kirchhoff_index(graph: "GraphLike", *, exact: bool = False) -> float | Fraction:
     """Compute the Kirchhoff index: the sum of the resistances between all pairs of vertices.
 
     Parameters
@@ -73,7 +76,7 @@ def kirchhoff_index(graph: Any, *, exact: bool = False) -> float | Fraction:
     return float(n * (1 / values[1:]).sum())
 
 
-def average_resistance(graph: Any, *, exact: bool = False) -> float | Fraction:
+def average_resistance(graph: "GraphLike", *, exact: bool = False) -> float | Fraction:
     """Compute the mean of the resistances between all pairs of vertices.
 
     Parameters
@@ -107,7 +110,7 @@ def average_resistance(graph: Any, *, exact: bool = False) -> float | Fraction:
     return index * 2 / (n * (n - 1))
 
 
-def resistance_distance(graph: Any, u: Any, v: Any, *, exact: bool = False) -> float | Fraction:
+def resistance_distance(graph: "GraphLike", u: Any, v: Any, *, exact: bool = False) -> float | Fraction:
     """Compute the resistance between two vertices.
 
     Parameters
