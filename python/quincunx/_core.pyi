@@ -44,6 +44,7 @@ __all__ = [
     "PackedBits",
     "PairOrbits",
     "ParameterGrid",
+    "PeriodicOperator",
     "PermutationGroup",
     "PrivacyLosses",
     "ReleasedCounts",
@@ -131,6 +132,7 @@ __all__ = [
     "trimmed_dirichlet_error",
     "two_piece_poisson_log_marginals",
     "walsh_transform",
+    "window_bounds",
     "zcdp_delta",
     "zcdp_epsilon",
 ]
@@ -192,12 +194,45 @@ def corner_bounds(
     lattice: str,
     activity: tuple[int, int, float],
     *,
+    pair: tuple[int, int, float],
     gap: float,
     bond_dimension: int | None,
     max_bond_dimension: int,
     estimate: bool,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[dict[str, Any]]: ...
+def window_bounds(
+    cell: _Cell,
+    order: tuple[tuple[int, int], tuple[int, int]],
+    activity: float,
+    *,
+    width: int,
+    states: int,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]: ...
+
+@final
+class PeriodicOperator:
+    sites: int
+    frontier: int
+    states: int
+    def __new__(
+        cls,
+        sites: int,
+        bonds: list[tuple[int, int, int]],
+        memory: int,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> PeriodicOperator: ...
+    def root(
+        self,
+        weights: list[tuple[int, int]],
+        precision: str,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> tuple[int, int, int]: ...
+    def count(self, periods: int, *, progress: Callable[[int, int], object] | None = None) -> int: ...
+
 def primes(count: int) -> list[int]: ...
 def estimate_cost(problem: _Problem, job: Job) -> dict[str, Any]: ...
 

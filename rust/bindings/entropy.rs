@@ -5,19 +5,22 @@ use num_bigint::BigUint;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use quincunx::counting::periodic::{self, PeriodicBond, Precision, Ratio};
 use quincunx::entropy::corner::{self, Goal, PRECISION};
 use quincunx::entropy::layers::Activity;
-use quincunx::entropy::model::Model;
+use quincunx::entropy::model::{Model, Rational};
+use quincunx::entropy::window::{self, Cell, Order, WindowBounds};
 use quincunx::parallel;
 
 /// Rounds of bounds by corner tensors; see `quincunx.entropy.entropy_bounds`.
 #[pyfunction]
-#[pyo3(signature = (lattice, activity, *, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
+#[pyo3(signature = (lattice, activity, *, pair, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn corner_bounds<'py>(
     py: Python<'py>,
     lattice: &str,
     activity: (BigUint, BigUint, f64),
+    pair: (BigUint, BigUint, f64),
     gap: f64,
     bond_dimension: Option<usize>,
     max_bond_dimension: usize,
@@ -26,6 +29,7 @@ pub fn corner_bounds<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let model = Model::named(lattice)
         .ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
+    let model = Model { pair: Rational { numerator: pair.0, denominator: pair.1, value: pair.2 }, ..model };
     let activity = Activity { numerator: activity.0, denominator: activity.1, value: activity.2 };
     let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate };
     let found = compute(py, progress, |monitor| {
@@ -46,8 +50,107 @@ pub fn corner_bounds<'py>(
         round.set_item("cut", bounds.cut)?;
         round.set_item("spectrum", bounds.spectrum)?;
         round.set_item("density", bounds.density)?;
+        round.set_item("occupied", bounds.occupied)?;
         round.set_item("decay", bounds.decay)?;
         Ok(round)
     });
     PyList::new(py, rounds.collect::<PyResult<Vec<_>>>()?)
 }
+
+/// The transfer operator of a period of a strip or ring; see `rust/core/counting/periodic.rs`.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct PeriodicOperator {
+    operator: periodic::PeriodicOperator,
+}
+
+#[pymethods]
+impl PeriodicOperator {
+    /// Sites of a period in the order they are introduced, bonds as site, site, periods between them.
+    #[new]
+    #[pyo3(signature = (sites, bonds, memory, *, progress=None))]
+    fn new(
+        py: Python<'_>,
+        sites: usize,
+        bonds: Vec<PeriodicBond>,
+        memory: u128,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let operator = compute(py, progress, |monitor| {
+            parallel::run(1, 0, monitor, |progress| periodic::PeriodicOperator::new(sites, &bonds, memory, progress))
+        })?;
+        Ok(Self { operator })
+    }
+
+    /// Sites of a period.
+    #[getter]
+    fn sites(&self) -> usize {
+        self.operator.sites()
+    }
+
+    /// Sites between two periods that wait for a neighbor.
+    #[getter]
+    fn frontier(&self) -> usize {
+        self.operator.frontier()
+    }
+
+    /// States between two periods.
+    #[getter]
+    fn states(&self) -> usize {
+        self.operator.states()
+    }
+
+    /// At most and at least the Perron root, times a power of two, with its exponent; a weight for each site.
+    #[pyo3(signature = (weights, precision, *, progress=None))]
+    fn root(
+        &self,
+        py: Python<'_>,
+        weights: Vec<Ratio>,
+        precision: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(BigUint, BigUint, u32)> {
+        let precision = Precision::ALL.into_iter().find(|known| known.name() == precision);
+        let precision = precision.ok_or_else(|| PyValueError::new_err("`precision` must be known"))?;
+        let root = compute(py, progress, |monitor| {
+            parallel::run(1, 0, monitor, |progress| self.operator.root(&weights, precision, progress))
+        })?;
+        Ok((root.lower, root.upper, periodic::PRECISION))
+    }
+
+    /// The number of independent sets of so many periods.
+    #[pyo3(signature = (periods, *, progress=None))]
+    fn count(&self, py: Python<'_>, periods: u64, progress: Option<Py<PyAny>>) -> PyResult<BigUint> {
+        compute(py, progress, |monitor| {
+            parallel::run(1, periods, monitor, |progress| self.operator.count(periods, progress))
+        })
+    }
+}
+
+/// Bounds by windows; see `quincunx.entropy.entropy_bounds`.
+#[pyfunction]
+#[pyo3(signature = (cell, order, activity, *, width, states, progress=None))]
+pub fn window_bounds<'py>(
+    py: Python<'py>,
+    cell: CellArgument,
+    order: Order,
+    activity: f64,
+    width: usize,
+    states: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (vectors, positions, bonds) = cell;
+    let bonds = bonds.into_iter().map(|(u, v, (i, j))| (u, v, i, j)).collect();
+    let cell = Cell { positions, vectors, bonds };
+    let found: WindowBounds = compute(py, progress, |monitor| {
+        parallel::run(1, 0, monitor, |progress| window::window_bounds(&cell, order, activity, width, states, progress))
+    })?;
+    let bounds = PyDict::new(py);
+    bounds.set_item("lower", found.lower)?;
+    bounds.set_item("upper", found.upper)?;
+    bounds.set_item("window", found.window)?;
+    bounds.set_item("frontier", found.frontier)?;
+    bounds.set_item("states", found.states)?;
+    Ok(bounds)
+}
+
+/// A unit cell: basis vectors, places of the sites, bonds.
+type CellArgument = ([[f64; 2]; 2], Vec<[f64; 2]>, Vec<(usize, usize, (i64, i64))>);

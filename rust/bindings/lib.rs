@@ -40,7 +40,7 @@ mod _core {
         two_piece_poisson_log_marginals,
     };
     #[pymodule_export]
-    use crate::entropy::corner_bounds;
+    use crate::entropy::{PeriodicOperator, corner_bounds, window_bounds};
     #[pymodule_export]
     use crate::factorization::{
         CoordinateAscent, GibbsChain, ReleasedCounts, expected_counts, factor_rates, log_likelihoods,

@@ -11,13 +11,21 @@ from quincunx import _check, _core
 from quincunx._progress import Progress, reporting
 from quincunx.entropy._numbers import positive_rational, root_above, root_below
 from quincunx.entropy._strips import BASES, MIRRORS, clique_bounds, ring_bounds
-from quincunx.lattices import NAMES, Lattice, UnitCell, named
+from quincunx.entropy._windows import WIDTHS, window_intervals
+from quincunx.errors import TooLargeError
+from quincunx.lattices import Lattice, UnitCell, named
 
 #: Lattices whose row operator is a product of small tensors and whose even rings bound from above.
 CORNER = ("square", "king", "4-8-8", "honeycomb", "kagome")
 
 #: What is proved without being asked for more.
 DEFAULT_DIGITS = 14
+
+#: Decimals that an arithmetic can hold, roundings of wide strips included.
+HELD = {"double": 14, "double-double": 28, "exact": 28}
+
+#: The largest bond dimension: beyond it single products take so long that an interrupt would not be heard in time.
+MOST_BONDS = 160
 
 
 @dataclass(frozen=True)
@@ -103,8 +111,9 @@ def entropy_bounds(
     width: int | None = None,
     power: int | None = None,
     boundary_activity: float | None = None,
+    precision: str | None = None,
     bond_dimension: int | None = None,
-    max_bond_dimension: int = 96,
+    max_bond_dimension: int = 128,
     progress: Progress = None,
 ) -> EntropyBounds:
     r"""Bound the growth constant of the hard-core lattice gas per vertex, with proof.
@@ -115,28 +124,32 @@ def entropy_bounds(
     Parameters
     ----------
     lattice : str, Lattice or UnitCell
-        The lattice, by name or as an object of which only the kind matters: ``"square"``, ``"king"``, ``"4-8-8"``,
+        The lattice, by name or as an object of which only the unit cell matters: ``"square"``, ``"king"``, ``"4-8-8"``,
         ``"honeycomb"``, ``"kagome"``, ``"triangular"``, ``"triangular-kagome"``, ``"3-12-12"``, ``"3-6-24"``,
-        ``"modified-bathroom"``.
+        ``"3-6-12-48"``, ``"modified-bathroom"``, ``"martini"``, or any unit cell.
     activity : int, float, Fraction or Decimal, default 1
         The weight of an occupied vertex, > 0. A float is the rational number it is.
     digits : int, optional
-        Decimals to prove: the effort is raised until the ends differ by at most ``10**-digits``. Up to 14 by default.
-    method : {"auto", "corner", "ring"}, default "auto"
+        Decimals to prove: the effort is raised until the ends differ by at most ``10**-digits``. Up to 14 by default;
+        at most 60 by corner tensors, 28 by strips and rings, 14 by windows.
+    method : {"auto", "corner", "ring", "window"}, default "auto"
         ``"corner"``: trial vectors of corner tensors on a long ring, for the first five. ``"ring"``: strips and rings
-        by transfer operators in doubles, for all; at most 14 decimals. ``"auto"`` takes the first unless it cannot or
-        a width is given.
+        by transfer operators, for all names but the martini lattice. ``"window"``: the sites around a cell, for any
+        unit cell. ``"auto"`` takes the first that can; a width asks for strips and rings.
     width : int, optional
         Mirror lines round the largest ring, even (4-8-8: octagons; king: columns), and of the widest strip.
-        For 3-12-12, 3-6-24 and the modified bathroom lattice the columns of cliques. By default it grows until `digits`
-        are proved, or what is proved stops growing.
+        For 3-12-12, 3-6-24, 3-6-12-48 and the modified bathroom lattice the columns of cliques; for windows the sites
+        of the frontier. By default it grows until `digits` are proved, or what is proved stops growing.
     power : int, optional
         The power of Rayleigh's quotient, the lines between the two strips; 1 by default. The thesis's king bound has 4.
     boundary_activity : float, optional
         The factor of activity on the outer lines of strips, any number > 0; searched for by default, 1 in the thesis.
+    precision : {"double", "double-double", "exact"}, optional
+        The arithmetic of strips and rings: they hold 14, 28 and 28 decimals. ``"exact"`` proves in integers what it
+        found in double-doubles. By default the first that holds `digits`.
     bond_dimension : int, optional
         The bond dimension of the trial vector, in place of growing ones.
-    max_bond_dimension : int, default 96
+    max_bond_dimension : int, default 128
         Where growing ends; the interval then has fewer digits than asked for, and ``evidence["reached"]`` says so.
     progress : bool or callable, optional
         Whether a long job may be interrupted by, or shown by, a function of ``(done, total)``.
@@ -151,8 +164,11 @@ def entropy_bounds(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If no theorem bounds the constant of the lattice by this method, a number is out of its range, or the activity
-        is so near a transition, or beyond one, that no spectral gap can be proved.
+        If no theorem bounds the constant of the lattice by this method, a number is out of its range, the precision
+        cannot hold the digits, or the activity is so near a transition, or beyond one, that no spectral gap can be
+        proved.
+    TooLargeError
+        If the strips of the given width do not fit into memory.
 
     Notes
     -----
@@ -162,6 +178,9 @@ def entropy_bounds(
     steps in doubles (up to 24 digits) or double-doubles; it needs no proof. Everything proved about it is computed in
     integers, except bounds on norms that need few digits, which carry bounds on their errors. 14 digits take a few
     hundredths to tenths of a second.
+
+    Strips and rings rest on theorems A, A' and B, windows on theorem C: time and memory grow exponentially with their
+    width.
 
     References
     ----------
@@ -179,24 +198,39 @@ def entropy_bounds(
     >>> bounds.theorem
     'D and E'
     """
-    kind = kind_of(lattice)
+    kind, cell = kind_of(lattice), cell_of(lattice)
     fugacity = positive_rational(activity, "activity")
     wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
-    _check.one_of(method, "method", ["auto", "corner", "ring"])
-    if kind not in CORNER and kind not in MIRRORS and kind not in BASES:
-        known = sorted({*CORNER, *MIRRORS, *BASES})
-        raise ValueError(f"`lattice` must be one of {', '.join(known)}: no theorem here bounds {kind!r}")
+    _check.one_of(method, "method", ["auto", "corner", "ring", "window"])
+    strips = kind in MIRRORS or kind in BASES
     if method == "auto":
-        method = "corner" if kind in CORNER and width is None else "ring"
+        method = "corner" if kind in CORNER and width is None else "ring" if strips else "window"
+    if precision is not None:
+        _check.one_of(precision, "precision", list(HELD))
+        if method != "ring":
+            raise ValueError(f"`precision` must be left out for the method {method!r}, got {precision!r}")
+    if method != "corner" and bond_dimension is not None:
+        raise ValueError(f"`bond_dimension` must be left out for the method {method!r}, got {bond_dimension!r}")
     if method == "ring":
-        if bond_dimension is not None:
-            raise ValueError(f"`bond_dimension` must be left out for the method 'ring', got {bond_dimension!r}")
-        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, progress)
+        if not strips:
+            known = sorted({*MIRRORS, *BASES})
+            raise ValueError(f"`lattice` must be one of {', '.join(known)}: no theorem bounds {kind!r} by strips")
+        if precision is None:
+            precision = "double" if digits is None or wanted < 13 else "double-double"
+        if digits is not None and wanted > HELD[precision]:
+            raise ValueError(f"`digits` must be at most {HELD[precision]} in {precision} arithmetic, got {wanted}")
+        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, precision, progress)
+    if method == "window":
+        if power is not None or boundary_activity is not None:
+            raise ValueError("`power` and `boundary_activity` must be left out for the method 'window'")
+        if digits is not None and wanted > HELD["double"]:
+            raise ValueError(f"`digits` must be at most {HELD['double']} for windows, got {wanted}")
+        return _by_windows(kind, cell, fugacity, wanted, width, progress)
     if any(value is not None for value in (width, power, boundary_activity)):
         raise ValueError("`width`, `power` and `boundary_activity` must be left out for the method 'corner'")
     if bond_dimension is not None:
-        bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=512)
-    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=512)
+        bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
+    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
     if kind not in CORNER:
         raise ValueError(f"`lattice` must be one of {', '.join(CORNER)}: no theorem bounds {kind!r} by corner tensors")
     start = time.perf_counter()
@@ -235,6 +269,7 @@ def _by_strips(
     width: int | None,
     power: int | None,
     boundary: float | None,
+    precision: str,
     progress: Progress,
 ) -> EntropyBounds:
     """Return bounds by strips and rings, of the given width or of growing ones."""
@@ -256,16 +291,22 @@ def _by_strips(
         if not 1e-6 <= boundary <= 1e6:
             raise ValueError(f"`boundary_activity` must be between 1e-6 and 1e6, got {boundary}")
     start = time.perf_counter()
-    widths = [width] if width is not None else list(range(2, 9)) if cliques else list(range(4, 23, 2))
+    widths = [width] if width is not None else list(range(2, 31)) if cliques else list(range(4, 41, 2))
     best: EntropyBounds | None = None
     with reporting(progress, "strips and rings") as report:
         for done, lines in enumerate(widths):
             if report is not None:
                 report(done, len(widths))
-            if cliques:
-                lower, upper, theorem, evidence = clique_bounds(kind, lines)
-            else:
-                lower, upper, theorem, evidence = ring_bounds(kind, lines, power, boundary, activity)
+            try:
+                if cliques:
+                    lower, upper, theorem, evidence = clique_bounds(kind, lines, precision)
+                else:
+                    lower, upper, theorem, evidence = ring_bounds(kind, lines, power, boundary, activity, precision)
+            except TooLargeError:
+                if best is None:
+                    raise
+                break
+            if not cliques:
                 boundary = evidence["boundary_activity"] if lines >= 8 and width is None else boundary
             evidence |= {"width": lines, "seconds": time.perf_counter() - start}
             found = EntropyBounds(lower, upper, kind, activity, theorem, "ring", evidence)
@@ -285,6 +326,40 @@ def _by_strips(
     return best
 
 
+def _by_windows(
+    kind: str, cell: UnitCell | None, activity: Fraction, wanted: int, width: int | None, progress: Progress
+) -> EntropyBounds:
+    """Return bounds by windows about a cell, of the given width or of growing ones."""
+    if cell is None:
+        raise ValueError(f"`lattice` must repeat a unit cell, got {kind!r}")
+    if width is not None:
+        width = _check.whole(width, "width", minimum=1, maximum=60)
+    if not 1e-9 <= activity <= 10**9:
+        raise ValueError(f"`activity` must be between 1e-9 and 1e9 for windows, got {float(activity)}")
+    widths = WIDTHS if width is None else (width,)
+
+    def interval(lower: Decimal, upper: Decimal) -> EntropyBounds:
+        return EntropyBounds(lower, upper, kind, activity, "C", "window")
+
+    with reporting(progress, "windows") as report:
+        lower, upper, evidence = window_intervals(
+            cell, activity, widths, lambda low, high: interval(low, high).digits >= wanted, report
+        )
+    bounds = replace(interval(lower, upper), evidence=evidence)
+    bounds.evidence["reached"] = bounds.digits >= wanted
+    return bounds
+
+
+def cell_of(lattice: object) -> UnitCell | None:
+    """Return the unit cell of a lattice that is given by name or as an object, if it has one."""
+    if isinstance(lattice, UnitCell):
+        return lattice
+    if isinstance(lattice, Lattice) and lattice.unit_cell is not None:
+        return lattice.unit_cell
+    kind = {"4-8-8": "truncated-square"}.get(kind_of(lattice), kind_of(lattice))
+    return None if "aztec" in kind else UnitCell.named(kind)
+
+
 def kind_of(lattice: object) -> str:
     """Return the name of a lattice that is given by name or as an object."""
     if isinstance(lattice, str):
@@ -295,7 +370,7 @@ def kind_of(lattice: object) -> str:
     else:
         raise TypeError(f"`lattice` must be a name, a Lattice or a UnitCell, got {type(lattice).__name__}")
     if kind is None:
-        raise ValueError(f"`lattice` must have a name, one of {', '.join(NAMES)}, got {lattice!r}")
+        return "a lattice without a name"
     return {"truncated-square": "4-8-8"}.get(kind, kind)
 
 
@@ -308,16 +383,18 @@ def corner_rounds(
     *,
     estimate: bool,
     progress: Progress,
+    pair: Fraction = Fraction(1),
 ) -> list[dict[str, Any]]:
     """Return the rounds of growing bond dimensions."""
     # Every constant is below 1 + activity, and a gap of kappa**sites is so many times that of kappa.
-    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3}.get(kind, 1)
+    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3, "square-diagonal": 2}.get(kind, 1)
     gap = 0.8 * sites * 10.0**-digits / (1 + float(activity))
     weights = (activity.numerator, activity.denominator, float(activity))
     with reporting(progress, "corner tensors") as report:
         return _core.corner_bounds(
             kind,
             weights,
+            pair=(pair.numerator, pair.denominator, float(pair)),
             gap=gap,
             bond_dimension=bond_dimension,
             max_bond_dimension=max_bond_dimension,

@@ -1,15 +1,41 @@
 """Bounds by strips and rings: theorems A and A' across mirror lines, theorem B for inserted cliques."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from quincunx import _check, _core
 from quincunx.entropy._numbers import root_above, root_below
-from quincunx.entropy._periodic import PeriodicOperator, Root
 
 Point = tuple[float, float]
+
+#: Decimals of the ends, by arithmetic.
+_PLACES = {"double": 20, "double-double": 36, "exact": 36}
+
+
+class Root(NamedTuple):
+    """An enclosed Perron root."""
+
+    lower: Fraction
+    upper: Fraction
+
+    def rounded(self) -> tuple[float, float]:
+        """Return the nearest doubles."""
+        return float(self.lower), float(self.upper)
+
+
+def perron_root(operator: _core.PeriodicOperator, weights: Sequence[Fraction], precision: str) -> Root:
+    """Return the root at a weight for each site."""
+    pairs = [(weight.numerator, weight.denominator) for weight in weights]
+    lower, upper, bits = operator.root(pairs, precision)
+    return Root(Fraction(lower, 1 << bits), Fraction(upper, 1 << bits))
+
+
+def periodic_operator(sites: int, bonds: list[tuple[int, int, int]]) -> _core.PeriodicOperator:
+    """Return the operator of a period, if there is memory for it."""
+    return _core.PeriodicOperator(sites, bonds, _check.available_memory())
 
 
 class Mirrors(NamedTuple):
@@ -20,6 +46,8 @@ class Mirrors(NamedTuple):
     lengths: tuple[float, ...]
     #: Mirror lines of a cell: two where no bond crosses any of them (theorem A), one else (theorem A').
     lines: int
+    #: Whether sites are introduced column by column, not row by row: the order with fewer states in between.
+    by_columns: bool = False
 
 
 _R3, _R2 = math.sqrt(3), math.sqrt(2)
@@ -56,11 +84,12 @@ MIRRORS: dict[str, Mirrors] = {
         ((0.0, 1 / _R2), (0.0, 1 + _R2 - 1 / _R2), (1 / _R2, 0.0), (1 + _R2 - 1 / _R2, 0.0)),
         (1.0,),
         1,
+        by_columns=True,
     ),
 }
 
 
-def _section(mirrors: Mirrors, lines: int, *, ring: bool) -> tuple[PeriodicOperator, list[int], list[int]]:
+def _section(mirrors: Mirrors, lines: int, *, ring: bool) -> tuple[_core.PeriodicOperator, list[int], list[int]]:
     """Return the operator between the first and the last of some mirror lines, or round them, and the sites on both."""
     (width, height), spacing = mirrors.cell, mirrors.cell[0] / mirrors.lines
     cells = -(-lines // mirrors.lines) + 1
@@ -71,7 +100,14 @@ def _section(mirrors: Mirrors, lines: int, *, ring: bool) -> tuple[PeriodicOpera
         for x, y in mirrors.sites
         if -1e-6 <= x + i * width <= (end - 1e-6 if ring else end + 1e-6)
     ]
-    points.sort(key=lambda point: (round(point[1], 6), round(point[0], 6)))
+    if mirrors.by_columns:
+        # A ring is opened off its mirrors, where fewest sites wait for its last one.
+        begin = width / 4 if ring else 0.0
+        points.sort(
+            key=lambda point: (round((point[0] - begin) % (end if ring else 2 * end + 1), 6), round(point[1], 6))
+        )
+    else:
+        points.sort(key=lambda point: (round(point[1], 6), round(point[0], 6)))
     wraps = (-end, 0.0, end) if ring else (0.0,)
     bonds = [
         (i, j, step)
@@ -81,62 +117,59 @@ def _section(mirrors: Mirrors, lines: int, *, ring: bool) -> tuple[PeriodicOpera
         for wrap in wraps
         if any(abs(math.hypot(u + wrap - x, v + step * height - y) - length) < 1e-6 for length in mirrors.lengths)
     ]
-    operator = PeriodicOperator(len(points), bonds)
-    first = [i for i, point in enumerate(points) if abs(point[0]) < 1e-6]
-    last = [i for i, point in enumerate(points) if abs(point[0] - end) < 1e-6]
-    return operator, first, last
+    operator = periodic_operator(len(points), bonds)
+    outer = [[i for i, point in enumerate(points) if abs(point[0] - x) < 1e-6] for x in (0, end)]
+    return operator, outer[0], outer[1]
 
 
 def _strip_root(
-    mirrors: Mirrors, section: tuple[PeriodicOperator, list[int], list[int]], boundary: float, activity: float
+    section: tuple[_core.PeriodicOperator, list[int], list[int]], boundary: Fraction, activity: Fraction, precision: str
 ) -> Root:
     operator, first, last = section
-    weights = dict.fromkeys(range(len(operator._steps)), activity)
+    weights = [activity] * operator.sites
     for outer in (first, last):
         for site in outer:
             weights[site] *= boundary
-    return operator.root(weights)
+    return perron_root(operator, weights, precision)
 
 
 def ring_bounds(
-    lattice: str, width: int, power: int, boundary: float | None, activity: Fraction
+    lattice: str, width: int, power: int, boundary: float | None, activity: Fraction, precision: str
 ) -> tuple[Decimal, Decimal, str, dict[str, Any]]:
     """Return both ends, the theorem and the evidence for rings and strips of up to `width` lines."""
     mirrors = MIRRORS[lattice]
-    z = float(activity)
     narrow = width - power - 1
     narrow -= narrow % 2
     if narrow < 0:
         raise ValueError(f"`power` must be less than the width {width}, got {power}")
-    sections = [_section(mirrors, lines + 1, ring=False) for lines in (narrow, narrow + power)]
-
-    def quotient(b: float, parts: list[Any]) -> tuple[Root, Root]:
-        below, above = (_strip_root(mirrors, part, b, z) for part in parts)
-        return below, above
-
     if boundary is None:
         small = min(narrow, 4)
         trial = [_section(mirrors, lines + 1, ring=False) for lines in (small, small + power)]
-        boundary = _best(lambda b: (lambda roots: roots[1].lower / roots[0].upper)(quotient(b, trial)))
-    below, above = quotient(boundary, sections)
+
+        def quotient(b: float) -> float:
+            below, above = (_strip_root(part, Fraction(b), activity, "double") for part in trial)
+            return float(above.lower / below.upper)
+
+        boundary = _best(quotient)
+    b = Fraction(boundary)
+    strips = [_section(mirrors, lines + 1, ring=False) for lines in (narrow, narrow + power)]
+    below, above = (_strip_root(part, b, activity, precision) for part in strips)
     ring, _, _ = _section(mirrors, width, ring=True)
-    round_root = ring.root(dict.fromkeys(range(len(ring._steps)), z))
+    closed = perron_root(ring, [activity] * ring.sites, precision)
     per_step = len(mirrors.sites) // mirrors.lines
-    # A float activity near the rational one: the constant moves at most as their quotient.
-    shift = Fraction(activity) / Fraction(z)
-    least, most = min(Fraction(1), shift), max(Fraction(1), shift)
-    lower = root_below(Fraction(above.lower) / Fraction(below.upper), power * per_step, 20)
-    upper = root_above(Fraction(round_root.upper), width * per_step, 20)
-    if shift != 1:
-        lower, upper = root_below(Fraction(lower) * least, 1, 20), root_above(Fraction(upper) * most, 1, 20)
+    places = _PLACES[precision]
+    lower = root_below(above.lower / below.upper, power * per_step, places)
+    upper = root_above(closed.upper, width * per_step, places)
     evidence = {
         "ring": width,
         "strips": (narrow + power + 1, narrow + 1),
         "power": power,
         "boundary_activity": boundary,
-        "strip_roots": (tuple(above), tuple(below)),
-        "ring_root": tuple(round_root),
+        "strip_roots": (above.rounded(), below.rounded()),
+        "ring_root": closed.rounded(),
         "frontier": ring.frontier,
+        "states": ring.states,
+        "precision": precision,
     }
     return lower, upper, "A" if mirrors.lines == 2 else "A'", evidence
 
@@ -172,24 +205,33 @@ def _brick(j: int, y: int) -> list[tuple[int, int]]:
     return [(j, y + 1), (j, y - 1), (j + 1, y) if (j + y) % 2 == 0 else (j - 1, y)]
 
 
-def _inserted_brick(j: int, y: int) -> list[tuple[int, int]]:
-    """Return the neighbors in the clique insertion of the bricks: place 3 v + k is end k of vertex v."""
-    v, k = divmod(y, 3)
-    there, far = _brick(j, v)[k]
-    back = _brick(there, far).index((j, v))
-    return [*((j, 3 * v + i) for i in range(3) if i != k), (there, 3 * far + back)]
+def _inserted(base: Base) -> Base:
+    """Return the clique insertion of a graph in columns: place d v + k is end k of vertex v."""
+    d = base.degree
+
+    def neighbors(j: int, y: int) -> list[tuple[int, int]]:
+        v, k = divmod(y, d)
+        there, far = base.neighbors(j, v)[k]
+        back = base.neighbors(there, far).index((j, v))
+        return [*((j, d * v + i) for i in range(d) if i != k), (there, d * far + back)]
+
+    return Base(d, d * base.period, neighbors)
 
 
+_BRICKS = Base(3, 2, _brick)
 BASES = {
-    "3-12-12": Base(3, 2, _brick),
-    "3-6-24": Base(3, 6, _inserted_brick),
+    "3-12-12": _BRICKS,
+    "3-6-24": _inserted(_BRICKS),
+    "3-6-12-48": _inserted(_inserted(_BRICKS)),
     "modified-bathroom": Base(4, 1, lambda j, y: [(j, y + 1), (j, y - 1), (j + 1, y), (j - 1, y)]),
 }
 
 
-def _columns(base: Base, columns: int) -> tuple[PeriodicOperator, list[int]]:
+def _columns(base: Base, columns: int) -> tuple[_core.PeriodicOperator, list[int]]:
     """Return the operator of some columns of whole cliques, and the legs that dangle on the far side."""
     legs = [(j, y, k) for y in range(base.period) for j in range(columns) for k in range(base.degree)]
+    if base.period > 2:
+        legs.sort()  # column by column: fewer states in between
     place = {leg: i for i, leg in enumerate(legs)}
     bonds, far = [], []
     for j, y, k in legs:
@@ -204,10 +246,10 @@ def _columns(base: Base, columns: int) -> tuple[PeriodicOperator, list[int]]:
             end = base.neighbors(column, there).index((j, y))
             assert back[end] == (j, y - step * base.period)
             bonds.append((here, place[column, rest, end], step))
-    return PeriodicOperator(len(legs), bonds), far
+    return periodic_operator(len(legs), bonds), far
 
 
-def clique_bounds(lattice: str, columns: int) -> tuple[Decimal, Decimal, str, dict[str, Any]]:
+def clique_bounds(lattice: str, columns: int, precision: str) -> tuple[Decimal, Decimal, str, dict[str, Any]]:
     """Return both ends, the theorem and the evidence for strips of up to so many columns of cliques."""
     base = BASES[lattice]
     x, d = base.degree + 1, base.degree
@@ -217,13 +259,18 @@ def clique_bounds(lattice: str, columns: int) -> tuple[Decimal, Decimal, str, di
     for count in (columns - 1, columns):
         operator, far = _columns(base, count)
         for weight in (zeta, 1.0):
-            roots[count, weight] = operator.root(dict.fromkeys(far, weight))
+            weights = [Fraction(weight) if site in far else Fraction(1) for site in range(operator.sites)]
+            roots[count, weight] = perron_root(operator, weights, precision)
     sites = base.period * d
-    lower = Fraction(roots[columns, zeta].lower) / Fraction(roots[columns - 1, zeta].upper)
-    upper = Fraction(roots[columns, 1.0].upper) / Fraction(roots[columns - 1, 1.0].lower)
+    places = _PLACES[precision]
+    lower = roots[columns, zeta].lower / roots[columns - 1, zeta].upper
+    upper = roots[columns, 1.0].upper / roots[columns - 1, 1.0].lower
     evidence = {
         "columns": (columns, columns - 1),
         "far_activity": zeta,
-        "roots": {k: tuple(v) for k, v in roots.items()},
+        "roots": [(count, weight, *root.rounded()) for (count, weight), root in roots.items()],
+        "frontier": operator.frontier,
+        "states": operator.states,
+        "precision": precision,
     }
-    return root_below(lower, sites, 20), root_above(upper, sites, 20), "B", evidence
+    return root_below(lower, sites, places), root_above(upper, sites, places), "B", evidence

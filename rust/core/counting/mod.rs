@@ -6,6 +6,7 @@ pub mod exact;
 pub mod independent_sets;
 pub mod matchings;
 pub mod perfect_matchings;
+pub mod periodic;
 pub mod spanning_trees;
 pub mod strip;
 pub mod transfer;

@@ -13,7 +13,7 @@
 //! scalar products of products of k tensors; this needs few digits and is done in doubles with a bound on their errors.
 
 use super::dense::{Matrix, Real};
-use super::layers::{Activity, Exact, Layers, exact_dot};
+use super::layers::{Activity, Exact, Layers, Link, exact_dot};
 use super::model::Model;
 use super::tensors::Tensors;
 use super::torus;
@@ -54,9 +54,11 @@ pub struct CornerBounds {
     pub cut: f64,
     /// Schmidt values of the trial vector, falling, from 1, before the cut.
     pub spectrum: Vec<f64>,
-    /// Sites per step that are occupied and the second eigenvalue of M over its first, both estimates.
+    /// Occupied sites of a step: an estimate, from the derivative of the bound by the activity.
     pub density: f64,
-    /// See `density`.
+    /// Occupied sites of a letter: an estimate.
+    pub occupied: f64,
+    /// The second eigenvalue of M over its first: an estimate.
     pub decay: f64,
 }
 
@@ -113,13 +115,13 @@ pub fn certify<T: Real>(
         layers.push(Layers::variance(model, activity));
     }
     let mut found = Vec::new();
-    let mut estimates = (0.0, 0.0);
+    let (mut slopes, mut second) = (Vec::new(), 0.0);
     for (i, operator) in layers.iter().enumerate() {
         let pair = eigenvectors(operator, tensors, progress)?;
         found.push(enclose(operator, &tensors.steps, &exact, &pair, progress)?);
+        slopes.push(slope(operator, &tensors.steps, &pair));
         if i == 0 {
-            estimates =
-                (density(operator, model, &tensors.steps, &pair), decay(operator, &tensors.steps, &pair, progress)?);
+            second = decay(operator, &tensors.steps, &pair, progress)?;
         }
     }
     let (norm, energy) = (&found[0], &found[1]);
@@ -136,8 +138,9 @@ pub fn certify<T: Real>(
         gap: f64::INFINITY,
         cut: tensors.spectrum.get(tensors.bond_dimension()).copied().unwrap_or(0.0).powi(2),
         spectrum: tensors.spectrum.clone(),
-        density: estimates.0,
-        decay: estimates.1,
+        density: slopes[1] - slopes[0],
+        occupied: -slopes[0],
+        decay: second,
     };
     if estimate || !model.rings_bound {
         return Ok(bounds);
@@ -245,9 +248,9 @@ fn enclose<T: Real>(
     if right.iter().flat_map(|m| &m.data).all(|x| x.sign() == Sign::NoSign) {
         right[0].data[0] = BigInt::from(1);
     }
-    let image = operator.apply_exact(exact, &right, false);
+    let image = operator.apply_exact(exact, &right, false, progress)?;
     progress.check()?;
-    let image_left = operator.apply_exact(exact, &left, true);
+    let image_left = operator.apply_exact(exact, &left, true, progress)?;
     progress.check()?;
     // theta' = value / overlap, in units of 2^-2 bits / denominator.
     let (overlap, value) = (exact_dot(&left, &right), exact_dot(&left, &image));
@@ -466,19 +469,15 @@ impl Paths {
     }
 }
 
-/// Occupied sites per step, from the weight of each letter in the norm.
-fn density<T: Real>(operator: &Layers, model: &Model, tensors: &[Matrix<T>], pair: &Pair<T>) -> f64 {
-    let charged = Layers {
-        links: operator
-            .links
-            .iter()
-            .filter(|link| model.occupied[model.steps[link.left].letter] > 0)
-            .cloned()
-            .collect(),
-        ..operator.clone()
-    };
+/// The logarithmic derivative of an operator's largest eigenvalue by the activity, the tensors held fast.
+///
+/// Rayleigh's quotient does not move with the best tensors to first order, so that this is also its derivative.
+fn slope<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>) -> f64 {
+    let scaled = |link: &Link| Link { weight: link.weight * link.slope, ..link.clone() };
+    let links = operator.links.iter().filter(|link| link.slope != 0.0).map(scaled).collect();
+    let sloped = Layers { links, ..operator.clone() };
     let part = |layers: &Layers| inner(&pair.left, &layers.apply(tensors, &pair.right));
-    (part(&charged) / part(operator)).double()
+    (part(&sloped) / part(operator)).double()
 }
 
 /// The second eigenvalue over the first, in size.

@@ -3,6 +3,8 @@
 //! Singular values come from one-sided Jacobi rotations (M. R. Hestenes, 1958), which find the small ones of a graded matrix
 //! to a relative accuracy; that is what decides how many digits a truncation keeps.
 
+use crate::Result;
+use crate::monitor::Progress;
 use crate::numeric::dispatch::{self, Work};
 use crate::numeric::double_double::DoubleDouble;
 use num_bigint::BigInt;
@@ -138,16 +140,17 @@ impl<T: Real> Work for Product<'_, T> {
     }
 }
 
-struct Triangle<'a, T>(&'a mut Matrix<T>);
+struct Triangle<'a, T>(&'a mut Matrix<T>, &'a Progress);
 
 impl<T: Real> Work for Triangle<'_, T> {
-    type Output = ();
+    type Output = Result<()>;
 
     /// Reflections from the right that leave nothing above the diagonal.
     #[inline(always)]
-    fn run(self) {
+    fn run(self) -> Result<()> {
         let Matrix { rows, cols, data } = self.0;
         for i in 0..(*rows).min(*cols) {
+            self.1.check()?;
             let (above, below) = data.split_at_mut((i + 1) * *cols);
             let mirror = &mut above[i * *cols + i..];
             let size = dot(mirror, mirror).root();
@@ -165,22 +168,24 @@ impl<T: Real> Work for Triangle<'_, T> {
             mirror.fill(T::default());
             mirror[0] = diagonal;
         }
+        Ok(())
     }
 }
 
-struct Rotations<'a, T>(&'a mut Matrix<T>, &'a mut Matrix<T>);
+struct Rotations<'a, T>(&'a mut Matrix<T>, &'a mut Matrix<T>, &'a Progress);
 
 impl<T: Real> Work for Rotations<'_, T> {
-    type Output = ();
+    type Output = Result<()>;
 
     /// Rotates pairs of rows of the first matrix until all are orthogonal, and the second along with it.
     #[inline(always)]
-    fn run(self) {
-        let Self(a, b) = self;
+    fn run(self) -> Result<()> {
+        let Self(a, b, progress) = self;
         let tolerance = T::from(T::EPSILON * T::EPSILON * 64.0);
         for _ in 0..40 {
             let mut turned = false;
             for p in 0..a.rows {
+                progress.check()?;
                 for q in p + 1..a.rows {
                     let (x, y) = two(a, p, q);
                     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
@@ -202,6 +207,7 @@ impl<T: Real> Work for Rotations<'_, T> {
                 break;
             }
         }
+        Ok(())
     }
 }
 
@@ -269,20 +275,26 @@ impl<T: Real> Matrix<T> {
     }
 
     /// The lower triangular square matrix with the same product with its transpose.
-    pub fn triangle(mut self) -> Self {
-        dispatch::work(dispatch::level(), Triangle(&mut self));
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`].
+    pub fn triangle(mut self, progress: &Progress) -> Result<Self> {
+        dispatch::work(dispatch::level(), Triangle(&mut self, progress))?;
         let mut factor = Self::zeros(self.rows, self.rows);
         for i in 0..self.rows {
             let held = (i + 1).min(self.cols);
             factor.data[i * self.rows..i * self.rows + held]
                 .copy_from_slice(&self.data[i * self.cols..i * self.cols + held]);
         }
-        factor
+        Ok(factor)
     }
 
     /// Singular values of the matrix, falling, with the rows of `U^T * self = S V^T` and the same rotation of `other`.
-    pub fn rotated(mut self, mut other: Self) -> (Vec<T>, Self, Self) {
-        dispatch::work(dispatch::level(), Rotations(&mut self, &mut other));
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`].
+    pub fn rotated(mut self, mut other: Self, progress: &Progress) -> Result<(Vec<T>, Self, Self)> {
+        dispatch::work(dispatch::level(), Rotations(&mut self, &mut other, progress))?;
         let values: Vec<T> = self.data.chunks_exact(self.cols).map(|row| dot(row, row).root()).collect();
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&i, &j| values[j].partial_cmp(&values[i]).unwrap_or(std::cmp::Ordering::Equal));
@@ -290,7 +302,7 @@ impl<T: Real> Matrix<T> {
             data: order.iter().flat_map(|&i| &matrix.data[i * matrix.cols..(i + 1) * matrix.cols]).copied().collect(),
             ..*matrix
         };
-        (order.iter().map(|&i| values[i]).collect(), pick(&self), pick(&other))
+        Ok((order.iter().map(|&i| values[i]).collect(), pick(&self), pick(&other)))
     }
 }
 
@@ -312,17 +324,16 @@ mod tests {
 
     fn factors_are_right<T: Real>(tolerance: f64) {
         let a: Matrix<T> = sample(9, 23);
-        let triangle = a.clone().triangle();
+        let progress = Progress::default();
+        let triangle = a.clone().triangle(&progress).unwrap();
         assert!((0..9).all(|i| (i + 1..9).all(|j| triangle.data[i * 9 + j] == T::default())));
         assert!(distance(&triangle.times(&triangle.transposed()), &a.times(&a.transposed())) < tolerance);
         let tall: Matrix<T> = sample(23, 9);
-        assert!(
-            distance(
-                &tall.clone().triangle().times(&tall.clone().triangle().transposed()),
-                &tall.times(&tall.transposed())
-            ) < tolerance
-        );
-        let (values, turned, rotation) = a.clone().rotated(Matrix::identity(9, 9));
+        assert!({
+            let triangle = tall.clone().triangle(&progress).unwrap();
+            distance(&triangle.times(&triangle.transposed()), &tall.times(&tall.transposed())) < tolerance
+        });
+        let (values, turned, rotation) = a.clone().rotated(Matrix::identity(9, 9), &progress).unwrap();
         assert!(values.windows(2).all(|pair| pair[0] >= pair[1]));
         assert!(distance(&rotation.times(&a), &turned) < tolerance);
         let gram = turned.times(&turned.transposed());

@@ -11,7 +11,9 @@
 //! | Q | sector, bond, bond, sector | z^abs(s) O(s, t) O(s, t') | b^(1 + 2g) |
 
 use super::dense::{Matrix, Real};
-use super::model::{Entry, Model};
+use super::model::{Entry, Model, Rational};
+use crate::Result;
+use crate::monitor::Progress;
 use num_bigint::{BigInt, BigUint};
 
 /// A link of an operator on matrices.
@@ -29,6 +31,8 @@ pub struct Link {
     pub exact: BigUint,
     /// The weight.
     pub weight: f64,
+    /// Its logarithmic derivative by the activity.
+    pub slope: f64,
 }
 
 /// An operator on matrices.
@@ -42,16 +46,8 @@ pub struct Layers {
     pub denominator: BigUint,
 }
 
-/// A positive rational number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Activity {
-    /// Its numerator.
-    pub numerator: BigUint,
-    /// Its denominator.
-    pub denominator: BigUint,
-    /// The nearest double.
-    pub value: f64,
-}
+/// The weight of an occupied site.
+pub type Activity = Rational;
 
 /// Names of states in the order they are met.
 struct States {
@@ -98,7 +94,8 @@ impl Layers {
                 _ => (z.denominator.clone(), 1.0 / z.value),
             };
             let (from, to) = (states.index((step.from, 0, 0, step.from)), states.index((step.to, 0, 0, step.to)));
-            Link { from, to, left: i, right: i, exact, weight }
+            let slope = -f64::from(model.occupied[step.letter]);
+            Link { from, to, left: i, right: i, exact, weight, slope }
         });
         let links = links.collect();
         Self::new(states, links, z.numerator.clone())
@@ -109,7 +106,7 @@ impl Layers {
         let mut states = States { names: Vec::new() };
         let mut links = Vec::new();
         for entry in &model.entries {
-            let (exact, weight) = tensor_weight(model, entry, z);
+            let (exact, weight, slope) = tensor_weight(model, entry, z);
             for (left, up) in lying(model, None, entry.above) {
                 for (right, down) in lying(model, Some(entry), entry.below) {
                     if model.bond_sector[entry.from] != up.0 || model.bond_sector[entry.to] != up.1 {
@@ -117,11 +114,12 @@ impl Layers {
                     }
                     let from = states.index((up.0, entry.from, 0, down.0));
                     let to = states.index((up.1, entry.to, 0, down.1));
-                    links.push(Link { from, to, left, right, exact: exact.clone(), weight });
+                    links.push(Link { from, to, left, right, exact: exact.clone(), weight, slope });
                 }
             }
         }
-        Self::new(states, links, z.denominator.pow(model.degree()))
+        let pairs = model.pair.denominator.pow(model.most_pairs());
+        Self::new(states, links, z.denominator.pow(model.degree()) * pairs)
     }
 
     /// The operator of `|H phi|^2`.
@@ -134,22 +132,24 @@ impl Layers {
                 if same(first.from) != same(second.from) || same(first.to) != same(second.to) {
                     continue;
                 }
-                let ((a, x), (b, y)) = (tensor_weight(model, first, z), tensor_weight(model, second, z));
+                let ((a, x, one), (b, y, other)) = (tensor_weight(model, first, z), tensor_weight(model, second, z));
                 let (activity, factor) = match model.occupied[first.above] {
                     0 => (&z.denominator, 1.0),
                     _ => (&z.numerator, z.value),
                 };
                 let (exact, weight) = (a * b * activity, x * y * factor);
+                let slope = one + other + f64::from(model.occupied[first.above]);
                 for (left, up) in lying(model, Some(first), first.below) {
                     for (right, down) in lying(model, Some(second), second.below) {
                         let from = states.index((up.0, first.from, second.from, down.0));
                         let to = states.index((up.1, first.to, second.to, down.1));
-                        links.push(Link { from, to, left, right, exact: exact.clone(), weight });
+                        links.push(Link { from, to, left, right, exact: exact.clone(), weight, slope });
                     }
                 }
             }
         }
-        Self::new(states, links, z.denominator.pow(1 + 2 * model.degree()))
+        let pairs = model.pair.denominator.pow(2 * model.most_pairs());
+        Self::new(states, links, z.denominator.pow(1 + 2 * model.degree()) * pairs)
     }
 
     /// A vector to start from: the identity where both sides are alike.
@@ -195,15 +195,27 @@ impl Layers {
     }
 
     /// The image of an integer vector under integer tensors, times the denominator; transposed if asked for.
-    pub fn apply_exact(&self, tensors: &[Exact], vector: &[Exact], transposed: bool) -> Vec<Exact> {
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`].
+    pub fn apply_exact(
+        &self,
+        tensors: &[Exact],
+        vector: &[Exact],
+        transposed: bool,
+        progress: &Progress,
+    ) -> Result<Vec<Exact>> {
         let turned: Vec<Exact> = tensors.iter().map(Exact::transposed).collect();
         let (left, right) = if transposed { (&turned[..], tensors) } else { (tensors, &turned[..]) };
         let mut halves: Vec<Option<Exact>> = vec![None; vector.len() * right.len()];
         let mut sums: Vec<Option<Exact>> = vec![None; vector.len() * left.len()];
         for link in &self.links {
             let (from, to) = if transposed { (link.to, link.from) } else { (link.from, link.to) };
-            let half =
-                halves[to * right.len() + link.right].get_or_insert_with(|| vector[to].times(&right[link.right]));
+            let half = &mut halves[to * right.len() + link.right];
+            let half = match half {
+                Some(half) => half,
+                None => half.insert(vector[to].times(&right[link.right], progress)?),
+            };
             let sum = &mut sums[from * left.len() + link.left];
             let weight = BigInt::from(link.exact.clone());
             match sum {
@@ -215,11 +227,11 @@ impl Layers {
         let mut image: Vec<Exact> = vector.iter().map(zeros).collect();
         for (place, sum) in sums.iter().enumerate() {
             if let Some(sum) = sum {
-                let part = left[place % left.len()].times(sum);
+                let part = left[place % left.len()].times(sum, progress)?;
                 image[place / left.len()].data.iter_mut().zip(part.data).for_each(|(x, y)| *x += y);
             }
         }
-        image
+        Ok(image)
     }
 }
 
@@ -237,14 +249,16 @@ fn lying<'a>(
     steps.filter(move |(_, s)| s.letter == letter && fits(s.from, s.to)).map(|(i, s)| (i, (s.from, s.to)))
 }
 
-/// The weight of an entry times `b^g`, and as a double.
-fn tensor_weight(model: &Model, entry: &Entry, z: &Activity) -> (BigUint, f64) {
+/// The weight of an entry times `b^g` and the denominators of pairs, as a double, and its logarithmic derivative.
+fn tensor_weight(model: &Model, entry: &Entry, z: &Activity) -> (BigUint, f64, f64) {
     let [constant, linear] = entry.weight;
     let exact = match model.degree() {
         0 => BigUint::from(constant),
         _ => constant * &z.denominator + linear * &z.numerator,
     };
-    (exact, constant as f64 + linear as f64 * z.value)
+    let pair = model.pair.numerator.pow(entry.pairs) * model.pair.denominator.pow(model.most_pairs() - entry.pairs);
+    let part = linear as f64 * z.value;
+    (exact * pair, model.weight(entry, z.value), part / (constant as f64 + part))
 }
 
 /// A matrix of integers.
@@ -269,16 +283,17 @@ impl Exact {
         Self { rows: self.cols, cols: self.rows, data: (0..self.data.len()).map(entry).collect() }
     }
 
-    fn times(&self, other: &Self) -> Self {
+    fn times(&self, other: &Self, progress: &Progress) -> Result<Self> {
         let mut data = vec![BigInt::ZERO; self.rows * other.cols];
         for (row, out) in self.data.chunks_exact(self.cols).zip(data.chunks_exact_mut(other.cols)) {
+            progress.check()?;
             for (x, line) in row.iter().zip(other.data.chunks_exact(other.cols)) {
                 if *x != BigInt::ZERO {
                     out.iter_mut().zip(line).for_each(|(sum, y)| *sum += x * y);
                 }
             }
         }
-        Self { rows: self.rows, cols: other.cols, data }
+        Ok(Self { rows: self.rows, cols: other.cols, data })
     }
 }
 

@@ -13,6 +13,12 @@
 //! | honeycomb | a vertical dimer: empty, lower, upper | half a rectangular cell, two sites |
 //! | kagome | a vertex between two triangles | half a rectangular cell, three sites |
 //! | triangular | a vertex | half a rectangular cell, one site |
+//! | square-diagonal | a vertex of one sublattice | two diagonal rows, two sites |
+//!
+//! The square lattice takes a weight for each pair of next neighbors that are both occupied: 1 is the square lattice itself, 0
+//! that of the king. With 1/2 the constant is that of the expected count over random diagonals.
+
+use num_bigint::BigUint;
 
 /// An allowed step of a trial vector: a letter, and the sectors on its two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,25 @@ pub struct Entry {
     pub below: usize,
     /// The weight: its constant and linear coefficients in the activity.
     pub weight: [u64; 2],
+    /// Occupied pairs of next neighbors in the face, each of which has the model's weight of a pair.
+    pub pairs: u32,
+}
+
+/// A rational number that is not negative.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rational {
+    /// Its numerator.
+    pub numerator: BigUint,
+    /// Its denominator.
+    pub denominator: BigUint,
+    /// The nearest double.
+    pub value: f64,
+}
+
+impl Rational {
+    fn one() -> Self {
+        Self { numerator: 1u32.into(), denominator: 1u32.into(), value: 1.0 }
+    }
 }
 
 /// A row operator.
@@ -59,19 +84,28 @@ pub struct Model {
     pub sites: u32,
     /// Whether the operator is half a cell, and so symmetric on vectors that do not change under a shift only.
     pub half: bool,
+    /// The weight of a pair of next neighbors that are both occupied.
+    pub pair: Rational,
     /// Whether rings of any even length bound the constant from above (theorems A' and E).
     pub rings_bound: bool,
 }
 
 /// The lattices with a row operator of this form.
-pub const NAMES: [&str; 6] = ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular"];
+pub const NAMES: [&str; 7] = ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular", "square-diagonal"];
 
 impl Model {
     /// The operator of a lattice, by its name in [`NAMES`].
     pub fn named(name: &str) -> Option<Self> {
         let pair = |allowed: bool| [u64::from(allowed), 0];
         match name {
-            "square" => Some(Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(a & b | c & d | a & c | b & d == 0))),
+            "square" => {
+                let model = Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(a & b | c & d | a & c | b & d == 0));
+                Some(model.with_pairs())
+            }
+            // A row holds the sites of one sublattice; those of the other, between two rows, are summed over.
+            "square-diagonal" => {
+                Some(Self::face(vec![0, 1], 2, false, |a, b, c, d| [1, u64::from(a + b + c + d == 0)]))
+            }
             "king" => {
                 let clash = |a, b, c, d| a & b | c & d | a & c | b & d | a & d | b & c;
                 Some(Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(clash(a, b, c, d) == 0)))
@@ -121,13 +155,25 @@ impl Model {
             for (to, &(b, d)) in bonds.iter().enumerate() {
                 let weight = weight(a, b, c, d);
                 if weight != [0, 0] {
-                    entries.push(Entry { from, to, above: a, below: c, weight });
+                    entries.push(Entry { from, to, above: a, below: c, weight, pairs: 0 });
                 }
             }
         }
         let bond_sector = bonds.iter().map(|&(a, _)| a).collect();
         let bond_letters = Some(bonds);
-        Self { occupied, steps, entries, bond_sector, bond_letters, sectors: letters, sites, half, rings_bound: true }
+        let pair = Rational::one();
+        Self {
+            occupied,
+            steps,
+            entries,
+            bond_sector,
+            bond_letters,
+            sectors: letters,
+            sites,
+            half,
+            pair,
+            rings_bound: true,
+        }
     }
 
     fn vertex(occupied: Vec<u32>, sites: u32, weight: impl Fn(usize, usize, usize, usize) -> [u64; 2]) -> Self {
@@ -138,7 +184,7 @@ impl Model {
             for (above, below) in (0..letters).flat_map(|s| (0..letters).map(move |t| (s, t))) {
                 let weight = weight(from, to, above, below);
                 if weight != [0, 0] {
-                    entries.push(Entry { from, to, above, below, weight });
+                    entries.push(Entry { from, to, above, below, weight, pairs: 0 });
                 }
             }
         }
@@ -151,8 +197,30 @@ impl Model {
             sectors: 1,
             sites,
             half: true,
+            pair: Rational::one(),
             rings_bound: true,
         }
+    }
+
+    /// Counts the occupied pairs across each face.
+    fn with_pairs(mut self) -> Self {
+        if let Some(letters) = &self.bond_letters {
+            for entry in &mut self.entries {
+                let ((a, c), (b, d)) = (letters[entry.from], letters[entry.to]);
+                entry.pairs = (a & d) as u32 + (b & c) as u32;
+            }
+        }
+        self
+    }
+
+    /// The weight of an entry at an activity.
+    pub fn weight(&self, entry: &Entry, z: f64) -> f64 {
+        (entry.weight[0] as f64 + entry.weight[1] as f64 * z) * self.pair.value.powi(entry.pairs as i32)
+    }
+
+    /// Most pairs in a face.
+    pub fn most_pairs(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.pairs).max().unwrap_or(0)
     }
 
     /// The largest power of the activity in an entry of the tensor.

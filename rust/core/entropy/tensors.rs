@@ -100,7 +100,7 @@ impl<T: Real> Tensors<T> {
         let mut factors = Vec::new();
         for sector in 0..model.sectors {
             let (r, l) = (right[sector].transposed(), &left[sector]);
-            let (values, turned, rotated) = r.times(l).rotated(r);
+            let (values, turned, rotated) = r.times(l).rotated(r, progress)?;
             all.extend(values.iter().map(|&value| (value, sector)));
             factors.push((values, turned.times(&l.transposed()), rotated));
         }
@@ -172,7 +172,7 @@ impl<T: Real> Tensors<T> {
             let (left, right) = (model.bond_sector[entry.from], model.bond_sector[entry.to]);
             let Some(target) = model.step(left, right, entry.above) else { continue };
             let activity = z.powi(model.occupied[entry.above] as i32);
-            let weight = T::from(activity * (entry.weight[0] as f64 + entry.weight[1] as f64 * z));
+            let weight = T::from(activity * model.weight(entry, z));
             for (step, matrix) in model.steps.iter().zip(&self.steps).filter(|(step, _)| step.letter == entry.below) {
                 let corners = (space.start(left, entry.from, step.from), space.start(right, entry.to, step.to));
                 let (Some(row), Some(col)) = corners else { continue };
@@ -206,9 +206,9 @@ impl<T: Real> Tensors<T> {
         for _ in 0..rounds {
             progress.check()?;
             let ends: Vec<(usize, usize)> = model.steps.iter().map(|step| (step.from, step.to)).collect();
-            right = next(&ends, &weights, grown, &right, &space.dimensions);
+            right = next(&ends, &weights, grown, &right, &space.dimensions, progress)?;
             let ends: Vec<(usize, usize)> = model.steps.iter().map(|step| (step.to, step.from)).collect();
-            left = next(&ends, &weights, &turned, &left, &space.dimensions);
+            left = next(&ends, &weights, &turned, &left, &space.dimensions, progress)?;
         }
         Ok([right, left])
     }
@@ -221,7 +221,8 @@ fn next<T: Real>(
     grown: &[Matrix<T>],
     old: &[Matrix<T>],
     dimensions: &[usize],
-) -> Vec<Matrix<T>> {
+    progress: &Progress,
+) -> Result<Vec<Matrix<T>>> {
     let mut fresh: Vec<Matrix<T>> = (0..old.len())
         .map(|sector| {
             let parts: Vec<Matrix<T>> = ends
@@ -240,10 +241,10 @@ fn next<T: Real>(
                 .flat_map(|i| parts.iter().flat_map(move |part| &part.data[i * part.cols..(i + 1) * part.cols]))
                 .copied()
                 .collect();
-            Matrix { rows, cols, data }.triangle()
+            Matrix { rows, cols, data }.triangle(progress)
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let size = fresh.iter().fold(T::default(), |sum, m| sum + m.squares()).root();
     fresh.iter_mut().for_each(|matrix| matrix.scale(T::from(1.0) / size));
-    fresh
+    Ok(fresh)
 }

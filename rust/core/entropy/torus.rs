@@ -74,7 +74,7 @@ fn entry(model: &Model, from: &[usize], to: &[usize], z: f64) -> f64 {
         for entry in model.entries.iter().filter(|entry| (entry.from, entry.to) == (p, q)) {
             let (above, below) =
                 if model.half && row % 2 == 1 { (entry.below, entry.above) } else { (entry.above, entry.below) };
-            let weight = (entry.weight[0] as f64 + entry.weight[1] as f64 * z) * z.powi(model.occupied[above] as i32);
+            let weight = model.weight(entry, z) * z.powi(model.occupied[above] as i32);
             for first in 0..letters {
                 next[first * letters + below] += product[first * letters + above] * weight;
             }

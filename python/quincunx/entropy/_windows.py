@@ -1,0 +1,78 @@
+"""Bounds by windows about a cell: theorem C, for any periodic lattice."""
+
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from quincunx import _check, _core
+from quincunx.entropy._numbers import rational_root_above, rational_root_below
+from quincunx.lattices import UnitCell
+
+#: Orders of the cells: those with a positive first coordinate come later, then those with a positive second one.
+ORDERS: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
+    ((1, 0), (0, 1)),
+    ((1, 0), (0, -1)),
+    ((-1, 0), (0, 1)),
+    ((-1, 0), (0, -1)),
+    ((0, 1), (1, 0)),
+    ((0, 1), (-1, 0)),
+    ((0, -1), (1, 0)),
+    ((0, -1), (-1, 0)),
+    ((1, 1), (1, 0)),
+    ((1, 1), (-1, 0)),
+    ((-1, -1), (1, 0)),
+    ((-1, -1), (-1, 0)),
+)
+
+#: Frontiers that growing windows end with.
+WIDTHS = (8, 11, 14, 17, 20, 22, 23)
+
+_PLACES = 20
+# States take up to four numbers of eight bytes while a site is forgotten, and their words.
+_BYTES = 64
+
+
+def window_intervals(
+    cell: UnitCell, activity: Fraction, widths: "tuple[int, ...]", done: Callable[[Decimal, Decimal], bool], report: Any
+) -> tuple[Decimal, Decimal, dict[str, Any]]:
+    """Return both ends and the evidence for windows of growing width, until they are `done`."""
+    start = time.perf_counter()
+    states = min(max(_check.available_memory() // _BYTES, 1 << 10), 1 << 27)
+    sites = len(cell.site_offsets)
+    value = float(activity)
+    shift = activity / Fraction(value)
+    parts = (cell.basis_vectors, cell.site_offsets, cell.bonds)
+    lower, upper = Decimal(1), Decimal("Infinity")
+    evidence: dict[str, Any] = {}
+    trials: list[tuple[float, tuple[tuple[int, int], tuple[int, int]]]] = []
+    for number, width in enumerate(widths):
+        # All orders are tried while windows are small; the best of them goes on.
+        orders = ORDERS if width <= 12 or not trials else [min(trials)[1]]
+        if width > 12 and not trials:
+            trials = [(_run(parts, order, value, 10, states)["gap"], order) for order in ORDERS]
+            orders = (min(trials)[1],)
+        trials = trials if width > 12 else []
+        for order in orders:
+            found = _run(parts, order, value, width, states)
+            if width <= 12:
+                trials.append((found["gap"], order))
+            low = rational_root_below(Fraction(found["lower"]), sites, _PLACES, min(Fraction(1), shift))
+            high = rational_root_above(Fraction(found["upper"]), sites, _PLACES, max(Fraction(1), shift))
+            if not evidence or found["gap"] < evidence["relative_gap"]:
+                evidence = {"width": width, "order": order, "relative_gap": found["gap"]}
+                evidence |= {name: found[name] for name in ("window", "frontier", "states")}
+            lower, upper = max(lower, low), min(upper, high)
+        if report is not None:
+            report(number + 1, len(widths))
+        if done(lower, upper):
+            break
+    evidence["seconds"] = time.perf_counter() - start
+    return lower, upper, evidence
+
+
+def _run(parts: Any, order: Any, value: float, width: int, states: int) -> dict[str, Any]:
+    found = _core.window_bounds(parts, order, value, width=width, states=states)
+    found["gap"] = found["upper"] / found["lower"] - 1
+    return found
