@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sysconfig
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -301,6 +302,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         (["table", "square", "--max", "2", "--compare", "thesis"], "`--compare` must be None"),
         (["table", "4-8-8", "--compare", "paper"], "--compare"),
         (["info", "everything"], "everything"),
+        (["entropy", "square", "--width", "7"], "`width` must be even"),
+        (["entropy", "square", "--activity", "9"], "transition"),
+        (["entropy", "cubic"], "must be one of"),
     ],
 )
 def test_a_bad_argument_is_one_sentence_and_status_2(run, arguments, says):
@@ -345,6 +349,58 @@ def test_a_table_in_json(run, boundary, wrong):
     assert (table["lattice"], table["boundary"], table["size"]) == ("4-8-8", boundary, 5)
     assert len(table["values"]) == 25
     assert len(table["wrong"]) == wrong
+
+
+# Growth constants.
+
+
+@pytest.mark.parametrize("width", [12, pytest.param(16, marks=pytest.mark.slow)])
+def test_an_entropy_is_its_two_ends(run, width):
+    status, out, err = run("entropy", "4-8-8", "--width", width)
+    assert (status, err) == (0, "")
+    lower, upper = map(Fraction, out.split())
+    # The thesis's nine digits and six more; the interval of 64-bit mantissas (ring 16, strips 15 and 14).
+    assert lower <= Fraction("1.5495601013357694") < Fraction("1.5495601013357695") <= upper
+    assert upper - lower < Fraction(1, 10**13)
+
+
+def test_an_entropy_has_the_digits_asked_for(run):
+    status, out, err = run("entropy", "4-8-8", "--digits", "40")
+    assert (status, err) == (0, "")
+    lower, upper = out.split()
+    assert lower[:41] == upper[:41] == "1.549560101335769447091538174300822563808"
+    assert Fraction(upper) - Fraction(lower) <= Fraction(1, 10**40)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "theorem"),
+    [
+        (["square", "--digits", "10"], "D and E"),
+        (["king", "--width", "6"], "A'"),
+        (["3-12-12", "--width", "3"], "B"),
+        (["martini", "--width", "10"], "C"),
+    ],
+)
+def test_an_entropy_in_json_has_its_evidence(run, arguments, theorem):
+    facts = json.loads(run("entropy", *arguments, "--json")[1])
+    assert facts["theorem"] == theorem
+    assert Fraction(facts["lower"]) < Fraction(facts["upper"])
+    assert facts["evidence"]["seconds"] >= 0
+    assert facts["certified"].startswith("1.")
+
+
+def test_an_estimate_of_an_entropy_is_one_number(run):
+    status, out, err = run("entropy", "triangular", "--estimate", "--digits", "12")
+    assert (status, err) == (0, "")
+    assert out.startswith("1.39548597247")
+
+
+def test_the_tables_of_triangulated_grids_mark_five_wrong_digits(run):
+    status, out, err = run("table", "triangulated")
+    assert (status, err) == (0, "")
+    assert out.count("printed") == 5
+    assert "0.37637657279851 (printed 0.37637657279850)" in out
+    assert len(json.loads(run("table", "triangulated", "--json")[1])["wrong"]) == 5
 
 
 def test_info_says_what_it_runs_on(run):

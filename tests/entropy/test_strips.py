@@ -4,13 +4,12 @@ import itertools
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from quincunx import counting, lattices
 from quincunx.entropy import entropy_bounds
-from quincunx.entropy._periodic import PeriodicOperator
-from quincunx.entropy._strips import MIRRORS, _section
+from quincunx.entropy._strips import MIRRORS, _section, periodic_operator, perron_root
+from quincunx.errors import TooLargeError
 
 ROOTS = [
     ("triangular", 10, False, 31.3196532418411),
@@ -32,20 +31,52 @@ ROOTS = [
 @pytest.mark.parametrize(("lattice", "lines", "ring", "value"), ROOTS)
 def test_perron_roots_enclose_the_values_of_the_study(lattice, lines, ring, value):
     operator, _, _ = _section(MIRRORS[lattice], lines, ring=ring)
-    lower, upper = operator.root()
-    assert lower * (1 - 2e-15) <= value <= upper * (1 + 2e-15)
-    assert upper / lower - 1 < 1e-12
+    ones = [Fraction(1)] * operator.sites
+    for precision, width in (("double", 1e-12), ("double-double", 1e-27), ("exact", 1e-27)):
+        lower, upper = perron_root(operator, ones, precision)
+        assert lower * (1 - Fraction(1, 10**14)) <= Fraction(value) <= upper * (1 + Fraction(1, 10**14))
+        assert 0 < upper / lower - 1 < width
 
 
-def test_a_power_of_the_operator_counts_independent_sets_exactly():
+def test_powers_of_an_operator_count_independent_sets_exactly():
     # A strip of 4 columns: 4 x n squares, one more row each period, start and end included.
     bonds = [(i, i + 1, 0) for i in range(3)] + [(i, i, 1) for i in range(4)]
-    operator = PeriodicOperator(4, bonds)
-    vector = np.zeros(2**operator.frontier)
-    vector[0] = 1
-    for rows in range(1, 7):
-        vector = operator.apply(vector, {})
-        assert int(vector.sum()) == counting.count_independent_sets(lattices.square(4, rows))
+    operator = periodic_operator(4, bonds)
+    assert (operator.sites, operator.frontier, operator.states) == (4, 4, 8)
+    for rows in range(1, 12):
+        assert operator.count(rows) == counting.count_independent_sets(lattices.square(4, rows))
+    # Bonds that reach over two periods, and none at all.
+    far = periodic_operator(1, [(0, 0, 1), (0, 0, 2)])
+    assert [far.count(n) for n in range(6)] == [1, 2, 3, 4, 6, 9]
+    assert periodic_operator(2, []).count(5) == 2**10
+
+
+@pytest.mark.parametrize("kind", ["martini", "3-12-12", "triangular-kagome", "modified-bathroom"])
+def test_the_operator_serves_any_cell(kind):
+    # Columns of a section, free in both directions: one more cell each period.
+    cell = lattices.UnitCell.named(kind)
+    sites = len(cell.site_offsets)
+    bonds = []
+    for i in range(2):
+        bonds += [(i * sites + u, (i + dx) * sites + v, dy) for u, v, (dx, dy) in cell.bonds if 0 <= i + dx < 2]
+    operator = periodic_operator(2 * sites, bonds)
+    for cells in (1, 2, 3):
+        lattice = lattices.named(kind, 2, cells)
+        assert operator.count(cells) == counting.count_independent_sets(lattice)
+
+
+def test_bonds_that_make_no_strip_are_refused():
+    with pytest.raises(ValueError, match="bonds"):
+        periodic_operator(2, [(0, 2, 0)])
+    with pytest.raises(ValueError, match="bonds"):
+        periodic_operator(2, [(1, 1, 0)])
+    with pytest.raises(ValueError, match="bonds"):
+        periodic_operator(2, [(0, 1, 9)])
+    with pytest.raises(TooLargeError) as refused:
+        periodic_operator(50, [(i, i, 1) for i in range(50)])
+    assert refused.value.needed > 2**50
+    with pytest.raises(ValueError, match="63 sites"):
+        periodic_operator(70, [(i, j, 0) for i in range(70) for j in range(i)] + [(i, i, 1) for i in range(70)])
 
 
 @pytest.mark.parametrize("lattice", ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular"])
@@ -105,7 +136,7 @@ def test_oblique_rings_of_the_triangular_lattice_lie_below_its_constant(known):
         + [(i, i, 1) for i in range(6)]
         + [((i + 1) % 6, i, 1) for i in range(6)]
     )
-    lower, upper = PeriodicOperator(6, bonds).root()
+    lower, upper = map(float, perron_root(periodic_operator(6, bonds), [Fraction(1)] * 6, "double"))
     assert upper ** (1 / 6) < float(known("entropy")["triangular"])
     assert lower ** (1 / 6) == pytest.approx(1.395485354998, abs=1e-12)
 
@@ -128,9 +159,21 @@ def test_growing_widths_reach_the_digits_or_say_so():
     bounds = entropy_bounds("triangular-kagome", digits=10)
     assert bounds.evidence["reached"]
     assert bounds.digits >= 10
-    far = entropy_bounds("modified-bathroom", digits=40)
+    far = entropy_bounds("modified-bathroom", width=5, digits=20)
     assert not far.evidence["reached"]
-    assert far.digits >= 8
+    assert 5 <= far.digits < 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lattice", "digits"), [("triangular-kagome", 18), ("3-12-12", 18), ("modified-bathroom", 18), ("triangular", 12)]
+)
+def test_strips_and_rings_prove_the_digits_that_were_aimed_at(known, lattice, digits):
+    bounds = entropy_bounds(lattice, digits=digits)
+    lower, upper = map(Fraction, known("entropy")["intervals"][lattice])
+    assert bounds.digits >= digits
+    assert Fraction(bounds.lower) <= upper
+    assert lower <= Fraction(bounds.upper)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +190,8 @@ def test_growing_widths_reach_the_digits_or_say_so():
         ("3-12-12", {"activity": 2}, "activity"),
         ("3-12-12", {"power": 2}, "power"),
         ("3-12-12", {"method": "corner"}, "corner"),
-        ("martini", {}, "martini"),
+        ("martini", {"method": "ring"}, "martini"),
+        ("triangular", {"width": 8, "precision": "double", "digits": 20}, "digits"),
     ],
 )
 def test_bad_arguments_are_named(lattice, arguments, words):
