@@ -1,13 +1,16 @@
 """Noise-aware Bayesian inference under local differential privacy.
 
 Each user tells a noisy value; the analyst, who knows the mechanism, infers the posterior of the parameters with the
-true values integrated out. Computing on what was told costs no privacy.
+true values integrated out. Computing on what was told costs no privacy. The two regressions are scikit-learn
+estimators and need that: ``pip install 'quincunx[sklearn]'``.
 """
 
+import typing
+
+from quincunx import _sklearn
 from quincunx.ldp import priors, statistics
 from quincunx.ldp._calibration import Calibration, calibration
 from quincunx.ldp._histogram import HistogramModel
-from quincunx.ldp._regression import LinearRegression, LogisticRegression
 from quincunx.ldp._scalar import (
     BernoulliModel,
     ExponentialModel,
@@ -19,6 +22,9 @@ from quincunx.ldp._scalar import (
 )
 from quincunx.ldp._sgd import LDPSGD
 from quincunx.ldp._shuffle import shuffled_epsilon
+
+if typing.TYPE_CHECKING:
+    from quincunx.ldp._regression import LinearRegression, LogisticRegression
 
 __all__ = [
     "LDPSGD",
@@ -38,3 +44,13 @@ __all__ = [
     "statistics",
     "tractable_log_density",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in ("LinearRegression", "LogisticRegression"):
+        return _sklearn.admit("quincunx.ldp._regression", name)
+    raise AttributeError(f"module 'quincunx.ldp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

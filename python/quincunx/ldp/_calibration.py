@@ -1,5 +1,6 @@
 """Simulation-based calibration: where the truth lies in posteriors of data simulated from the priors."""
 
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from copy import copy
@@ -66,11 +67,13 @@ class Calibration:
 
 def _repeat(model: Any, n: int, seed: Any) -> dict[str, float]:
     rng = np.random.default_rng(seed)
-    truth, released = model._simulate(rng, n)
+    truth, data, named = model._simulate(rng, n)
     fitted = copy(model)
     fitted.progress, fitted._quiet = False, True
     fitted.random_state = int(rng.integers(2**62))
-    fitted.fit(released, mechanism=None if model.mechanism is None else model.mechanism)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted.fit(*data, **named)
     posterior = fitted._posterior
     places = {}
     for index, (name, value) in enumerate(truth.items()):
@@ -80,8 +83,9 @@ def _repeat(model: Any, n: int, seed: Any) -> dict[str, float]:
         draws = fitted.draws_[name]
         thinned = draws[:, :: max(1, draws.shape[1] // 64)].reshape(-1, *np.shape(value))
         ranks = (np.sum(thinned < value, axis=0) + rng.random(np.shape(value))) / (len(thinned) + 1)
-        for i, rank in enumerate(np.atleast_1d(ranks)):
-            places[f"{name}[{i}]" if np.ndim(value) else name] = float(rank)
+        for at in np.ndindex(np.shape(value)):
+            if len(at) < 2 or at[0] >= at[1]:  # a matrix is symmetric
+                places[f"{name}{list(at)}" if at else name] = float(np.asarray(ranks)[at])
     return places
 
 
@@ -98,8 +102,8 @@ def calibration(
 
     Parameters
     ----------
-    model : GaussianModel, HistogramModel, ...
-        A model of scalars or a histogram whose constructor has the mechanism.
+    model : GaussianModel, HistogramModel, LinearRegression, ...
+        Its constructor has the mechanism. Regressions are simulated with two inputs, which nobody clips.
     repeats : int
         Simulated data sets, >= 10.
     n : int

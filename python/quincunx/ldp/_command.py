@@ -9,7 +9,6 @@ import numpy as np
 
 from quincunx import _check
 from quincunx.ldp._histogram import HistogramModel
-from quincunx.ldp._regression import LinearRegression, LogisticRegression
 from quincunx.ldp._scalar import GaussianModel
 from quincunx.privacy import (
     GaussianMechanism,
@@ -85,8 +84,10 @@ def ldp_command(
     elif what == "mean":
         model = GaussianModel(**parameters).fit(_flat(released), mechanism=mechanism)
     else:
+        from quincunx.ldp._regression import LinearRegression, LogisticRegression
+
         _check.one_of(task, "task", ("linear", "logistic"))
-        cls = LinearRegression if task == "linear" else LogisticRegression
+        cls: Any = LinearRegression if task == "linear" else LogisticRegression
         model = cls(kind="statistics", **parameters).fit(released, mechanism=mechanism)
     summary = model.summary()
     if json:

@@ -203,7 +203,7 @@ class HistogramModel(PrivateModel):
             raise ValueError(f"`released` must have at least 2 categories, got {k}")
         return [("simplex", "dirichlet", prior.numbers * k)]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], Any]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
         noise = self._noise(None, None)
         if noise is None:
             raise ValueError("`mechanism` must be given to simulate from")
@@ -213,9 +213,15 @@ class HistogramModel(PrivateModel):
         x = rng.choice(k, n, p=theta)
         if name == "generalized-randomized-response":
             redrawn = (x + rng.integers(1, k, n)) % k
-            return {"theta": theta}, np.where(rng.random(n) < facts["keep"], x, redrawn)
+            return {"theta": theta}, (np.where(rng.random(n) < facts["keep"], x, redrawn),), {}
         chances = np.where(np.arange(k) == x[:, None], facts["one"], facts["zero"])
-        return {"theta": theta}, (rng.random((n, k)) < chances).astype(np.uint8)
+        rows = (rng.random((n, k)) < chances).astype(np.uint8)
+        if self.data == "counts":
+            return {"theta": theta}, (rows.sum(axis=0),), {"n": n}
+        if self.data == "patterns":
+            patterns, counts = np.unique(rows, axis=0, return_counts=True)
+            return {"theta": theta}, (patterns,), {"counts": counts}
+        return {"theta": theta}, (rows,), {}
 
 
 def _category_counts(released: Any, k: int | None) -> list[float]:

@@ -11,9 +11,9 @@ from quincunx import _check
 from quincunx._inference import Floats, PosteriorEstimator, Run, Variable, datatree
 from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
-from quincunx.errors import TooLargeError
-from quincunx.ldp import _problem
-from quincunx.ldp._noise import is_several, noise_of
+from quincunx.errors import ConvergenceError, TooLargeError
+from quincunx.ldp import _problem, priors
+from quincunx.ldp._noise import described, is_several, noise_of, remade
 from quincunx.ldp._problem import Block, LdpPosteriorDraws, Part, Problem, flat, likelihood
 from quincunx.ldp.priors import Prior
 
@@ -148,8 +148,13 @@ class PrivateModel(PosteriorEstimator):
             with reporting(self.progress, self._room) as report:
                 computed, stopped = None, None
                 if problem.quadrature:
-                    computed, runs = _problem.compute(problem, runs, settings.draws, report)
-                else:
+                    try:
+                        computed, runs = _problem.compute(problem, runs, settings.draws, report)
+                    except ConvergenceError:
+                        if self.inference == "quadrature":
+                            raise
+                        problem.quadrature = False
+                if not problem.quadrature:
                     threads = _check.threads(self.threads)
                     runs, stopped = _problem.sample(problem, runs, settings, threads, report, executor)
             if not any(run.has_draws for run in runs):
@@ -324,8 +329,21 @@ class PrivateModel(PosteriorEstimator):
             "parts": [[name, pack(arguments, str(i))] for i, (name, arguments) in enumerate(problem.parts)],
             "quadrature": problem.quadrature,
             "settings": self._settings,
+            "mechanism": described(self.mechanism),
+            "priors": {name: [type(prior).__name__, prior.numbers] for name, prior in (self.priors or {}).items()},
         }
+        if hasattr(self, "classes_"):
+            arrays["classes"] = np.asarray(self.classes_.tolist())
         return facts, arrays
+
+    def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
+        super()._restore(header, arrays, runs)
+        self.mechanism = remade(header["mechanism"])
+        self.priors = {
+            name: getattr(priors, kind)(*numbers) for name, (kind, numbers) in header["priors"].items()
+        } or None
+        if "classes" in arrays:
+            self.classes_ = arrays["classes"]
 
     def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Problem:
         def unpack(value: Any) -> Any:

@@ -97,3 +97,49 @@ def sigmas(noise: Noise | None, dimension: int) -> list[float]:
 def is_several(released: Any) -> bool:
     """Return whether it is a list of releases, of users with different mechanisms."""
     return isinstance(released, list) and bool(released) and all(isinstance(part, Release) for part in released)
+
+
+#: Arguments of the constructors, as the mechanisms keep them.
+_ARGUMENTS: dict[type, tuple[str, ...]] = {
+    LaplaceMechanism: ("epsilon", "lower", "upper"),
+    GaussianMechanism: ("sigma", "radius", "dimension", "scales"),
+    RandomizedResponse: ("epsilon",),
+    GeneralizedRandomizedResponse: ("epsilon", "categories"),
+    UnaryEncoding: ("epsilon", "categories", "variant"),
+}
+
+
+def described(mechanism: Any) -> Any:
+    """Return a mechanism, or a pair of them, as JSON can hold it; None where it could not be made again."""
+    if isinstance(mechanism, (tuple, list)):
+        return [described(part) for part in mechanism]
+    if isinstance(mechanism, GeometricMechanism):
+        facts: dict[str, Any] = {
+            "epsilon_per_unit": mechanism.decay,
+            "lower": mechanism.lower,
+            "upper": mechanism.upper,
+        }
+    elif type(mechanism) in _ARGUMENTS:
+        facts = {name: getattr(mechanism, name) for name in _ARGUMENTS[type(mechanism)]}
+        if isinstance(mechanism, GaussianMechanism):
+            facts["delta"] = mechanism.delta
+            if mechanism.radius is None:
+                facts["sensitivity"] = mechanism.sensitivity
+    else:
+        return None
+    told = {"mechanism": type(mechanism).__name__, "arguments": facts}
+    try:
+        same = repr(_of_mechanism(remade(told))) == repr(_of_mechanism(mechanism))
+    except (TypeError, ValueError):
+        return None
+    return told if same else None
+
+
+def remade(told: Any) -> Any:
+    """Return the mechanism of a description."""
+    if isinstance(told, list):
+        return tuple(remade(part) for part in told)
+    if told is None:
+        return None
+    classes = {cls.__name__: cls for cls in (*_ARGUMENTS, GeometricMechanism)}
+    return classes[told["mechanism"]](**told["arguments"])

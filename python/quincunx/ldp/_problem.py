@@ -101,7 +101,7 @@ def sample(
 ) -> tuple[list[Run], BaseException | None]:
     """Sample the posterior; the draws made before an exception come back beside it."""
     starts = [run.state.get("last") for run in runs]
-    keys = [list(run.key) for run in runs]
+    keys = [_key(run) for run in runs]
     if executor is None:
         taken, stopped = _chains(problem, settings, keys, starts, threads, report)
     else:
@@ -120,6 +120,14 @@ def sample(
                 task.cancel()
     made = [_run(problem, run, found, settings) for run, found in zip(runs, taken, strict=False)]
     return made, stopped
+
+
+def _key(run: Run) -> list[int]:
+    """Return the address of what a run draws next: no random number serves twice."""
+    if run.iteration == 0:
+        return list(run.key)
+    words = np.random.SeedSequence([*run.key, run.iteration]).generate_state(2, np.uint64)
+    return [int(word) for word in words]
 
 
 def _chains(

@@ -1,5 +1,6 @@
 """Linear and logistic regression from noisy records or noisy second moments."""
 
+import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self
@@ -9,29 +10,42 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import Floats, Variable
+from quincunx._optional import require
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._sklearn import Deferred, validation
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import noise_of, sigmas, single_sigma
+from quincunx.ldp._noise import is_several, noise_of, sigmas, single_sigma
 from quincunx.ldp._problem import Block, Part
+from quincunx.ldp._simulation import covariance, generated
 from quincunx.ldp.priors import LKJ, HalfNormal, Normal, Prior
-from quincunx.ldp.statistics import smat
+from quincunx.ldp.statistics import smat, svec
 from quincunx.privacy import Release
 
+#: The share of records beyond the clients' bound from which on a fit warns.
+CLIPPED = 0.05
 
-class Regression(PrivateModel):
+
+class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     """What both regressions share."""
 
-    _estimator_type: ClassVar[str]
     _with_residual: ClassVar[bool]
     _label_mechanisms: ClassVar[tuple[str, ...]]
     _mechanisms = ("gaussian",)
+    #: Before the data are seen, for `predict` and messages of scikit-learn.
+    n_features_in_: int
+    intercept_: float
+
+    # The noisy records go by position, and are no metadata to route.
+    _data_arguments: ClassVar = {"fit": "x"}
 
     def __init__(
         self,
         mechanism: Any = None,
         *,
         kind: str = "inputs",
+        fit_intercept: bool = False,
+        x_bound: float | None = None,
         priors: Mapping[str, Prior] | None = None,
         inference: str = "auto",
         n_chains: int = 4,
@@ -59,6 +73,8 @@ class Regression(PrivateModel):
             progress=progress,
         )
         self.kind = kind
+        self.fit_intercept = fit_intercept
+        self.x_bound = x_bound
 
     def fit(
         self,
@@ -76,8 +92,9 @@ class Regression(PrivateModel):
         x : Release, array_like or list of Release
             With ``kind="inputs"`` the noisy records, shape (n, d); with ``kind="statistics"`` the sum of the noisy
             statistics of all users, or a Release (or array of two axes) with a row for each user, which is summed.
-        y : Release or array_like, optional
-            With ``kind="inputs"`` the noisy answers, shape (n,).
+            A list of releases is of users with different mechanisms.
+        y : Release, array_like or list of Release
+            With ``kind="inputs"`` the noisy answers, shape (n,); a list goes with a list of records.
         n : int, optional
             With a sum: the number of users.
         mechanism : optional
@@ -94,10 +111,33 @@ class Regression(PrivateModel):
         ValueError, TypeError
             If an argument or a parameter is not what it should be.
         """
-        parts = self._data(x, y, n, mechanism)
+        parts, bound, classes = self._data(x, y, n, mechanism)
         self._fit(parts, executor)
-        self.n_features_in_ = self._dimension(parts)
+        if classes is not None:
+            self.classes_ = classes
+        if self.kind == "inputs" and not isinstance(x, (Release, list)):
+            validation()._check_feature_names(self, x, reset=True)
+        self._warn_of_clipping(bound)
         return self
+
+    def _warn_of_clipping(self, bound: float | None) -> None:
+        """Warn where the posterior mean of the covariance puts many records beyond the clients' bound."""
+        if bound is None:
+            return
+        from scipy import stats
+
+        size = self.n_features_in_
+        values = np.linalg.eigvalsh(np.asarray(self.posterior_mean_["covariance"])[:size, :size])
+        # A sum of weighted chi-squares has nearly the law of one that has its first two moments (Satterthwaite).
+        weight = np.sum(values**2) / np.sum(values)
+        share = float(stats.chi2.sf(bound**2 / weight, np.sum(values) / weight))
+        if share > CLIPPED:
+            warnings.warn(
+                f"about {share:.0%} of the records lie beyond the clients' bound {bound:g}, where they are clipped, "
+                "which the model does not know: coefficients may be biased",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def log_likelihood(
         self,
@@ -125,26 +165,75 @@ class Regression(PrivateModel):
         float, or (float, dict)
             The total; with `gradient`, its derivatives too.
         """
-        return self._log_likelihood(self._data(x, y, n, mechanism), gradient, parameters)
+        return self._log_likelihood(self._data(x, y, n, mechanism)[0], gradient, parameters)
 
-    def _data(self, x: Any, y: Any, n: int | None, mechanism: Any) -> list[Part]:
-        if _check.one_of(self.kind, "kind", ("inputs", "statistics")) == "inputs":
-            if y is None:
-                raise TypeError('`y` must be given with kind="inputs"')
-            given = self._pair(mechanism, "mechanism")
-            own = self._pair(self.mechanism, "mechanism")
-            name = type(self).__name__
-            for_x = noise_of(x, given[0], own[0], ("gaussian",), f"the records of {name}")
-            for_y = noise_of(y, given[1], own[1], self._label_mechanisms, f"the answers of {name}")
-            rows = np.ascontiguousarray(_check.reals(x, "x"))
+    def _data(
+        self, x: Any, y: Any, n: int | None, mechanism: Any
+    ) -> tuple[list[Part], float | None, npt.NDArray[Any] | None]:
+        """Return the groups of users, the clients' bound on x where it is known, and the labels."""
+        bound = None if self.x_bound is None else _check.real(self.x_bound, "x_bound", positive=True)
+        if _check.one_of(self.kind, "kind", ("inputs", "statistics")) == "statistics":
+            if self.fit_intercept:
+                raise ValueError(
+                    '`fit_intercept` must be False with kind="statistics": append a constant to each record before '
+                    "the statistics are made"
+                )
+            parts = [self._statistics(part, n, mechanism) for part in (x if is_several(x) else [x])]
+            return self._alike(parts), bound, None
+        if y is None:
+            raise ValueError('`y` must be given with kind="inputs": requires y to be passed, but the target y is None')
+        if is_several(x) != is_several(y) or (is_several(x) and len(x) != len(y)):
+            raise ValueError("`y` must be a list of as many releases as `x`")
+        parts, radii, classes = [], [bound], None
+        for records, answers in zip(x, y, strict=True) if is_several(x) else [(x, y)]:
+            part, radius, labels = self._inputs_of(records, answers, mechanism)
+            parts.append(part)
+            radii.append(radius)
+            classes = labels if labels is not None else classes
+        known = [radius for radius in radii if radius is not None]
+        return self._alike(parts), min(known, default=None), classes
+
+    def _alike(self, parts: list[Part]) -> list[Part]:
+        sizes = sorted({self._dimension([part]) for part in parts})
+        if len(sizes) > 1:
+            raise ValueError(f"`x` must have as many features throughout, got {sizes}")
+        return parts
+
+    def _inputs_of(self, x: Any, y: Any, mechanism: Any) -> tuple[Part, float | None, npt.NDArray[Any] | None]:
+        given = self._pair(mechanism, "mechanism")
+        own = self._pair(self.mechanism, "mechanism")
+        name = type(self).__name__
+        for_x = noise_of(x, given[0], own[0], ("gaussian",), f"the records of {name}")
+        for_y = noise_of(y, given[1], own[1], self._label_mechanisms, f"the answers of {name}")
+        if isinstance(x, Release):
+            rows = _check.reals(x, "x")
             if rows.ndim != 2 or rows.shape[1] == 0:
                 raise ValueError(f"`x` must have shape (n, d), got {rows.shape}")
-            answers = np.ascontiguousarray(_check.reals(y, "y"))
-            if answers.shape != (len(rows),):
-                raise ValueError(f"`y` must have shape ({len(rows)},), got {answers.shape}")
-            return [self._inputs(rows, answers, for_x, for_y)]
-        several = x if isinstance(x, list) and x and all(isinstance(part, Release) for part in x) else [x]
-        return [self._statistics(part, n, mechanism) for part in several]
+        else:
+            rows = validation().check_array(
+                x, dtype=np.float64, estimator=self, input_name="x", ensure_min_samples=0, ensure_all_finite=False
+            )
+            rows = _check.reals(rows, "x")
+        answers, classes = self._answers(y, for_y, rows)
+        if self.fit_intercept:
+            rows = np.column_stack([rows, np.ones(len(rows))])
+        noise = [s * s for s in sigmas(for_x, rows.shape[1] - bool(self.fit_intercept))]
+        part = self._inputs(np.ascontiguousarray(rows), answers, [*noise, 0.0] if self.fit_intercept else noise, for_y)
+        return part, None if for_x is None else for_x[1]["radius"], classes
+
+    def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
+        """Return the answers as numbers, and what the labels 0 and 1 stand for."""
+        if not isinstance(y, Release):
+            y = validation().column_or_1d(y, warn=True)
+            if y.dtype == object:
+                try:
+                    y = y.astype(np.float64)
+                except (TypeError, ValueError) as reason:
+                    raise ValueError(f"Unknown label type: `y` must hold numbers: {reason}") from None
+        answers = np.ascontiguousarray(_check.reals(y, "y"))
+        if answers.shape != (len(rows),):
+            raise ValueError(f"`y` must have shape ({len(rows)},), got {answers.shape}")
+        return answers, None
 
     def _pair(self, mechanism: Any, name: str) -> tuple[Any, Any]:
         if mechanism is None:
@@ -153,7 +242,7 @@ class Regression(PrivateModel):
             raise TypeError(f'`{name}` must be a pair with kind="inputs": for x and for y')
         return mechanism[0], mechanism[1]
 
-    def _inputs(self, x: Floats, y: Floats, for_x: Any, for_y: Any) -> Part:
+    def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
         raise NotImplementedError
 
     def _moments(self, x: Any, n: int | None, mechanism: Any, extra: int) -> tuple[Floats, int, int, float]:
@@ -203,24 +292,63 @@ class Regression(PrivateModel):
             raise ValueError(f"`priors['correlation']` must be an LKJ, got {correlation!r}")
         return [*blocks, ("covariance", scales.kind, [float(d), *correlation.numbers, *scales.numbers])]
 
+    def _scores(self, x: npt.ArrayLike) -> Floats:
+        """Return the draws of the linear predictor, shape (n, draws)."""
+        draws = self._flat_draws("coefficients").T
+        rows = self._design(x)
+        return np.asarray(rows @ draws[:-1] + draws[-1] if self.fit_intercept else rows @ draws)
+
     def _design(self, x: npt.ArrayLike) -> Floats:
-        self._fitted()
-        rows = _check.reals(x, "X")
-        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"`X` must have shape (n, {self.n_features_in_}), got {rows.shape}")
-        return rows
+        validation().check_is_fitted(self)
+        return np.asarray(validation().validate_data(self, x, reset=False, dtype=np.float64))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_posterior")
 
     def _set_fitted(self, posterior: Any) -> None:
         super()._set_fitted(posterior)
-        self.coef_ = np.asarray(self.posterior_mean_["coefficients"])
+        coefficients = np.asarray(self.posterior_mean_["coefficients"])
+        self.intercept_ = float(coefficients[-1]) if self.fit_intercept else 0.0
+        self.coef_ = coefficients[:-1] if self.fit_intercept else coefficients
         self.n_features_in_ = len(self.coef_)
 
     def _flat_draws(self, name: str) -> Floats:
         draws = self.draws_[name]
         return draws.reshape(-1, *draws.shape[2:])
 
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+        """Return parameters drawn from their priors, and what n users of theirs release: x of two coordinates."""
+        d = 2
+        scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
+        coefficients = self._prior("coefficients", Normal(0, 5**0.5))
+        truth: dict[str, Any] = {"coefficients": np.array([generated(coefficients, rng) for _ in range(d)])}
+        if self._with_residual:
+            truth["residual_sd"] = generated(self._prior("residual_sd", HalfNormal(1)), rng)
+        truth["covariance"] = covariance(d, scales, correlation, rng)
+        x = rng.multivariate_normal(np.zeros(d), truth["covariance"], n, method="cholesky")
+        score = x @ truth["coefficients"]
+        y = self._respond(score, truth, rng)
+        if self.kind == "statistics":
+            sigma = single_sigma(self._noise(None, None))
+            told = self._told(x, y)
+            total = told.sum(axis=0) + np.sqrt(n) * sigma * rng.normal(size=told.shape[1])
+            return truth, (total,), {"n": n}
+        for_x, for_y = self._pair(self.mechanism, "mechanism")
+        noise_x = noise_of(None, for_x, None, ("gaussian",), type(self).__name__)
+        noisy = x + rng.normal(size=x.shape) * np.array(sigmas(noise_x, d))
+        return truth, (noisy, self._noisy_answers(y, for_y, rng)), {}
 
-class LinearRegression(Regression):
+    def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
+        raise NotImplementedError
+
+    def _told(self, x: Floats, y: Floats) -> Floats:
+        raise NotImplementedError
+
+    def _noisy_answers(self, y: Floats, mechanism: Any, rng: np.random.Generator) -> Floats:
+        raise NotImplementedError
+
+
+class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     """Bayesian linear regression on noisy data.
 
     ``y ~ N(x . coefficients, residual_sd**2)`` with ``x ~ N(0, covariance)``.
@@ -234,16 +362,31 @@ class LinearRegression(Regression):
         Whether users tell (x, y) or the second moments that `statistics.linear` makes of them.
     noise_ratios : tuple of float
         As given to `statistics.linear`.
+    fit_intercept : bool
+        With ``kind="inputs"``: whether an intercept is inferred; it is the last of the ``coefficients``, and the last
+        row of the ``covariance`` then holds the means of x.
+    x_bound : float, optional
+        The norm to which clients clip x where the mechanism does not say it: for the warning alone.
     priors : dict, optional
         Of ``coefficients``, by default Normal(0, sqrt 5) each, ``residual_sd`` HalfNormal(1), ``scales`` of the inputs
         HalfNormal(2.5), their ``correlation`` LKJ(2).
     inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
         As in `GaussianModel`.
 
+    Attributes
+    ----------
+    coef_ : ndarray, shape (d,)
+        Posterior means of the coefficients.
+    intercept_ : float
+        That of the intercept, 0 without one.
+    draws_, posterior_mean_, posterior_sd_ : dict
+        By parameter: ``coefficients``, ``residual_sd``, ``covariance``.
+
     Notes
     -----
-    There is no intercept: centre the data by public constants. That the client clips x is not modelled; keep few
-    records outside the bound.
+    A scikit-learn estimator. With ``kind="statistics"`` an intercept is a constant that the client appends to each
+    record before the statistics. That clients clip x is not modelled: where the posterior puts more than 5 % of the
+    records beyond the bound (of the mechanism's ball, or `x_bound`), the fit warns.
 
     Examples
     --------
@@ -257,7 +400,6 @@ class LinearRegression(Regression):
     [1.0, -0.5]
     """
 
-    _estimator_type = "regressor"
     _with_residual = True
     _label_mechanisms = ("gaussian",)
     _prior_names = ("coefficients", "residual_sd", "scales", "correlation")
@@ -268,6 +410,8 @@ class LinearRegression(Regression):
         *,
         kind: str = "inputs",
         noise_ratios: tuple[float, float] = (1.0, 1.0),
+        fit_intercept: bool = False,
+        x_bound: float | None = None,
         priors: Mapping[str, Prior] | None = None,
         inference: str = "auto",
         n_chains: int = 4,
@@ -283,6 +427,8 @@ class LinearRegression(Regression):
         super().__init__(
             mechanism,
             kind=kind,
+            fit_intercept=fit_intercept,
+            x_bound=x_bound,
             priors=priors,
             inference=inference,
             n_chains=n_chains,
@@ -297,10 +443,22 @@ class LinearRegression(Regression):
         )
         self.noise_ratios = noise_ratios
 
-    def _inputs(self, x: Floats, y: Floats, for_x: Any, for_y: Any) -> Part:
+    def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
         joint = np.column_stack([x, y])
-        noise = [s * s for s in (*sigmas(for_x, x.shape[1]), single_sigma(for_y))]
-        return "linear_inputs", (np.ascontiguousarray(joint.T @ joint), float(len(x)), noise)
+        scatter = np.ascontiguousarray(joint.T @ joint)
+        return "linear_inputs", (scatter, float(len(x)), [*noise, single_sigma(for_y) ** 2])
+
+    def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
+        return np.asarray(score + truth["residual_sd"] * rng.normal(size=score.shape))
+
+    def _told(self, x: Floats, y: Floats) -> Floats:
+        first, second = self.noise_ratios
+        cross = np.sqrt(first) * y[:, None] * x
+        return np.column_stack([svec(x[:, :, None] * x[:, None, :]), cross, np.sqrt(second) * y**2])
+
+    def _noisy_answers(self, y: Floats, mechanism: Any, rng: np.random.Generator) -> Floats:
+        noise = noise_of(None, mechanism, None, self._label_mechanisms, type(self).__name__)
+        return np.asarray(y + single_sigma(noise) * rng.normal(size=y.shape))
 
     def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
         total, users, d, sigma = self._moments(x, n, mechanism, 2)
@@ -333,7 +491,8 @@ class LinearRegression(Regression):
         -------
         ndarray, shape (n,)
         """
-        return np.asarray(self._design(X) @ self.coef_)
+        rows = self._design(X)
+        return np.asarray(rows @ self.coef_ + self.intercept_)
 
     def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
         """Return central posterior predictive intervals of answers.
@@ -349,13 +508,12 @@ class LinearRegression(Regression):
         -------
         ndarray, shape (n, 2)
         """
-        rows = self._design(X)
         tail = (1 - _level(level)) / 2
-        means = rows @ self._flat_draws("coefficients").T
+        means = self._scores(X)
         noise = np.random.default_rng(0).normal(size=means.shape) * self._flat_draws("residual_sd")
         return np.quantile(means + noise, [tail, 1 - tail], axis=1).T
 
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the coefficient of determination of predictions.
 
         Parameters
@@ -364,17 +522,18 @@ class LinearRegression(Regression):
             Records without noise.
         y : array_like, shape (n,)
             Answers without noise.
+        sample_weight : array_like, shape (n,), optional
+            Weights of the records.
 
         Returns
         -------
         float
         """
-        truth = _check.reals(y, "y")
-        residual = truth - self.predict(X)
-        return float(1 - np.sum(residual**2) / np.sum((truth - truth.mean()) ** 2))
+        mixin: Any = super()
+        return float(mixin.score(X, y, sample_weight))
 
 
-class LogisticRegression(Regression):
+class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """Bayesian logistic regression on noisy data.
 
     ``P(y = 1) = sigmoid(x . coefficients)`` with ``x ~ N(0, covariance)``.
@@ -388,6 +547,11 @@ class LogisticRegression(Regression):
         Whether users tell (x, y) or the moments that `statistics.logistic` makes of them.
     noise_ratio : float
         As given to `statistics.logistic`.
+    fit_intercept : bool
+        With ``kind="inputs"``: whether an intercept is inferred; it is the last of the ``coefficients``, and the last
+        row of the ``covariance`` then holds the means of x.
+    x_bound : float, optional
+        The norm to which clients clip x where the mechanism does not say it: for the warning alone.
     priors : dict, optional
         Of ``coefficients``, by default Normal(0, sqrt 5) each, ``scales`` of the inputs HalfNormal(2.5), their
         ``correlation`` LKJ(2).
@@ -410,7 +574,6 @@ class LogisticRegression(Regression):
     True
     """
 
-    _estimator_type = "classifier"
     _with_residual = False
     _label_mechanisms = ("randomized-response",)
     _prior_names = ("coefficients", "scales", "correlation")
@@ -421,6 +584,8 @@ class LogisticRegression(Regression):
         *,
         kind: str = "inputs",
         noise_ratio: float = 1.0,
+        fit_intercept: bool = False,
+        x_bound: float | None = None,
         priors: Mapping[str, Prior] | None = None,
         inference: str = "auto",
         n_chains: int = 4,
@@ -436,6 +601,8 @@ class LogisticRegression(Regression):
         super().__init__(
             mechanism,
             kind=kind,
+            fit_intercept=fit_intercept,
+            x_bound=x_bound,
             priors=priors,
             inference=inference,
             n_chains=n_chains,
@@ -450,15 +617,49 @@ class LogisticRegression(Regression):
         )
         self.noise_ratio = noise_ratio
 
-    @property
-    def classes_(self) -> npt.NDArray[np.int64]:
-        """The labels."""
-        return np.array([0, 1])
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
-    def _inputs(self, x: Floats, y: Floats, for_x: Any, for_y: Any) -> Part:
+    def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
+        classes = np.array([0, 1])
+        if not isinstance(y, Release):
+            y = validation().column_or_1d(y, warn=True)
+            if y.dtype.kind == "f":
+                _check.reals(y, "y")
+            if for_y is None and len(y):
+                require("sklearn.utils.multiclass", "sklearn").check_classification_targets(y)
+                found = np.unique(y)
+                if not np.isin(found, classes).all():
+                    if len(found) != 2:
+                        raise ValueError(
+                            "Only binary classification is supported. `y` must have the labels 0 and 1, or two others, "
+                            f"got {len(found)} class" + ("es" if len(found) > 1 else "")
+                        )
+                    classes, y = np.unique(y, return_inverse=True)
         labels = _check.categories(y, "y", 2).astype(float)
-        noise = [s * s for s in sigmas(for_x, x.shape[1])]
-        return "logistic_inputs", (x, labels, noise, 1.0 if for_y is None else float(for_y[1]["keep"]))
+        if labels.shape != (len(rows),):
+            raise ValueError(f"`y` must have shape ({len(rows)},), got {labels.shape}")
+        return labels, classes
+
+    def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
+        return "logistic_inputs", (x, y, noise, 1.0 if for_y is None else float(for_y[1]["keep"]))
+
+    def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
+        return (rng.random(score.shape) < _sigmoid(score)).astype(float)
+
+    def _told(self, x: Floats, y: Floats) -> Floats:
+        moments = svec(x[:, :, None] * x[:, None, :])
+        return np.column_stack([(2 * y - 1)[:, None] * x, np.sqrt(self.noise_ratio) * moments])
+
+    def _noisy_answers(self, y: Floats, mechanism: Any, rng: np.random.Generator) -> Floats:
+        noise = noise_of(None, mechanism, None, self._label_mechanisms, type(self).__name__)
+        return y if noise is None else np.where(rng.random(y.shape) < noise[1]["keep"], y, 1 - y)
+
+    def _set_fitted(self, posterior: Any) -> None:
+        super()._set_fitted(posterior)
+        self.classes_ = np.array([0, 1])
 
     def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
         total, users, d, sigma = self._moments(x, n, mechanism, 1)
@@ -489,10 +690,10 @@ class LogisticRegression(Regression):
         -------
         ndarray, shape (n, 2)
         """
-        ones = _sigmoid(self._design(X) @ self._flat_draws("coefficients").T).mean(axis=1)
+        ones = _sigmoid(self._scores(X)).mean(axis=1)
         return np.column_stack([1 - ones, ones])
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the more probable labels.
 
         Parameters
@@ -502,9 +703,10 @@ class LogisticRegression(Regression):
 
         Returns
         -------
-        ndarray of int, shape (n,)
+        ndarray, shape (n,)
         """
-        return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)
+        ones = self.predict_proba(X)[:, 1] > 0.5
+        return np.asarray(self.classes_[ones.astype(np.int64)])
 
     def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
         """Return central posterior intervals of the probability of a one.
@@ -521,10 +723,10 @@ class LogisticRegression(Regression):
         ndarray, shape (n, 2)
         """
         tail = (1 - _level(level)) / 2
-        chances = _sigmoid(self._design(X) @ self._flat_draws("coefficients").T)
+        chances = _sigmoid(self._scores(X))
         return np.quantile(chances, [tail, 1 - tail], axis=1).T
 
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the share of labels that are predicted.
 
         Parameters
@@ -533,12 +735,15 @@ class LogisticRegression(Regression):
             Records without noise.
         y : array_like, shape (n,)
             Labels without noise.
+        sample_weight : array_like, shape (n,), optional
+            Weights of the records.
 
         Returns
         -------
         float
         """
-        return float(np.mean(self.predict(X) == _check.categories(y, "y", 2)))
+        mixin: Any = super()
+        return float(mixin.score(X, y, sample_weight))
 
 
 def _sigmoid(x: Floats) -> Floats:

@@ -16,6 +16,7 @@ from quincunx._rng import RandomSource
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Noise, single_sigma
 from quincunx.ldp._problem import Block, Part
+from quincunx.ldp._simulation import by_inversion, generated
 from quincunx.ldp.priors import Beta, Gamma, Normal, Prior
 
 
@@ -76,8 +77,8 @@ class ScalarModel(PrivateModel):
     def _numbers(self, released: Any) -> npt.NDArray[np.float64]:
         return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, float], Any]:
-        """Return parameters drawn from their priors, and what n users of theirs release."""
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+        """Return parameters drawn from their priors, and what n users of theirs release: arguments of `fit`."""
         raise NotImplementedError
 
     def _noisy(self, x: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
@@ -115,7 +116,7 @@ class GaussianModel(ScalarModel):
         Of ``mu``, by default Normal(midpoint of the bounds, half their width), and ``sigma``, Gamma(2, 4 / width).
         Without noise Normal(0, 10) and Gamma(2, 1/2).
     inference : {"auto", "quadrature", "nuts"}
-        "auto" computes posteriors of one or two parameters and samples others.
+        "auto" computes posteriors of one or two parameters, and samples others and those too crooked to compute.
     n_chains, n_warmup, n_draws : int
         Chains, and draws of each before and after it is adapted. Computed posteriors are drawn from independently.
     target_accept : float
@@ -191,11 +192,11 @@ class GaussianModel(ScalarModel):
             self._scalar("sigma", "positive", Gamma(2, 4 / width)),
         ]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, float], Any]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
         blocks = self._blocks(self._parts(np.empty(0), None, False))
         priors = [self._prior(name, _prior_of(block)) for name, block in zip(self._prior_names, blocks, strict=True)]
-        truth = dict(zip(self._prior_names, (prior.sample(rng) for prior in priors), strict=True))  # type: ignore[union-attr]
-        return truth, self._noisy(rng.normal(truth["mu"], truth["sigma"], n), rng)
+        truth = {name: generated(prior, rng) for name, prior in zip(self._prior_names, priors, strict=True)}
+        return truth, (self._noisy(rng.normal(truth["mu"], truth["sigma"], n), rng),), {}
 
 
 def _prior_of(block: Block) -> Prior:
@@ -216,9 +217,9 @@ class _OneParameter(ScalarModel):
     def _blocks(self, parts: list[Part]) -> list[Block]:
         return [self._scalar(self._name, self._support, self._default)]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, float], Any]:
-        value = self._prior(self._name, self._default).sample(rng)  # type: ignore[union-attr]
-        return {self._name: value}, self._noisy(self._draw(value, rng, n), rng)
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+        value = generated(self._prior(self._name, self._default), rng)
+        return {self._name: value}, (self._noisy(self._draw(value, rng, n), rng),), {}
 
     def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
         raise NotImplementedError
@@ -469,6 +470,30 @@ class TractableModel(ScalarModel):
         if noise is None and not ((values >= interval[0]) & (values <= interval[1])).all():
             raise ValueError(f"`released` must lie in the interval {interval} without noise")
         return "tractable", (values, g, interval, (-radius, radius), single_sigma(noise), exact)
+
+    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+        blocks = self._blocks([])
+        priors = [self._prior(name, _prior_of(block)) for name, block in zip(self._prior_names, blocks, strict=True)]
+        truth = {name: generated(prior, rng) for name, prior in zip(self._prior_names, priors, strict=True)}
+        (a, b), t1, t2 = _interval(self.interval), truth["t1"], truth["t2"]
+        if blocks[1][0] == "negative":
+            while not t2 < 0:
+                t2 = generated(priors[1], rng)
+            truth["t2"] = t2
+            centre, reach = -t1 / (2 * t2), 40 / math.sqrt(-2 * t2)
+            a, b = max(a, centre - reach), min(b, centre + reach)
+            if not a < b:
+                # All but the end of the interval lies in the tail: it decays like exp((t1 + 2 t2 x) x).
+                end, sign = (a, 1.0) if math.isfinite(a) and a > centre else (b, -1.0)
+                far = end + sign * min(reach, 40 / abs(t1 + 2 * t2 * end))
+                a, b = min(end, far), max(end, far)
+        polynomial = np.polynomial.Polynomial(_polynomial(self.g, _interval(self.interval)))
+
+        def log_density(x: Floats) -> Floats:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(np.maximum(polynomial(x), 0.0)) + x * (t1 + t2 * x))
+
+        return truth, (self._noisy(by_inversion(log_density, a, b, n, rng), rng),), {}
 
 
 def _interval(interval: Any) -> tuple[float, float]:

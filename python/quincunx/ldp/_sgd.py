@@ -1,6 +1,7 @@
 """Stochastic gradient descent under local privacy: the baseline that every user serves once."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,9 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._inference import Floats
 from quincunx.privacy import GaussianMechanism
+
+#: The learning rates that `tune` tries.
+RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 class LDPSGD:
@@ -28,7 +32,7 @@ class LDPSGD:
     group_factor : float
         A group has ``group_factor d log(d) / epsilon**2`` users, at least 1.
     learning_rate : float
-        The j-th step has ``learning_rate / sqrt(j)``.
+        The j-th step has ``learning_rate / sqrt(j)``; `tune` chooses it on public data.
     random_state : int or None
         Seeds the public order of the users.
     insecure_seed : int, optional
@@ -42,6 +46,8 @@ class LDPSGD:
         Rounds of interaction.
     n_messages_ : int
         Uploads and downloads.
+    tuned_losses_ : dict
+        After `tune`: the mean loss by learning rate.
 
     Examples
     --------
@@ -129,34 +135,109 @@ class LDPSGD:
         ValueError, TypeError
             If an argument or a parameter is not what it should be.
         """
+        task, rows, answers = self._data(X, y)
+        n, d = rows.shape
+        rate = _check.real(self.learning_rate, "learning_rate", positive=True)
+        mechanism = GaussianMechanism(self._level(), self.delta, radius=1.0, dimension=d)
+        group = self._group(n, d)
+
+        def told(step: int, gradients: Floats) -> Floats:
+            seed = None if self.insecure_seed is None else self.insecure_seed + step
+            return np.asarray(mechanism.release(gradients, insecure_seed=seed))
+
+        weights = self._descend(task, rows, answers, rate, group, told)
+        self.coef_ = weights
+        self.n_features_in_ = d
+        self.n_groups_ = -(-n // group)
+        self.n_messages_ = 2 * n - group
+        return self
+
+    def tune(self, X: npt.ArrayLike, y: npt.ArrayLike, rates: Sequence[float] = RATES, *, repeats: int = 10) -> Self:
+        """Choose the learning rate on public records, by the protocol with its noise.
+
+        Tuned on private records a rate is one more release, which the guarantee does not cover; tuned without the noise
+        it is too large by far.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+            Public records.
+        y : array_like, shape (n,)
+            Their answers.
+        rates : sequence of float
+            The candidates, > 0.
+        repeats : int
+            Runs of each, of which the losses are averaged.
+
+        Returns
+        -------
+        self
+            With the `learning_rate` of the least mean loss, and the losses in `tuned_losses_`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument or a parameter is not what it should be.
+        """
+        task, rows, answers = self._data(X, y)
+        candidates = [_check.real(rate, "rates", positive=True) for rate in rates]
+        if not candidates:
+            raise ValueError("`rates` must hold at least one rate, got none")
+        number = _check.whole(repeats, "repeats", minimum=1)
+        n, d = rows.shape
+        sigma = GaussianMechanism(self._level(), self.delta, radius=1.0, dimension=d).sigma
+        losses = {}
+        for rate in candidates:
+            rng, runs = (
+                np.random.default_rng(0),
+                [],
+            )  # the same noise for every rate, of records that need no protection
+
+            def told(_: int, gradients: Floats, rng: np.random.Generator = rng) -> Floats:
+                return np.asarray(gradients + sigma * rng.normal(size=gradients.shape))
+
+            for _ in range(number):
+                weights = self._descend(task, rows, answers, rate, self._group(n, d), told)
+                runs.append(float(np.mean(_losses(task, rows @ weights, answers))))
+            losses[rate] = float(np.mean(runs))
+        self.learning_rate = min(losses, key=losses.__getitem__)
+        self.tuned_losses_ = losses
+        return self
+
+    def _data(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[str, Floats, Floats]:
         task = _check.one_of(self.task, "task", ("linear", "logistic"))
         rows = _check.reals(X, "X")
         if rows.ndim != 2 or rows.shape[1] == 0 or len(rows) == 0:
             raise ValueError(f"`X` must have shape (n, d), got {rows.shape}")
-        n, d = rows.shape
         answers = _check.reals(y, "y") if task == "linear" else 2.0 * _check.categories(y, "y", 2) - 1
-        if answers.shape != (n,):
-            raise ValueError(f"`y` must have shape ({n},), got {answers.shape}")
-        level = _check.real(self.epsilon, "epsilon", positive=True)
-        rate = _check.real(self.learning_rate, "learning_rate", positive=True)
+        if answers.shape != (len(rows),):
+            raise ValueError(f"`y` must have shape ({len(rows)},), got {answers.shape}")
+        return task, rows, answers
+
+    def _level(self) -> float:
+        return _check.real(self.epsilon, "epsilon", positive=True)
+
+    def _group(self, n: int, d: int) -> int:
         factor = _check.real(self.group_factor, "group_factor", positive=True)
-        mechanism = GaussianMechanism(level, self.delta, radius=1.0, dimension=d)
-        group = int(min(max(math.ceil(factor * d * math.log(d) / level**2), 1), n))
-        order = np.random.default_rng(self.random_state).permutation(n)
-        weights = np.zeros(d)
-        starts = range(0, n, group)
-        for step, start in enumerate(starts, 1):
+        return int(min(max(math.ceil(factor * d * math.log(d) / self._level() ** 2), 1), n))
+
+    def _descend(
+        self,
+        task: str,
+        rows: Floats,
+        answers: Floats,
+        rate: float,
+        group: int,
+        told: Callable[[int, Floats], Floats],
+    ) -> Floats:
+        """Serve each user once, group by group."""
+        order = np.random.default_rng(self.random_state).permutation(len(rows))
+        weights = np.zeros(rows.shape[1])
+        for step, start in enumerate(range(0, len(rows), group), 1):
             users = order[start : start + group]
-            told = mechanism.release(
-                _gradients(task, weights, rows[users], answers[users]),
-                insecure_seed=None if self.insecure_seed is None else self.insecure_seed + step,
-            )
-            weights = weights - rate / math.sqrt(step) * np.asarray(told).mean(axis=0)
-        self.coef_ = weights
-        self.n_features_in_ = d
-        self.n_groups_ = len(starts)
-        self.n_messages_ = 2 * n - group
-        return self
+            gradients = told(step, _gradients(task, weights, rows[users], answers[users]))
+            weights = weights - rate / math.sqrt(step) * gradients.mean(axis=0)
+        return weights
 
     def predict(self, X: npt.ArrayLike) -> Floats:
         """Return answers, or labels.
@@ -174,6 +255,11 @@ class LDPSGD:
             raise ValueError("this LDPSGD is not fitted yet: call `fit` first")
         scores = np.asarray(_check.reals(X, "X") @ self.coef_)
         return scores if self.task == "linear" else (scores > 0).astype(np.int64)
+
+
+def _losses(task: str, scores: Floats, y: Floats) -> Floats:
+    """Return the loss of each record."""
+    return np.asarray(0.5 * (scores - y) ** 2 if task == "linear" else np.logaddexp(0, -y * scores))
 
 
 def _gradients(task: str, weights: Floats, x: Floats, y: Floats) -> Floats:
