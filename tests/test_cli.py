@@ -703,6 +703,7 @@ def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
     assert out.splitlines()[0] == "model            PoissonFactorization, 2 components"
     assert "kept draws       15" in out
     assert "effective draws" in err
+    assert err.rstrip().endswith("raise `--iterations`")
     model = PoissonFactorization.load(kept)
     assert model.draws_["embedding"].shape == (1, 15, 6, 2)
     status, out, err = run("factorize", released, "--resume", kept, "--out", kept, "--json")

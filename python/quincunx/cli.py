@@ -666,7 +666,7 @@ def _factorize(options: argparse.Namespace) -> None:
         warnings.simplefilter("always", ConvergenceWarning)
         said = factorize_command(_source(options.released), **how, progress=_progress())
     for warning in caught:
-        print(f"quincunx: {warning.message}", file=sys.stderr)
+        print(f"quincunx: {_in_options(_parser(), options, str(warning.message))}", file=sys.stderr)
     print(said)
 
 

@@ -103,7 +103,7 @@ def test_bad_input_is_refused():
         induced_graph(path, [0, [1], 2])
     with pytest.raises(ValueError, match="nan for vertex 1"):
         induced_graph(path, [0, float("nan"), 2])
-    with pytest.raises(ValueError, match=r"`v` must be a vertex in 0\.\.2, got 3"):
+    with pytest.raises(ValueError, match="`v` must be between 0 and 2, got 3"):
         spheres(path, 3)
     with pytest.raises(ValueError, match="threads"):
         distances(path, threads=0)
@@ -112,3 +112,25 @@ def test_bad_input_is_refused():
     for function in (distances, sphere_sizes, is_distance_degree_regular):
         with pytest.raises(TypeError, match="`graph`"):
             function(7)
+
+
+def test_distances_and_spheres_are_asked_for_and_answered_by_label():
+    karate = nx.relabel_nodes(nx.karate_club_graph(), lambda v: f"member {v}")
+    karate.add_node("stranger")
+    expected = nx.single_source_shortest_path_length(karate, "member 5")
+    found = distances(karate, "member 5")
+    assert found.pop("stranger") == -1
+    assert found == expected
+    assert distances(karate, "member 5", "member 16") == 1
+    assert distances(karate, "member 5", "stranger") == -1
+    around = spheres(karate, "member 5")
+    assert [set(sphere) for sphere in around] == [
+        {label for label, d in expected.items() if d == radius} for radius in range(len(around))
+    ]
+    assert distances(graphs.cycle(5), 1).tolist() == [1, 0, 1, 2, 2]
+    assert distances(graphs.cycle(5), 1, 3) == 2
+    for wrong in ({"source": "nobody"}, {"source": "member 1", "target": "nobody"}, {"target": "member 1"}):
+        with pytest.raises(ValueError, match=r"`(source|target)` must be"):
+            distances(karate, **wrong)
+    with pytest.raises(ValueError, match="`v` must be the label of a vertex"):
+        spheres(karate, 5)

@@ -1,7 +1,7 @@
 """Distances, spheres, and the graph that a query induces on its answers."""
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +10,45 @@ from quincunx import _check, _core
 from quincunx.graphs._graph import Graph, GraphLike, IntArray, as_graph
 
 
+@overload
 def distances(
-    graph: GraphLike, *, threads: int | None = None, memory_limit: int | None = None
-) -> npt.NDArray[np.int32]:
-    """Return the distances between all vertices.
+    graph: GraphLike,
+    source: None = None,
+    target: None = None,
+    *,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+) -> npt.NDArray[np.int32]: ...
+
+
+@overload
+def distances(
+    graph: GraphLike,
+    source: Any,
+    target: Any = None,
+    *,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+) -> Any: ...
+
+
+def distances(
+    graph: GraphLike,
+    source: Any = None,
+    target: Any = None,
+    *,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+) -> Any:
+    """Return the distances between all vertices, from one of them, or between two.
 
     Parameters
     ----------
     graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
         The graph.
+    source, target : int or label, optional
+        Vertices; their labels in a graph with labels of its own. With a `source` only its distances are found, with
+        both the one between them.
     threads : int, optional
         Number of threads; what this process may use if left out. The result does not depend on it.
     memory_limit : int, optional
@@ -26,15 +56,16 @@ def distances(
 
     Returns
     -------
-    ndarray of int32, shape (n, n)
-        The number of edges on a shortest path; -1 where there is none.
+    ndarray of int32, shape (n, n), or as below
+        The number of edges on a shortest path; -1 where there is none. With a `source` an array of shape (n,), or where
+        vertices have labels a dict by label; with both ends an int.
 
     Raises
     ------
     TypeError
         If an argument is of a wrong type.
     ValueError
-        If `threads` is not positive.
+        If `threads` is not positive, `source` or `target` is no vertex, or a `target` is given alone.
     quincunx.errors.TooLargeError
         If four bytes for each pair are more than `memory_limit`.
 
@@ -47,12 +78,27 @@ def distances(
     >>> from quincunx.graphs import cycle, distances
     >>> distances(cycle(4)).tolist()
     [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
+    >>> from quincunx.graphs import Graph
+    >>> friends = Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"])
+    >>> distances(friends, "Ann")
+    {'Ann': 0, 'Bea': 1, 'Cid': 2}
+    >>> distances(friends, "Ann", "Cid")
+    2
     """
     graph = as_graph(graph)
+    if source is None and target is not None:
+        raise ValueError("`target` must be None without a `source`")
+    if source is not None:
+        start = graph._vertex(source, "source")
+        end = None if target is None else graph._vertex(target, "target")
+        found = _core.distances_from(graph.num_vertices, graph.edges, start)
+        if end is not None:
+            return int(found[end])
+        return dict(zip(graph.labels, found.tolist(), strict=True)) if graph._labels is not None else found
     return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
 
 
-def spheres(graph: GraphLike, v: int) -> list[IntArray]:
+def spheres(graph: GraphLike, v: Any) -> list[Any]:
     """Return the spheres around a vertex.
 
     The sphere of radius `d` holds the vertices at distance `d`.
@@ -61,13 +107,13 @@ def spheres(graph: GraphLike, v: int) -> list[IntArray]:
     ----------
     graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
         The graph.
-    v : int
-        The vertex in the middle.
+    v : int or label
+        The vertex in the middle; its label in a graph with labels of its own.
 
     Returns
     -------
-    list of ndarray of int64
-        Entry `d` holds the sphere of radius `d`, rising, up to the largest distance from `v`.
+    list of ndarray of int64, or of tuples of labels
+        Entry `d` holds the sphere of radius `d`, in the order of the vertices, up to the largest distance from `v`.
 
     Raises
     ------
@@ -83,13 +129,13 @@ def spheres(graph: GraphLike, v: int) -> list[IntArray]:
     [[1], [0, 2], [3], [4]]
     """
     graph = as_graph(graph)
-    v = _check.whole(v, "v")
-    if v >= graph.num_vertices:
-        raise ValueError(f"`v` must be a vertex in 0..{graph.num_vertices - 1}, got {v}")
-    distance = _core.distances_from(graph.num_vertices, graph.edges, v)
+    distance = _core.distances_from(graph.num_vertices, graph.edges, graph._vertex(v, "v"))
     by_distance = np.argsort(distance, kind="stable")
     sizes = np.bincount(distance + 1)
-    return np.split(by_distance[sizes[0] :], np.cumsum(sizes[1:-1]))
+    found = np.split(by_distance[sizes[0] :], np.cumsum(sizes[1:-1]))
+    if graph._labels is None:
+        return found
+    return [tuple(graph._labels[u] for u in sphere.tolist()) for sphere in found]
 
 
 def sphere_sizes(graph: GraphLike, *, threads: int | None = None) -> IntArray:
