@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        options.run(options)
+        status = options.run(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("quincunx: interrupted", file=sys.stderr)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OverflowError, MemoryError, ImportError, OSError) as error:
         print(f"quincunx: {_in_options(parser, options, str(error))}", file=sys.stderr)
         return 2
-    return 0
+    return int(status or 0)
 
 
 def _verb_of(parser: argparse.ArgumentParser, run: object) -> argparse.ArgumentParser | None:
@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_entropy(verbs)
     _add_info(verbs)
     _add_completion(verbs)
+    _add_selftest(verbs)
     return parser
 
 
@@ -411,6 +412,16 @@ def _add_info(verbs: Any) -> None:
     verb = verbs.add_parser("info", help="the version, and what it runs on")
     verb.add_argument("--json", action="store_true", help="print a JSON object")
     verb.set_defaults(run=_info)
+
+
+def _add_selftest(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "selftest",
+        help="whether this machine computes right, in about a minute",
+        description="Known answers, a spare prime that refuses, samplers, exact noise, vectors. Status 1: a fault.",
+    )
+    verb.add_argument("--json", action="store_true", help="print a JSON object for each check")
+    verb.set_defaults(run=_selftest)
 
 
 def _add_limits(verb: Any) -> None:
@@ -732,6 +743,20 @@ def _info(options: argparse.Namespace) -> None:
             "platform": platform.platform(),
         },
     )
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from quincunx import selftest
+
+    passed = []
+    for found in selftest.run():
+        passed.append(found.passed)
+        word = "ok" if found.passed else "WRONG"
+        line = f"{word:<6}{found.seconds:7.2f} s  {found.group}: {found.name}  {found.detail}".rstrip()
+        print(json.dumps(found._asdict()) if options.json else line, flush=True)
+    if not options.json:
+        print(f"{len(passed)} checks, {passed.count(False)} wrong")
+    return 0 if all(passed) else 1
 
 
 def _say(options: argparse.Namespace, facts: dict[str, Any]) -> None:
