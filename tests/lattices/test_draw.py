@@ -89,7 +89,7 @@ def test_halves_of_wrapped_edges_have_one_name(ax):
     assert sorted(names) == sorted(
         2 * [f"$a_{{{i}}}$" for i in range(1, 5)] + 2 * [f"$b_{{{i}}}$" for i in range(1, 4)]
     )
-    places = {name: [np.array(text.get_position()) for text in ax.texts if text.get_text() == name] for name in names}
+    places = {name: [np.array(text.xy) for text in ax.texts if text.get_text() == name] for name in names}
     (a1, a2) = (np.array(vector) for vector in lattice.unit_cell.basis_vectors)
     for name, (leaving, arriving) in places.items():
         assert np.allclose(leaving - arriving, 3 * a1 if name.startswith("$a") else 4 * a2)

@@ -176,8 +176,9 @@ def _drawn(
     x, y = lattice.positions.T
     ax.scatter(x, y, s=25, c=np.where(filled, "C0", "white"), edgecolors="0.2", linewidths=0.8, zorder=2)
     if wrap_labels:
-        for tip, name in _wrap_names(lattice, starts + halves, ends - halves):
-            ax.annotate(name, tip, ha="center", va="center", fontsize=7, color="C0")
+        at: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center"}
+        for tip, beyond, name in _wrap_names(lattice, starts, ends):
+            ax.annotate(name, tip, xytext=beyond, fontsize=7, color="C0", **at)
     if labels:
         names = lattice.graph.labels
         for vertex, place in enumerate(lattice.positions.tolist()):
@@ -209,15 +210,18 @@ def _check_tree(lattice: "Lattice | _Placed", grown: Any) -> None:
         root[u] = v
 
 
-def _wrap_names(lattice: "Lattice | _Placed", leaving: Any, arriving: Any) -> Any:
-    """Yield the tips of the halves of wrapped edges, and their names."""
+def _wrap_names(lattice: "Lattice | _Placed", starts: Any, ends: Any) -> Any:
+    """Yield the tips of the halves of wrapped edges, a few points beyond them, and their names."""
     number = {"a": 0, "b": 0, "c": 0}
     for edge in np.flatnonzero(lattice.windings.any(axis=1)).tolist():
         first, second = (bool(around) for around in lattice.windings[edge])
         letter = "c" if first and second else "a" if first else "b"
         number[letter] += 1
-        for tip in (leaving[edge], arriving[edge]):
-            yield tip, f"${letter}_{{{number[letter]}}}$"
+        along = lattice.displacements[edge]
+        beyond = 6 * along / np.hypot(*along)
+        name = f"${letter}_{{{number[letter]}}}$"
+        yield starts[edge] + along / 2, beyond, name
+        yield ends[edge] - along / 2, -beyond, name
 
 
 def _members(chosen: Iterable[int] | None, name: str, size: int) -> Any:
