@@ -31,6 +31,12 @@ def core(session: nox.Session) -> None:
 
 
 @nox.session
+def plots(session: nox.Session) -> None:
+    """Test what ArviZ makes of a fit: plots, summaries, leave-one-out."""
+    session.run(".ci/run", "plots", external=True)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Test the Python face, or one room: ``nox -s tests -- tests/counting``."""
     if session.posargs:

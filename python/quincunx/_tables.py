@@ -23,6 +23,9 @@ class Axis(NamedTuple):
 
 Axes = tuple[Axis, ...]
 
+#: What has no labels, and is told at once.
+_PLAIN = frozenset((np.ndarray, list, tuple, int, float))
+
 
 def _of_library(value: object, module: str, *names: str) -> bool:
     """Say whether a value is of a class of a library, which then has been loaded."""
@@ -42,6 +45,8 @@ def is_sparse(value: object) -> bool:
 
 def axes(value: object) -> Axes:
     """Return the axes of a labelled table; none where a value has no labels."""
+    if type(value) in _PLAIN:
+        return ()
     if isinstance(own := getattr(value, "axes_", None), tuple) and all(isinstance(axis, Axis) for axis in own):
         return own
     if _of_library(value, "pandas", "DataFrame", "Series"):
@@ -87,6 +92,8 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
     A sparse array is made dense, where memory has room for it. A network becomes its matrix of weights, the parallel
     edges of a multigraph added; with `triangle` an undirected one only above its diagonal.
     """
+    if type(value) in _PLAIN:
+        return value
     if is_sparse(value):
         refuse_large(value.shape, name)
         return value.toarray()
@@ -112,6 +119,11 @@ def _plain(value: Any) -> Any:
 
 
 # Long tables: a line for each cell.
+
+
+def is_frame(value: object) -> bool:
+    """Say whether a value is a DataFrame of pandas."""
+    return type(value) not in _PLAIN and _of_library(value, "pandas", "DataFrame")
 
 
 def is_long(value: object) -> bool:

@@ -14,6 +14,7 @@ from fractions import Fraction
 import pytest
 
 from quincunx import lattices
+from quincunx._progress import reporting
 from quincunx.counting import (
     count_independent_sets,
     count_matchings,
@@ -116,6 +117,24 @@ def test_a_bar_is_drawn_by_tqdm_on_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "independent sets" in err
+
+
+def test_a_bar_counts_whole_steps(monkeypatch):
+    tqdm = pytest.importorskip("tqdm.auto")
+    seen = []
+
+    class Bar(tqdm.tqdm):
+        def update(self, n=1):
+            shown = super().update(n)
+            seen.append((self.n, self.total, self.unit_scale))
+            return shown
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    with reporting(True, "work") as report:
+        for done in (1, 3, 7):
+            report(done, 7)
+        report(1_500_000, 3_000_000)
+    assert seen == [(1, 7, False), (3, 7, False), (7, 7, False), (1_500_000, 3_000_000, True)]
 
 
 # Stopping.

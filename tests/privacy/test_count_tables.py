@@ -285,3 +285,24 @@ def test_an_email_network_is_read_from_its_list_of_cells():
         read_table(items)
     release = privatize_file(table, io.BytesIO(), epsilon=1.0)
     assert release.index == release.columns == table.axes[0].labels
+
+
+def test_a_data_frame_with_a_column_of_labels_is_refused():
+    ids = pd.DataFrame({"id": range(7), "tea": [3, 0, 1, 4, 0, 2, 2]})
+    with pytest.raises(ValueError, match=r"its column 'id' looks like labels, .* set_index\('id'\)"):
+        privatize(ids, epsilon=1.0)
+    assert privatize(ids.set_index("id"), epsilon=1.0).shape == (7, 1)
+    assert privatize(ids.to_numpy(), epsilon=1.0).shape == (7, 2)
+    edges = pd.DataFrame({"sender": [1, 1, 2], "receiver": [2, 3, 1], "count": [5, 2, 1]})
+    with pytest.raises(ValueError, match=r"set_index\(\['sender', 'receiver'\]\)"):
+        privatize(edges, epsilon=1.0)
+    again = pd.read_csv(io.StringIO(wide().to_csv()))
+    with pytest.raises(ValueError, match="'Unnamed: 0'"):
+        privatize(again, epsilon=1.0)
+    for fine in (
+        pd.DataFrame(np.arange(30).reshape(6, 5), columns=list("abcde")),
+        pd.DataFrame({"n": [1, 2, 3, 4, 5], "i": [3, 3, 1, 0, 0]}),
+        pd.DataFrame({"a": [1, 2]}),
+        pd.DataFrame([[1, 2], [3, 4]], columns=["id", "id"]),
+    ):
+        assert privatize(fine, epsilon=1.0).shape == fine.shape

@@ -18,6 +18,7 @@ from quincunx.privacy._reach import GeometricShift, PerEntry, Reach, unknown
 from quincunx.privacy._records import clip_records, record_distance
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, labelled, marked, seed_words
+from quincunx.privacy._text import refuse_keys
 
 LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
 
@@ -327,7 +328,8 @@ def privatize(
     Raises
     ------
     ValueError, TypeError
-        If a count is negative, fractional or NaN, or another argument lies outside its domain.
+        If a count is negative, fractional or NaN, a column of a DataFrame is called and looks like an identifier, or
+        another argument lies outside its domain.
 
     Notes
     -----
@@ -346,6 +348,8 @@ def privatize(
     >>> whole.protects, whole.n
     ('one record replaced by any other, each clipped to a sum of at most 10', 20)
     """
+    if _tables.is_frame(counts):
+        refuse_keys(counts)
     release = _privatize(_tables.array(counts, "counts", triangle=True), epsilon, n, record_bound, insecure_seed)
     return labelled(release, counts)
 

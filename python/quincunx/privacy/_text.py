@@ -47,6 +47,21 @@ def _few(axis: Axis) -> str:
     return (f"{axis.name} " if axis.name is not None else "") + f"({shown})"
 
 
+def refuse_keys(frame: Any) -> None:
+    """Refuse a DataFrame of pandas with a column of labels: one that is called an identifier and looks like it."""
+    names = [str(name).lower() for name in frame.columns]
+    called = [name in _ENDS or name.endswith("_id") for name in names]
+    keys = [column for column, told in zip(frame.columns, called, strict=True) if told]
+    long = len(keys) >= 2 and names[-1] in _COUNTS
+    for key in keys:
+        column = frame[key]
+        if column.ndim == 1 and (long or looks_like_labels([str(label) for label in column.tolist()])):
+            raise ValueError(
+                f"`counts` must hold counts, but its column {key!r} looks like labels, which would be released as "
+                f"counts: set_index({keys if long else key!r}), or give counts.to_numpy() if all are counts"
+            )
+
+
 class Line(NamedTuple):
     """A line of a file: its number and its fields."""
 
