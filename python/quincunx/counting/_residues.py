@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def primes(count: int) -> list[int]:
-    """List the largest primes below 2**55: the moduli of every exact count.
+    """List the largest primes below 2**55: the moduli of exact counts.
 
     Parameters
     ----------

@@ -39,6 +39,11 @@ pub trait Modular: Send + Sync {
         true
     }
 
+    /// Whether the primes are those below 2^52 instead of 2^55, for kernels with one prime at a time.
+    fn is_short(&self) -> bool {
+        false
+    }
+
     /// The primes are 1 modulo this: their fields have roots of unity of this order.
     fn order(&self) -> u64 {
         1
@@ -90,13 +95,19 @@ impl<M: Modular> Plan<M> {
     /// # Errors
     /// [`Error::Domain`] if so many primes do not exist below `2^55`.
     pub fn new(quantity: M) -> Result<Self> {
-        // The sign takes one bit. The primes are above 2^54.999; one part in a million more pays for all rounding.
+        // The sign takes one bit. The primes are above 2^54.999, short ones above 2^51.999; one part in a million more pays for
+        // all rounding.
         let bits = quantity.bits() + f64::from(u8::from(quantity.is_signed()));
-        let count = (bits.max(1.0) * (1.0 + 1e-6) / 54.999).ceil() as usize + 1;
+        let each = if quantity.is_short() { 51.999 } else { 54.999 };
+        let count = (bits.max(1.0) * (1.0 + 1e-6) / each).ceil() as usize + 1;
         let mut primes: Vec<Modulus> = Vec::new();
         let mut asked = count;
         while primes.len() < count {
-            primes = residue::primes_with_roots(asked, quantity.order())
+            let found = match quantity.is_short() {
+                true => residue::short_primes(asked),
+                false => residue::primes_with_roots(asked, quantity.order()),
+            };
+            primes = found
                 .map_err(|_| Error::Domain {
                     name: "graph",
                     value: format!("a bound of {bits:.0} bits and roots of unity of order {}", quantity.order()),
@@ -299,6 +310,48 @@ pub fn one_by_one(
                 checkpoint.save(&found.finished(), [].iter())?;
             }
             error.map_or(Ok(()), Err)?;
+        }
+        Ok(found.all())
+    })?;
+    checkpoint.map_or(Ok(()), |checkpoint| checkpoint.remove())?;
+    Ok(found)
+}
+
+/// Residues of a quantity that is computed modulo one prime after the other, each with all threads and in the memory that
+/// `room` makes once, with a checkpoint of the finished ones: `one(modulus, room, progress)` gives the values, looks at its progress
+/// now and then and advances it by `work` in all.
+///
+/// # Errors
+/// As [`one_by_one`], and whatever `room` returned.
+pub fn in_turn<S>(
+    quantity: &(impl Modular + ?Sized),
+    moduli: &[Modulus],
+    work: u64,
+    options: &Options,
+    monitor: &mut dyn Monitor,
+    room: impl Fn() -> Result<S> + Sync,
+    one: impl Fn(Modulus, &mut S, &Progress) -> Result<Vec<u64>> + Sync,
+) -> Result<Vec<u64>> {
+    let each = quantity.values();
+    let mut checkpoint = checkpoint(quantity, moduli, options);
+    let total = work.saturating_mul(moduli.len() as u64);
+    let found = parallel::run(options.threads, total, monitor, |progress| {
+        let mut found = Found::new(moduli.len() * each);
+        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(moduli.len() * each, None)).transpose()?.flatten() {
+            found.extend(saved.finished);
+        }
+        let mut room = room()?;
+        for (i, &modulus) in moduli.iter().enumerate() {
+            if found.0[i * each..(i + 1) * each].iter().all(Option::is_some) {
+                progress.advance(work)?;
+                continue;
+            }
+            let answer = one(modulus, &mut room, progress);
+            let answer = answer.map(|residues| found.extend((i * each..).zip(residues)));
+            if let Some(checkpoint) = checkpoint.as_mut().filter(|c| answer.is_err() || c.due() <= Instant::now()) {
+                checkpoint.save(&found.finished(), [].iter())?;
+            }
+            answer?;
         }
         Ok(found.all())
     })?;

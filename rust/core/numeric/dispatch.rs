@@ -9,7 +9,7 @@ use super::ring::{Lanes, Ring};
 use std::sync::OnceLock;
 
 /// Whether kernels are compiled for every level. Development builds compile the baseline alone, in half of the time.
-const EVERY_LEVEL: bool = cfg!(any(not(debug_assertions), feature = "every-level"));
+pub const EVERY_LEVEL: bool = cfg!(any(not(debug_assertions), feature = "every-level"));
 
 /// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,6 +6,7 @@ pub mod dispatch;
 pub mod double_double;
 pub mod elimination;
 pub mod interval;
+pub mod neighbors;
 pub mod residue;
 pub mod ring;
 pub mod special;

@@ -8,6 +8,7 @@
 //! so 511 folded numbers can be added in a 64-bit word before the next fold. A fold is four cheap instructions on any
 //! vector unit, down to SSE2 and NEON. Any modulus m up to 2^32 fits too, through its largest multiple below 2^55.
 
+use super::neighbors::SHORT_BITS;
 use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint, Sign};
 
@@ -145,6 +146,21 @@ pub fn primes(count: usize) -> Result<Vec<Modulus>> {
         if is_prime(value) {
             found.push(Modulus { value, excess });
         }
+    }
+    Ok(found)
+}
+
+/// The `count` largest primes below `2^52`, in falling order, for kernels with one prime at a time
+/// ([`neighbors`](super::neighbors)).
+///
+/// # Errors
+/// [`Error::Domain`] if so many primes do not exist within `2^20` of `2^52`.
+pub fn short_primes(count: usize) -> Result<Vec<Modulus>> {
+    let odd = (1..1u64 << 20).step_by(2).map(|excess| (1 << SHORT_BITS) - excess);
+    let found: Vec<Modulus> = odd.filter(|&n| is_prime(n)).take(count).map(Modulus::new).collect::<Result<_>>()?;
+    if found.len() < count {
+        let requirement = "a number of primes that exist within 2**20 of 2**52";
+        return Err(Error::Domain { name: "count", value: count.to_string(), requirement });
     }
     Ok(found)
 }

@@ -39,6 +39,18 @@ pub fn estimate_cost(problem: &Problem, options: &Options) -> Result<Cost> {
     let (engine, primes) = (plan.quantity().engine(), plan.primes().len());
     // The count will plan once more, and for a small graph that is most of what it does.
     let planning = start.elapsed().as_secs_f64();
+    if let Some(reflection) = plan.quantity().reflection() {
+        let (bytes, seconds) = reflection.forecast(primes, options)?;
+        return Ok(Cost {
+            engine: "square reflection",
+            states: reflection.len() as u64,
+            lanes: 1,
+            bytes,
+            primes: primes as u64,
+            additions: reflection.additions() * primes as f64,
+            seconds: planning + seconds,
+        });
+    }
     let layout = evaluation::layout(engine, primes, options)?;
     let (full, rest) = (primes / layout.lanes, (primes % layout.lanes).next_power_of_two());
     let rest = if primes.is_multiple_of(layout.lanes) { 0 } else { rest };

@@ -4,6 +4,7 @@
 //! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer.
 
 use super::bound::evaluated_log2;
+use super::square::reflection::Reflection;
 use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
@@ -35,6 +36,8 @@ pub struct IndependentSets {
     problem: Problem,
     quantity: Quantity,
     engine: Engine,
+    /// The way for one prime at a time, where there is one.
+    reflection: Option<Reflection>,
     /// A size no independent set exceeds.
     largest: usize,
     bits: f64,
@@ -70,10 +73,14 @@ impl IndependentSets {
             Some(bits) => bits,
             None => quantity.bits(&problem, &engine, largest, options, monitor)?,
         };
+        let reflection = match quantity {
+            Quantity::Count => Reflection::for_problem(&problem, &Progress::default())?,
+            _ => None,
+        };
         if let (Problem::Graph { order, .. }, Engine::Frontier(frontier)) = (&mut problem, &engine) {
             *order = Some(frontier.planned_order().to_vec());
         }
-        Ok(Self { problem, quantity, engine, largest, bits })
+        Ok(Self { problem, quantity, engine, reflection, largest, bits })
     }
 
     /// The problem, a graph with the order it was planned with: planned again, it is the same engine without a search.
@@ -89,6 +96,11 @@ impl IndependentSets {
     /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The way for one prime at a time, where there is one.
+    pub fn reflection(&self) -> Option<&Reflection> {
+        self.reflection.as_ref()
     }
 
     /// The points of one modulus.
@@ -147,6 +159,10 @@ impl Modular for IndependentSets {
         self.bits
     }
 
+    fn is_short(&self) -> bool {
+        self.reflection.is_some()
+    }
+
     fn is_signed(&self) -> bool {
         matches!(&self.quantity, Quantity::Activity { numerator, .. } if numerator.sign() == Sign::Minus)
     }
@@ -160,6 +176,9 @@ impl Modular for IndependentSets {
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+        if let Some(reflection) = &self.reflection {
+            return reflection.residues(self, moduli, options, monitor);
+        }
         let points: Vec<Point> = moduli.iter().flat_map(|&modulus| self.points(modulus)).collect();
         let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
         evaluation::residues(&self.engine, job, &points, options, monitor)

@@ -175,7 +175,7 @@ impl<E> PathBlock<'_, E> {
 
 /// Where the runs of the words of `n` symbols begin, when `rest` more symbols follow.
 #[inline(always)]
-fn streams<const N: usize>(n: usize, rest: usize, width: usize) -> [usize; N] {
+pub fn streams<const N: usize>(n: usize, rest: usize, width: usize) -> [usize; N] {
     let mut offsets = [0; N];
     for j in 1..=n {
         let first = words(j - 1);

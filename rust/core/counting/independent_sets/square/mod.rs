@@ -20,6 +20,7 @@ mod middle;
 mod network;
 mod path;
 mod program;
+pub mod reflection;
 pub mod words;
 
 use super::Boundary;

@@ -10,7 +10,7 @@
 
 use super::kernel::{Order, PathBlock};
 use super::network::LONGEST;
-use super::program::{BlockPass, Course, Ending, program};
+use super::program::{BlockPass, Course, Ending, STRIDE, program};
 use super::words::{count, list, words};
 use crate::Result;
 use crate::monitor::Progress;
@@ -97,7 +97,7 @@ struct Courses {
 
 impl Courses {
     fn new(length: usize, order: usize, ending: Ending) -> Self {
-        let course = |course| program(length, order, ending, course);
+        let course = |course| program(length, order, STRIDE, ending, course);
         Self { down: course(Course::Down), up: course(Course::Up), both: course(Course::Both) }
     }
 }

@@ -6,7 +6,8 @@
 //! consumed by networks over neighboring elements.
 //!
 //! After j symbols of a row an element is a sum of at most f(j) old ones, after i symbols of one row and j of the next of at
-//! most f(i) f(j); with i + j <= 12 both are below the headroom of 511. The list says where to fold accordingly.
+//! most f(i) f(j); with i + j <= 12 both are below the headroom of 511, and with i + j <= 16 below that of 4095 of the shorter
+//! primes of `reflection`. The list says where to fold accordingly.
 
 use super::network;
 use super::words::words;
@@ -82,8 +83,10 @@ pub enum Course {
 }
 
 /// The passes over the words of length `length` with networks of at most `order` symbols; elements are folded before and after.
-pub fn program(length: usize, order: usize, ending: Ending, course: Course) -> Vec<BlockPass> {
-    let mut builder = Builder { list: Vec::new(), order, ending };
+///
+/// At most `stride` symbols are consumed between two folds.
+pub fn program(length: usize, order: usize, stride: usize, ending: Ending, course: Course) -> Vec<BlockPass> {
+    let mut builder = Builder { list: Vec::new(), order, stride, ending };
     let folded = 0;
     match (ending, course) {
         (_, Course::Down) => {
@@ -109,15 +112,16 @@ pub fn program(length: usize, order: usize, ending: Ending, course: Course) -> V
 struct Builder {
     list: Vec<BlockPass>,
     order: usize,
+    stride: usize,
     ending: Ending,
 }
 
-/// A fold if the next symbols would exceed the stride, and the symbols consumed before them.
-fn fold_before(consumed: usize, next: usize) -> (u8, usize) {
-    if consumed + next > STRIDE { (FOLD_IN, 0) } else { (0, consumed) }
-}
-
 impl Builder {
+    /// A fold if the next symbols would exceed the stride, and the symbols consumed before them.
+    fn fold_before(&self, consumed: usize, next: usize) -> (u8, usize) {
+        if consumed + next > self.stride { (FOLD_IN, 0) } else { (0, consumed) }
+    }
+
     fn push(&mut self, action: Action, order: usize, length: usize, folds: u8, at: usize) {
         let (order, length) = (order as u8, length as u8);
         let at = u32::try_from(at).expect("a block is far smaller than 2^32");
@@ -152,7 +156,7 @@ impl Builder {
     }
 
     fn leaf_down(&mut self, length: usize, at: usize, consumed: usize) {
-        let (fold, _) = fold_before(consumed, length);
+        let (fold, _) = self.fold_before(consumed, length);
         let action = match self.ending {
             Ending::Whole => Action::Row,
             Ending::Open => Action::Scatter,
@@ -176,7 +180,7 @@ impl Builder {
             return self.leaf_down(length, at, consumed);
         }
         let levels = self.levels(length);
-        let (fold, consumed) = fold_before(consumed, levels + 1);
+        let (fold, consumed) = self.fold_before(consumed, levels + 1);
         self.push(Action::Down, levels + 1, length, fold, at);
         for (length, at, symbols) in Self::parts(length, levels, at) {
             self.down(length, at, consumed + symbols);
@@ -191,7 +195,7 @@ impl Builder {
         let levels = self.levels(length);
         let parts = Self::parts(length, levels, at);
         let most = parts.into_iter().map(|(length, at, symbols)| self.up(length, at) + symbols).max();
-        let (fold, consumed) = fold_before(most.unwrap_or(0), 0);
+        let (fold, consumed) = self.fold_before(most.unwrap_or(0), 0);
         self.push(Action::Up, levels + 1, length, fold, at);
         if fold > 0 { levels + 1 } else { consumed }
     }
@@ -199,19 +203,19 @@ impl Builder {
     /// A whole row downwards and the next upwards.
     fn around(&mut self, length: usize, at: usize, consumed: usize) -> usize {
         if length <= self.order {
-            let (fold, consumed) = fold_before(consumed, length);
+            let (fold, consumed) = self.fold_before(consumed, length);
             let (middle, before) =
-                if consumed + 2 * length > STRIDE { (FOLD_MIDDLE, 0) } else { (0, consumed + length) };
+                if consumed + 2 * length > self.stride { (FOLD_MIDDLE, 0) } else { (0, consumed + length) };
             self.push(Action::Rows, length, length, fold | middle, at);
             return before + length;
         }
         let levels = self.levels(length);
-        let (fold, consumed) = fold_before(consumed, levels + 1);
+        let (fold, consumed) = self.fold_before(consumed, levels + 1);
         self.push(Action::Down, levels + 1, length, fold, at);
         let parts = Self::parts(length, levels, at);
         let most =
             parts.into_iter().map(|(length, at, symbols)| self.around(length, at, consumed + symbols) + symbols).max();
-        let (fold, consumed) = fold_before(most.unwrap_or(0), 0);
+        let (fold, consumed) = self.fold_before(most.unwrap_or(0), 0);
         self.push(Action::Up, levels + 1, length, fold, at);
         if fold > 0 { levels + 1 } else { consumed }
     }
@@ -221,7 +225,7 @@ impl Builder {
         let levels = self.levels(length);
         let parts = Self::parts(length, levels, 0);
         let most = parts.iter().map(|&(length, at, symbols)| self.up(length, at) + symbols).max();
-        let (fold, consumed) = fold_before(most.unwrap_or(0), levels + 1);
+        let (fold, consumed) = self.fold_before(most.unwrap_or(0), levels + 1);
         self.push(Action::Turn, levels + 1, length, fold, 0);
         let consumed = if fold > 0 { levels + 1 } else { consumed };
         for (length, at, symbols) in parts {

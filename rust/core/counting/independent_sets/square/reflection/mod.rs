@@ -1,0 +1,676 @@
+//! Open square lattices, one prime at a time: half of a symmetric vector, a start of low rank, half of the primes.
+//!
+//! The vector u_r after r rows does not change when the row is read backwards. So both halves of a row are read from the middle
+//! outwards, and u_r is a symmetric matrix over the words of half a row (`axis`), which every level of the butterfly keeps
+//! symmetric if it acts on both sides (`sweep`). It begins as a product of thin matrices after several rows (`start`), and ends
+//! in the middle of the lattice with a sum of squares (`finish`). A row is one sweep over memory: with S the first symbols of
+//! both sides and the middle, U the others, T = U S = S' U', rows go in pairs as in `path`: S' U', U S, S' U', ...
+//!
+//! Residues are those of one prime below 2^52 and lie beside each other, so registers are full whatever the number of primes
+//! and the memory. Where the vectors by half of the primes fit in memory, the others are found from them at the end.
+//!
+//! Derivations: docs/mathematics/counting.md.
+
+mod axis;
+mod finish;
+mod start;
+mod sweep;
+mod walk;
+
+use super::program::{BlockPass, Course, Ending, order, program};
+use super::words::words;
+use crate::counting::evaluation::Options;
+use crate::counting::exact::{self, Modular};
+use crate::counting::independent_sets::{Boundary, Problem, StripKind, log2_bound};
+use crate::monitor::{Monitor, Progress};
+use crate::numeric::buffer::Buffer;
+use crate::numeric::dispatch::{self, Level};
+use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, ShortPrime, TILE, TILE_WORDS};
+use crate::numeric::residue::Modulus;
+use crate::parallel::{self, Shared};
+use crate::{Error, Result};
+use axis::{Axis, Symmetric};
+use finish::{LONGEST_RUN, LiftedSquares, Lifting, MOST_KNOWN, MOST_PRIMES, Signs, Squares};
+use start::Factors;
+use std::ops::RangeInclusive;
+use sweep::{Next, PlaceTile, RunBlock};
+
+/// Symbols that may be consumed between two folds: at most f(i) f(16 - i) < 4095 elements are summed.
+pub const SHORT_STRIDE: usize = 16;
+/// The widths there are programs for.
+const WIDTHS: RangeInclusive<usize> = 8..=48;
+/// From this width on the count takes this way.
+const WORTH: usize = 24;
+/// The most vertices that are counted this way, with 0.6 bits each.
+const MOST_VERTICES: usize = 1 << 20;
+/// The most words a middle column of the start can have.
+const MOST_TERMS: usize = 987;
+/// Seconds for each byte that is used for the first time.
+const FIRST_USE: f64 = 5e-10;
+
+/// An open square lattice with a vertical mirror line.
+#[derive(Clone, Debug)]
+pub struct Reflection {
+    rows: usize,
+    width: usize,
+    /// Rows of the product.
+    start: usize,
+    /// The matrix of the words with 0 in the middle; that of those with 1, if there is a middle.
+    halves: Vec<Symmetric>,
+    /// A bound on the bits of an element in the middle.
+    bits: f64,
+    level: Level,
+}
+
+/// The passes of one kind of walk.
+#[derive(Clone, Debug)]
+pub struct AxisCourses {
+    down: Vec<BlockPass>,
+    up: Vec<BlockPass>,
+    both: Vec<BlockPass>,
+}
+
+impl AxisCourses {
+    fn new(length: usize, order: usize, ending: Ending) -> Self {
+        let course = |course| program(length, order, SHORT_STRIDE, ending, course);
+        // Beginnings turn between two walks, one for each side.
+        let both = if ending == Ending::Whole { course(Course::Both) } else { Vec::new() };
+        Self { down: course(Course::Down), up: course(Course::Up), both }
+    }
+
+    #[inline(always)]
+    fn course(&self, course: Course) -> &[BlockPass] {
+        match course {
+            Course::Down => &self.down,
+            Course::Up => &self.up,
+            Course::Both => &self.both,
+        }
+    }
+}
+
+/// The programs of one matrix.
+#[derive(Clone, Debug)]
+pub struct AxisPrograms {
+    open: AxisCourses,
+    closed: AxisCourses,
+    /// Of the longest runs, and of those shorter by one.
+    runs: [AxisCourses; 2],
+    longest: usize,
+}
+
+impl AxisPrograms {
+    fn new(axis: &Axis, order: usize) -> Self {
+        let run = |length| AxisCourses::new(length, order, Ending::Whole);
+        Self {
+            open: AxisCourses::new(axis.beginning, order, Ending::Open),
+            closed: AxisCourses::new(axis.beginning - 1, order, Ending::Closed),
+            runs: [run(axis.longest), run(axis.longest - 1)],
+            longest: axis.longest,
+        }
+    }
+
+    /// The program for a run of so many symbols.
+    fn run(&self, length: usize, course: Course) -> &[BlockPass] {
+        self.runs[self.longest - length].course(course)
+    }
+}
+
+/// Asks for the largest order of networks that the registers hold.
+struct NeighborOrder;
+
+impl NeighborKernel for NeighborOrder {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<A: Neighbors>(self, _: A) -> usize {
+        order(A::HELD)
+    }
+}
+
+/// How residues by several primes are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PrimeMethod {
+    /// One vector after the other, each to its end.
+    Each,
+    /// Vectors by so many primes and a spare one, and the other residues from those.
+    Lifted(usize),
+}
+
+impl Reflection {
+    /// The way for a problem, if it is an open square lattice of a size that is worth it.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the caller says so.
+    pub fn for_problem(problem: &Problem, progress: &Progress) -> Result<Option<Self>> {
+        let &Problem::Lattice { kind: StripKind::Square, rows, cols, boundary: Boundary::Free } = problem else {
+            return Ok(None);
+        };
+        let (rows, width) = (rows.max(cols), rows.min(cols));
+        // So many vertices need no more primes than there are below 2^52 within 2^20.
+        if !(WORTH..=*WIDTHS.end()).contains(&width) || rows > MOST_VERTICES / width {
+            return Ok(None);
+        }
+        Self::new(rows, width, None, None, progress).map(Some)
+    }
+
+    /// A lattice of `rows >= width` by `width` vertices; the rows of the start and the symbols of prefixes are chosen by their
+    /// cost unless they are given.
+    fn new(
+        rows: usize,
+        width: usize,
+        start: Option<usize>,
+        beginning: Option<usize>,
+        progress: &Progress,
+    ) -> Result<Self> {
+        let half = width / 2;
+        // Runs of up to m = k - L + 1 symbols in the nearest caches, and tiles of f(L)^2 times 512 bytes in the next.
+        let beginning =
+            beginning.unwrap_or((half / 2).saturating_sub(3).max(2).max((half + 1).saturating_sub(LONGEST_RUN)));
+        let has_middle = width % 2 == 1;
+        let zero = Symmetric::new(Axis::new(half, beginning), !has_middle, 0, 0);
+        let mut halves = vec![zero];
+        if has_middle {
+            let at = halves[0].len;
+            halves.push(Symmetric::new(Axis::new(half - 1, beginning - 1), false, 1, at));
+        }
+        // The rows below row a of 2a - 1, or the first a of 2a.
+        let strip = Problem::Lattice { kind: StripKind::Square, rows: rows / 2, cols: width, boundary: Boundary::Free };
+        // A vertex adds about 0.6 bits.
+        let out_of_reach = rows / 2 > 4 * 52 * MOST_KNOWN / width;
+        let bits = if out_of_reach { f64::INFINITY } else { log2_bound(&strip, 1.0, progress)? };
+        let mut reflection = Self { rows, width, start: 2, halves, bits, level: dispatch::level() };
+        reflection.start = start.unwrap_or_else(|| reflection.best_start());
+        Ok(reflection)
+    }
+
+    /// The same with these vector instructions, or the best there are if they are less. Results do not depend on them.
+    #[cfg(test)]
+    fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Rows up to the middle.
+    fn half_rows(&self) -> usize {
+        self.rows.div_ceil(2)
+    }
+
+    /// Elements of a vector, padding included.
+    #[expect(clippy::len_without_is_empty, reason = "a row has one state at the least")]
+    pub fn len(&self) -> usize {
+        self.halves.iter().map(|half| half.len).sum()
+    }
+
+    /// Nanoseconds of an element: for a row, for a term of the product, and for a product of the lift (`benches/counting.rs`).
+    fn rates(&self) -> (f64, f64, f64) {
+        match self.level.min(Level::best()) {
+            _ if neighbors::multiplies_fast(self.level) => (1.2, 0.04, 0.17),
+            Level::Baseline => (4.0, 0.8, 1.0),
+            _ => (2.5, 0.7, 0.9),
+        }
+    }
+
+    /// The rows of the start that make the least work.
+    fn best_start(&self) -> usize {
+        let (row, term, _) = self.rates();
+        let cost = |&start: &usize| term * words(start - 1) as f64 + row * (self.half_rows() - start) as f64;
+        let possible = (2..=self.half_rows()).take_while(|&start| words(start - 1) <= MOST_TERMS);
+        possible.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(2)
+    }
+
+    /// Sweeps from the start to the middle, and over superset sums.
+    fn sweeps(&self) -> usize {
+        self.half_rows() - self.start + if self.rows.is_multiple_of(2) { 2 } else { 0 }
+    }
+
+    /// Units of work for one prime: elements times sweeps, the start and the squares one sweep each.
+    fn work(&self) -> u64 {
+        (self.len() * (self.sweeps() + 2)) as u64
+    }
+
+    /// Bytes of one vector.
+    fn vector_bytes(&self) -> u64 {
+        8 * self.len() as u64
+    }
+
+    /// Bytes beside the vectors.
+    fn room_bytes(&self, threads: usize) -> u64 {
+        let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
+        let runs = (words(self.halves[0].axis.longest) + TILE) * TILE;
+        8 * (Factors::len(self) + threads * (tiles + runs)) as u64
+    }
+
+    /// Seconds of one prime on one thread.
+    fn prime_seconds(&self) -> f64 {
+        let (row, term, _) = self.rates();
+        let each = row * (self.sweeps() + 1) as f64 + term * words(self.start - 1) as f64;
+        self.len() as f64 * each * 1e-9
+    }
+
+    /// Seconds for the residues by all primes from those by some, on one thread.
+    fn lift_seconds(&self, known: usize, primes: usize) -> f64 {
+        let (_, _, product) = self.rates();
+        self.len() as f64 * 1e-9 * product * (known * (primes - known)) as f64
+    }
+
+    /// Primes that tell an element, at most one more than can.
+    fn known(&self) -> usize {
+        (((self.bits + 3.0) / 51.999).ceil() as usize).min(MOST_KNOWN + 1)
+    }
+
+    /// How residues by so many primes are found.
+    fn method(&self, primes: usize, options: &Options) -> PrimeMethod {
+        let known = self.known();
+        let together = known as u64 + 1;
+        let fits = together.saturating_mul(self.vector_bytes()).saturating_add(self.room_bytes(options.threads))
+            <= options.memory_limit;
+        if options.checkpoint.is_some() || !fits || known > MOST_KNOWN || !(known + 2..=MOST_PRIMES).contains(&primes) {
+            return PrimeMethod::Each;
+        }
+        let pages = known as f64 * self.vector_bytes() as f64 * FIRST_USE;
+        let lifted = together as f64 * self.prime_seconds() + self.lift_seconds(known, primes) + pages;
+        if lifted < primes as f64 * self.prime_seconds() { PrimeMethod::Lifted(known) } else { PrimeMethod::Each }
+    }
+
+    /// Bytes and seconds for residues by so many primes.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if not even one vector fits the memory limit.
+    pub fn forecast(&self, primes: usize, options: &Options) -> Result<(u64, f64)> {
+        let (vector, room) = (self.vector_bytes(), self.room_bytes(options.threads));
+        if vector.saturating_add(room) > options.memory_limit {
+            let (needed, limit) = (u128::from(vector) + u128::from(room), u128::from(options.memory_limit));
+            return Err(Error::TooLarge { what: "the vector of partial sums", needed, limit });
+        }
+        let (vectors, seconds) = match self.method(primes, options) {
+            PrimeMethod::Each => (1, primes as f64 * self.prime_seconds()),
+            PrimeMethod::Lifted(known) => {
+                (known + 1, (known + 1) as f64 * self.prime_seconds() + self.lift_seconds(known, primes))
+            }
+        };
+        let bytes = vectors as u64 * vector + room;
+        Ok((bytes, (seconds + bytes as f64 * FIRST_USE) / options.threads as f64))
+    }
+
+    /// Additions of one residue that a prime takes: a count of butterflies, and of the terms of the product.
+    pub fn additions(&self) -> f64 {
+        let row = 0.447 * self.width as f64;
+        self.len() as f64 * (row * self.sweeps() as f64 + words(self.start - 1) as f64)
+    }
+
+    /// The blocks of all matrices.
+    fn blocks(&self) -> Vec<(usize, (usize, usize))> {
+        self.halves.iter().enumerate().flat_map(|(k, half)| half.blocks().map(move |block| (k, block))).collect()
+    }
+
+    fn block_len(&self, (k, (a, b)): (usize, (usize, usize))) -> usize {
+        let runs = &self.halves[k].axis.runs;
+        runs[a].tiles() * runs[b].tiles() * TILE_WORDS
+    }
+
+    /// The number of independent sets modulo each of the primes, which are primes just below 2^52.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if memory does not suffice, [`Error::Domain`] for other moduli, [`Error::Check`] if an element
+    /// contradicts the spare prime, [`Error::File`] for a checkpoint that cannot be used, the monitor's error when it stops.
+    pub fn residues(
+        &self,
+        quantity: &impl Modular,
+        moduli: &[Modulus],
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<u64>> {
+        self.forecast(moduli.len(), options)?;
+        let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus)).collect::<Result<_>>()?;
+        match self.method(primes.len(), options) {
+            PrimeMethod::Each => {
+                let one = |modulus, vector: &mut Buffer<u64>, progress: &Progress| {
+                    let run = PrimeJob::new(self, short(modulus)?);
+                    run.advance(vector, progress)?;
+                    run.squares(vector, progress).map(|residue| vec![residue])
+                };
+                exact::in_turn(quantity, moduli, self.work(), options, monitor, || Buffer::zeroed(self.len()), one)
+            }
+            PrimeMethod::Lifted(known) => {
+                let total = self.work() * (known as u64 + 1) + (self.len() * primes.len()) as u64;
+                parallel::run(options.threads, total, monitor, |progress| self.lifted(&primes, known, progress))
+            }
+        }
+    }
+
+    /// Residues from the vectors by some of the primes and a spare one.
+    fn lifted(&self, primes: &[ShortPrime], known: usize, progress: &Progress) -> Result<Vec<u64>> {
+        let mut vectors = Vec::new();
+        for &prime in &primes[..=known] {
+            let mut vector = Buffer::zeroed(self.len())?;
+            PrimeJob::new(self, prime).advance(&mut vector, progress)?;
+            vectors.push(vector);
+        }
+        let lifting = Lifting::new(primes, known);
+        let pointers: Vec<Shared<u64>> = vectors.iter_mut().map(|vector| Shared::new(vector)).collect();
+        let sums = self.by_block(progress, primes.len(), |k, block, signs| {
+            let vectors: Vec<*const u64> = pointers.iter().map(|vector| vector.at(0).cast_const()).collect();
+            let half = &self.halves[k];
+            let kernel = LiftedSquares { lifting: &lifting, half, signs, block, vectors: &vectors };
+            neighbors::run(self.level, primes[0], kernel).ok_or_else(|| Error::Check {
+                what: "the vector in the middle",
+                detail: format!("an element contradicts its residue modulo {}", primes[known].value()),
+            })
+        })?;
+        Ok(self.combined(primes, &sums))
+    }
+
+    /// Whether squares have signs: for an even number of rows.
+    fn alternates(&self) -> bool {
+        self.rows.is_multiple_of(2)
+    }
+
+    /// What a kernel finds for each block, with the signs of its matrix.
+    fn by_block(
+        &self,
+        progress: &Progress,
+        work: usize,
+        kernel: impl Fn(usize, (usize, usize), &Signs) -> Result<Vec<u64>> + Sync,
+    ) -> Result<Vec<(usize, Vec<u64>)>> {
+        let signs: Vec<Signs> = self.halves.iter().map(|half| Signs::new(half, self.alternates())).collect();
+        let blocks = self.blocks();
+        let mut sums = vec![(0, Vec::new()); blocks.len()];
+        let shared = Shared::new(&mut sums);
+        parallel::tiles(
+            blocks.len(),
+            1,
+            || Ok(()),
+            |(), i| {
+                let (k, block) = blocks[i];
+                // SAFETY: each block has its own place.
+                unsafe { shared.part(i, 1)[0] = (k, kernel(k, block, &signs[k])?) };
+                progress.advance((self.block_len(blocks[i]) * work) as u64)
+            },
+        )?;
+        Ok(sums)
+    }
+
+    /// The sums over all blocks; a vertex in the middle is one more to alternate by.
+    fn combined(&self, primes: &[ShortPrime], sums: &[(usize, Vec<u64>)]) -> Vec<u64> {
+        let total = |(j, prime): (usize, &ShortPrime)| {
+            let p = prime.value();
+            let signed = sums.iter().map(|(k, sum)| match self.halves[*k].middle {
+                1 if self.alternates() => p - sum[j],
+                _ => sum[j],
+            });
+            signed.fold(0, |total, x| (total + x) % p)
+        };
+        primes.iter().enumerate().map(total).collect()
+    }
+}
+
+fn short(modulus: Modulus) -> Result<ShortPrime> {
+    ShortPrime::new(modulus).ok_or_else(|| Error::Domain {
+        name: "modulus",
+        value: modulus.value().to_string(),
+        requirement: "a prime within 2**20 of 2**52",
+    })
+}
+
+/// A reflection modulo one prime, with the programs for its level.
+struct PrimeJob<'a> {
+    reflection: &'a Reflection,
+    prime: ShortPrime,
+    programs: Vec<AxisPrograms>,
+    column: AxisCourses,
+}
+
+impl<'a> PrimeJob<'a> {
+    fn new(reflection: &'a Reflection, prime: ShortPrime) -> Self {
+        let order = neighbors::run(reflection.level, prime, NeighborOrder);
+        let programs = reflection.halves.iter().map(|half| AxisPrograms::new(&half.axis, order)).collect();
+        Self { reflection, prime, programs, column: AxisCourses::new(reflection.start - 1, order, Ending::Whole) }
+    }
+
+    /// Fills the vector with what stands in the middle, superset sums included.
+    fn advance(&self, vector: &mut [u64], progress: &Progress) -> Result<()> {
+        let reflection = self.reflection;
+        {
+            let factors = Factors::new(reflection, &self.programs, &self.column.down, reflection.level, self.prime)?;
+            start::fill(reflection, &factors, reflection.level, self.prime, vector, progress)?;
+        }
+        let vector = Shared::new(vector);
+        let mut left = reflection.half_rows() - reflection.start;
+        while left > 0 {
+            self.places(vector, true, if left > 1 { Next::Row } else { Next::Nothing }, progress)?;
+            left -= 1;
+            if left > 0 {
+                self.runs(vector, if left > 1 { Course::Both } else { Course::Down }, false, progress)?;
+                left -= 1;
+            }
+        }
+        if reflection.alternates() {
+            self.places(vector, false, Next::Supersets, progress)?;
+            self.runs(vector, Course::Down, true, progress)?;
+        }
+        Ok(())
+    }
+
+    /// A sweep over the tiles of all prefixes.
+    fn places(&self, vector: Shared<u64>, ends: bool, next: Next, progress: &Progress) -> Result<()> {
+        let halves = &self.reflection.halves;
+        let count = halves[0].axis.places[0];
+        let pairs: Vec<[usize; 2]> = (0..count).flat_map(|i| (i..count).map(move |j| [i, j])).collect();
+        let work = (self.reflection.len() / pairs.len()) as u64;
+        let room = |half: &Symmetric| Buffer::<u64>::zeroed(words(half.axis.beginning).pow(2) * TILE_WORDS);
+        parallel::tiles(
+            pairs.len(),
+            4,
+            || halves.iter().map(room).collect::<Result<Vec<_>>>(),
+            |rooms, i| {
+                let room = |k: usize| rooms.get(k).map_or(std::ptr::null_mut(), |room| room.as_ptr().cast_mut());
+                let tile = PlaceTile {
+                    halves,
+                    programs: &self.programs,
+                    vector: vector.at(0),
+                    rooms: [room(0), room(1)],
+                    places: pairs[i],
+                    ends,
+                    next,
+                };
+                neighbors::run(self.reflection.level, self.prime, tile);
+                progress.advance(work)
+            },
+        )
+    }
+
+    /// A sweep over the blocks of runs.
+    fn runs(&self, vector: Shared<u64>, course: Course, supersets: bool, progress: &Progress) -> Result<()> {
+        let reflection = self.reflection;
+        let blocks = reflection.blocks();
+        parallel::tiles(
+            blocks.len(),
+            1,
+            || Buffer::<u64>::zeroed((words(reflection.halves[0].axis.longest) + TILE) * TILE),
+            |room, i| {
+                let (k, block) = blocks[i];
+                let half = &reflection.halves[k];
+                let program = |run: usize| self.programs[k].run(half.axis.runs[run].length, course);
+                let programs = [program(block.0), program(block.1)];
+                let room = room.as_mut_ptr();
+                let kernel = RunBlock { half, block, programs, supersets, vector: vector.at(0), room };
+                neighbors::run(reflection.level, self.prime, kernel);
+                progress.advance(reflection.block_len(blocks[i]) as u64)
+            },
+        )
+    }
+
+    /// The sum of squares.
+    fn squares(&self, vector: &mut [u64], progress: &Progress) -> Result<u64> {
+        let reflection = self.reflection;
+        let vector = Shared::new(vector);
+        let sums = reflection.by_block(progress, 1, |k, block, signs| {
+            let (half, prime) = (&reflection.halves[k], self.prime);
+            let kernel = Squares { half, signs, block, vector: vector.at(0), prime };
+            Ok(vec![neighbors::run(reflection.level, prime, kernel)])
+        })?;
+        Ok(reflection.combined(&[self.prime], &sums)[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::independent_sets::square::Square;
+    use crate::counting::transfer::{Point, evaluate_lanes};
+    use crate::monitor::Silent;
+    use crate::numeric::residue::short_primes;
+    use proptest::prelude::*;
+
+    const LEVELS: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+
+    fn reflection(rows: usize, width: usize, start: Option<usize>, beginning: Option<usize>) -> Reflection {
+        Reflection::new(rows, width, start, beginning, &Progress::default()).unwrap()
+    }
+
+    /// Residues by the butterfly over whole rows.
+    fn expected(rows: usize, width: usize, moduli: &[Modulus]) -> Vec<u64> {
+        let engine = Square::new(rows, width, Boundary::Free).unwrap();
+        let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, 1)).collect();
+        points
+            .chunks(4)
+            .flat_map(|points| evaluate_lanes::<4>(&engine, points, &Progress::default()).unwrap())
+            .collect()
+    }
+
+    fn one(reflection: &Reflection, modulus: Modulus) -> u64 {
+        let (run, progress) = (PrimeJob::new(reflection, short(modulus).unwrap()), Progress::default());
+        let mut vector = Buffer::zeroed(reflection.len()).unwrap();
+        vector.fill(u64::MAX >> 3); // whatever was there before
+        run.advance(&mut vector, &progress).unwrap();
+        run.squares(&mut vector, &progress).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn every_start_and_cut_gives_the_residue_of_whole_rows(
+            width in 8usize..16, more in 0usize..9, start in 2usize..9, beginning in 2usize..7, level in 0usize..3, k in 0usize..30,
+        ) {
+            let rows = width + more;
+            let (start, beginning) = (start.min(rows.div_ceil(2)), beginning.min(width / 2 - 1));
+            let modulus = short_primes(k + 1).unwrap()[k];
+            let reflection = reflection(rows, width, Some(start), Some(beginning)).with_level(LEVELS[level]);
+            prop_assert_eq!(one(&reflection, modulus), expected(rows, width, &[modulus])[0], "{} {}", rows, width);
+        }
+    }
+
+    #[test]
+    fn the_chosen_start_and_cut_give_the_residues_of_whole_rows() {
+        let modulus = short_primes(1).unwrap()[0];
+        for (rows, width) in [(16, 16), (17, 17), (18, 17), (19, 18), (20, 20), (21, 21), (22, 21), (23, 22), (24, 24)]
+        {
+            let expected = expected(rows, width, &[modulus])[0];
+            for level in LEVELS {
+                let reflection = reflection(rows, width, None, None).with_level(level);
+                assert_eq!(one(&reflection, modulus), expected, "{rows} x {width}, {level:?}");
+            }
+        }
+    }
+
+    /// Something to compute residues of.
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Modular for Nothing {
+        fn description(&self) -> Vec<u64> {
+            vec![0]
+        }
+        fn bits(&self) -> f64 {
+            0.0
+        }
+        fn residues(&self, _: &[Modulus], _: &Options, _: &mut dyn Monitor) -> Result<Vec<u64>> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[test]
+    fn residues_depend_neither_on_the_way_nor_on_threads_nor_on_memory() {
+        for (rows, width) in [(12, 12), (13, 13), (14, 13), (17, 16), (20, 19)] {
+            let plain = reflection(rows, width, None, None);
+            let known = plain.known();
+            let moduli = short_primes(2 * known + 1).unwrap();
+            let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus).unwrap()).collect();
+            let expected = expected(rows, width, &moduli);
+            for level in LEVELS {
+                let reflection = plain.clone().with_level(level);
+                assert_eq!(
+                    reflection.lifted(&primes, known, &Progress::default()).unwrap(),
+                    expected,
+                    "{rows} {width}"
+                );
+                for threads in 1..=3 {
+                    let whole = Options { threads, ..Options::default() };
+                    let short = Options {
+                        memory_limit: reflection.vector_bytes() + reflection.room_bytes(threads),
+                        ..whole.clone()
+                    };
+                    for options in [whole, short] {
+                        let found = reflection.residues(&Nothing, &moduli, &options, &mut Silent).unwrap();
+                        assert_eq!(found, expected, "{rows} x {width}, {options:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_that_the_primes_do_not_tell_are_noticed_by_the_spare_one() {
+        let reflection = reflection(20, 20, None, None);
+        let known = reflection.known();
+        let moduli = short_primes(2 * known + 1).unwrap();
+        let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus).unwrap()).collect();
+        // One prime less than the elements need: what is found is not what was there.
+        let outcome = reflection.lifted(&primes, known - 1, &Progress::default());
+        assert!(known > 1 && matches!(outcome, Err(Error::Check { .. })), "{known}: {outcome:?}");
+    }
+
+    #[test]
+    fn a_vector_that_does_not_fit_is_refused_and_a_cancelled_watch_stops() {
+        let reflection = reflection(30, 30, None, None);
+        let options = Options { memory_limit: reflection.vector_bytes(), ..Options::default() };
+        let moduli = short_primes(9).unwrap();
+        let outcome = reflection.residues(&Nothing, &moduli, &options, &mut Silent);
+        assert!(matches!(outcome, Err(Error::TooLarge { .. })));
+        let stop = &mut |_: u64, _: u64| false;
+        for memory_limit in [u64::MAX, 2 * reflection.vector_bytes()] {
+            let options = Options { memory_limit, ..Options::default() };
+            assert_eq!(reflection.residues(&Nothing, &moduli, &options, stop), Err(Error::Interrupted));
+        }
+        let foreign = crate::numeric::residue::primes(3).unwrap();
+        let outcome = reflection.residues(&Nothing, &foreign, &Options::default(), &mut Silent);
+        assert!(matches!(outcome, Err(Error::Domain { name: "modulus", .. })));
+    }
+
+    #[test]
+    fn the_work_forecast_is_the_work_done() {
+        for (rows, width) in [(20, 20), (21, 21), (40, 18)] {
+            let reflection = reflection(rows, width, None, None);
+            let progress = Progress::new(u64::MAX);
+            let run = PrimeJob::new(&reflection, short(short_primes(1).unwrap()[0]).unwrap());
+            let mut vector = Buffer::zeroed(reflection.len()).unwrap();
+            run.advance(&mut vector, &progress).unwrap();
+            run.squares(&mut vector, &progress).unwrap();
+            let (done, work) = (progress.done() as f64, reflection.work() as f64);
+            assert!((done / work - 1.0).abs() < 0.02, "{rows} x {width}: {done} {work}");
+        }
+    }
+
+    #[test]
+    fn small_and_other_lattices_go_the_old_way() {
+        let lattice = |kind, rows, cols, boundary| Problem::Lattice { kind, rows, cols, boundary };
+        let found = |problem: Problem| Reflection::for_problem(&problem, &Progress::default()).unwrap().is_some();
+        assert!(found(lattice(StripKind::Square, WORTH, 50, Boundary::Free)));
+        assert!(found(lattice(StripKind::Square, 50, WORTH, Boundary::Free)));
+        assert!(!found(lattice(StripKind::Square, WORTH - 1, 50, Boundary::Free)));
+        assert!(!found(lattice(StripKind::Square, 60, 60, Boundary::Free)));
+        assert!(!found(lattice(StripKind::Square, usize::MAX, WORTH, Boundary::Free)));
+        assert!(!found(lattice(StripKind::King, 30, 30, Boundary::Free)));
+        assert!(!found(lattice(StripKind::Square, 30, 30, Boundary::Torus)));
+    }
+}
