@@ -68,6 +68,33 @@ def test_draws_of_a_mixed_array_fit_law_by_law():
         assert_draws_follow(draws[:, column], Bessel(order, argument))
 
 
+@pytest.mark.statistical
+def test_draws_of_a_mixed_skellam_array_fit_law_by_law():
+    """Searches side by side, and rejection among them, on one side and on both. False alarm 1e-6 for each of 7 laws."""
+    plus, minus = (np.array(column) for column in zip(*SKELLAM, strict=True))
+    draws = Skellam(plus, minus).sample(30_000, rng=4)
+    for column, rates in enumerate(SKELLAM):
+        assert_draws_follow(draws[:, column], Skellam(*rates))
+
+
+def test_a_skellam_element_does_not_depend_on_its_neighbors():
+    plus, minus = (np.array(column) for column in zip(*SKELLAM, strict=True))
+    together = Skellam(np.tile(plus, 700), np.tile(minus, 700)).sample(rng=5)
+    assert np.array_equal(together, Skellam(plus, minus).sample(700, rng=5).ravel())
+    assert np.array_equal(together[:1000], Skellam(np.tile(plus, 143), np.tile(minus, 143)).sample(rng=5)[:1000])
+    one, two, three = (Skellam(plus, minus).sample(7000, rng=9, threads=threads) for threads in (1, 2, 3))
+    assert np.array_equal(one, two)
+    assert np.array_equal(one, three)
+
+
+def test_a_table_made_again_gives_the_same_draws():
+    """More laws than tables are kept; between two uses of the first one its table is given up."""
+    first = Skellam(3.0, 1.5).sample(5000, rng=1)
+    for rate in range(1, 40):
+        Skellam(rate / 8, 1.0).sample(2000, rng=1)
+    assert np.array_equal(first, Skellam(3.0, 1.5).sample(5000, rng=1))
+
+
 def test_one_draw_is_the_first_of_an_array():
     for law in LAWS:
         assert law.sample(rng=11) == law.sample(5, rng=11)[0]

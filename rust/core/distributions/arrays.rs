@@ -5,9 +5,12 @@
 //! row i of purpose `FURTHER`. Most cells of a sparse sweep need one word, and then four of them share a block.
 
 use super::bessel::Address;
+use super::words::{BLOCK, BlockWords};
 use super::{Bessel, Distribution, Function, Rng, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
-use super::{bessel, evaluate, quantile, skellam, statistic_of, two_piece_poisson, two_sided_geometric};
+use super::{alias, poisson};
+use super::{bessel, evaluate, quantile, statistic_of, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Progress};
+use crate::numeric::dispatch::{self, Level};
 use crate::stream::{Stream, philox};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
@@ -16,8 +19,8 @@ use rayon::prelude::*;
 const FIRST: u64 = 0x0066_6972_7374;
 /// The purpose of the streams of further words.
 const FURTHER: u64 = 0x0066_7572_7468_6572;
-/// Elements a thread works on at a time; a multiple of four.
-const BLOCK: usize = 4096;
+/// Elements whose words are made at a time; a divisor of the block.
+const BATCH: usize = 512;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
 const POLL: usize = 64;
 
@@ -152,7 +155,27 @@ impl<'a> Family<'a> {
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<()> {
-        self.each(out, threads, monitor, |law, i| law.evaluate(function, at(points, i)))
+        let Some((least, greatest)) = self.repeated(points) else {
+            return self.each(out, threads, monitor, |law, i| law.evaluate(function, at(points, i)));
+        };
+        let mut values = vec![0.0; (greatest - least) as usize + 1];
+        self.each(&mut values, threads, monitor, |law, i| law.evaluate(function, least + i as f64))?;
+        for (slot, point) in out.iter_mut().zip(points) {
+            *slot = values[(point - least) as usize];
+        }
+        Ok(())
+    }
+
+    /// The least and the greatest of many points of one law, if they are whole and each stands there twice or more on average:
+    /// then every value between them is found once.
+    fn repeated(&self, points: &[f64]) -> Option<(f64, f64)> {
+        if self.len() != 1 || points.len() < POLL {
+            return None;
+        }
+        let (least, greatest) =
+            points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &x| (a.min(x), b.max(x)));
+        let few = 2.0 * (greatest - least + 1.0) <= points.len() as f64;
+        (few && points.iter().all(|point| point.fract() == 0.0)).then_some((least, greatest))
     }
 
     /// Quantiles, see [`quantile`].
@@ -210,9 +233,7 @@ impl<'a> Family<'a> {
             Self::Bessel(order, argument) => {
                 blocks(out, BLOCK, threads, monitor, |start, chunk| bessel_cells((order, argument), key, start, chunk))
             }
-            Self::Skellam(plus, minus) => {
-                fill(out, key, threads, monitor, |i, cell| skellam::draw(at(plus, i), at(minus, i), cell))
-            }
+            Self::Skellam(plus, minus) => self.skellam_draws((plus, minus), key, out, threads, monitor),
             Self::TwoSidedGeometric(decay) => {
                 fill(out, key, threads, monitor, |i, cell| two_sided_geometric::draw(at(decay, i), cell))
             }
@@ -220,6 +241,38 @@ impl<'a> Family<'a> {
                 two_piece_poisson::draw(at(released, i), at(rate, i), at(alpha, i), cell)
             }),
         }
+    }
+
+    /// Draws of one law from its table, where there is one; else two searches side by side, or rejection where rates are large.
+    fn skellam_draws(
+        &self,
+        (plus, minus): (&[f64], &[f64]),
+        key: [u64; 2],
+        out: &mut [i64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<()> {
+        let level = dispatch::level();
+        if let ([plus], [minus]) = (plus, minus) {
+            let law = Skellam::unchecked(*plus, *minus);
+            if let Some(table) = alias::kept("skellam", [*plus, *minus], &law, out.len()) {
+                return blocks(out, BLOCK, threads, monitor, |start, chunk| {
+                    let mut words = BlockWords::new(key, (start / BLOCK) as u64, 0);
+                    let mut buffer = [0; BATCH];
+                    for (batch, slots) in chunk.chunks_mut(BATCH).enumerate() {
+                        words.fill(level, &mut buffer[..slots.len()]);
+                        let further = |i| Stream::new(key, FURTHER, 0, (start + batch * BATCH + i) as u64);
+                        table.draw(&law, &buffer[..slots.len()], slots, further);
+                    }
+                });
+            }
+        }
+        blocks(out, BLOCK, threads, monitor, |start, chunk| {
+            poisson_cells(plus, key, 0, level, start, chunk, |slot, count| *slot = count);
+            if minus != [0.0] {
+                poisson_cells(minus, key, 1, level, start, chunk, |slot, count| *slot -= count);
+            }
+        })
     }
 
     /// Applies `of` to law i for each element i, building a shared law once.
@@ -299,6 +352,34 @@ fn fill(
             }
         }
     })
+}
+
+/// Hands a Poisson count to each element of a block, of the words of its side.
+fn poisson_cells(
+    rates: &[f64],
+    key: [u64; 2],
+    side: u64,
+    level: Level,
+    start: usize,
+    out: &mut [i64],
+    mut take: impl FnMut(&mut i64, i64),
+) {
+    let mut words = BlockWords::new(key, (start / BLOCK) as u64, side);
+    let (mut rate, mut buffer, mut counts) = ([0.0; BATCH], [0; BATCH], [0; BATCH]);
+    for (batch, slots) in out.chunks_mut(BATCH).enumerate() {
+        let (start, len) = (start + batch * BATCH, slots.len());
+        repeat(rates, start, &mut rate[..len]);
+        words.fill(level, &mut buffer[..len]);
+        poisson::invert_many(level, &rate[..len], &buffer[..len], &mut counts[..len]);
+        for i in 0..len {
+            if rate[i] >= poisson::SMALL {
+                let further = Stream::new(key, FURTHER, side, (start + i) as u64);
+                let mut words = CellRng { first: Some(buffer[i]), further };
+                counts[i] = poisson::transformed_rejection(rate[i], &mut words);
+            }
+            take(&mut slots[i], counts[i]);
+        }
+    }
 }
 
 /// The draws of [`bessel::draw_many`] for cells `start, start + 1, ...`, whose parameters may repeat.

@@ -4,6 +4,7 @@
 //! (up to 2^53 in absolute value). Masses keep full relative accuracy far into the tails: see `docs/mathematics`.
 //! Draws take words from an [`Rng`]; arrays of draws give each element its own address, see [`arrays`].
 
+mod alias;
 pub mod arrays;
 pub mod bessel;
 pub mod gamma;
@@ -12,6 +13,7 @@ pub mod skellam;
 pub mod sums;
 pub mod two_piece_poisson;
 pub mod two_sided_geometric;
+mod words;
 
 pub use bessel::Bessel;
 pub use skellam::Skellam;

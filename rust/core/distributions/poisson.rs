@@ -1,13 +1,16 @@
 //! The Poisson law, which the others are made of: log-mass, tails and a draw.
 //!
-//! p(k) = rate^k exp(-rate) / k!. Draws: inversion by sequential search below rate 10, from there on Hörmann's transformed
-//! rejection with squeeze, whose acceptance test is written with the saddle-point mass so that it holds up to rate 2^53.
+//! p(k) = rate^k exp(-rate) / k!. Draws: inversion by sequential search below rate 10, alone or eight at a time; from there on
+//! Hörmann's transformed rejection with squeeze, whose acceptance test is written with the saddle-point mass so that it holds up
+//! to rate 2^53.
 //!
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, outward};
 use crate::distributions::{Rng, Tail};
+use crate::numeric::dispatch::{Level, Work, work};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
+use std::f64::consts::LOG2_E;
 
 /// A Poisson law with rate > 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +70,7 @@ impl Poisson {
 /// Always in line: most draws of a sparse sweep end at the first comparison.
 #[inline(always)]
 pub fn draw(rate: f64, words: &mut impl Rng) -> i64 {
-    if rate >= 10.0 {
+    if rate >= SMALL {
         return transformed_rejection(rate, words);
     }
     if rate == 0.0 {
@@ -99,8 +102,111 @@ pub(super) fn invert(rate: f64, u: f64, mut p: f64) -> i64 {
     n as i64
 }
 
+/// Rates below this are drawn by sequential search.
+pub(super) const SMALL: f64 = 10.0;
+/// Cells searched side by side.
+const LANES: usize = 8;
+/// A count of a rate below [`SMALL`] is beyond this with probability below 1e-24, where no sum of masses below one is left to pass.
+const MOST: usize = 56;
+/// 1/n.
+const INVERSES: [f64; MOST + 1] = {
+    let mut inverses = [0.0; MOST + 1];
+    let mut n = 1;
+    while n <= MOST {
+        inverses[n] = 1.0 / n as f64;
+        n += 1;
+    }
+    inverses
+};
+
+/// Sequential search for many cells, a word each: the smallest count whose distribution function exceeds the word's upper 52 bits.
+/// Where the rate is not below [`SMALL`] the count is 0.
+pub(super) fn invert_many(level: Level, rates: &[f64], words: &[u64], counts: &mut [i64]) {
+    work(level, Search { rates, words, counts });
+}
+
+struct Search<'a> {
+    rates: &'a [f64],
+    words: &'a [u64],
+    counts: &'a mut [i64],
+}
+
+impl Work for Search<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (groups, rest) = self.counts.as_chunks_mut::<LANES>();
+        let (rates, last_rates) = self.rates.as_chunks::<LANES>();
+        let (words, last_words) = self.words.as_chunks::<LANES>();
+        for ((counts, rates), words) in groups.iter_mut().zip(rates).zip(words) {
+            *counts = search(rates, words);
+        }
+        if !rest.is_empty() {
+            let (mut rates, mut words) = ([0.0; LANES], [0; LANES]);
+            rates[..rest.len()].copy_from_slice(last_rates);
+            words[..rest.len()].copy_from_slice(last_words);
+            rest.copy_from_slice(&search(&rates, &words)[..rest.len()]);
+        }
+    }
+}
+
+#[inline(always)]
+fn search(rates: &[f64; LANES], words: &[u64; LANES]) -> [i64; LANES] {
+    let mut rate = [0.0; LANES];
+    let mut u = [0.0; LANES];
+    let mut counts = [0; LANES];
+    for i in 0..LANES {
+        rate[i] = if rates[i] < SMALL { rates[i] } else { 0.0 };
+        // The sum of all masses may end some units in the last place below one.
+        u[i] = (f64::from_bits(0x3FF0_0000_0000_0000 | words[i] >> 12) - 1.0).min(1.0 - 1e-15);
+    }
+    let mut mass = exp_negative(&rate);
+    let mut sum = mass;
+    let mut n = 1;
+    while n < MOST {
+        // Two steps between two looks at whether all are done; a count that has been found does not change any more.
+        let mut going = 0;
+        for n in [n, n + 1] {
+            for i in 0..LANES {
+                let more = i64::from(u[i] >= sum[i]);
+                counts[i] += more;
+                going |= more;
+                mass[i] *= rate[i] * INVERSES[n];
+                sum[i] += mass[i];
+            }
+        }
+        if going == 0 {
+            break;
+        }
+        n += 2;
+    }
+    counts
+}
+
+/// exp(-x) for x in [0, 10): a power of two times the series of the rest, of at most ln(2) / 2 in size. Error below 3e-16.
+#[inline(always)]
+fn exp_negative(x: &[f64; LANES]) -> [f64; LANES] {
+    // 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    const LN_2_HIGH: f64 = 0.693_147_180_369_123_8; // its last 21 bits are zero, so that small multiples are exact
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let mut out = [0.0; LANES];
+    for i in 0..LANES {
+        let shifted = ROUND - x[i] * LOG2_E;
+        let whole = shifted - ROUND;
+        let r = (-x[i] - whole * LN_2_HIGH) - whole * LN_2_LOW;
+        let mut sum = 1.0;
+        for n in (1..14).rev() {
+            sum = 1.0 + r * INVERSES[n] * sum;
+        }
+        out[i] = sum * f64::from_bits(((shifted.to_bits() as i64 + 1023) << 52) as u64);
+    }
+    out
+}
+
 #[inline(never)]
-fn transformed_rejection(rate: f64, words: &mut impl Rng) -> i64 {
+pub(super) fn transformed_rejection(rate: f64, words: &mut impl Rng) -> i64 {
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.024_83 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
@@ -124,6 +230,47 @@ fn transformed_rejection(rate: f64, words: &mut impl Rng) -> i64 {
         };
         if (v * inverse_alpha / (a / (edge * edge) + b)).ln() <= log {
             return k as i64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_side_by_side_finds_what_a_search_alone_finds() {
+        let rates: Vec<f64> =
+            (0..4003).map(|i| if i % 50 == 0 { 1e3 } else { 9.999 * f64::from(i) / 4003.0 }).collect();
+        let mut stream = crate::stream::Stream::new([5, 1], 0, 0, 0);
+        let mut words: Vec<u64> = rates.iter().map(|_| stream.word()).collect();
+        (words[1], words[4001]) = (u64::MAX, u64::MAX);
+        let mut found = vec![0; rates.len()];
+        invert_many(Level::Baseline, &rates, &words, &mut found);
+        for level in [Level::Avx2, Level::Avx512] {
+            let mut again = vec![0; rates.len()];
+            invert_many(level, &rates, &words, &mut again);
+            assert_eq!(found, again);
+        }
+        assert!((1..40).contains(&found[4001]) && found[1] < 9);
+        let mut apart = 0;
+        for ((&rate, &word), &count) in rates.iter().zip(&words).zip(&found) {
+            if rate >= SMALL {
+                assert_eq!(count, 0);
+                continue;
+            }
+            let u = (word >> 12) as f64 * 2f64.powi(-52);
+            apart += usize::from(count != invert(rate, u.min(1.0 - 1e-15), (-rate).exp()));
+        }
+        assert_eq!(apart, 0, "a uniform number lies within rounding of a threshold with probability below 1e-11");
+    }
+
+    #[test]
+    fn the_exponential_is_good_to_a_unit_in_the_last_place() {
+        for i in 0..10_000 {
+            let x = f64::from(i) / 1000.0;
+            let found = exp_negative(&[x; LANES])[3];
+            assert!((found / (-x).exp() - 1.0).abs() < 4e-16, "{x}");
         }
     }
 }

@@ -50,14 +50,15 @@ impl Skellam {
 
     /// `P(X >= k) / P(X = k)` for k at or above the mode and both rates positive.
     ///
-    /// Where few terms matter the ratios r_j = p(j+1)/p(j) come from r_(j-1) = l1 / (j + l2 r_j), all positive for j > 0,
-    /// and the sum is nested, 1 + r_k (1 + r_(k+1) (1 + ...)). Below zero the same recurrence runs in the mirrored law.
+    /// Where few terms matter the masses come down to k by their recurrence, see [`Self::sum_down`]. Below zero it runs in the
+    /// mirrored law, from k up to zero.
     fn upper_sum(&self, k: f64) -> f64 {
         let last = if self.is_small() {
             self.beyond(k.max(0.0), true)
         } else {
-            // Terms beyond ten standard deviations and sixty are below 1e-18 of the first, also where the law is nearly Poisson.
-            let mut reach = 60.0 + 10.0 * (self.plus + self.minus).sqrt();
+            // p(k+t)/p(k) <= exp(-t^2 / (2 (variance + t/3))) at the mode and falls faster beyond it: 1e-19 at this t.
+            let variance = self.plus + self.minus;
+            let mut reach = 14.7 + (216.0 + 88.0 * variance).sqrt();
             if reach > 300.0 {
                 let first = self.log_value(k);
                 reach = 8.0;
@@ -72,26 +73,55 @@ impl Skellam {
         };
         let start = k.max(0.0);
         let first = if self.is_small() { self.near_ratio(last) } else { self.ratio(last, 1.0) };
-        let (mut ratio, mut sum, mut j) = (first, 1.0, last);
-        while j > start {
-            ratio = self.plus / (j + self.minus * ratio); // r_(j-1)
-            sum = 1.0 + ratio * sum;
-            j -= 1.0;
-        }
+        let sum = self.sum_down(last, start, first);
         if k >= 0.0 {
             return sum;
         }
-        // From 0 down to k: P(X >= j-1)/p(j-1) = 1 + r_(j-1) P(X >= j)/p(j), and r_(j-1) = 1 / mirrored ratio going down.
+        // From k up to 0 the same recurrence runs in the mirrored law, with masses relative to p(k).
         let mirrored = self.mirrored();
-        let mut falling = mirrored.rising(-k); // p(k-1)/p(k)
-        let (mut partial, mut product, mut i) = (1.0, 1.0, -k);
+        let (by, back) = (1.0 / mirrored.plus, mirrored.minus / mirrored.plus);
+        let (mut mass, mut before, mut partial, mut i) = (1.0, mirrored.rising(-k), 0.0, -k);
         while i > 0.0 {
-            falling = mirrored.plus / (i + mirrored.minus * falling); // p(-i)/p(-i+1)
-            product /= falling;
+            partial += mass;
+            (mass, before) = (i * by * mass + back * before, mass); // p(-i+1) from p(-i) and p(-i-1)
             i -= 1.0;
-            partial += if i > 0.0 { product } else { product * sum };
+            if mass < 1e-19 * partial {
+                return partial; // away from the mode masses fall faster and faster
+            }
         }
-        partial
+        partial + mass * sum
+    }
+
+    /// `(p(start) + ... + p(last)) / p(start)` for 0 <= start <= last, given `p(last+1) / p(last)`.
+    ///
+    /// p(j-1) = (j p(j) + l2 p(j+1)) / l1, all positive, run down from one at `last` and without a division in its chain of
+    /// operations. Masses that might leave the range of a double are ratios instead.
+    fn sum_down(&self, last: f64, start: f64, first: f64) -> f64 {
+        let (by, back) = (1.0 / self.plus, self.minus / self.plus);
+        let mut j = last;
+        if !(last * by + back < 1e8) {
+            let (mut ratio, mut sum) = (first, 1.0);
+            while j > start {
+                ratio = self.plus / (j + self.minus * ratio); // r_(j-1)
+                sum = 1.0 + ratio * sum;
+                j -= 1.0;
+            }
+            return sum;
+        }
+        let (mut mass, mut above, mut sum) = (1.0, first, 1.0);
+        while j > start {
+            // Sixteen steps grow by less than 1e134.
+            let end = (j - 16.0).max(start);
+            while j > end {
+                (mass, above) = ((j * by) * mass + back * above, mass);
+                sum += mass;
+                j -= 1.0;
+            }
+            if mass > 1e150 {
+                (mass, above, sum) = (1.0, above / mass, sum / mass);
+            }
+        }
+        sum / mass
     }
 
     /// Whether the recurrence forgets its first value within some tens of steps.
