@@ -409,7 +409,7 @@ _Priors: TypeAlias = list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]
 class ReleasedCounts:
     def __new__(
         cls,
-        values: npt.NDArray[np.int64],
+        values: npt.NDArray[np.int8 | np.int16 | np.int32 | np.int64],
         rows: int,
         cols: int,
         alpha: npt.NDArray[np.float64],

@@ -53,6 +53,19 @@ fn arrays<'py>(py: Python<'py>, matrices: &[FactorMatrix]) -> PyResult<Bound<'py
     PyList::new(py, matrices.iter().map(array).collect::<PyResult<Vec<_>>>()?)
 }
 
+/// Whole numbers as the estimators hold them: in the smallest integers that fit.
+#[derive(FromPyObject)]
+enum Integers<'py> {
+    #[pyo3(transparent)]
+    Bytes(PyReadonlyArray1<'py, i8>),
+    #[pyo3(transparent)]
+    Shorts(PyReadonlyArray1<'py, i16>),
+    #[pyo3(transparent)]
+    Words(PyReadonlyArray1<'py, i32>),
+    #[pyo3(transparent)]
+    Longs(PyReadonlyArray1<'py, i64>),
+}
+
 /// Released counts in the core's layout; documented at the estimators of `quincunx.factorization`.
 #[pyclass(frozen, module = "quincunx._core")]
 pub struct ReleasedCounts(Arc<core::ReleasedCounts>);
@@ -63,19 +76,33 @@ impl ReleasedCounts {
     #[pyo3(signature = (values, rows, cols, alpha, held_out=None))]
     fn new(
         py: Python<'_>,
-        values: PyReadonlyArray1<'_, i64>,
+        values: Integers<'_>,
         rows: usize,
         cols: usize,
         alpha: PyReadonlyArray1<'_, f64>,
         held_out: Option<PyReadonlyArray1<'_, u8>>,
     ) -> PyResult<Self> {
-        let values = values.as_slice()?;
+        fn pack<T: Copy + Into<i64> + Sync + numpy::Element>(
+            py: Python<'_>,
+            values: &PyReadonlyArray1<'_, T>,
+            (rows, cols): (usize, usize),
+            alpha: Alpha,
+            held_out: Option<&[u8]>,
+        ) -> PyResult<core::ReleasedCounts> {
+            let values = values.as_slice()?;
+            compute(py, None, |_| core::ReleasedCounts::new(values, rows, cols, alpha, held_out))
+        }
         let alpha = match alpha.as_slice()? {
             [one] => Alpha::One(*one),
             each => Alpha::Each(each.to_vec()),
         };
         let held_out = held_out.as_ref().map(|held_out| held_out.as_slice()).transpose()?;
-        let table = compute(py, None, |_| core::ReleasedCounts::new(values, rows, cols, alpha, held_out))?;
+        let table = match &values {
+            Integers::Bytes(values) => pack(py, values, (rows, cols), alpha, held_out),
+            Integers::Shorts(values) => pack(py, values, (rows, cols), alpha, held_out),
+            Integers::Words(values) => pack(py, values, (rows, cols), alpha, held_out),
+            Integers::Longs(values) => pack(py, values, (rows, cols), alpha, held_out),
+        }?;
         Ok(Self(Arc::new(table)))
     }
 

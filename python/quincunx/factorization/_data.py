@@ -58,11 +58,11 @@ class Data:
         """The data as the core holds them: a table whose columns are the last axis."""
         cols = self.shape[-1]
         return _core.ReleasedCounts(
-            self.values.reshape(-1).astype(np.int64),
+            np.ascontiguousarray(self.values).reshape(-1),
             self.values.size // cols,
             cols,
             np.ascontiguousarray(self.alpha.reshape(-1)),
-            None if self.held_out is None else self.held_out.reshape(-1).astype(np.uint8),
+            None if self.held_out is None else np.ascontiguousarray(self.held_out).reshape(-1).view(np.uint8),
         )
 
     @cached_property

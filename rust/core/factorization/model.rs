@@ -261,7 +261,7 @@ impl Model {
             [first @ .., last] => (first.iter().product(), *last),
             [] => (0, 0),
         };
-        let table = ReleasedCounts::new(&[], 0, 0, super::released_counts::Alpha::One(0.0), None)?;
+        let table = ReleasedCounts::new(&[0i64; 0], 0, 0, super::released_counts::Alpha::One(0.0), None)?;
         let prior = Prior { shape: vec![1.0], rate: vec![1.0] };
         let factors = kind.structure().shapes(extents, width).len();
         Self::sized(kind, extents, width, vec![prior; factors], (rows, cols), &table)

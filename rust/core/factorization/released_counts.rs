@@ -63,7 +63,13 @@ impl ReleasedCounts {
     /// # Errors
     /// [`Error::Shape`] where lengths do not fit; [`Error::Domain`]: a ratio outside [0, 1), a value beyond 2^53 in size, a
     /// negative value where the ratio is 0.
-    pub fn new(values: &[i64], rows: usize, cols: usize, alpha: Alpha, held_out: Option<&[u8]>) -> Result<Self> {
+    pub fn new<T: Copy + Into<i64>>(
+        values: &[T],
+        rows: usize,
+        cols: usize,
+        alpha: Alpha,
+        held_out: Option<&[u8]>,
+    ) -> Result<Self> {
         let cells = rows.checked_mul(cols).filter(|_| u32::try_from(cols).is_ok());
         let shape = |name, found: usize| {
             if Some(found) == cells {
@@ -104,7 +110,7 @@ impl ReleasedCounts {
             range,
             held_out: 0,
         };
-        for (i, &value) in values.iter().enumerate() {
+        for (i, value) in values.iter().map(|&value| value.into()).enumerate() {
             let column = i % cols;
             if held_out.is_some_and(|held_out| held_out[i] != 0) {
                 table.held_out += 1;
