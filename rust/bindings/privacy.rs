@@ -4,6 +4,7 @@ use crate::boundary::{compute, raise};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use quincunx::Result;
+use quincunx::monitor::Monitor;
 use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
 use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
@@ -16,6 +17,21 @@ type Seed = Option<[u64; 2]>;
 
 fn copied<T: Copy + numpy::Element>(values: &PyReadonlyArray1<'_, T>) -> Vec<T> {
     values.as_slice().map_or_else(|_| values.as_array().iter().copied().collect(), <[T]>::to_vec)
+}
+
+/// A copy of some values after `act` has changed them by bits of a fresh generator.
+fn released<'py, T: Copy + Send + numpy::Element>(
+    py: Python<'py>,
+    values: &PyReadonlyArray1<'py, T>,
+    insecure_seed: Seed,
+    act: impl FnOnce(&mut [T], &mut Generator, &mut dyn Monitor) -> Result<()> + Send,
+) -> PyResult<Bound<'py, PyArray1<T>>> {
+    let mut values = copied(values);
+    let values = compute(py, None, |monitor| {
+        act(&mut values, &mut Generator::new(insecure_seed)?, monitor)?;
+        Ok(values)
+    })?;
+    Ok(values.into_pyarray(py))
 }
 
 /// Two-sided geometric noise with its tables.
@@ -43,13 +59,9 @@ impl GeometricNoise {
         upper: i64,
         insecure_seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut values = copied(&values);
-        let values = compute(py, None, |monitor| {
-            let mut source = Generator::new(insecure_seed)?;
-            mechanism::add_geometric(&mut values, (lower, upper), &self.0, &mut source, monitor)?;
-            Ok(values)
-        })?;
-        Ok(values.into_pyarray(py))
+        released(py, &values, insecure_seed, |values, source, monitor| {
+            mechanism::add_geometric(values, (lower, upper), &self.0, source, monitor)
+        })
     }
 
     #[pyo3(signature = (values, lower, upper, step, insecure_seed=None))]
@@ -62,13 +74,9 @@ impl GeometricNoise {
         step: f64,
         insecure_seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut values = copied(&values);
-        let values = compute(py, None, |monitor| {
-            let mut source = Generator::new(insecure_seed)?;
-            mechanism::add_laplace(&mut values, (lower, upper), step, &self.0, &mut source, monitor)?;
-            Ok(values)
-        })?;
-        Ok(values.into_pyarray(py))
+        released(py, &values, insecure_seed, |values, source, monitor| {
+            mechanism::add_laplace(values, (lower, upper), step, &self.0, source, monitor)
+        })
     }
 }
 
@@ -91,13 +99,9 @@ impl NormalNoise {
         step: f64,
         insecure_seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut values = copied(&values);
-        let values = compute(py, None, |monitor| {
-            let mut source = Generator::new(insecure_seed)?;
-            mechanism::add_gaussian(&mut values, step, &self.0, &mut source, monitor)?;
-            Ok(values)
-        })?;
-        Ok(values.into_pyarray(py))
+        released(py, &values, insecure_seed, |values, source, monitor| {
+            mechanism::add_gaussian(values, step, &self.0, source, monitor)
+        })
     }
 }
 
@@ -120,13 +124,9 @@ impl LaplaceNoise {
         step: f64,
         insecure_seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let mut values = copied(&values);
-        let values = compute(py, None, |monitor| {
-            let mut source = Generator::new(insecure_seed)?;
-            mechanism::add_rounded_laplace(&mut values, step, &self.0, &mut source, monitor)?;
-            Ok(values)
-        })?;
-        Ok(values.into_pyarray(py))
+        released(py, &values, insecure_seed, |values, source, monitor| {
+            mechanism::add_rounded_laplace(values, step, &self.0, source, monitor)
+        })
     }
 }
 
@@ -150,13 +150,9 @@ impl DiscreteGaussianNoise {
         upper: i64,
         insecure_seed: Seed,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let mut values = copied(&values);
-        let values = compute(py, None, |monitor| {
-            let mut source = Generator::new(insecure_seed)?;
-            mechanism::add_discrete_gaussian(&mut values, (lower, upper), &self.0, &mut source, monitor)?;
-            Ok(values)
-        })?;
-        Ok(values.into_pyarray(py))
+        released(py, &values, insecure_seed, |values, source, monitor| {
+            mechanism::add_discrete_gaussian(values, (lower, upper), &self.0, source, monitor)
+        })
     }
 }
 
@@ -185,12 +181,7 @@ pub fn flip_bits<'py>(
     flip: u64,
     insecure_seed: Seed,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
-    let mut bits = copied(&bits);
-    let bits = compute(py, None, |monitor| {
-        response::flip_bits(&mut bits, flip, &mut Generator::new(insecure_seed)?, monitor)?;
-        Ok(bits)
-    })?;
-    Ok(bits.into_pyarray(py))
+    released(py, &bits, insecure_seed, |bits, source, monitor| response::flip_bits(bits, flip, source, monitor))
 }
 
 /// Categories, some of them drawn anew.
@@ -203,13 +194,9 @@ pub fn redraw_categories<'py>(
     redraw: u64,
     insecure_seed: Seed,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let mut values = copied(&values);
-    let values = compute(py, None, |monitor| {
-        let mut source = Generator::new(insecure_seed)?;
-        response::redraw_categories(&mut values, categories, redraw, &mut source, monitor)?;
-        Ok(values)
-    })?;
-    Ok(values.into_pyarray(py))
+    released(py, &values, insecure_seed, |values, source, monitor| {
+        response::redraw_categories(values, categories, redraw, source, monitor)
+    })
 }
 
 /// Noisy one-hot rows, flat.
