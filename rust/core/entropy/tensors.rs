@@ -6,6 +6,8 @@
 //! r V S^-1/2`, the largest values kept. Only square roots `r` and `l` are ever formed, so values are resolved down to the
 //! precision of the arithmetic, not to its square root. Nothing here needs rigour: what is proved is proved about the tensors
 //! that come out.
+//!
+//! Source: R. Orus, G. Vidal (2008), The infinite time-evolving block decimation algorithm beyond unitary evolution.
 
 use super::dense::{Matrix, Real};
 use super::model::Model;

@@ -3,6 +3,9 @@
 //! Rows are independent given the factors, and each has its own stream of random words, addressed by (iteration, row). So the
 //! tallies, which are whole numbers, do not depend on threads, on how rows are split, or on the order of rows.
 //! A row is drawn by one of four [`RowMethod`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
+//!
+//! Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou, H. Wallach (2019), Locally private Bayesian inference for count
+//! models; the auxiliary variables there are summed out but for one method, see `docs/mathematics/factorization.md`.
 
 use super::alias::Aliases;
 use super::auxiliary::Auxiliary;

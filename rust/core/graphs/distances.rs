@@ -3,6 +3,8 @@
 //! A breadth-first search from every vertex; rows are shared out over threads. Cost O(n (n + m)) and four bytes per pair.
 //! Around a vertex a, the sphere of radius d is the set of vertices at distance d. A graph is *distance-degree regular* if
 //! the sizes of its spheres are the same around every vertex (Bloom, Kennedy and Quintas 1981).
+//!
+//! Source: E. Moore (1959), The shortest path through a maze (breadth first).
 
 use super::Graph;
 use crate::monitor::Monitor;

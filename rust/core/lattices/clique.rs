@@ -7,6 +7,8 @@
 //!
 //! In a unit cell the end dart of a bond belongs to the cell where the bond ends, so that cliques stay inside a cell. A
 //! finite lattice with an open axis then cuts links only; the same lattice cut first and inserted afterwards is smaller.
+//!
+//! Source: F. Zhang, Y.-C. Chen, Z. Chen (2009), Clique-inserted-graphs and spectral dynamics of clique-inserting.
 
 use super::{Bond, UnitCell};
 use crate::graphs::{Graph, reserved};

@@ -8,6 +8,10 @@
 //!
 //! The interval returned is widened by a bound for the rounding errors of D, so that it holds the capacity of the channel
 //! whose rows are the given ones divided by their sums.
+//!
+//! Source: S. Arimoto (1972), An algorithm for computing the capacity of arbitrary discrete memoryless channels; R. Blahut
+//! (1972), Computation of channel capacity and rate-distortion functions. Larger steps: G. Matz, P. Duhamel (2004),
+//! Information geometric formulation and interpretation of accelerated Blahut-Arimoto-type algorithms.
 
 use super::Matrix;
 use super::vector::for_wide_vectors;

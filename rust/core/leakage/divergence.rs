@@ -7,6 +7,9 @@
 //!
 //! For the level on edges the matrix is cut into strips of columns that fit the cache; within a strip every edge takes
 //! one pass, and there is one logarithm at the end.
+//!
+//! Source: M. Alvim, M. Andres, K. Chatzikokolakis, C. Palamidessi (2011), On the relation between differential privacy and
+//! quantitative information flow; of other orders: I. Mironov (2017), Renyi differential privacy, definition 4.
 
 use super::Matrix;
 use super::vector::for_wide_vectors;

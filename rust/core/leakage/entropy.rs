@@ -5,6 +5,8 @@
 //!
 //! With t_x = (a - 1) ln p_x the sum is sum_x p_x e^(t_x). Near a = 1, where all t_x are small, its logarithm is taken as
 //! log1p(sum_x p_x expm1(t_x)), which loses nothing in the limit; elsewhere the largest exponent is taken out.
+//!
+//! Source: A. Renyi (1961), On measures of entropy and information.
 
 use crate::{Error, Result};
 use std::f64::consts::LN_2;

@@ -4,6 +4,8 @@
 //!
 //! A number is always inside. The precision is absolute (bits after the binary point), as thresholds of random bits need it;
 //! numbers are at least 0.
+//!
+//! Source: R. Moore (1966), Interval Analysis.
 
 use num_bigint::BigUint;
 

@@ -3,6 +3,8 @@
 //! c(g) = sum_x n(x) (-1)^<g,x>, in place; applied twice it multiplies by the length. A record's parity <g,x> is odd or even, so
 //! replacing one record by another changes the number q(g) = (n - c(g)) / 2 of odd ones by at most one, and their sum over a set N
 //! of masks by at most M = max_z #{g in N : <g,z> odd} = max_z (|N| - s(z)) / 2, s the transform of the indicator of N.
+//!
+//! Source: B. Barak, K. Chaudhuri, C. Dwork, S. Kale, F. McSherry, K. Talwar (2007), Privacy, accuracy, and consistency too.
 
 use crate::numeric::dispatch::{Work, level, work};
 use crate::{Error, Result};

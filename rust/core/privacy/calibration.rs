@@ -1,4 +1,4 @@
-//! The Gaussian mechanism, exactly: what it promises for a noise, and the least noise for a promise.
+//! The Gaussian mechanism, exactly: what it guarantees for a noise, and the least noise for a guarantee.
 //!
 //! With u = sensitivity / sigma:  delta(epsilon, u) = Phi(u/2 - epsilon/u) - e^epsilon Phi(-u/2 - epsilon/u)
 //!                                                 = phi(x1) D,   D = m(x1) - m(x2),   x1, x2 = epsilon/u -+ u/2,

@@ -6,6 +6,8 @@
 //! doubles with a bound of their error: a *band* about each. A word of 63 bits that lies in no band decides, after a search
 //! whose length depends on m alone; one that lies in a band (probability about 2 m times the band) is drawn on, against
 //! shares from integers with outward rounding, until it is clear. So the law is exact, whatever the doubles are worth.
+//!
+//! Source: F. McSherry, K. Talwar (2007), Mechanism design via differential privacy.
 
 use super::source::Source;
 use crate::numeric::interval::Interval;

@@ -1,4 +1,4 @@
-//! What several releases promise together: the law of the sum of their privacy losses.
+//! What several releases guarantee together: the law of the sum of their privacy losses.
 //!
 //! delta(epsilon) = sum over totals l of P(l) delta_u(epsilon - l) + P(infinite),   delta_0(x) = max(0, 1 - e^x).
 //!

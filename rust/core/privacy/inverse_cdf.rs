@@ -3,6 +3,8 @@
 //! The answer is the k with `c(k) <= r < c(k+1)` for cumulative probabilities c and a uniform r in [0, 1). The first word of r
 //! is compared with the first words of the c(k); only if it hits one of them (probability 2^-60 or so) are more bits of r drawn
 //! and the c(k) computed to match. The c(k) come as enclosures in integers, so the law is exact, not exact up to rounding.
+//!
+//! Source: D. Knuth, A. Yao (1976), The complexity of nonuniform random number generation.
 
 use super::source::Source;
 use crate::numeric::interval::Interval;

@@ -6,6 +6,9 @@
 //!
 //! As with normal noise the variable is an exact real number, rounded after it is added: a release is a function of the ideal
 //! one and has its privacy, in any dimension.
+//!
+//! Source: J. von Neumann (1951), Various techniques used in connection with random digits (the coins); C. Karney (2016),
+//! Sampling exactly from the normal distribution (exponential variables as a whole part and a fraction).
 
 use super::noise::{Decay, TwoSidedGeometric, bernoulli};
 use super::normal::Uniform;

@@ -2,7 +2,7 @@
 //!
 //! [`source`] gives the bits, [`inverse_cdf`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`] and [`response`],
 //! which [`mechanism`] adds to whole arrays; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
-//! release promises.
+//! release guarantees.
 
 pub mod calibration;
 pub mod choice;

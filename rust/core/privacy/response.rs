@@ -6,6 +6,9 @@
 //!
 //! A biased coin compares random bytes with the bytes of its probability, from the highest; the first one nearly always decides,
 //! so an array of coins is an array of random bytes, compared where it lies.
+//!
+//! Source: S. Warner (1965), Randomized response; T. Wang, J. Blocki, N. Li, S. Jha (2017), Locally differentially private
+//! protocols for frequency estimation.
 
 use super::choice::dyadic;
 use super::source::Source;

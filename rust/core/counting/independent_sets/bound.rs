@@ -3,6 +3,8 @@
 //! Leaving out edges never lowers Z(z) for z >= 0, so a large problem is cut into pieces and the bounds multiply; a cut costs
 //! about a tenth of a bit per site on it. A piece is evaluated in double precision: all terms are non-negative, so the relative
 //! error is at most `(1 + 2^-53)^d - 1` with d roundings on the longest path, and the result times that is a bound.
+//!
+//! Source: N. Higham (2002), Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1.
 
 use super::{Boundary, Engine, Problem};
 use crate::Result;

@@ -205,7 +205,7 @@ impl Trees {
     }
 }
 
-/// Graphs of so many edges are planned on the pool, where the monitor is heard.
+/// Graphs of so many edges are planned on the pool, where the monitor is asked.
 const LARGE: usize = 5000;
 
 /// Plans a count; see [`Trees::new`].

@@ -3,6 +3,8 @@
 //! Words of length u over v symbols, joined where they differ in one place, numbered by sum_i w_i v^i. The group is the
 //! wreath product S_v wr S_u of order (v!)^u u!: permute the symbols in each place, and the places. For v = 1 or u = 0
 //! there is one vertex.
+//!
+//! Source: A. Brouwer, A. Cohen, A. Neumaier (1989), Distance-Regular Graphs, section 9.2.
 
 use super::permutation::Permutation;
 use super::{AutomorphismGroup, Strong};

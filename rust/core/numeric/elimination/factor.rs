@@ -9,6 +9,9 @@
 //! whose products are added in 128 bits and reduced once (Montgomery). The determinant is the product of the pivots, the
 //! Pfaffian that of the entries a_12 = -a_21 of the pivot blocks. In the last front of general and skew matrices pivots are
 //! searched for, so that singular leading blocks do no harm there; elsewhere a pivot that is not invertible ends the work.
+//!
+//! Source: P. Montgomery (1985), Modular multiplication without trial division; skew matrices: J. Bunch (1982), A note on the
+//! stable decomposition of skew-symmetric matrices.
 
 use super::plan::EliminationPlan;
 use crate::monitor::Progress;

@@ -2,6 +2,8 @@
 //!
 //! [`order`] finds an order of little fill, [`plan`] what is eliminated together, [`factor`] does it for one modulus, and
 //! [`conductance`] for the weights of an electrical network in floating point, where nothing is ever subtracted.
+//!
+//! Source: T. Davis (2006), Direct Methods for Sparse Linear Systems, chapters 4 and 7.
 
 pub mod conductance;
 pub mod factor;

@@ -1,6 +1,6 @@
 //! One stage of the independent-set table: blocks go through its events in the cache, segments of them go where they belong.
 //!
-//! For each independent outer independent set the block is found in the table, the patterns of each event by a walk over its higher
+//! For each independent set of outer vertices the block is found in the table, the patterns of each event by a walk over its higher
 //! vertices alone ([`super::sums`]), and the places of its segments by sorting the segments of all blocks.
 
 use super::circuit::{Factor, Node};
@@ -58,7 +58,7 @@ struct Change<E, const W: usize> {
     blocked: Mask<W>,
 }
 
-/// An independent outer independent set and the block that belongs to it.
+/// An independent set of outer vertices and the block that belongs to it.
 struct OuterSet<const W: usize> {
     set: Mask<W>,
     first: usize,
@@ -249,7 +249,7 @@ struct Task<'t, R: Ring, const W: usize> {
 }
 
 impl<R: Ring, const W: usize> Task<'_, R, W> {
-    /// Takes the block of a outer independent set through the stage.
+    /// Takes the block of an independent set of outer vertices through the stage.
     fn run(&mut self, outer_set: &OuterSet<W>) {
         let work = self.work;
         let block = &self.source[outer_set.first..outer_set.first + outer_set.len];

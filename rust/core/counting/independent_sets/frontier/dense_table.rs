@@ -7,6 +7,8 @@
 //! A vertex introduced alone takes an idle bit, one forgotten alone leaves its bit idle, and only indices with idle bits
 //! zero are looked at. Steps touch the table in pairs along one bit, so as many consecutive steps as have few bits between
 //! them are done tile by tile: a tile holds all values of those bits, fits into the cache, and is read and written once.
+//!
+//! Source: that of [`super::set_table`].
 
 use super::circuit::{Circuit, Factor, Node};
 use super::path_decomposition::PathDecomposition;
@@ -551,7 +553,7 @@ impl Route {
     #[inline(always)]
     unsafe fn load<A: Arithmetic>(&self, a: A, table: &Shared<A::Element>, base: usize, tile: &mut [A::Element]) {
         for &(near, far) in &self.load {
-            // SAFETY: as promised by the caller; references can be read and written.
+            // SAFETY: guaranteed by the caller; references can be read and written.
             unsafe {
                 let block = table.part(base + far, self.block);
                 tile[near..].iter_mut().zip(block).for_each(|(to, from)| a.store(to, a.load(from)));
@@ -564,7 +566,7 @@ impl Route {
     #[inline(always)]
     unsafe fn store<A: Arithmetic>(&self, a: A, tile: &[A::Element], table: &Shared<A::Element>, base: usize) {
         for &(near, far) in &self.store {
-            // SAFETY: as promised by the caller; references can be read and written.
+            // SAFETY: guaranteed by the caller; references can be read and written.
             unsafe {
                 let block = table.part(base + far, self.block);
                 block.iter_mut().zip(&tile[near..]).for_each(|(to, from)| a.store(to, a.fold(a.load(from))));

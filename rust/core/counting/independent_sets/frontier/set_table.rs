@@ -6,9 +6,9 @@
 //!   `y0 = sum of x[r + A] over A within F`,   `y1 = z x[r]` if no neighbor of `v` is in `r`,
 //!
 //! for each subset `r` of what stays. The events of many steps are done in one *stage*: the vertices that stay beyond it
-//! and lie highest are its *outer vertices*. For each independent outer independent set the subsets of the rest are a block of the table,
+//! and lie highest are its *outer vertices*. For each independent set of outer vertices the subsets of the rest are a block of the table,
 //! small enough for the cache, which goes through all events of the stage by itself ([`super::block`]). What comes out of
-//! a block is cut into segments by the vertices that came to lie above a outer vertex, and each segment is put where it belongs in the
+//! a block is cut into segments by the vertices that came to lie above an outer vertex, and each segment is put where it belongs in the
 //! table after the stage. The table moves between the two ends of its memory.
 //!
 //! Worked example, bits in the order of forgetting. The frontier has a, b, c in bits 0, 1, 2 and the edge a b; the independent
@@ -19,6 +19,8 @@
 //!    is closed to v, a neighbor of c, and becomes  x3 + x4, x5. One segment each: indices 0..4 and 4..6 of the next table.
 //!  - v is forgotten after c: bits b, c, v. Now v lies above the outer vertex, and block {} is cut into the segments
 //!    x0 + x1, x2  (v out, indices 0..2)  and  z x0, z x2  (v in, indices 4..6); block {c} goes between them.
+//!
+//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth (tables along a path decomposition).
 
 use super::block;
 use super::circuit::{Circuit, Node};

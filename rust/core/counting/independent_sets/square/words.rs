@@ -2,6 +2,8 @@
 //!
 //! There are f(k) = f(k-1) + f(k-2) words of length k, f(-1) = f(0) = 1. The words 0... come first, then the words 10...;
 //! so the rank of a word is the sum of f(k-1-i) over the positions i of its ones, counted from the left.
+//!
+//! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph.
 
 /// The longest words that are used; f(57) is the last number of words below 2^40.
 pub const LONGEST: usize = 57;
