@@ -290,7 +290,9 @@ def test_every_exported_name_has_one_line_in_the_module():
 
 def test_no_module_is_public_by_accident():
     for module in pkgutil.iter_modules([str(PACKAGE)]):
-        assert module.name.startswith("_") or module.name in {*quincunx._ROOMS, "cli", "errors", "selftest"}, module.name
+        assert module.name.startswith("_") or module.name in {*quincunx._ROOMS, "cli", "errors", "selftest"}, (
+            module.name
+        )
 
 
 def test_numpy_is_not_changed_by_the_import():

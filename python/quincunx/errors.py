@@ -10,6 +10,7 @@ __all__ = [
 ]
 
 
+#: A forecast of the core that ended before it was counted out: all that is known is that the limit is passed.
 _UNCOUNTED = 2**128 - 1
 
 
@@ -19,14 +20,14 @@ class TooLargeError(MemoryError):
     Attributes
     ----------
     needed : int
-        Bytes the job would need; at the least, where the number itself is beyond counting.
+        Bytes the job would need; at the least, where a forecast ends as soon as it is past the limit.
     limit : int
         Bytes it may use.
     """
 
     def __init__(self, message: str, needed: int = 0, limit: int = 0) -> None:
-        if needed >= _UNCOUNTED:  # what the core's forecasts end at
-            message, needed = message.replace(str(needed), "more than 10**38"), 10**38
+        if needed >= _UNCOUNTED:
+            message, needed = message.replace(str(needed), f"more than {limit}"), limit + 1
         super().__init__(message)
         self.needed = needed
         self.limit = limit

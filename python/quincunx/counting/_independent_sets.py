@@ -276,9 +276,13 @@ def estimate_cost(
     job = Job(threads=threads, memory_limit=memory_limit)
     try:
         return _estimate(graph, what, order, job)
-    except TooLargeError:
+    except TooLargeError as refused:
         if memory_limit is not None:
-            raise
+            if refused.limit in (0, job.memory_limit):
+                raise
+            # Kernels of lattices have a limit of their own, where their states can no longer be numbered.
+            message = str(refused).replace(f"the limit is {refused.limit}", f"the limit is {job.memory_limit}")
+            raise TooLargeError(message, refused.needed, job.memory_limit) from None
         return _estimate(graph, what, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
 
 
