@@ -12,7 +12,8 @@ from quincunx.entropy import entropy_bounds, expected_count_polynomial, quenched
 
 SHORT = [("square", 14), ("king", 14), ("4-8-8", 14), ("honeycomb", 14), ("kagome", 14)]
 MEDIUM = [("square", 30), ("king", 28), ("4-8-8", 24), ("honeycomb", 32), ("kagome", 32)]
-LONG = [("4-8-8", 40), ("honeycomb", 45), ("kagome", 45), ("square", 40)]
+LONG = [("4-8-8", 40), ("honeycomb", 45), ("kagome", 45), ("square", 40), ("square", 45), ("king", 35)]
+STRIPS = [("triangular-kagome", 18), ("3-12-12", 18), ("modified-bathroom", 18), ("3-6-24", 20), ("triangular", 10)]
 
 
 def timed(call, *arguments, **named):
@@ -29,13 +30,21 @@ def main() -> None:
         bounds, seconds = timed(entropy_bounds, lattice, digits=digits)
         print(f"{lattice:<20}{digits:>6}{bounds.digits:>8}{bounds.evidence['bond_dimension']:>6}{seconds:>9.2f}")
     print("strips and rings")
-    for lattice, width in [("square", 16), ("kagome", 12), ("4-8-8", 12), ("triangular", 14), ("3-12-12", 7)]:
+    for lattice, width in [("square", 16), ("kagome", 10), ("4-8-8", 10), ("triangular", 14), ("3-12-12", 7)]:
+        bounds, seconds = timed(entropy_bounds, lattice, width=width)
+        print(f"{lattice:<20}{width:>6}{bounds.digits:>8}{'':>6}{seconds:>9.2f}")
+    print("strips and rings in double-doubles")
+    for lattice, digits in STRIPS + ([("triangular", 12)] if options.long else []):
+        bounds, seconds = timed(entropy_bounds, lattice, digits=digits)
+        print(f"{lattice:<20}{digits:>6}{bounds.digits:>8}{bounds.evidence['width']:>6}{seconds:>9.2f}")
+    print("windows")
+    for lattice, width in [("martini", 17), ("martini", 20)] + ([("martini", 23)] if options.long else []):
         bounds, seconds = timed(entropy_bounds, lattice, width=width)
         print(f"{lattice:<20}{width:>6}{bounds.digits:>8}{'':>6}{seconds:>9.2f}")
     _, seconds = timed(expected_count_polynomial, 10, 10)
     print(f"expected count polynomial of 10 x 10 cells: {seconds:.2f} s")
-    quenched, seconds = timed(quenched_entropy, 11, 100, samples=2048, rng=0)
-    print(f"quenched entropy, 11 x 100 cells, 2048 draws: error {quenched.standard_error:.1e}, {seconds:.1f} s")
+    quenched, seconds = timed(quenched_entropy, 11, 100, samples=10_000, rng=0)
+    print(f"quenched entropy, 11 x 100 cells, 10000 draws: error {quenched.standard_error:.1e}, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

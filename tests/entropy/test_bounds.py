@@ -10,6 +10,7 @@ import pytest
 
 from quincunx import lattices
 from quincunx.entropy import EntropyBounds, entropy_bounds, entropy_estimate
+from quincunx.entropy._bounds import corner_rounds
 
 LATTICES = ["square", "king", "4-8-8", "honeycomb", "kagome"]
 
@@ -63,6 +64,26 @@ def test_the_longest_intervals_are_proved_again(known, lattice, digits):
     assert bounds.evidence["reached"]
     assert Fraction(bounds.lower) <= upper
     assert lower <= Fraction(bounds.upper)
+
+
+@pytest.mark.parametrize(
+    ("lattice", "other", "digits"), [("honeycomb", "honeycomb-rows", 42), ("square", "square-diagonal", 24)]
+)
+def test_another_form_of_the_operator_proves_the_same_digits(lattice, other, digits):
+    # Rows of whole cells where `entropy_bounds` takes half steps; rows of one sublattice where it takes those of both.
+    bounds = entropy_bounds(lattice, digits=digits)
+    last = corner_rounds(other, Fraction(1), digits, None, 128, estimate=False, progress=None)[-1]
+    lower, upper = (Fraction(last[end], 1 << last["precision"]) for end in ("lower", "upper"))
+    assert upper / lower - 1 < Fraction(1, 10**digits) * last["sites"]
+    assert Fraction(bounds.lower) ** last["sites"] <= upper
+    assert lower <= Fraction(bounds.upper) ** last["sites"]
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_strips_and_rings_agree_with_corner_tensors_to_every_digit_that_both_prove(lattice):
+    corner = entropy_bounds(lattice, digits=24)
+    ring = entropy_bounds(lattice, width=8, digits=28)
+    assert ring.lower <= corner.lower < corner.upper <= ring.upper
 
 
 def test_activities_agree_with_exact_counts_of_strips():

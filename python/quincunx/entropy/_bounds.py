@@ -387,7 +387,7 @@ def corner_rounds(
 ) -> list[dict[str, Any]]:
     """Return the rounds of growing bond dimensions."""
     # Every constant is below 1 + activity, and a gap of kappa**sites is so many times that of kappa.
-    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3, "square-diagonal": 2}.get(kind, 1)
+    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3, "square-diagonal": 2, "honeycomb-rows": 4}.get(kind, 1)
     gap = 0.8 * sites * 10.0**-digits / (1 + float(activity))
     weights = (activity.numerator, activity.denominator, float(activity))
     with reporting(progress, "corner tensors") as report:

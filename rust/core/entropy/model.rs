@@ -14,6 +14,7 @@
 //! | kagome | a vertex between two triangles | half a rectangular cell, three sites |
 //! | triangular | a vertex | half a rectangular cell, one site |
 //! | square-diagonal | a vertex of one sublattice | two diagonal rows, two sites |
+//! | honeycomb-rows | a vertical dimer | a rectangular cell, four sites |
 //!
 //! The square lattice takes a weight for each pair of next neighbors that are both occupied: 1 is the square lattice itself, 0
 //! that of the king. With 1/2 the constant is that of the expected count over random diagonals.
@@ -91,7 +92,8 @@ pub struct Model {
 }
 
 /// The lattices with a row operator of this form.
-pub const NAMES: [&str; 7] = ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular", "square-diagonal"];
+pub const NAMES: [&str; 8] =
+    ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular", "square-diagonal", "honeycomb-rows"];
 
 impl Model {
     /// The operator of a lattice, by its name in [`NAMES`].
@@ -124,6 +126,10 @@ impl Model {
                 let (lower, upper) = (|x| x == 1, |x| x == 2);
                 let clash = (p == 1 && lower(s)) || (upper(s) && lower(t)) || (q == 1) != upper(t);
                 pair(!clash)
+            })),
+            // Both half steps: letters are dimers, and the two sites between two dimers are summed over.
+            "honeycomb-rows" => Some(Self::face(vec![0, 1, 1], 4, false, |a, b, c, d| {
+                [1, u64::from(a != 2 && c != 2) + u64::from(b != 1 && d != 1)]
             })),
             "kagome" => Some(Self::vertex(vec![0, 1], 3, |p, q, s, t| {
                 let mut weight = [0; 2];
