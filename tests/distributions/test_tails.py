@@ -5,6 +5,7 @@ import math
 
 import mass_oracle as oracle
 import mpmath as mp
+import numpy as np
 import pytest
 
 from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
@@ -214,3 +215,10 @@ def large_bessel(n, argument):
     series = mp.nsum(lambda j: mp.rf(mp.mpf(1) / 2, j) ** 2 / (mp.factorial(j) * (2 * argument) ** j), [0, 4])
     log_whole = argument - mp.log(2 * mp.pi * argument) / 2 + mp.log(series)
     return 2 * n * mp.log(argument / 2) - 2 * mp.loggamma(n + 1) - log_whole
+
+
+def test_logarithmic_quantiles_of_the_steps_themselves_are_those_steps():
+    places = np.arange(-6.0, 9.0)
+    for law in (Skellam(3.0, 2.0), TwoSidedGeometric(0.5)):
+        assert (law.ilogcdf(law.logcdf(places)) == places).all()
+        assert (law.ilogccdf(law.logccdf(places)) == places).all()

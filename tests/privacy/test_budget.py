@@ -457,3 +457,11 @@ def test_budgets_and_guarantees_show_themselves_in_a_notebook(tmp_path):
     path = str(tmp_path / "ledger")
     assert path in Budget.open(path, 2.0)._repr_html_()
     assert '<th style="text-align:left">epsilon</th>' in PrivacyGuarantee(0.5)._repr_html_()
+
+
+def test_sums_of_an_account_are_rounded_upwards():
+    rule, account = Filter(1.0, 0.1), Account()
+    for _ in range(3):
+        account = rule.after(account, Charge(Fraction(1, 7), Fraction(1, 700)))
+    assert Fraction(3, 7) < rule.amount("epsilon", account.epsilon) < Fraction(3, 7) * (1 + Fraction(1, 2**60))
+    assert Fraction(3, 700) < rule.amount("delta", account.delta) < Fraction(3, 700) * (1 + Fraction(1, 2**60))

@@ -1,0 +1,318 @@
+"""Is a fault noticed? Small faults, one at a time, each of which the quick tests must find.
+
+    python tests/mutants.py                     # those in Python, two at a time: about ten minutes
+    python tests/mutants.py --rust              # those of the core: a development build of its tests each
+    python tests/mutants.py --only spare        # those whose file or text holds a word
+
+A fault is one replacement in one file of a copy of the package; the tests named beside it run against the copy and must
+fail. The copies lie in a temporary folder: nothing here touches the working tree. A replacement whose text is no longer
+in its file is an error, so that the list follows the code. Status 1 if a fault survives.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Mutant(NamedTuple):
+    """A fault: where, what it replaces, what it puts there, and the tests (or the Rust room) that must find it."""
+
+    file: str
+    right: str
+    wrong: str
+    tests: str
+
+
+PYTHON = [
+    # What was once damaged on purpose and not seen.
+    Mutant("privacy/_formats.py", "allow_pickle=False", "allow_pickle=True", "privacy/test_releases_and_files.py"),
+    Mutant("_inference/_archive.py", "allow_pickle=False", "allow_pickle=True", "test_archives.py"),
+    Mutant("_npz.py", "os.replace(partial, path)", "__import__('shutil').copy(partial, path)", "test_archives.py"),
+    Mutant("privacy/_ledger.py", '"BEGIN IMMEDIATE"', '"BEGIN DEFERRED"', "privacy/test_ledger.py"),
+    Mutant("privacy/_ledger.py", "0o600", "0o644", "privacy/test_ledger.py"),
+    Mutant(
+        "privacy/_ledger.py",
+        "        with self._lock:\n            account = decide",
+        "        if True:\n            account = decide",
+        "privacy/test_budget.py",
+    ),
+    # Counting.
+    Mutant("counting/_residues.py", "needed = len(pairs) - 1", "needed = len(pairs)", "counting/test_residues.py"),
+    Mutant("counting/_frontier.py", "if taken and not state & mask", "if taken", "counting/test_random_objects.py"),
+    Mutant("counting/_frontier.py", "ticket -= weight", "ticket -= 1", "counting/test_random_objects.py"),
+    Mutant("counting/_exact.py", "found[start] = part", "pass", "counting/test_long_jobs.py"),
+    # Graphs and lattices.
+    Mutant("graphs/_derived.py", "np.triu_indices(degree, 1)", "np.triu_indices(degree, 0)", "graphs/test_derived.py"),
+    Mutant("graphs/_families.py", "min(shape) < 3", "min(shape) < 2", "graphs/test_families.py"),
+    Mutant(
+        "lattices/_lattice.py",
+        "self._cell, self._extent, self._pbc",
+        "self._cell, self._extent",
+        "lattices/test_lattice.py",
+    ),
+    # Spectra.
+    Mutant(
+        "spectra/_bloch.py",
+        "blocks[..., v, u] += phase.conj()",
+        "blocks[..., v, u] += phase",
+        "spectra/test_spectra.py",
+    ),
+    Mutant(
+        "spectra/_connectivity.py",
+        "np.partition(values, 1)[1]",
+        "np.partition(values, 1)[0]",
+        "spectra/test_spectra.py",
+    ),
+    Mutant("spectra/_resistance.py", "(n * trace - total)", "(n * trace + total)", "spectra/test_spectra.py"),
+    Mutant("spectra/_resistance.py", "if parts > 1:", "if parts > 2:", "spectra/test_spectra.py"),
+    # Entropy.
+    Mutant("entropy/_triangulated.py", "a, b - a, b)", "a, a, b)", "entropy/test_triangulated.py"),
+    Mutant(
+        "entropy/_triangulated.py",
+        "[first] * m, [second] * m",
+        "[first] * m, [first] * m",
+        "entropy/test_triangulated.py",
+    ),
+    Mutant("entropy/_triangulated.py", "low * (1 - slack)", "low * (1 + 1e-9)", "entropy/test_triangulated.py"),
+    Mutant(
+        "entropy/_jensen.py", "near = 1 / (1 + np.exp(2", "near = 1 / (1 + np.exp(1", "entropy/test_trees_and_dimers.py"
+    ),
+    # Distributions.
+    Mutant(
+        "distributions/_base.py", "tail >= target if lower", "tail > target if lower", "distributions/test_tails.py"
+    ),
+    Mutant(
+        "_rng.py", "random_raw(2).tolist()", "random_raw(1).tolist() * 2", "distributions/test_draws.py test_rng.py"
+    ),
+    # Privacy.
+    Mutant("privacy/_records.py", "if total <= bound:", "if total <= 2 * bound:", "privacy/test_records.py"),
+    Mutant("privacy/_records.py", "bound if numbers == 1 else 2 * bound", "bound", "privacy/test_records.py"),
+    Mutant("privacy/_filters.py", "total.epsilon > most", "total.epsilon > 2 * most", "privacy/test_budget.py"),
+    Mutant("privacy/_filters.py", "total.delta > most", "total.delta > 2 * most", "privacy/test_budget.py"),
+    Mutant("privacy/_filters.py", 'if charge.numerics == "insecure"', "if False", "privacy/test_budget.py"),
+    Mutant("privacy/_filters.py", "before - (-part.numerator", "before + (part.numerator", "privacy/test_budget.py"),
+    Mutant(
+        "privacy/_filters.py",
+        "math.tanh(level / 2)) * (1 + F",
+        "math.tanh(level / 3)) * (1 + F",
+        "privacy/test_rule_book.py privacy/test_budget.py",
+    ),
+    Mutant("privacy/_noise.py", "n=record_distance(numbers, bound)", "n=bound", "privacy/test_records.py"),
+    Mutant(
+        "privacy/_gaussian.py",
+        "np.clip(numbers, -self.radius, self.radius)",
+        "numbers",
+        "privacy/test_noise_mechanisms.py privacy/test_gaussian_calibration.py",
+    ),
+    # Leakage.
+    Mutant(
+        "leakage/_bounds.py",
+        "distance >= 0, np.exp(-level",
+        "distance >= 0, np.exp(level",
+        "leakage/test_mechanisms.py",
+    ),
+    Mutant("leakage/_bounds.py", "1 + smallest * (", "1 + 2 * smallest * (", "leakage/test_mechanisms.py"),
+    Mutant(
+        "leakage/_measures.py", "_log2(_prior_vulnerability(self, prior)), 0.0)", "0.0, 0.0)", "leakage/test_channel.py"
+    ),
+    Mutant("leakage/_measures.py", "max(column) for column", "min(column) for column", "leakage/test_channel.py"),
+    # Factorization.
+    Mutant(
+        "factorization/_data.py",
+        "(whole < 0) & (alpha == 0)",
+        "(whole < -1) & (alpha == 0)",
+        "factorization/test_estimator_arguments.py",
+    ),
+    Mutant(
+        "factorization/_data.py",
+        "whole = np.maximum(whole, 0)",
+        "whole = abs(whole)",
+        "factorization/test_estimator_arguments.py factorization/test_estimator_results.py",
+    ),
+    Mutant(
+        "factorization/_data.py",
+        "np.where(held_out, np.zeros",
+        "np.where(~held_out, np.zeros",
+        "factorization/test_estimator_runs.py factorization/test_estimator_results.py",
+    ),
+    Mutant(
+        "factorization/_data.py",
+        "<= low and high <=",
+        "<= low or high <=",
+        "factorization/test_estimator_arguments.py factorization/test_estimator_results.py",
+    ),
+    # Local privacy.
+    Mutant("ldp/_shuffle.py", "clone = 2 / (math", "clone = 1 / (math", "ldp/test_ldp_known_answers.py"),
+    Mutant(
+        "ldp/_shuffle.py",
+        "np.floor(ratio * (clones + 1) / (1 + ratio)) + 1",
+        "np.floor(ratio * (clones + 1) / (1 + ratio)) + 9",
+        "ldp/test_ldp_known_answers.py",
+    ),
+    Mutant("ldp/_sgd.py", "gradients / np.maximum(norms, 1.0)", "gradients", "ldp/test_models.py"),
+    # Posterior sampling.
+    Mutant(
+        "posterior/_account.py",
+        "np.where(np.isnan(values), lower, values), lower, upper",
+        "values, lower, upper",
+        "posterior/test_posterior_bad_input.py",
+    ),
+    Mutant(
+        "posterior/_account.py",
+        "math.exp(share / 2)",
+        "math.exp(share)",
+        "posterior/test_posterior_known_answers.py posterior/test_posterior_laws.py",
+    ),
+    Mutant(
+        "posterior/_one_parameter.py",
+        "(2 if isinstance(relation, ReplaceOne) else 1) * self.temper",
+        "self.temper",
+        "posterior/test_posterior_known_answers.py",
+    ),
+    Mutant(
+        "posterior/_mechanisms.py",
+        "rows - 2 * value",
+        "rows - value",
+        "posterior/test_posterior_laws.py posterior/test_posterior_known_answers.py",
+    ),
+    Mutant(
+        "posterior/_mechanisms.py",
+        "Fraction(1, len(wider))",
+        "Fraction(1, len(wider) + 1)",
+        "posterior/test_posterior_laws.py posterior/test_posterior_known_answers.py",
+    ),
+    # What all share.
+    Mutant(
+        "_check.py",
+        "if not math.isfinite(number):",
+        "if math.isinf(number):",
+        "test_check.py distributions/test_arguments.py",
+    ),
+    Mutant(
+        "_check.py",
+        'isinstance(value, (bool, np.bool_)):\n        raise TypeError(f"`{name}` must be a whole',
+        'False:\n        raise TypeError(f"`{name}` must be a whole',
+        "test_check.py graphs/test_families.py",
+    ),
+    Mutant("cli.py", "return 3", "return 2", "test_cli.py privacy/test_ledger.py"),
+]
+
+RUST = [
+    Mutant("counting/exact.rs", "if found != expected {", "if false {", "counting::exact"),
+    Mutant("counting/exact.rs", "if &value << 1u32 > product {", "if false {", "counting::"),
+    Mutant("graphs/distances.rs", "row[w as usize] = sizes.len() as i32;", "row[w as usize] = 1;", "graphs::distances"),
+    Mutant("privacy/noise.rs", "    k % 2 == 1", "    k % 2 == 0", "privacy::noise"),
+    Mutant(
+        "privacy/noise.rs",
+        "source.below(denominator) < numerator",
+        "source.below(denominator) <= numerator",
+        "privacy::",
+    ),
+    Mutant("privacy/noise.rs", "(0..units).all(", "(1..units).all(", "privacy::noise"),
+    Mutant("leakage/sums.rs", "self.low += error;", "", "leakage::sums"),
+    Mutant("leakage/sums.rs", "self.low += other.low;", "", "leakage::sums"),
+    Mutant("leakage/divergence.rs", "(a.ln() - b.ln()).abs()", "a.ln() - b.ln()", "leakage::divergence"),
+    Mutant("privacy/zcdp.rs", "if rho == 0.0 {", "if rho < 1.0 {", "privacy::zcdp"),
+]
+
+
+def damaged(mutant: Mutant, source: Path, folder: Path) -> None:
+    """Put the fault into a copy."""
+    text = (source / mutant.file).read_text()
+    if text.count(mutant.right) < 1:
+        raise SystemExit(f"{mutant.file} no longer holds {mutant.right!r}")
+    (folder / mutant.file).write_text(text.replace(mutant.right, mutant.wrong, 1))
+
+
+def python_mutant(mutant: Mutant) -> tuple[str, float]:
+    """Return "killed" or "survived" or what else happened, and the seconds it took."""
+    start = time.monotonic()
+    package = ROOT / "python" / "quincunx"
+    with tempfile.TemporaryDirectory(prefix="mutant-") as place:
+        copy = Path(place) / "quincunx"
+        shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        damaged(mutant, package, copy)
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "--tb=line"]
+        command += [f"tests/{test}" for test in mutant.tests.split()]
+        environment = os.environ | {"PYTHONPATH": place, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+        try:
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+            verdict = {0: "SURVIVED", 1: "killed"}.get(
+                done.returncode, f"ERROR {done.returncode}: {done.stdout[-500:]}"
+            )
+        except subprocess.TimeoutExpired:
+            verdict = "killed by time"
+    return verdict, time.monotonic() - start
+
+
+def rust_mutants(mutants: list[Mutant]) -> list[tuple[str, float]]:
+    """Do the same with the core: one copy, whose crate alone is built again for each fault."""
+    verdicts = []
+    with tempfile.TemporaryDirectory(prefix="mutant-") as place:
+        for name in ("Cargo.toml", "Cargo.lock", "README.md"):
+            shutil.copy(ROOT / name, place)
+        for name in ("rust", "tests", "benches"):
+            shutil.copytree(ROOT / name, Path(place) / name, ignore=shutil.ignore_patterns("__pycache__"))
+        environment = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "mutants")}
+        for mutant in mutants:
+            start = time.monotonic()
+            core = Path(place) / "rust" / "core"
+            damaged(mutant, ROOT / "rust" / "core", core)
+            command = ["cargo", "test", "--lib", "--locked", "--quiet", *mutant.tests.split()]
+            try:
+                build = subprocess.run(
+                    [*command[:5], "--no-run"], cwd=place, env=environment, capture_output=True, text=True
+                )
+                if build.returncode:
+                    verdict = f"ERROR: it does not compile: {build.stderr[-500:]}"
+                else:
+                    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, timeout=600)
+                    verdict = "killed" if done.returncode else "SURVIVED"
+            except subprocess.TimeoutExpired:
+                verdict = "killed by time"
+            (core / mutant.file).write_text((ROOT / "rust" / "core" / mutant.file).read_text())
+            verdicts.append((verdict, time.monotonic() - start))
+            report(mutant, *verdicts[-1])
+    return verdicts
+
+
+def report(mutant: Mutant, verdict: str, seconds: float) -> None:
+    """Print a line."""
+    right, wrong = (" ".join(text.split())[:45] for text in (mutant.right, mutant.wrong))
+    print(f"{verdict:<10} {seconds:6.1f} s  {mutant.file}: {right} -> {wrong}", flush=True)
+
+
+def main() -> int:
+    """Run the faults that the command line asks for; return 1 if one survives."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rust", action="store_true", help="the faults of the core")
+    parser.add_argument("--only", default="", metavar="WORD", help="those whose file or text holds it")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N")
+    options = parser.parse_args()
+    chosen = [mutant for mutant in (RUST if options.rust else PYTHON) if options.only in "\n".join(mutant)]
+    chosen = chosen[options.skip :]
+    if options.rust:
+        verdicts = rust_mutants(chosen)
+    else:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            verdicts = []
+            for mutant, verdict in zip(chosen, pool.map(python_mutant, chosen), strict=True):
+                verdicts.append(verdict)
+                report(mutant, *verdict)
+    survivors = sum(not verdict.startswith("killed") for verdict, _ in verdicts)
+    print(f"{len(verdicts)} faults, {len(verdicts) - survivors} found")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Files hold data and nothing else, and are there wholly or not at all."""
+
+import os
+
+import numpy as np
+import pytest
+
+from quincunx import _npz
+from quincunx.factorization import PoissonFactorization
+from quincunx.privacy import Release, privatize
+
+
+class Payload:
+    """Runs a program where it is unpickled."""
+
+    def __init__(self, trace):
+        self.trace = str(trace)
+
+    def __reduce__(self):
+        return os.mkdir, (self.trace,)
+
+
+def poisoned(path, trace):
+    """Replace the arrays of an archive, one at a time, by objects; yield the path after each."""
+    with np.load(path) as arrays:
+        right = dict(arrays)
+    for name in right:
+        objects = np.empty(1, dtype=object)
+        objects[0] = Payload(trace)
+        np.savez(path, **(right | {name: objects}))
+        yield name
+
+
+def test_no_loader_runs_what_an_archive_holds(tmp_path):
+    trace, release, model = tmp_path / "trace", tmp_path / "release.npz", tmp_path / "model.npz"
+    privatize([[3, 0, 1], [7, 1, 2]], epsilon=1.0).save(release)
+    PoissonFactorization(1, inference="vi", n_iter=5000, tol=1e-3, random_state=0).fit([[3, 0], [7, 1]]).save(model)
+    for path, load in ((release, Release.load), (model, PoissonFactorization.load)):
+        names = 0
+        for _name in poisoned(path, trace):
+            try:
+                load(path)
+            except ValueError:
+                names += 1  # arrays that are read only where they are needed may be left alone
+            assert not trace.exists(), f"{load.__qualname__} unpickled `{_name}`"
+        assert names >= 2
+
+
+def test_a_reader_of_the_old_file_keeps_it_while_a_new_one_takes_its_place(tmp_path):
+    path = tmp_path / "kept.npz"
+    _npz.write_npz(path, {"a": np.arange(5)}, ".kept-")
+    with open(path, "rb") as old:
+        before = old.read(20)
+        _npz.write_npz(path, {"a": np.arange(50_000)}, ".kept-")
+        rest = old.read()
+        with np.load(path) as new:
+            assert len(new["a"]) == 50_000
+        old.seek(0)
+        assert old.read() == before + rest  # the old file was not written into
+        old.seek(0)
+        with np.load(old) as arrays:
+            assert arrays["a"].tolist() == [0, 1, 2, 3, 4]
+    assert os.listdir(tmp_path) == ["kept.npz"]
+
+
+def test_a_writer_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+    path = tmp_path / "kept.npz"
+    _npz.write_npz(path, {"a": np.arange(5)}, ".kept-")
+
+    def fails(file):
+        file.write(b"half")
+        raise RuntimeError("the disk is gone")
+
+    with pytest.raises(RuntimeError):
+        _npz.write_whole(path, fails, ".kept-", ".npz")
+    with np.load(path) as arrays:
+        assert arrays["a"].tolist() == [0, 1, 2, 3, 4]
+    assert os.listdir(tmp_path) == ["kept.npz"]
