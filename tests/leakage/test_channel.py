@@ -295,3 +295,8 @@ def test_renyi_entropy_is_its_definition(alpha):
     else:
         expected = math.log2((p[p > 0] ** alpha).sum()) / (1 - alpha)
     assert math.isclose(renyi_entropy(p, alpha), expected, rel_tol=1e-11)
+
+
+def test_exact_channels_have_the_capacity_of_their_column_maxima():
+    exact = Channel([["3/4", "1/4", 0], ["1/2", "1/4", "1/4"]], exact=True)  # maxima 3/4, 1/4, 1/4
+    assert math.isclose(exact.min_capacity(), math.log2(5 / 4), rel_tol=1e-14)
