@@ -412,6 +412,12 @@ def test_info_says_what_it_runs_on(run):
     assert facts["build"] in ("release", "debug")
 
 
+def test_the_page_of_the_command_line_names_every_verb(run):
+    page = (Path(__file__).parent.parent / "docs" / "command_line.md").read_text()
+    verbs = cli._parser()._subparsers._group_actions[0].choices
+    assert [verb for verb in verbs if f"`quincunx {verb}" not in page] == []
+
+
 def test_help_and_version_are_no_errors(run):
     assert run("--version") == (0, f"quincunx {quincunx.__version__}\n", "")
     for arguments in (["--help"], ["count", "--help"], ["table", "--help"], ["info", "--help"]):
