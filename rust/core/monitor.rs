@@ -31,9 +31,6 @@ impl<F: FnMut(u64, u64) -> bool> Monitor for F {
     }
 }
 
-/// The former name of [`Progress`].
-pub type Watch = Progress;
-
 /// The side of a computation that its working threads see.
 #[derive(Debug, Default)]
 pub struct Progress {

@@ -262,7 +262,7 @@ impl<'a> Family<'a> {
                     for (batch, slots) in chunk.chunks_mut(BATCH).enumerate() {
                         words.fill(level, &mut buffer[..slots.len()]);
                         let further = |i| Stream::new(key, FURTHER, 0, (start + batch * BATCH + i) as u64);
-                        table.draw(&law, &buffer[..slots.len()], slots, further);
+                        table.draw(&law, level, &buffer[..slots.len()], slots, further);
                     }
                 });
             }
