@@ -41,7 +41,7 @@ def test_double_doubles_go_on_where_doubles_end(known, lattice):
 @pytest.mark.parametrize("lattice", LATTICES)
 def test_intervals_of_growing_bond_dimension_overlap_and_contain_the_estimate(lattice):
     intervals = [entropy_bounds(lattice, bond_dimension=size) for size in (3, 4, 5)]
-    finest = entropy_bounds(lattice, digits=26)
+    finest = entropy_bounds(lattice, digits=20)
     for bounds in intervals:
         assert bounds.lower <= finest.lower <= finest.upper <= bounds.upper
     assert entropy_estimate(lattice, digits=16).value <= finest.upper
@@ -67,7 +67,7 @@ def test_the_longest_intervals_are_proved_again(known, lattice, digits):
 
 
 @pytest.mark.parametrize(
-    ("lattice", "other", "digits"), [("honeycomb", "honeycomb-rows", 42), ("square", "square-diagonal", 24)]
+    ("lattice", "other", "digits"), [("honeycomb", "honeycomb-rows", 38), ("square", "square-diagonal", 18)]
 )
 def test_another_form_of_the_operator_proves_the_same_digits(lattice, other, digits):
     # Rows of whole cells where `entropy_bounds` takes half steps; rows of one sublattice where it takes those of both.
@@ -185,9 +185,19 @@ def test_an_exception_of_the_progress_function_comes_back():
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
-@pytest.mark.parametrize("delay", [0.3, 1.0])
-@pytest.mark.parametrize("arguments", [{"lattice": "square", "digits": 60, "bond_dimension": 90}])
-def test_an_interrupt_is_answered_while_tensors_are_large(arguments, delay, record_property):
+@pytest.mark.parametrize(
+    "delay", [0.3, pytest.param(1.5, marks=pytest.mark.slow), pytest.param(4.0, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"lattice": "square", "digits": 60, "bond_dimension": 110},
+        {"lattice": "triangular", "digits": 28, "width": 30},
+        {"lattice": "triangular", "precision": "exact", "width": 24},
+        {"lattice": "martini", "width": 26},
+    ],
+)
+def test_an_interrupt_is_answered_while_tables_are_large(arguments, delay, record_property):
     main, sent = threading.main_thread().ident, []
 
     def fire():
@@ -203,7 +213,7 @@ def test_an_interrupt_is_answered_while_tensors_are_large(arguments, delay, reco
         timer.cancel()
         timer.join()
     seconds = time.perf_counter() - sent[0]
-    record_property("milliseconds to answer an interrupt, corner tensors", round(1000 * seconds))
-    print(f"answered an interrupt after {1000 * seconds:.0f} ms")
+    record_property(f"milliseconds to answer an interrupt, {arguments}", round(1000 * seconds))
+    print(f"{arguments}: answered an interrupt after {1000 * seconds:.0f} ms")
     # The strict figure is 200 ms; a machine that is busy with other things gets a second.
     assert seconds < 1.0

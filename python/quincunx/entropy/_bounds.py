@@ -130,8 +130,8 @@ def entropy_bounds(
     activity : int, float, Fraction or Decimal, default 1
         The weight of an occupied vertex, > 0. A float is the rational number it is.
     digits : int, optional
-        Decimals to prove: the effort is raised until the ends differ by at most ``10**-digits``. Up to 14 by default;
-        at most 60 by corner tensors, 28 by strips and rings, 14 by windows.
+        Decimals to prove: the effort is raised until the ends differ by at most ``10**-digits``, or memory ends; at
+        most 60 by corner tensors, 28 by strips and rings, 14 by windows. By default what takes a few seconds, up to 14.
     method : {"auto", "corner", "ring", "window"}, default "auto"
         ``"corner"``: trial vectors of corner tensors on a long ring, for the first five. ``"ring"``: strips and rings
         by transfer operators, for all names but the martini lattice. ``"window"``: the sites around a cell, for any
@@ -219,13 +219,15 @@ def entropy_bounds(
             precision = "double" if digits is None or wanted < 13 else "double-double"
         if digits is not None and wanted > HELD[precision]:
             raise ValueError(f"`digits` must be at most {HELD[precision]} in {precision} arithmetic, got {wanted}")
-        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, precision, progress)
+        widest = None if digits is not None else 12 if kind in BASES else 22
+        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, precision, widest, progress)
     if method == "window":
         if power is not None or boundary_activity is not None:
             raise ValueError("`power` and `boundary_activity` must be left out for the method 'window'")
         if digits is not None and wanted > HELD["double"]:
             raise ValueError(f"`digits` must be at most {HELD['double']} for windows, got {wanted}")
-        return _by_windows(kind, cell, fugacity, wanted, width, progress)
+        widest = None if digits is not None else 20
+        return _by_windows(kind, cell, fugacity, wanted, width, widest, progress)
     if any(value is not None for value in (width, power, boundary_activity)):
         raise ValueError("`width`, `power` and `boundary_activity` must be left out for the method 'corner'")
     if bond_dimension is not None:
@@ -270,6 +272,7 @@ def _by_strips(
     power: int | None,
     boundary: float | None,
     precision: str,
+    widest: int | None,
     progress: Progress,
 ) -> EntropyBounds:
     """Return bounds by strips and rings, of the given width or of growing ones."""
@@ -291,7 +294,8 @@ def _by_strips(
         if not 1e-6 <= boundary <= 1e6:
             raise ValueError(f"`boundary_activity` must be between 1e-6 and 1e6, got {boundary}")
     start = time.perf_counter()
-    widths = [width] if width is not None else list(range(2, 31)) if cliques else list(range(4, 41, 2))
+    growing = range(2, (widest or 30) + 1) if cliques else range(4, (widest or 40) + 1, 2)
+    widths = [width] if width is not None else list(growing)
     best: EntropyBounds | None = None
     with reporting(progress, "strips and rings") as report:
         for done, lines in enumerate(widths):
@@ -327,7 +331,13 @@ def _by_strips(
 
 
 def _by_windows(
-    kind: str, cell: UnitCell | None, activity: Fraction, wanted: int, width: int | None, progress: Progress
+    kind: str,
+    cell: UnitCell | None,
+    activity: Fraction,
+    wanted: int,
+    width: int | None,
+    widest: int | None,
+    progress: Progress,
 ) -> EntropyBounds:
     """Return bounds by windows about a cell, of the given width or of growing ones."""
     if cell is None:
@@ -336,7 +346,7 @@ def _by_windows(
         width = _check.whole(width, "width", minimum=1, maximum=60)
     if not 1e-9 <= activity <= 10**9:
         raise ValueError(f"`activity` must be between 1e-9 and 1e9 for windows, got {float(activity)}")
-    widths = WIDTHS if width is None else (width,)
+    widths = tuple(w for w in WIDTHS if widest is None or w <= widest) if width is None else (width,)
 
     def interval(lower: Decimal, upper: Decimal) -> EntropyBounds:
         return EntropyBounds(lower, upper, kind, activity, "C", "window")

@@ -344,12 +344,12 @@ impl PeriodicOperator {
             progress.check()?;
             targets.dedup();
             let find = |word: u64| targets.binary_search(&word).map_or(NOWHERE, |at| at as u32);
-            let places: Vec<[u32; 2]> = words
-                .iter()
-                .zip(&moved)
-                .map(|(&word, &to)| [find(to), if word & mask == 0 { find(to | bit) } else { NOWHERE }])
-                .collect();
-            progress.check()?;
+            let mut places: Vec<[u32; 2]> = Vec::with_capacity(words.len());
+            for (words, moved) in words.chunks(POLL).zip(moved.chunks(POLL)) {
+                progress.check()?;
+                let free = |word: u64, to: u64| if word & mask == 0 { find(to | bit) } else { NOWHERE };
+                places.extend(words.iter().zip(moved).map(|(&word, &to)| [find(to), free(word, to)]));
+            }
             let mut terms = vec![0u32; targets.len()];
             places.iter().flatten().filter(|&&at| at != NOWHERE).for_each(|&at| terms[at as usize] += 1);
             roundings += u64::from(terms.into_iter().max().unwrap_or(1)) + 3;
