@@ -550,13 +550,13 @@ EXACT = {
     "trees, cylinder": lambda **how: count_spanning_trees(lattices.kagome(14, 14, "cylinder"), **how),
     "trees, elimination": lambda **how: count_spanning_trees(lattices.triangular(20, 20), **how),
     "dimers, product": lambda **how: count_perfect_matchings(lattices.square(40, 50), **how),
-    "dimers, plane": lambda **how: count_perfect_matchings(lattices.aztec_diamond(32), **how),
+    "dimers, plane": lambda **how: count_perfect_matchings(lattices.aztec_diamond(24), **how),
     "dimers, torus": lambda **how: count_perfect_matchings(lattices.kagome(16, 20, "torus"), **how),
-    "dimers, embedded graph": lambda **how: count_perfect_matchings(lattices.aztec_diamond(30).graph, **how),
+    "dimers, embedded graph": lambda **how: count_perfect_matchings(lattices.aztec_diamond(22).graph, **how),
     "dimers, even subgraphs": lambda **how: count_perfect_matchings(lattices.named("modified-bathroom", 4, 90), **how),
     "dimers, frontier": lambda **how: count_perfect_matchings(lattices.king(6, 100), **how),
     "matchings": lambda **how: count_matchings(lattices.square(5, 200), **how),
-    "matching polynomial": lambda **how: matching_polynomial(lattices.square(3, 250), **how),
+    "matching polynomial": lambda **how: matching_polynomial(lattices.square(2, 300), **how),
     "activity of each vertex": lambda **how: hard_core(lattices.square(5, 60), [Fraction(9, 7), 3, -5] * 100, **how),
 }
 

@@ -62,8 +62,13 @@ def test_every_spanning_tree_is_equally_likely(graph):
     "graph",
     [
         lattices.square(4, 4),
-        lattices.square(3, 4, "torus"),
+        lattices.honeycomb(2, 3, "torus", multigraph=True),
         lattices.triangular(2, 4),
+        lattices.aztec_diamond(2),
+        lattices.four_eight_eight(2, 2),
+        lattices.honeycomb(2, 3, "cylinder", multigraph=True),
+        lattices.square(3, 4).graph,
+        Graph(8, [(0, 1), (0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4)]),
         complete(6),
         cycle(2, multigraph=True),
     ],
@@ -77,6 +82,18 @@ def test_every_perfect_matching_is_equally_likely(graph):
         assert np.unique(edges[list(chosen)]).size == graph.num_vertices
     assert len(set(draws)) == count
     assert goodness(draws, dict.fromkeys(set(draws), 1)) > RATE
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("lattice", [lattices.square(6, 7), lattices.four_eight_eight(3, 4), lattices.aztec_diamond(4)])
+def test_edges_of_coupled_matchings_have_their_exact_probabilities(lattice):
+    rng, rounds = np.random.default_rng(5), 600
+    times = np.zeros(lattice.num_edges, dtype=int)
+    for _ in range(rounds):
+        times[random_perfect_matching(lattice, rng=rng)] += 1
+    exact = [float(p) for p in edge_probabilities(lattice)]
+    for seen, p in zip(times.tolist(), exact, strict=True):
+        assert stats.binomtest(seen, rounds, p).pvalue > RATE / lattice.num_edges if 0 < p < 1 else seen == rounds * p
 
 
 def brute_sets(graph, z):
