@@ -1,5 +1,6 @@
 """The command line: what it prints where, and with which status it ends."""
 
+import gzip
 import io
 import json
 import shutil
@@ -540,6 +541,30 @@ def test_the_suffix_of_a_file_is_its_format(run, tmp_path, name):
     assert (status, json.loads(out)["observed_cells"]) == (0, 6)
     if name == "r.csv":
         assert pd.read_csv(target, comment="#", header=None).to_numpy().tolist() == Release.load(target).values.tolist()
+
+
+def test_packed_files_are_read_by_every_verb(run, tmp_path):
+    def packed(name, text):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        return tmp_path / name
+
+    assert run(*COUNT, "--edges", packed("edges.txt.gz", "a b\nb c\n")) == (0, "5\n", "")
+    assert "2 inputs, 2 outputs" in run("leakage", packed("channel.csv.gz", "0.8,0.2\n0.4,0.6\n"))[1]
+    bad = packed("bad.csv.gz", "0.8,0.3\n")
+    assert f"{bad}, line 1" in run("leakage", bad)[2]
+    users = packed("users.csv.gz", "0\n1\n1\n0\n")
+    assert run("ldp", "histogram", users, "--epsilon", 1, "--draws", 50, "--seed", 1)[0] == 0
+    (tmp_path / "torn.csv.gz").write_bytes(users.read_bytes()[:-6])
+    for verb in (["leakage"], [*COUNT, "--edges"], ["ldp", "mean"]):
+        status, out, _ = run(*verb, tmp_path / "torn.csv.gz")
+        assert (status, out) == (2, "")
+
+
+def test_a_model_goes_through_a_pipe(python, released, tmp_path):
+    command = ["-m", "quincunx", "factorize", str(released), *SHORT, "--out", "-"]
+    model, said = python(None, *command, text=False).communicate(timeout=60)
+    assert PoissonFactorization.load(io.BytesIO(model)).n_iter_ == 40
+    assert b"kept draws" in said
 
 
 def test_what_says_nothing_of_its_noise_is_not_factorized_and_unpickling_is_not_advised(run, tmp_path):

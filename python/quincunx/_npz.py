@@ -1,11 +1,25 @@
 """Files that are there wholly or not at all: npz archives of arrays, and whatever else a function writes."""
 
+import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
+
+GZIP = b"\x1f\x8b"
+
+
+def unpacked(content: bytes, name: object) -> bytes:
+    """Return what gzip packed, and anything else as it is."""
+    if not content.startswith(GZIP):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (EOFError, OSError, zlib.error) as reason:
+        raise ValueError(f"{name}: it is no whole gzip file ({reason})") from reason
 
 
 def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any], prefix: str) -> None:

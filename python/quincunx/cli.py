@@ -457,7 +457,14 @@ def _source(path: str) -> Any:
 
 
 def _lines(path: str) -> Any:
-    """Return a path, or for `-` the lines of standard input."""
+    """Return a path, or the lines of what has to be unpacked or, for `-`, of standard input."""
+    if path.endswith(".gz"):
+        from quincunx._npz import unpacked
+
+        with open(path, "rb") as packed:
+            file = _Input(unpacked(packed.read(), path))
+        file.name = path
+        return io.TextIOWrapper(file, encoding="utf-8-sig")
     return io.TextIOWrapper(_source(path), encoding="utf-8-sig") if path == "-" else path
 
 
@@ -675,16 +682,18 @@ def _factorize(options: argparse.Namespace) -> None:
     how = {name: value for name, value in vars(options).items() if name not in ("run", "released")}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
+        how["out"] = _output(options.out)
         said = factorize_command(_source(options.released), **how, progress=_progress())
     for warning in caught:
         print(f"quincunx: {_in_options(_parser(), options, str(warning.message))}", file=sys.stderr)
-    print(said)
+    print(said, file=sys.stderr if options.out == "-" else sys.stdout)
 
 
 def _bayesnet_fit(options: argparse.Namespace) -> None:
     from quincunx.posterior._command import bayesnet_fit
 
     how = {name: value for name, value in vars(options).items() if name not in ("run", "source")}
+    how["out"] = None if options.out == "-" else options.out
     print(bayesnet_fit(_lines(options.source), **how))
 
 

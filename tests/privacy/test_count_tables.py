@@ -80,6 +80,9 @@ def test_fields_may_be_quoted_and_separated_by_tabs_or_semicolons():
     expected = [[1, 2], [3, 4]]
     for text in ('"a, b",c\n1,2\n3,4\n', "a\tb\n1\t2\n3\t4\n", "a;b\n1;2\n3;4\n"):
         assert read(text).values.tolist() == expected
+    assert read("1 2\n 3   4 \n").values.tolist() == expected
+    with pytest.raises(ValueError, match="line 1"):
+        read("1 2\n3\n")
     assert read("1|2\n3|4", delimiter="|").values.tolist() == expected
 
 

@@ -30,7 +30,7 @@ def factorize_command(
     source: "str | os.PathLike[str] | BinaryIO",
     *,
     model: str = "matrix",
-    out: "str | os.PathLike[str] | None" = None,
+    out: "str | os.PathLike[str] | BinaryIO | None" = None,
     resume: "str | os.PathLike[str] | None" = None,
     json: bool = False,
     top: int = 5,
@@ -44,7 +44,7 @@ def factorize_command(
         The release, as `quincunx.privacy.Release.save` or ``quincunx privatize`` wrote it.
     model : {"matrix", "directed", "undirected", "tensor"}
         `PoissonFactorization`, a `PoissonBlockmodel` of either kind, or `PoissonTensorFactorization`.
-    out : path, optional
+    out : path or binary file, optional
         Where the fitted estimator goes; after an interrupt, as far as it came. A path that ends in .csv, .json (also
         with .gz behind it) gets what other programs read instead: a table with a row for each component and a column
         for each feature, or all factors with their labels.
@@ -88,7 +88,8 @@ def factorize_command(
     else:
         estimator = cls.load(resume).set_params(**given, warm_start=True)
     _check.whole(top, "top")
-    table = None if out is None else re.search(r"\.(csv|json)(\.gz)?$", os.fspath(out).lower())
+    named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
+    table = re.search(r"\.(csv|json)(\.gz)?$", named)
     if table is not None and table[1] == "csv" and model == "tensor":
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
     try:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from quincunx import _check
+from quincunx._npz import unpacked
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._scalar import GaussianModel
 from quincunx.privacy import (
@@ -105,12 +106,13 @@ def _read(source: Any) -> Any:
             content = file.read()
     else:
         content = source.read()
-    if content[:2] in (b"PK", b"\x1f\x8b", b"# ") or content[:1] == b"{":
+    plain = unpacked(content, getattr(source, "name", source))
+    if plain[:2] in (b"PK", b"# ") or plain[:1] == b"{":
         if not isinstance(source, (str, os.PathLike)):
             source.seek(0)
         return Release.load(source)
     try:
-        return np.loadtxt(io.StringIO(content.decode("utf-8-sig")), delimiter=",", ndmin=2)
+        return np.loadtxt(io.StringIO(plain.decode("utf-8-sig")), delimiter=",", ndmin=2)
     except ValueError as reason:
         raise ValueError(f"`source` must hold numbers separated by commas: {reason}") from reason
 

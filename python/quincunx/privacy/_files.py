@@ -1,22 +1,21 @@
 """Counts from a file, released into a file: what the command line's `privatize` does."""
 
-import gzip
 import io
 import json
 import os
 import zipfile
-import zlib
 from typing import IO, Any, BinaryIO, Literal
 
 import numpy as np
 
 from quincunx import _check, _tables
+from quincunx._npz import unpacked
 from quincunx._optional import require
 from quincunx.privacy._noise import privatize
 from quincunx.privacy._release import Release
 from quincunx.privacy._text import Table, parse
 
-NPY, ZIP, GZIP = b"\x93NUMPY", b"PK\x03\x04", b"\x1f\x8b"
+NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
 #: Files that pandas reads, by their ends.
 _OF_PANDAS = {".parquet": "read_parquet", ".feather": "read_feather", ".xlsx": "read_excel", ".xls": "read_excel"}
 
@@ -118,11 +117,7 @@ def read_table(
     else:
         name, content = str(getattr(source, "name", "input")), source.read()
     if isinstance(content, bytes):
-        if content.startswith(GZIP):
-            try:
-                content = gzip.decompress(content)
-            except (EOFError, OSError, zlib.error) as reason:
-                raise ValueError(f"{name}: {reason}") from reason
+        content = unpacked(content, name)
         if content.startswith((NPY, ZIP)):
             return _of_arrays(content, name)
         content = _decoded(content, name)

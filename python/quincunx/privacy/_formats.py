@@ -12,18 +12,17 @@ import gzip
 import io
 import json
 import os
-import zlib
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _tables
-from quincunx._npz import write_npz, write_whole
+from quincunx._npz import unpacked, write_npz, write_whole
 from quincunx._tables import Axes
 
 FORMATS = ("npz", "csv", "json")
-ZIP, GZIP, NPY = b"PK\x03\x04", b"\x1f\x8b", b"\x93NUMPY"
+ZIP, NPY = b"PK\x03\x04", b"\x93NUMPY"
 TITLE = "# quincunx release "
 
 #: A header of JSON, the values, and where cells are masked.
@@ -67,11 +66,7 @@ def read(source: "str | os.PathLike[str] | BinaryIO") -> Parts:
             content = file.read()
     else:
         content = source.read()
-    if content.startswith(GZIP):
-        try:
-            content = gzip.decompress(content)
-        except (EOFError, OSError, zlib.error) as reason:
-            raise ValueError(f"it is no whole gzip file ({reason})") from reason
+    content = unpacked(content, "its content")
     if content.startswith(ZIP):
         return _of_npz(io.BytesIO(content))
     if content.startswith(NPY):

@@ -12,6 +12,7 @@ A long table has a line for each cell: the labels of its row, its column (and mo
 
 import csv
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -102,8 +103,9 @@ def _split(text: str, name: str, delimiter: str | None) -> list[Line]:
     first = next((line for line in text.splitlines() if line.strip()), "")
     if first.startswith("# quincunx release"):
         raise ValueError(f"{name}: it holds a release already")
-    mark = delimiter or next((mark for mark in (",", "\t", ";") if mark in first), ",")
-    reader = csv.reader(text.splitlines(), delimiter=mark, skipinitialspace=True)
+    mark = delimiter or next((mark for mark in (",", "\t", ";") if mark in first), "") or _space(text)
+    table = [line.strip() for line in text.splitlines()] if mark == " " else text.splitlines()
+    reader = csv.reader(table, delimiter=mark, skipinitialspace=True)
     lines = []
     try:
         for fields in reader:
@@ -114,6 +116,12 @@ def _split(text: str, name: str, delimiter: str | None) -> list[Line]:
     if not lines:
         raise ValueError(f"{name}: there are no counts in it")
     return lines
+
+
+def _space(text: str) -> str:
+    """Return a space if it stands between equally many words on every line, else a comma."""
+    words = {len(line.split()) for line in text.splitlines() if line.strip()}
+    return " " if len(words) == 1 and min(words) > 1 else ","
 
 
 def _same_length(rows: Sequence[Line], name: str) -> None:
@@ -157,6 +165,8 @@ def _header(lines: list[Line], name: str, header: bool | None) -> list[str] | No
     if header is False:
         return None
     if header is None:
+        if len(first) == 1 and re.fullmatch(r"[\d\s|:]+", first[0]):  # counts with another mark between them
+            return None
         numeric = [_is_number(field) for field in first]
         others = [line.fields[0] for line in lines[1:]]
         if not any(numeric) or not first[0]:
