@@ -148,4 +148,6 @@ def test_a_channel_shows_itself():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["Ann", "<Bob>"]
     assert np.asarray(ax.images[0].get_array()).tolist() == channel.matrix.tolist()
     assert geometric_channel(40, 0.5).plot(ax) is ax
+    with pytest.raises(TypeError, match="`ax` must be a matplotlib axes, got ndarray"):
+        channel.plot(np.ones(3))
     matplotlib.pyplot.close("all")

@@ -95,8 +95,7 @@ def plot_symmetrization(
 
 def plot_channel(channel: Channel, ax: "Axes | None", cmap: str) -> "Axes":
     """Draw the matrix of a channel with names where there is room for them."""
-    if ax is None:
-        _, ax = require("matplotlib.pyplot", "plot").subplots(layout="constrained")
+    ax = _optional.axes(ax)
     image = ax.imshow(channel.matrix, vmin=0, cmap=cmap, aspect="auto")
     if channel.n_inputs <= _MOST_NAMES:
         ax.set_yticks(range(channel.n_inputs), [str(name) for name in channel.inputs])
