@@ -154,3 +154,9 @@ def test_a_fit_that_would_not_fit_into_memory_is_refused_before_any_work(monkeyp
     assert caught.value.needed > 10**9 * 8 * 22
     assert caught.value.limit == 10**6
     PoissonFactorization(**SHORT).fit(COUNTS)
+
+
+def test_one_below_zero_is_refused_where_there_is_no_noise():
+    for released in ([[1, -1]], np.array([[0.0, -1.0]])):
+        with pytest.raises(ValueError, match=r"got -1 at index \(0, 1\)"):
+            PoissonFactorization(1).fit(released)
