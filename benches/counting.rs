@@ -4,6 +4,7 @@
 //! `QUINCUNX_SIMD=avx2` or `baseline` measures a lower level.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use quincunx::counting::independent_sets::planner::Planner;
 use quincunx::counting::independent_sets::{Boundary, Engine, Problem, StripKind};
 use quincunx::counting::transfer::{Point, Transfer, lane_weight};
 use quincunx::monitor::Progress;
@@ -14,7 +15,8 @@ use std::time::Duration;
 /// One step of an engine on `L` lanes, again and again on the same vector.
 fn step<const L: usize>(c: &mut Criterion, group: &str, kind: StripKind, n: usize, states: u64) {
     let problem = Problem::Lattice { kind, rows: n, cols: n, boundary: Boundary::Free };
-    let engine = Engine::new(&problem, usize::MAX).expect("the sizes of this bench are sizes of lattices");
+    let engine = Engine::new(&problem, usize::MAX, &Planner::new(&Progress::default()))
+        .expect("the sizes of this bench are sizes of lattices");
     let points: Vec<Point> = primes(L).expect("few primes").into_iter().map(|modulus| Point::new(modulus, 1)).collect();
     let weight = lane_weight::<L>(&points);
     let mut state = Buffer::zeroed(engine.len()).expect("the vectors of this bench fit into memory");

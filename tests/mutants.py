@@ -208,6 +208,9 @@ PYTHON = [
 
 RUST = [
     Mutant("counting/exact.rs", "if found != expected {", "if false {", "counting::exact"),
+    Mutant("memory.rs", ".fold(system, u64::min)", ".fold(system, |system, _| system)", "memory::"),
+    Mutant("counting/checkpoint.rs", "residue < modulus.value()", "residue <= u64::MAX", "counting::checkpoint"),
+    Mutant("counting/lock.rs", "if holder.is_gone() {", "if true {", "counting::lock"),
     Mutant("counting/exact.rs", "if &value << 1u32 > product {", "if false {", "counting::"),
     Mutant("graphs/distances.rs", "row[w as usize] = sizes.len() as i32;", "row[w as usize] = 1;", "graphs::distances"),
     Mutant("privacy/noise.rs", "    k % 2 == 1", "    k % 2 == 0", "privacy::noise"),

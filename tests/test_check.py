@@ -222,12 +222,9 @@ def test_a_memory_limit_is_what_is_available_or_a_number():
             _check.memory_limit(value)
 
 
-def test_available_memory_is_asked_once_a_second(monkeypatch):
-    monkeypatch.setattr(_check, "_memory", (0, -math.inf))
-    asked = []
-    monkeypatch.setattr(_check, "_read_available_memory", lambda: asked.append(1) or 12345)
-    assert [_check.available_memory() for _ in range(3)] == [12345] * 3
-    assert len(asked) == 1
+def test_available_memory_is_asked_once_a_second():
+    # Each question of the system would have its own answer, and takes tens of microseconds.
+    assert len({_check.available_memory() for _ in range(1000)}) <= 2
 
 
 def test_an_interval_is_a_time_or_none():

@@ -38,8 +38,9 @@ ROOMS = {
 }
 # Rooms that stand on NumPy and on the kernels of others.
 WITHOUT_KERNELS = {"spectra"}
-SHARED_CORE = {"error", "inference", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
+SHARED_CORE = {"error", "inference", "memory", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
 SHARED_PYTHON = {
+    "_aside",
     "_check",
     "_core",
     "_docs",

@@ -6,7 +6,6 @@ The message names the argument as the user wrote it, says the rule, and shows th
 import math
 import operator
 import os
-import time
 from collections.abc import Callable, Iterable
 from typing import Any, SupportsFloat
 
@@ -168,6 +167,13 @@ def memory_limit(value: object) -> int:
     return available_memory() if value is None else min(whole(value, "memory_limit", minimum=1), MOST_MEMORY)
 
 
+def flag(value: object, name: str) -> bool:
+    """Return a bool: True and False, Python's or NumPy's."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}")
+    return bool(value)
+
+
 def path(value: object, name: str) -> str | None:
     """Return the path of a file as a str, or `None`."""
     if value is None or isinstance(value, str):
@@ -213,46 +219,15 @@ MOST_MEMORY = 2**62
 _LONGEST_INTERVAL = 1e9
 
 
-# The figure and when it was read: asking the system takes longer than a small count.
-_memory = (0, -math.inf)
-
-
 def available_memory() -> int:
-    """Return the bytes this process could still get: the system's figure, or its control group's if smaller.
+    """Return the bytes this process could still get.
 
-    The answer may be a second old.
+    That is the least of what the system, the limit of its address space and its control groups leave; the answer may be
+    a second old.
     """
-    global _memory
-    now = time.monotonic()
-    if now - _memory[1] > 1.0:
-        _memory = (_read_available_memory(), now)
-    return _memory[0]
+    from quincunx import _core
 
-
-def _read_available_memory() -> int:
-    available = 1 << 62
-    try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    available = int(line.split()[1]) << 10
-        for limit, usage in (
-            ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-        ):
-            if os.path.exists(limit):
-                with open(limit) as most, open(usage) as used:
-                    ceiling = most.read().strip()
-                    if ceiling != "max":
-                        available = min(available, max(int(ceiling) - int(used.read()), 1))
-    except (OSError, ValueError):
-        pass
-    if available == 1 << 62 and hasattr(os, "sysconf"):
-        try:
-            available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-        except (OSError, ValueError):
-            pass
-    return available
+    return _core.available_memory()
 
 
 def reals(value: object, name: str) -> npt.NDArray[np.float64]:

@@ -5,6 +5,7 @@ use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyRea
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::graphs::Graph;
+use quincunx::memory;
 
 /// The decimal digits of a non-negative integer, however long: Python's own conversion refuses more than 4300 digits.
 #[pyfunction]
@@ -25,8 +26,8 @@ pub fn graph(py: Python<'_>, vertices: usize, edges: &PyReadonlyArray2<'_, i64>)
     }
     let edge = |ends: &[i64; 2]| (ends[0] as u32, ends[1] as u32);
     let pairs = match view.as_slice() {
-        Some(ends) => ends.as_chunks().0.iter().map(edge).collect(),
-        None => view.rows().into_iter().map(|row| edge(&[row[0], row[1]])).collect(),
+        Some(ends) => collected(py, ends.as_chunks().0.iter().map(edge))?,
+        None => collected(py, view.rows().into_iter().map(|row| edge(&[row[0], row[1]])))?,
     };
     Graph::new(vertices, pairs).map_err(|error| crate::boundary::raise(py, error))
 }
@@ -54,7 +55,17 @@ pub fn pairs<T: Element>(py: Python<'_>, values: Vec<[T; 2]>) -> PyResult<Bound<
     PyArray1::from_vec(py, values.into_flattened()).reshape([rows, 2])
 }
 
+/// The values of an iterator, if there is memory for them.
+pub fn collected<T>(py: Python<'_>, values: impl ExactSizeIterator<Item = T>) -> PyResult<Vec<T>> {
+    gathered(py, values.len(), values)
+}
+
+/// The same for an iterator that does not know that it has `len` values.
+pub fn gathered<T>(py: Python<'_>, len: usize, values: impl Iterator<Item = T>) -> PyResult<Vec<T>> {
+    memory::gathered(values, len, "an array").map_err(|error| crate::boundary::raise(py, error))
+}
+
 /// An array of edges, shape `(m, 2)`.
 pub fn edges<'py>(py: Python<'py>, edges: &[(u32, u32)]) -> PyResult<Bound<'py, PyArray2<i64>>> {
-    pairs(py, edges.iter().map(|&(u, v)| [i64::from(u), i64::from(v)]).collect())
+    pairs(py, collected(py, edges.iter().map(|&(u, v)| [i64::from(u), i64::from(v)]))?)
 }

@@ -152,7 +152,7 @@ impl PermutationGroup {
     fn generators<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
         let (rows, columns) = (self.0.generators().len(), self.0.points());
         let images = self.0.generators().iter().flat_map(|generator| generator.images(columns));
-        table(py, images.map(i64::from).collect(), rows, columns)
+        table(py, arrays::gathered(py, rows * columns, images.map(i64::from))?, rows, columns)
     }
 
     /// The orbit of each point.
@@ -189,7 +189,8 @@ impl PermutationGroup {
     /// The points of an orbit, and for each the images under an element that leads there.
     fn transversal<'py>(&self, py: Python<'py>, v: u32, memory_limit: u128) -> PyResult<(Row<'py>, Table<'py>)> {
         let (points, elements) = with_clock(py, "the transversal", |clock| self.0.transversal(v, memory_limit, clock))?;
-        let images = elements.into_iter().flatten().map(i64::from).collect();
+        let images = elements.into_iter().flatten().map(i64::from);
+        let images = arrays::gathered(py, points.len() * self.0.points(), images)?;
         let elements = table(py, images, points.len(), self.0.points())?;
         Ok((row(py, points), elements))
     }
@@ -281,7 +282,7 @@ pub fn distances_from<'py>(
     v: u32,
 ) -> PyResult<Bound<'py, PyArray1<i32>>> {
     let graph = graph(py, n, &edges)?;
-    compute(py, None, |_| kernels::distances_from(&graph, v)).map(|row| PyArray1::from_vec(py, row))
+    compute(py, None, |monitor| kernels::distances_from(&graph, v, monitor)).map(|row| PyArray1::from_vec(py, row))
 }
 
 /// See `quincunx.graphs.sphere_sizes`.
@@ -291,10 +292,11 @@ pub fn sphere_sizes<'py>(
     n: usize,
     edges: PyReadonlyArray2<'py, i64>,
     threads: usize,
+    memory_limit: u128,
 ) -> PyResult<Table<'py>> {
     let graph = graph(py, n, &edges)?;
-    let (sizes, columns) = compute(py, None, |monitor| kernels::sphere_sizes(&graph, threads, monitor))?;
-    table(py, sizes.into_iter().map(i64::from).collect(), n, columns)
+    let (sizes, columns) = compute(py, None, |monitor| kernels::sphere_sizes(&graph, threads, memory_limit, monitor))?;
+    table(py, sizes, n, columns)
 }
 
 /// See `quincunx.graphs.is_distance_degree_regular`.

@@ -4,10 +4,10 @@
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
-use quincunx::Error;
 use quincunx::monitor::Monitor;
 use quincunx::numeric::dispatch::{Level, level};
 use quincunx::parallel;
+use quincunx::{Error, memory};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A Python program that waits: its signals are honoured and its progress function is called.
@@ -79,6 +79,12 @@ fn exception(py: Python<'_>, name: &str, message: String, attributes: &[(&str, u
 #[pyfunction]
 pub fn available_threads() -> usize {
     parallel::available_threads()
+}
+
+/// Bytes this process could still get.
+#[pyfunction]
+pub fn available_memory() -> u64 {
+    memory::available()
 }
 
 /// Forgets the thread pools: called in the child of a fork.

@@ -9,18 +9,20 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
-use quincunx::counting::exact::{Modular, Plan};
+use quincunx::counting::exact::{self, Modular, Plan};
 use quincunx::counting::independent_sets::weighted::WeightedSets;
 use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Problem, Quantity, StripKind};
+use quincunx::counting::lock::Lock;
 use quincunx::counting::matchings::{Matchings, Which};
 use quincunx::counting::perfect_matchings::even_subgraphs::EvenSubgraphs;
 use quincunx::counting::spanning_trees::kirchhoff;
 use quincunx::counting::transfer::Point;
 use quincunx::counting::{perfect_matchings, spanning_trees};
 use quincunx::lattices::Bond;
-use quincunx::numeric::residue::{self, Modulus};
+use quincunx::monitor::Monitor;
+use quincunx::numeric::residue::Modulus;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is counted on, as Python says it: a lattice by its name, or a graph by its edges and perhaps an order.
 #[derive(FromPyObject)]
@@ -99,10 +101,9 @@ impl ExactPlan {
         self.plan.primes().len()
     }
 
-    /// What is asked for is the integers divided by this.
-    #[getter]
-    fn denominator(&self) -> BigUint {
-        self.plan.quantity().denominator()
+    /// One of the integers divided by the denominator, in lowest terms.
+    fn lowest_terms(&self, py: Python<'_>, integer: BigInt) -> PyResult<(BigInt, BigUint)> {
+        compute(py, None, |monitor| self.plan.lowest_terms(integer, monitor))
     }
 
     /// How the values are computed: a name, bytes for one prime, operations for one prime.
@@ -132,7 +133,7 @@ impl ExactPlan {
     /// The residues a checkpoint holds, None where one is missing.
     fn load(&self, py: Python<'_>, checkpoint: PathBuf) -> PyResult<Vec<Option<u64>>> {
         let options = Options { checkpoint: Some(checkpoint), ..Options::default() };
-        compute(py, None, |_| self.plan.load(&options))
+        compute(py, None, |monitor| self.plan.load(&options, monitor))
     }
 
     /// Writes the residues that are known to a checkpoint.
@@ -144,6 +145,23 @@ impl ExactPlan {
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyTuple>)> {
         let builder = py.import("quincunx._core")?.getattr(self.builder)?.unbind();
         Ok((builder, (self.arguments)(py)?))
+    }
+}
+
+/// The right to a checkpoint, from when it is made until it is let go.
+#[pyclass(frozen, module = "quincunx._core")]
+pub struct CheckpointLock(Mutex<Option<Lock>>);
+
+#[pymethods]
+impl CheckpointLock {
+    #[new]
+    fn new(py: Python<'_>, checkpoint: PathBuf) -> PyResult<Self> {
+        compute(py, None, |_| Lock::hold(&checkpoint)).map(|lock| Self(Mutex::new(Some(lock))))
+    }
+
+    /// Lets it go.
+    fn release(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -171,8 +189,9 @@ pub fn plan_independent_sets(
     let problem = problem.problem(py)?;
     let quantity = quantity.quantity()?;
     let (options, report) = job.map_or_else(Default::default, Job::split);
-    let plan =
-        compute(py, report, |monitor| Plan::new(IndependentSets::new(problem, quantity, bits, &options, monitor)?))?;
+    let plan = compute(py, report, |monitor| {
+        Plan::new(IndependentSets::new(problem, quantity, bits, &options, monitor)?, monitor)
+    })?;
     let plan = Arc::new(plan);
     let planned = Arc::clone(&plan);
     let arguments: Arguments = Box::new(move |py| {
@@ -232,20 +251,20 @@ pub fn residues(py: Python<'_>, problem: ProblemArgument<'_>, points: Vec<(u64, 
 /// The number with the given residues; see `quincunx.counting.combine_residues`.
 #[pyfunction]
 pub fn combine_residues(py: Python<'_>, residues: Vec<(u64, u64)>) -> PyResult<BigUint> {
-    compute(py, None, |_| residue::combine(&residues))
+    compute(py, None, |monitor| exact::combine_residues(&residues, monitor))
 }
 
 /// The primes counts are taken modulo; see `quincunx.counting.primes`.
 #[pyfunction]
 pub fn primes(py: Python<'_>, count: usize) -> PyResult<Vec<u64>> {
-    compute(py, None, |_| Ok(residue::primes(count)?.into_iter().map(Modulus::value).collect()))
+    compute(py, None, |monitor| exact::primes(count, monitor))
 }
 
 /// A forecast as a dictionary; see `quincunx.counting.estimate_cost`.
 #[pyfunction]
 pub fn estimate_cost<'py>(py: Python<'py>, problem: ProblemArgument<'_>, job: Job) -> PyResult<Bound<'py, PyDict>> {
     let (problem, (options, _)) = (problem.problem(py)?, job.split());
-    let cost = compute(py, None, |_| counting::estimate_cost(&problem, &options))?;
+    let cost = compute(py, None, |monitor| counting::estimate_cost(&problem, &options, monitor))?;
     let answer = PyDict::new(py);
     answer.set_item("engine", cost.engine)?;
     answer.set_item("states", cost.states)?;
@@ -332,10 +351,11 @@ impl DrawnArgument<'_> {
 /// A plan that is built again from the arguments it was built from.
 fn repeatable<M: Modular + 'static>(
     quantity: M,
+    monitor: &mut dyn Monitor,
     builder: &'static str,
     arguments: impl Fn(Python<'_>) -> PyResult<Py<PyTuple>> + Send + Sync + 'static,
 ) -> quincunx::Result<ExactPlan> {
-    Ok(ExactPlan { plan: Arc::new(Plan::new(quantity)?), builder, arguments: Box::new(arguments) })
+    Ok(ExactPlan { plan: Arc::new(Plan::new(quantity, monitor)?), builder, arguments: Box::new(arguments) })
 }
 
 /// A plan for the spanning trees of a graph.
@@ -350,7 +370,7 @@ pub fn plan_spanning_trees(
     let problem = problem.extract::<DrawnArgument<'_>>()?.trees(py)?;
     compute(py, None, |monitor| {
         let trees = spanning_trees::plan(problem, monitor)?;
-        repeatable(trees, "plan_spanning_trees", move |py| {
+        repeatable(trees, monitor, "plan_spanning_trees", move |py| {
             Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
         })
     })
@@ -373,8 +393,8 @@ pub fn plan_perfect_matchings(
 ) -> PyResult<ExactPlan> {
     let said = problem.clone().unbind();
     let problem = problem.extract::<DrawnArgument<'_>>()?.dimers(py)?;
-    compute(py, None, |_| {
-        repeatable(perfect_matchings::Dimers::new(problem)?, "plan_perfect_matchings", move |py| {
+    compute(py, None, |monitor| {
+        repeatable(perfect_matchings::Dimers::plan(problem, monitor)?, monitor, "plan_perfect_matchings", move |py| {
             Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
         })
     })
@@ -395,9 +415,9 @@ pub fn plan_matchings(
     let graph = arrays::graph(py, n, &edges)?;
     let order = order.map(|order| arrays::vertices(&order, "order")).transpose()?;
     let kind = named(&[Which::Perfect, Which::All, Which::BySize], Which::name, &which, "which")?;
-    compute(py, None, |_| {
-        let matchings = Matchings::new(&graph, kind, order.as_deref(), memory_limit)?;
-        repeatable(matchings, "plan_matchings", move |py| {
+    compute(py, None, |monitor| {
+        let matchings = Matchings::plan(&graph, kind, order.as_deref(), memory_limit, monitor)?;
+        repeatable(matchings, monitor, "plan_matchings", move |py| {
             Ok((said.clone_ref(py), which.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
         })
     })
@@ -414,8 +434,9 @@ pub fn plan_even_subgraphs(
     let said = problem.clone().unbind();
     let (n, edges, dangling) = problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Vec<u32>)>()?;
     let graph = arrays::graph(py, n, &edges)?;
-    compute(py, None, |_| {
-        repeatable(EvenSubgraphs::new(&graph, &dangling, memory_limit)?, "plan_even_subgraphs", move |py| {
+    compute(py, None, |monitor| {
+        let quantity = EvenSubgraphs::new(&graph, &dangling, memory_limit, monitor)?;
+        repeatable(quantity, monitor, "plan_even_subgraphs", move |py| {
             Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
         })
     })
@@ -435,9 +456,9 @@ pub fn plan_weighted_sets(
         problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Option<PyReadonlyArray1<'_, i64>>)>()?;
     let graph = arrays::graph(py, n, &edges)?;
     let order = order.map(|order| arrays::vertices(&order, "order")).transpose()?;
-    compute(py, None, |_| {
-        let sets = WeightedSets::new(graph, weights.clone(), order.as_deref(), memory_limit)?;
-        repeatable(sets, "plan_weighted_sets", move |py| {
+    compute(py, None, |monitor| {
+        let sets = WeightedSets::new(graph, weights.clone(), order.as_deref(), memory_limit, monitor)?;
+        repeatable(sets, monitor, "plan_weighted_sets", move |py| {
             Ok((said.clone_ref(py), weights.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
         })
     })
@@ -474,6 +495,6 @@ pub fn trees_times_index(
 #[pyfunction]
 pub fn maximum_matching(py: Python<'_>, n: usize, edges: PyReadonlyArray2<'_, i64>) -> PyResult<Vec<i64>> {
     let graph = arrays::graph(py, n, &edges)?;
-    let mates = compute(py, None, |_| Ok(quincunx::graphs::maximum_matching(&graph)))?;
+    let mates = compute(py, None, |monitor| quincunx::graphs::largest_matching(&graph, monitor))?;
     Ok(mates.into_iter().map(|mate| mate.map_or(-1, i64::from)).collect())
 }

@@ -27,12 +27,13 @@ mod _core {
         PairOrbits, PermutationGroup, distances, distances_from, is_distance_degree_regular, sphere_sizes,
     };
     #[pymodule_export]
-    use crate::boundary::{available_threads, forget_pools, simd_level};
+    use crate::boundary::{available_memory, available_threads, forget_pools, simd_level};
     #[pymodule_export]
     use crate::counting::{
-        ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float, lattice_kernels,
-        log_spanning_trees, maximum_matching, plan_even_subgraphs, plan_independent_sets, plan_matchings,
-        plan_perfect_matchings, plan_spanning_trees, plan_weighted_sets, primes, residues, trees_times_index,
+        CheckpointLock, ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float,
+        lattice_kernels, log_spanning_trees, maximum_matching, plan_even_subgraphs, plan_independent_sets,
+        plan_matchings, plan_perfect_matchings, plan_spanning_trees, plan_weighted_sets, primes, residues,
+        trees_times_index,
     };
     #[pymodule_export]
     use crate::distributions::{

@@ -4,6 +4,7 @@ use crate::boundary::{compute, raise};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use quincunx::Result;
+use quincunx::memory;
 use quincunx::monitor::Monitor;
 use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
@@ -213,7 +214,7 @@ pub fn encode_unary<'py>(
     let values = copied(&values);
     let encoding = if optimal { Encoding::Optimal } else { Encoding::Symmetric };
     let rows = compute(py, None, |monitor| {
-        let mut rows = vec![0; values.len().saturating_mul(categories)];
+        let mut rows = memory::filled(0, values.len().saturating_mul(categories), "a unary encoding")?;
         let mut source = Generator::new(insecure_seed)?;
         response::encode_unary(&values, categories, flip, encoding, &mut rows, &mut source, monitor)?;
         Ok(rows)

@@ -1,7 +1,8 @@
 //! Exact counts on lattices and Bayesian inference on private counts: the mathematics, free of any interpreter.
 //!
-//! Each room is a module with the name it has in Python. What the rooms share: [`error`], [`monitor`] (progress and
-//! interruption), [`parallel`] (our threads), [`stream`] (addressed random streams), [`numeric`] and [`inference`] (chains).
+//! Each room is a module with the name it has in Python. What the rooms share: [`error`], [`memory`] (limits and
+//! refusals), [`monitor`] (progress and interruption), [`parallel`] (our threads), [`stream`] (addressed random streams),
+//! [`numeric`] and [`inference`] (chains).
 
 pub mod counting;
 pub mod distributions;
@@ -13,6 +14,7 @@ pub mod inference;
 pub mod lattices;
 pub mod ldp;
 pub mod leakage;
+pub mod memory;
 pub mod monitor;
 pub mod numeric;
 pub mod parallel;

@@ -2,13 +2,17 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
-use quincunx::counting::independent_sets::{brute, frontier::Frontier};
+use quincunx::counting::independent_sets::{brute, frontier::Frontier, planner::Planner};
 use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes};
 use quincunx::graphs::Graph;
 use quincunx::monitor::{Progress, Silent};
 use quincunx::numeric::residue::{combine, primes};
 use quincunx::numeric::ring::F64;
 use quincunx::{Error, Result, parallel};
+
+fn planned(graph: &Graph, order: Option<&[u32]>, max_states: usize) -> Result<Frontier> {
+    Frontier::plan(graph, order, max_states, &Planner::new(&Progress::default()))
+}
 
 const AMPLE: usize = 1 << 28;
 
@@ -41,12 +45,12 @@ fn partition_function(engine: &Frontier, activity: u64) -> BigUint {
 }
 
 fn count(graph: &Graph) -> BigUint {
-    partition_function(&Frontier::plan(graph, None, AMPLE).unwrap(), 1)
+    partition_function(&planned(graph, None, AMPLE).unwrap(), 1)
 }
 
 /// The coefficients of the polynomial from its value at a power of two above all of them.
 fn polynomial(graph: &Graph) -> Vec<u64> {
-    let engine = Frontier::plan(graph, None, AMPLE).unwrap();
+    let engine = planned(graph, None, AMPLE).unwrap();
     let degree = engine.independence_bound();
     let modulus = primes(1).unwrap()[0];
     let points = (0..=degree as u64).map(|activity| Point::new(modulus, activity)).collect::<Vec<_>>();
@@ -233,7 +237,7 @@ fn named_graphs_have_their_known_polynomials() {
 
 #[test]
 fn a_path_of_a_million_vertices_is_summed_out() {
-    let engine = Frontier::plan(&path(1_000_000), None, 16).unwrap();
+    let engine = planned(&path(1_000_000), None, 16).unwrap();
     let modulus = primes(1).unwrap()[0];
     let value = evaluate_lanes::<1>(&engine, &[Point::new(modulus, 1)], &progress()).unwrap()[0];
     let (mut a, mut b) = (1, 2);
@@ -248,13 +252,13 @@ fn a_path_of_a_million_vertices_is_summed_out() {
 fn orders_that_are_none_are_refused_by_name() {
     let square = cycle(4);
     for order in [&[0u32, 1, 2][..], &[0, 1, 2, 2], &[0, 1, 2, 4], &[0, 1, 2, 3, 0]] {
-        assert!(matches!(Frontier::plan(&square, Some(order), AMPLE), Err(Error::Domain { name: "order", .. })));
+        assert!(matches!(planned(&square, Some(order), AMPLE), Err(Error::Domain { name: "order", .. })));
     }
 }
 
 #[test]
 fn a_graph_that_no_cut_makes_small_is_refused() {
-    assert!(matches!(Frontier::plan(&hypercube(8), None, 64), Err(Error::TooLarge { .. })));
+    assert!(matches!(planned(&hypercube(8), None, 64), Err(Error::TooLarge { .. })));
 }
 
 #[test]
@@ -264,7 +268,7 @@ fn threads_and_lanes_change_nothing() {
     let short = grid(&[21, 14]);
     for graph in [full, short] {
         let order: Vec<u32> = (0..graph.vertices() as u32).collect();
-        let engine = Frontier::plan(&graph, Some(&order), AMPLE).unwrap();
+        let engine = planned(&graph, Some(&order), AMPLE).unwrap();
         assert!(engine.states() >= 1 << 13);
         let points: Vec<Point> =
             (0..).zip(primes(8).unwrap()).map(|(i, modulus)| Point::new(modulus, 1 + i % 3)).collect();
@@ -291,7 +295,7 @@ fn threads_and_lanes_change_nothing() {
 fn a_monitor_stops_the_work() {
     let graph = graph(400, (0..400u32).flat_map(|v| [(v, v + 17), (v, v + 18)]).filter(|&(_, v)| v < 400));
     let order: Vec<u32> = (0..400).collect();
-    let engine = Frontier::plan(&graph, Some(&order), AMPLE).unwrap();
+    let engine = planned(&graph, Some(&order), AMPLE).unwrap();
     let points: Vec<Point> = primes(8).unwrap().into_iter().map(|modulus| Point::new(modulus, 1)).collect();
     let outcome: Result<()> = parallel::run(1, u64::MAX, &mut |_: u64, _: u64| false, |progress| {
         loop {
@@ -346,14 +350,14 @@ proptest! {
         let expected: Vec<u64> = points.iter().map(|&point| horner(&coefficients, point)).collect();
         for order in [None, Some(&natural[..]), Some(&order[..])] {
             for most in [AMPLE, 1 << most] {
-                let engine = Frontier::plan(&graph, order, most).unwrap();
+                let engine = planned(&graph, order, most).unwrap();
                 prop_assert!(engine.states() <= most);
                 prop_assert!(engine.independence_bound() >= coefficients.len() - 1);
                 let mut vertices = engine.order().to_vec();
                 vertices.sort_unstable();
                 prop_assert_eq!(&vertices, &natural);
                 prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &progress()).unwrap(), &expected);
-                let again = Frontier::plan(&graph, Some(engine.order()), AMPLE).unwrap();
+                let again = planned(&graph, Some(engine.order()), AMPLE).unwrap();
                 prop_assert_eq!(&evaluate_lanes::<4>(&again, &points, &progress()).unwrap(), &expected);
                 for z in [1.0, 0.37, 2.5] {
                     let exact = coefficients.iter().rev().fold(0.0, |sum, &c| sum * z + c as f64);

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from quincunx.counting._problem import as_listed
 from quincunx.graphs import Graph
-from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 
 # Roots of unity beyond this order have too few primes, or too long a table.
@@ -61,7 +61,7 @@ def as_insertion(graph: Any) -> tuple[int, Any, list[int]] | None:
                 return None
             whole = np.tile(below.degrees(), graph.extent[0] * graph.extent[1])
             return base.num_vertices, base.edges, (whole - base.graph.degrees()).tolist()
-    return _insertion_of_graph(as_graph(graph))
+    return _insertion_of_graph(as_listed(graph))
 
 
 def _insertion_of_graph(graph: Graph) -> tuple[int, Any, list[int]] | None:
@@ -88,7 +88,7 @@ def as_drawn(graph: Any) -> Any:
     """Return a graph with a drawing on a plane, cylinder or torus, or `None` where there is none to be had."""
     if isinstance(graph, Lattice):
         return graph.num_vertices, graph.edges, graph.displacements, graph.windings
-    found = as_graph(graph)
+    found = as_listed(graph)
     rotation = _planar_rotation(found)
     return None if rotation is None else (found.num_vertices, found.edges, rotation)
 

@@ -14,20 +14,20 @@ _GROUP = 8
 _INTERVAL = 30.0
 
 
-def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Job) -> tuple[list[int], int]:
-    """Return the integers of a job and their common denominator.
+def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Job) -> tuple[list[int], _core.ExactPlan]:
+    """Return the integers of a job and its plan.
 
     A checkpoint of an executor's job can be gone on with here, and the other way round.
     """
     plan = make_plan(job)
     if job.executor is None and job.progress is None:
-        return plan.solve(job), plan.denominator  # a tenth of the time of a small count is saved
+        return plan.solve(job), plan  # a tenth of the time of a small count is saved
     with job.reporting(description):
         if job.executor is None:
-            return plan.solve(job), plan.denominator
+            return plan.solve(job), plan
         residues = _gather(plan, job)
     try:
-        return plan.combine(residues, job), plan.denominator
+        return plan.combine(residues, job), plan
     except InternalError as error:
         raise ValueError(f"`residues` must belong to one number: {error}") from error
 
@@ -39,6 +39,16 @@ def residues_of(plan: _core.ExactPlan, start: int, stop: int, threads: int | Non
 
 def _gather(plan: _core.ExactPlan, job: Job) -> list[int]:
     """Return the residues of all primes, from what a checkpoint holds onwards, one task a group of primes."""
+    lock = None if job.checkpoint is None else _core.CheckpointLock(job.checkpoint)
+    try:
+        return _gather_alone(plan, job)
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def _gather_alone(plan: _core.ExactPlan, job: Job) -> list[int]:
+    """Return the residues of all primes, once the checkpoint is this job's alone."""
     assert job.executor is not None
     checkpoint, report = job.checkpoint, job.report
     interval = _INTERVAL if job.checkpoint_interval is None else job.checkpoint_interval

@@ -4,9 +4,11 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from numbers import Rational
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -177,14 +179,28 @@ def hard_core(
         with job.reporting("partition function"):
             found = _core.hard_core_float(problem, number, job)
         return _as_log(*found) if mode == "log" else _as_float(*found)
-    (numerator,), denominator = _exact.solve(
+    (integer,), plan = _exact.solve(
         partial(_core.plan_independent_sets, problem, rational(activity).as_integer_ratio()),
         "partition function",
         job,
     )
     if isinstance(activity, (int, np.integer)):
-        return numerator
-    return Fraction(numerator, denominator)
+        return integer
+    return Fraction(cast(Rational, _Coprime(*plan.lowest_terms(integer))))
+
+
+@dataclass
+class _Coprime:
+    """A fraction in lowest terms: the constructor of `Fraction` takes a rational number as it is.
+
+    Of two integers it works out the greatest common divisor, which takes minutes for long ones and hears no interrupt.
+    """
+
+    numerator: int
+    denominator: int
+
+
+Rational.register(_Coprime)
 
 
 def _of_each_vertex(graph: Any, activity: Any, mode: str, order: Any, job: Job) -> int | Fraction | FloatResult:

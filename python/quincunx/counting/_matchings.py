@@ -14,8 +14,7 @@ from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._drawn import as_drawn, as_insertion, as_square
-from quincunx.counting._problem import as_problem
-from quincunx.graphs._graph import as_graph
+from quincunx.counting._problem import as_listed, as_problem
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -149,7 +148,7 @@ def _kasteleyn(graph: Any, method: str) -> Any:
 
 def _frontier(graph: Any, order: Sequence[Any] | None, which: str) -> Any:
     """Return what plans a frontier."""
-    found = as_graph(graph)
+    found = as_listed(graph)
     checked = as_problem(found, order)[2]
     return partial(_core.plan_matchings, (found.num_vertices, found.edges, checked), which)
 

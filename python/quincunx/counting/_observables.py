@@ -11,6 +11,7 @@ from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights, largest_set
 from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
+from quincunx.counting._problem import as_listed
 from quincunx.graphs._graph import as_graph
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def occupation_probabilities(
     >>> occupation_probabilities(path(3))
     [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)]
     """
-    found = as_graph(graph)
+    found = as_listed(graph)
     free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
     frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
     return [Fraction(weight, frontier.total) for weight in frontier.occupied_weights()]
@@ -124,7 +125,7 @@ def size_distribution(graph: "GraphLike", activity: Any = 1) -> list[Fraction]:
     >>> size_distribution(path(3))
     [Fraction(1, 5), Fraction(3, 5), Fraction(1, 5)]
     """
-    found = as_graph(graph)
+    found = as_listed(graph)
     z = activities_of(as_graph((1, [])), activity, negative=False)[0]
     weights = [count * z**size for size, count in enumerate(independence_polynomial(found))]
     total = sum(weights, Fraction(0))
@@ -156,7 +157,7 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
     >>> independence_number(cycle(5))
     IndependenceNumber(size=2, number=5, example=[1, 4])
     """
-    return IndependenceNumber(*largest_set(as_graph(graph)))
+    return IndependenceNumber(*largest_set(as_listed(graph)))
 
 
 def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -> list[Fraction]:
@@ -197,7 +198,7 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
     >>> edge_probabilities(cycle(4))[0]
     Fraction(1, 2)
     """
-    found = as_graph(graph)
+    found = as_listed(graph)
     limit = _check.memory_limit(memory_limit)
     drawn = as_drawn(graph)
     left = np.ones(found.num_vertices, dtype=bool)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _core
+from quincunx import _check, _core
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
@@ -15,6 +15,17 @@ Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int6
 
 # Lattices with an operator between rows of their own in the core.
 KERNELS = frozenset(_core.lattice_kernels())
+
+
+# Bytes for each vertex and edge where a graph is worked on in Python: entries of lists, and what they refer to.
+_VERTEX, _EDGE = 400, 200
+
+
+def as_listed(graph: Any) -> Graph:
+    """Return a graph that is worked on vertex by vertex, unless that takes more memory than there is."""
+    found = as_graph(graph)
+    _check.room(_VERTEX * found.num_vertices + _EDGE * found.num_edges, "listing the vertices of the graph")
+    return found
 
 
 def as_problem(graph: Any, order: Any = None) -> Problem:

@@ -12,7 +12,7 @@ from quincunx.counting._activities import activities_of
 from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
-from quincunx.graphs._graph import as_graph
+from quincunx.counting._problem import as_listed
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -72,7 +72,7 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Int
     >>> len(random_spanning_tree(lattices.square(5, 5), rng=0))
     24
     """
-    found = as_graph(graph)
+    found = as_listed(graph)
     n = found.num_vertices
     if n == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
@@ -165,7 +165,7 @@ def random_perfect_matching(
     >>> len(random_perfect_matching(lattices.square(4, 4), rng=0))
     8
     """
-    found = as_graph(graph)
+    found = as_listed(graph)
     limit = _check.memory_limit(memory_limit)
     if min(_core.maximum_matching(found.num_vertices, found.edges), default=0) < 0:
         raise ValueError("`graph` must have a perfect matching, got none")
@@ -250,7 +250,7 @@ def random_independent_set(
     >>> bool((chosen < 36).all())
     True
     """
-    found = as_graph(graph)
+    found = as_listed(graph)
     free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
     below = _uniform(generator(rng))
     frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))

@@ -11,7 +11,7 @@ from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
-from quincunx.graphs._graph import as_graph
+from quincunx.counting._problem import as_listed
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -141,7 +141,7 @@ def _product(graph: Any) -> Any:
 
 
 def _plain(graph: Any) -> tuple[int, Any]:
-    found = as_graph(graph)
+    found = as_listed(graph)
     return found.num_vertices, found.edges
 
 

@@ -205,7 +205,7 @@ def independent_set_table(
     >>> independent_set_table("4-8-8", 5, compare="thesis").wrong
     {(4, 5): 21891571255589181023, (5, 5): 400989410760263959456896}
     """
-    size = _check.whole(size, "size", minimum=1)
+    size = _check.whole(size, "size", minimum=1, maximum=1000)
     _check.one_of(boundary, "boundary", ["free", "cylinder", "torus"])
     published = {}
     if compare is not None:

@@ -180,6 +180,7 @@ class Distribution:
         if points is None:
             return self._flat or _flatten(self._columns, self._shape), np.zeros(0), self._shape
         shape = _broadcast(points.shape, self._shape)
+        _check.room(8 * (len(self._columns) + 2) * math.prod(shape), "the result")
         *columns, flat = _flatten((*self._columns, points), shape) or [points]
         return columns, flat, shape
 
@@ -189,6 +190,7 @@ class Distribution:
         else:  # a tail at 2.5 is that at 2
             points = np.floor(_check.reals_where(k, "k", "numbers of at most 2**53 in size", lambda x: abs(x) <= 2**53))
         columns, flat, shape = self._spread(points)
+        _check.room(8 * math.prod(shape), "the result")
         out = np.empty(math.prod(shape))
         if out.size:
             _core.distribution_values(self._family, columns, function, flat, out, _core.available_threads())
@@ -197,6 +199,7 @@ class Distribution:
     def _invert(self, lower: bool, name: str, probability: npt.ArrayLike) -> Floats:
         checked = _check.reals_where(probability, name, "in [0, 1]", lambda x: (x >= 0) & (x <= 1))
         columns, flat, shape = self._spread(checked)
+        _check.room(8 * math.prod(shape), "the result")
         out = np.empty(math.prod(shape))
         if out.size:
             _core.distribution_quantiles(self._family, columns, lower, flat, out, _core.available_threads())
@@ -204,6 +207,7 @@ class Distribution:
 
     def _statistic(self, statistic: str) -> Floats:
         columns, _, shape = self._spread(None)
+        _check.room(8 * math.prod(shape), "the result")
         out = np.empty(math.prod(shape))
         if out.size:
             _core.distribution_statistics(self._family, columns, statistic, out, _core.available_threads())
@@ -715,6 +719,7 @@ class Distribution:
         full = (*[_check.whole(n, "shape") for n in lengths], *self._shape)
         workers = 1 if threads is None and math.prod(full) <= _FEW else _check.threads(threads)
         if out is None:
+            _check.room(8 * math.prod(full), "the sample")
             result = np.empty(full, dtype=np.int64)
         elif not isinstance(out, np.ndarray):
             raise TypeError(f"`out` must be an array of int64, got {type(out).__name__}")

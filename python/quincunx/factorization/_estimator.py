@@ -324,14 +324,16 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         kept = 0
         if problem.inference == "mcmc":
             kept = max(0, schedule.until // schedule.thin - schedule.burn_in // schedule.thin)
-        draws = 8 * entries * (kept + 4) * len(runs)
+        # What a run works with: its factors and the tallies of each thread; an ascent has laws instead, and their sums.
+        arrays = (4 if problem.inference == "mcmc" else 14) + _check.threads(self.threads)
+        draws = 8 * entries * (kept + arrays) * len(runs)
         state = cells * (25 if problem.method == "bessel" else 1) * len(runs)
         means = cells * 24  # the data as they are read, the rates and the expected counts
         limit = _check.available_memory()
         if (needed := draws + state + means) > limit:
             raise TooLargeError(
                 f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains, "
-                f"and {limit} are available: raise `thin`",
+                f"and {limit} are available: raise `thin` or take fewer components",
                 needed,
                 limit,
             )

@@ -138,7 +138,7 @@ def spheres(graph: GraphLike, v: Any) -> list[Any]:
     return [tuple(graph._labels[u] for u in sphere.tolist()) for sphere in found]
 
 
-def sphere_sizes(graph: GraphLike, *, threads: int | None = None) -> IntArray:
+def sphere_sizes(graph: GraphLike, *, threads: int | None = None, memory_limit: int | None = None) -> IntArray:
     """Return the sizes of the spheres around all vertices.
 
     Parameters
@@ -147,6 +147,8 @@ def sphere_sizes(graph: GraphLike, *, threads: int | None = None) -> IntArray:
         The graph.
     threads : int, optional
         Number of threads; what this process may use if left out.
+    memory_limit : int, optional
+        Bytes that may be used; what is available if left out.
 
     Returns
     -------
@@ -159,6 +161,8 @@ def sphere_sizes(graph: GraphLike, *, threads: int | None = None) -> IntArray:
         If an argument is of a wrong type.
     ValueError
         If `threads` is not positive.
+    quincunx.errors.TooLargeError
+        If the table would be larger than `memory_limit`, which is seen after a few rows.
 
     Examples
     --------
@@ -169,7 +173,9 @@ def sphere_sizes(graph: GraphLike, *, threads: int | None = None) -> IntArray:
            [1, 1, 1]])
     """
     graph = as_graph(graph)
-    return _core.sphere_sizes(graph.num_vertices, graph.edges, _check.threads(threads))
+    return _core.sphere_sizes(
+        graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit)
+    )
 
 
 def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) -> bool:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._html import table_html
 from quincunx._optional import require
-from quincunx.errors import TooLargeError
 
 if TYPE_CHECKING:
     import networkx
@@ -362,6 +361,7 @@ class Graph:
         >>> path(4).degrees()
         array([1, 2, 2, 1])
         """
+        _check.room(16 * self._num_vertices, "an array of degrees")
         return np.bincount(self._edges.ravel(), minlength=self._num_vertices).astype(np.int64, copy=False)
 
     def neighbors(self, v: Any) -> Any:
@@ -513,9 +513,7 @@ class Graph:
         >>> path(3).to_numpy().tolist()
         [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
         """
-        needed, limit = 8 * self._num_vertices**2, _check.memory_limit(None)
-        if needed > limit:
-            raise TooLargeError(f"the dense matrix needs {needed} bytes, the limit is {limit} bytes", needed, limit)
+        _check.room(8 * self._num_vertices**2, "the dense matrix")
         matrix = np.zeros((self._num_vertices, self._num_vertices), dtype=np.int64)
         np.add.at(matrix, (self._edges[:, 0], self._edges[:, 1]), 1)
         np.add.at(matrix, (self._edges[:, 1], self._edges[:, 0]), 1)

@@ -110,7 +110,7 @@ class Lattice:
         )
         self._pbc = closed_axes(boundary, pbc)
         self._twist = checked_twist(twist, self._extent, self._pbc)
-        if not multigraph:
+        if not _check.flag(multigraph, "multigraph"):
             _core.check_simple(unit_cell._parts(), self._extent, self._pbc, self._twist)
         self._cell, self._kind = unit_cell, unit_cell.kind
         self._arrays = self._graph = None

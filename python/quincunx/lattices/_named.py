@@ -46,7 +46,7 @@ def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, twist: int, multi
         twist = checked_twist(twist, (m, n), closed)
     cell = named_cell(kind)
     # The bonds of every named cell reach the next cell at most: from extent 3 on they cannot meet round the other side.
-    if not multigraph and ((closed[0] and m < 3) or (closed[1] and n < 3)):
+    if not _check.flag(multigraph, "multigraph") and ((closed[0] and m < 3) or (closed[1] and n < 3)):
         _core.check_simple(cell._parts(), (m, n), closed, twist)
     return Lattice._make(cell, (m, n), closed, twist)
 

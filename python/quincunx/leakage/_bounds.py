@@ -10,6 +10,7 @@ from quincunx.graphs import Graph, automorphism_group, distances, sphere_sizes
 from quincunx.graphs._graph import GraphLike, IntArray
 from quincunx.leakage import _checks
 from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._solver import Deadline, linear_program
 
 _KINDS = ("weakest-vertex", "sphere", "relaxation", "vertex", "vertex-sphere")
 
@@ -113,14 +114,10 @@ def _distances_from(graph: Graph, sources: IntArray) -> npt.NDArray[np.int32]:
 
 
 def _relaxation(graph: Graph, level: float) -> float:
-    from scipy.optimize import linprog
-
     quotient, sizes = kernel_quotient(graph, automorphism_group(graph).orbits, level)
-    found = linprog(-sizes / graph.num_vertices, A_ub=quotient, b_ub=np.ones(len(sizes)), method="highs")
-    if found.x is None:
-        raise ArithmeticError(f"the linear program was not solved: {found.message}")
+    found = linear_program(Deadline(None), c=-sizes / graph.num_vertices, A_ub=quotient, b_ub=np.ones(len(sizes)))
     # Any multipliers y >= 0 with K^T y >= sizes / n bound it by sum(y); scale the solver's up until they are such.
-    multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0)
+    multipliers = np.maximum(-found.marginals, 0.0)
     cover = (quotient.T @ multipliers) / (sizes / graph.num_vertices)
     if cover.min() > 0:
         return float(multipliers.sum() / min(cover.min(), 1.0))

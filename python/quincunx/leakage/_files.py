@@ -33,6 +33,8 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     ------
     OSError
         If the file cannot be read.
+    TypeError
+        If `path` is neither a path nor lines of text.
     ValueError
         If a line does not hold numbers, or not as many as the first, or is no distribution; the message names the file
         and the line.

@@ -163,6 +163,8 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
     try:
         distances = np.asarray(metric, dtype=np.float64)
         is_table = distances.ndim == 2 and not isinstance(metric, (tuple,))
+    except OverflowError:
+        raise ValueError("`metric` must hold numbers within the range of a double, got an int beyond it") from None
     except (TypeError, ValueError):
         is_table = False
     if not is_table:

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._aside import aside
 from quincunx.graphs import AutomorphismGroup, Graph, automorphism_group, distances, sphere_sizes
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
@@ -16,6 +17,7 @@ from quincunx.leakage._bounds import kernel_quotient, powers
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._checks import FloatArray
 from quincunx.leakage._program import graph_program, hamming_program, solve
+from quincunx.leakage._solver import Deadline
 from quincunx.leakage._symmetry import as_hamming, hamming_distances
 
 _METHODS = ("auto", "closed form", "weighting", "linear program")
@@ -114,7 +116,7 @@ def optimal_mechanism(
     use_symmetry : bool
         Whether to reduce the linear program by the automorphisms that keep the prior.
     time_limit : float, optional
-        Seconds for the search of automorphisms.
+        Seconds for all of it: the search of automorphisms and the linear program.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def optimal_mechanism(
     TypeError, ValueError
         If an argument lies outside its domain, or the method asked for does not apply.
     TimeoutError
-        If the automorphisms are not found in time.
+        If it is not found in time.
 
     Notes
     -----
@@ -153,6 +155,7 @@ def optimal_mechanism(
     _check.one_of(method, "method", _METHODS)
     if time_limit is not None:
         time_limit = _check.real(time_limit, "time_limit", positive=True)
+    end = Deadline(time_limit)
     if level in (0.0, math.inf) or not (graph.edges[:, 0] != graph.edges[:, 1]).any():
         return _separate(graph, level, weights, worth)
     uniform = prior is None or bool((weights == weights[0]).all())
@@ -162,27 +165,28 @@ def optimal_mechanism(
         if found is not None:
             return found
     if worth is None and method in ("auto", "weighting"):
-        found = _weighting(graph, level, weights, uniform, time_limit)
+        found = _weighting(graph, level, weights, uniform, end)
         if found is not None:
             return found
     if method in ("closed form", "weighting"):
         raise ValueError(f"`method` must be one that applies, got {method!r}: see the notes of optimal_mechanism")
     if words is not None:
-        solution = solve(program := hamming_program(*words), level)
+        solution = solve(program := hamming_program(*words), level, end)
         return OptimalMechanism(
-            lambda: solution.values[hamming_distances(*words)],
+            partial(_by_distance, solution.values, *words),
             solution.utility,
             solution.dual_bound,
             "linear program",
             len(program.objective),
             len(program.below),
         )
-    return _linear_program(graph, level, weights, worth, uniform, use_symmetry, time_limit)
+    return _linear_program(graph, level, weights, worth, uniform, use_symmetry, end)
 
 
 def _separate(graph: Graph, level: float, weights: FloatArray, worth: FloatArray | None) -> OptimalMechanism:
     """One best guess for each class of inputs that must look alike: components at level 0, single inputs else."""
     n = graph.num_vertices
+    _check.room(16 * n * (n if worth is None else len(worth)), "the channel")
     if level == 0:
         from scipy.sparse.csgraph import connected_components
 
@@ -197,12 +201,33 @@ def _separate(graph: Graph, level: float, weights: FloatArray, worth: FloatArray
     guesses = total.argmax(axis=1)
     utility = math.fsum(total.max(axis=1))
 
-    def matrix() -> FloatArray:
-        table = np.zeros((n, total.shape[1]))
-        table[np.arange(n), guesses[classes]] = 1.0
-        return table
+    return OptimalMechanism(partial(_certain, guesses[classes], total.shape[1]), utility, utility, "closed form")
 
-    return OptimalMechanism(matrix, utility, utility, "closed form")
+
+# The channel of an answer is made when it is first asked for; these functions can be pickled with it.
+
+
+def _certain(outputs: npt.NDArray[np.int64], count: int) -> FloatArray:
+    table = np.zeros((len(outputs), count))
+    table[np.arange(len(outputs)), outputs] = 1.0
+    return table
+
+
+def _by_distance(values: FloatArray, length: int, alphabet_size: int) -> FloatArray:
+    found: FloatArray = values[hamming_distances(length, alphabet_size)]
+    return found
+
+
+def _hamming_kernel(best: float, level: float, length: int, alphabet_size: int) -> FloatArray:
+    return best * powers(level, hamming_distances(length, alphabet_size).astype(np.float64))
+
+
+def _scaled_kernel(best: float, graph: Graph, level: float) -> FloatArray:
+    return best * _kernel(graph, level)
+
+
+def _weighted_kernel(graph: Graph, level: float, weights: FloatArray) -> FloatArray:
+    return _rows_to_one(_kernel(graph, level) * weights)
 
 
 def _closed_form(graph: Graph, level: float, words: tuple[int, int] | None) -> OptimalMechanism | None:
@@ -212,7 +237,7 @@ def _closed_form(graph: Graph, level: float, words: tuple[int, int] | None) -> O
         length, alphabet_size = words
         best = (1 + (alphabet_size - 1) * q) ** -length
         return OptimalMechanism(
-            lambda: best * powers(level, hamming_distances(length, alphabet_size).astype(np.float64)),
+            partial(_hamming_kernel, best, level, length, alphabet_size),
             best,
             best,
             "closed form",
@@ -221,10 +246,11 @@ def _closed_form(graph: Graph, level: float, words: tuple[int, int] | None) -> O
     if (sizes != sizes[0]).any():
         return None
     best = 1 / float(sizes[0] @ powers(level, np.arange(sizes.shape[1], dtype=np.float64)))
-    return OptimalMechanism(lambda: best * _kernel(graph, level), best, best, "closed form")
+    return OptimalMechanism(partial(_scaled_kernel, best, graph, level), best, best, "closed form")
 
 
 def _kernel(graph: Graph, level: float) -> FloatArray:
+    _check.room(40 * graph.num_vertices**2, "the channel")
     return powers(level, distances(graph).astype(np.float64))
 
 
@@ -232,15 +258,15 @@ def _colors(weights: FloatArray) -> npt.NDArray[np.int64]:
     return np.unique(weights, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _group(graph: Graph, weights: FloatArray, uniform: bool, time_limit: float | None) -> AutomorphismGroup:
-    return automorphism_group(graph, None if uniform else _colors(weights), time_limit=time_limit)
+def _group(graph: Graph, weights: FloatArray, uniform: bool, end: Deadline) -> AutomorphismGroup:
+    return automorphism_group(graph, None if uniform else _colors(weights), time_limit=end.left())
 
 
 def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     """Solve equations with one step of refinement; None if they do not hold closely enough or a value is negative."""
     try:
-        found = np.linalg.solve(matrix, right)
-        found = found + np.linalg.solve(matrix, right - matrix @ found)
+        found = aside(np.linalg.solve, matrix, right)
+        found = found + aside(np.linalg.solve, matrix, right - matrix @ found)
     except np.linalg.LinAlgError:
         return None
     residual = np.abs(matrix @ found - right).max()
@@ -251,10 +277,10 @@ def _solved(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
 
 
 def _weighting(
-    graph: Graph, level: float, weights: FloatArray, uniform: bool, time_limit: float | None
+    graph: Graph, level: float, weights: FloatArray, uniform: bool, end: Deadline
 ) -> OptimalMechanism | None:
     """K diag(w) with K w = 1, proved best by y with K y = prior."""
-    orbits = _group(graph, weights, uniform, time_limit).orbits
+    orbits = _group(graph, weights, uniform, end).orbits
     quotient, sizes = kernel_quotient(graph, orbits, level)
     w = _solved(quotient, np.ones(len(sizes)))
     if w is None:
@@ -267,7 +293,7 @@ def _weighting(
     # K y >= (1 - slack) prior, so y / (1 - slack) bounds every channel.
     cover = float((quotient @ y / np.maximum(on_orbits, 1e-300))[on_orbits > 0].min(initial=1.0))
     bound = float(sizes @ y) / min(cover, 1.0) if cover > 0 else 1.0
-    return OptimalMechanism(lambda: _rows_to_one(_kernel(graph, level) * w[orbits]), utility, bound, "weighting")
+    return OptimalMechanism(partial(_weighted_kernel, graph, level, w[orbits]), utility, bound, "weighting")
 
 
 def _rows_to_one(matrix: FloatArray) -> FloatArray:
@@ -282,10 +308,11 @@ def _linear_program(
     worth: FloatArray | None,
     uniform: bool,
     use_symmetry: bool,
-    time_limit: float | None,
+    end: Deadline,
 ) -> OptimalMechanism:
     n = graph.num_vertices
-    group = _group(graph, weights, uniform, time_limit) if use_symmetry else None
+    _check.room(40 * n * (n if worth is None else len(worth)), "the linear program")
+    group = _group(graph, weights, uniform, end) if use_symmetry else None
     if group is not None and worth is not None and not _keeps(worth, group):
         group = None
     guesses = n if worth is None else len(worth)
@@ -299,9 +326,9 @@ def _linear_program(
         labels, orbits = group.orbitals().labels(), group.orbits
         columns = np.unique(orbits, return_index=True)[1]
     program = graph_program(labels, orbits, columns, graph.edges, coefficients, distance)
-    solution = solve(program, level)
+    solution = solve(program, level, end)
     return OptimalMechanism(
-        lambda: solution.values[labels],
+        partial(np.take, solution.values, labels),
         solution.utility,
         solution.dual_bound,
         "linear program",
@@ -354,7 +381,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
         return Channel._trusted(np.eye(graph.num_vertices))
     found = _closed_form(graph, level, as_hamming(graph))
     if found is None:
-        found = _weighting(graph, level, np.full(graph.num_vertices, 1 / graph.num_vertices), True, None)
+        found = _weighting(graph, level, np.full(graph.num_vertices, 1 / graph.num_vertices), True, Deadline(None))
     if found is None:
         raise ValueError(f"`epsilon` must be large enough for weights of at least 0 on this graph, got {level}")
     return found.channel
@@ -395,7 +422,7 @@ def geometric_channel(n: int, epsilon: float) -> Channel:
     """
     n = _check.whole(n, "n", minimum=1)
     level = _checks.level(epsilon)
-    _check.room(32 * n * n, f"the channel of {n} inputs")
+    _check.room(40 * n * n, f"the channel of {n} inputs")
     if n == 1:
         return Channel._trusted(np.ones((1, 1)))
     places = np.arange(n, dtype=np.float64)
@@ -434,6 +461,7 @@ def randomized_response(n: int, epsilon: float) -> Channel:
     [0.5, 0.25, 0.25]
     """
     n = _check.whole(n, "n", minimum=1)
+    _check.room(24 * n * n, "the channel")
     q = math.exp(-_checks.level(epsilon))
     matrix = np.full((n, n), q / (1 + (n - 1) * q))
     np.fill_diagonal(matrix, 1 / (1 + (n - 1) * q))

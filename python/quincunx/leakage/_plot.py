@@ -148,7 +148,8 @@ def plot_utility(
     ['best utility', 'bound of the weakest vertex']
     """
     graph = _checks.graph_on(graph)
-    levels = [_checks.level(epsilon, "epsilons") for epsilon in np.atleast_1d(np.asarray(epsilons, dtype=np.float64))]
+    asked = list(epsilons) if isinstance(epsilons, (list, tuple)) else np.atleast_1d(np.asarray(epsilons))
+    levels = [_checks.level(epsilon, "epsilons") for epsilon in asked]
     best = [optimal_mechanism(graph, level, prior).utility for level in levels]
     ax = _optional.axes(ax)
     color, name = ("C0", "best utility") if prior is None else ("C2", "best utility for the prior")

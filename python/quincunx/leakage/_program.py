@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._solver import Deadline, linear_program
 
 IntVector = npt.NDArray[np.int64]
 
@@ -94,9 +95,8 @@ def graph_program(
     return Program(objective, row, count, below[distinct], above[distinct], distance.ravel()[first])
 
 
-def solve(program: Program, epsilon: float) -> Solution:
+def solve(program: Program, epsilon: float, end: Deadline) -> Solution:
     """Solve a program by HiGHS, and repair the answer to obey every inequality and the multipliers to bound it."""
-    from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
     n, inequalities = len(program.objective), len(program.below)
@@ -114,18 +114,16 @@ def solve(program: Program, epsilon: float) -> Solution:
     )
     equal = csr_array((program.count * scale, (program.row, np.arange(n))), shape=(rows, n))
     gain = program.objective * scale
-    found = linprog(
-        -gain,
+    found = linear_program(
+        end,
+        c=-gain,
         A_ub=upper if inequalities else None,
         b_ub=np.zeros(inequalities) if inequalities else None,
         A_eq=equal,
         b_eq=np.ones(rows),
-        method="highs",
     )
-    if found.x is None:
-        raise ArithmeticError(f"the linear program was not solved: {found.message}")
     values = _feasible(program, np.maximum(found.x, 0.0) * scale, epsilon, rows)
-    multipliers = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0) if inequalities else np.zeros(0)
+    multipliers = np.maximum(-found.marginals, 0.0) if inequalities else np.zeros(0)
     # For any multipliers >= 0 the largest reduced gain per unit of a row bounds what the row can bring.
     reduced = (gain - upper.T @ multipliers) / (program.count * scale)
     bounds = np.full(rows, -np.inf)

@@ -100,6 +100,7 @@ class PrivateBayesNet:
         """
         count = _check.whole(size, "size")
         source = generator(rng)
+        _check.room(8 * count * (len(self.net.nodes) + 3), "the table of records")
         records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
         for node in self.net._order:
             columns = [records[:, self.net._columns[parent]] for parent in self.net.parents[node]]

@@ -390,6 +390,7 @@ class BetaBernoulli(_Model):
         if self.a != self.b:
             raise ValueError(f"`a` and `b` must be equal, got {self.a} and {self.b}")
         count = _check.whole(n, "n", minimum=1)
+        _check.room(64 * (count + 1), "the divergence of so many records")
         k = np.arange(count + 1.0)
         logs = special.xlogy(k, k / count) + special.xlogy(count - k, 1 - k / count)
         logs += special.betaln(self.a, self.b) - special.betaln(self.a + k, self.b + count - k)

@@ -415,13 +415,14 @@ class WishartPosterior(_account.Drawn):
             seeded = np.random.default_rng(seed_words(insecure_seed)) if private else generator(rng)
             uniform = lambda shape: seeded.random(shape) + 2.0**-54  # noqa: E731
         d = len(self.scale)
+        _check.room(24 * count * d * d, "an array of draws")
         factor = np.linalg.cholesky(self.scale)
         kept: list[Floats] = []
         proposals = 0
         while len(kept) < count:
             if proposals >= limit:
                 raise ConvergenceError(f"{proposals} proposals gave {len(kept)} of {count} draws within the ball")
-            batch = min(max(count - len(kept), 64), limit - proposals)
+            batch = min(max(count - len(kept), 64), limit - proposals, 4096)
             proposals += batch
             # Bartlett's decomposition: chi variables on the diagonal, normals below it, by inversion.
             lower = np.tril(special.ndtri(uniform((batch, d, d))), -1)

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx.errors import TooLargeError
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve, Outcomes, Pure
 from quincunx.privacy._guarantee import Part, PrivacyGuarantee
@@ -167,8 +166,7 @@ class RandomizedResponse(Mechanism):
 
 def _check_memory(needed: int) -> None:
     """Refuse rows that do not fit, before they are made; small jobs are not worth the question."""
-    if needed > 2**28 and needed > (limit := _check.available_memory()):
-        raise TooLargeError(f"the rows need {needed} bytes, the limit is {limit} bytes", needed, limit)
+    _check.room(needed, "making the rows")
 
 
 def _nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -303,6 +301,7 @@ class GeneralizedRandomizedResponse(Mechanism):
             If they are not categories, or there are none.
         """
         values = _nonempty(_check.categories(z, "z", self.categories))
+        _check.room(40 * self.categories, "an estimate of the shares")
         shares = np.bincount(values.reshape(-1), minlength=self.categories) / values.size
         found = np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
         return _on_simplex(found) if simplex else found

@@ -2,12 +2,16 @@
 //!
 //! Points are cut into groups of up to eight lanes, as many as memory allows. Small groups run concurrently, one per thread;
 //! large ones one after another, each with all threads. Neither choice changes a residue. When a checkpoint is due, and when
-//! the job is stopped, every group in hand ends its step and hands back its vector, which is saved with what is finished.
+//! the job is stopped, every group in hand ends its step and hands back its vector, which is saved with what is finished. A job
+//! that goes on splits the groups of its checkpoint into as many lanes as its own limit allows, and reads each when its turn
+//! comes.
 
-use super::checkpoint::{Checkpoint, Found, Vector};
+use super::checkpoint::{Checkpoint, Found, InHand, Shape, Stored, Vector};
+use super::lock::Lock;
 use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
+use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -115,7 +119,9 @@ pub fn residues(
         monitor.tick(total, total)?;
         return Ok(found);
     };
+    let _lock = Lock::hold(path)?;
     let mut checkpoint = Checkpoint::new(path, job).every(options.checkpoint_interval);
+    checkpoint.sweep();
     let found = parallel::run(options.threads, total, monitor, |progress| {
         progress.allow(GRACE);
         Evaluation { engine, points, layout, work, progress }.all(Some(&mut checkpoint))
@@ -138,6 +144,18 @@ struct Evaluation<'a, E> {
 enum PointGroup {
     Fresh(Range<usize>),
     InHand(Vector),
+    Stored(Stored),
+}
+
+impl PointGroup {
+    /// What a checkpoint would say of it: nothing of one not begun.
+    fn in_hand(&self) -> Option<InHand<'_>> {
+        match self {
+            Self::Fresh(_) => None,
+            Self::InHand(vector) => Some(InHand::Vector(vector)),
+            Self::Stored(stored) => Some(InHand::Stored(stored)),
+        }
+    }
 }
 
 /// What one worker leaves when it ends or pauses.
@@ -153,13 +171,18 @@ impl<E: Transfer> Evaluation<'_, E> {
     fn all(&self, mut checkpoint: Option<&mut Checkpoint>) -> Result<Vec<u64>> {
         let mut found = Found::new(self.points.len());
         let mut vectors = Vec::new();
-        let load = |checkpoint: &&mut Checkpoint| checkpoint.load(self.points.len(), Some(self.engine.len()));
-        if let Some(saved) = checkpoint.as_ref().map(load).transpose()?.flatten() {
-            found.extend(saved.finished);
-            vectors = saved.vectors;
+        if let Some(checkpoint) = &checkpoint {
+            let moduli: Vec<Modulus> = self.points.iter().map(|point| point.modulus).collect();
+            let vectors_of = Some((self.engine.len(), self.engine.steps().max(1)));
+            let shape = Shape { moduli: &moduli, each: 1, vectors: vectors_of };
+            if let Some(saved) = checkpoint.load(shape, self.progress)? {
+                found.extend(saved.finished);
+                let parts = |stored: Stored| stored.split(self.layout.lanes, self.points.len());
+                vectors = saved.vectors.into_iter().flat_map(parts).collect();
+            }
         }
-        let mut kept = self.gain(&found, &vectors);
         let mut groups = self.groups(&found, vectors);
+        let mut kept = self.gain(&found, groups.iter().filter_map(PointGroup::in_hand));
         let left = groups.iter().map(|group| self.left(group)).fold(0, u64::saturating_add);
         self.progress.advance(self.progress.total().saturating_sub(left))?;
         loop {
@@ -171,13 +194,15 @@ impl<E: Transfer> Evaluation<'_, E> {
                 error = error.or(outcome.error);
             }
             if let Some(checkpoint) = checkpoint.as_mut().filter(|_| error.is_some() || !paused.is_empty()) {
-                if error.is_some() && paused.iter().map(|v| 8 * v.words.len()).sum::<usize>() > SAVED_AT_STOP {
-                    paused.clear();
+                let waiting = groups.iter().filter_map(PointGroup::in_hand);
+                let mut in_hand: Vec<InHand<'_>> = paused.iter().map(InHand::Vector).chain(waiting).collect();
+                if error.is_some() && in_hand.iter().map(InHand::bytes).sum::<usize>() > SAVED_AT_STOP {
+                    in_hand.clear();
                 }
                 // A stop may have cost a group its vector: then an older checkpoint can be worth more.
-                let gain = self.gain(&found, &paused);
+                let gain = self.gain(&found, in_hand.iter().copied());
                 if gain >= kept {
-                    checkpoint.save(&found.finished(), paused.iter())?;
+                    checkpoint.save(&found.finished(), in_hand.into_iter())?;
                     kept = gain;
                 }
             }
@@ -192,19 +217,23 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// What is to be done: the vectors in hand first, then the points that are neither finished nor in hand.
-    fn groups(&self, found: &Found, vectors: Vec<Vector>) -> VecDeque<PointGroup> {
+    fn groups(&self, found: &Found, vectors: Vec<Stored>) -> VecDeque<PointGroup> {
         let mut open: Vec<bool> = found.0.iter().map(Option::is_none).collect();
         for vector in &vectors {
-            open[self.points_of(vector)].fill(false);
+            open[self.range(vector.first, vector.lanes)].fill(false);
         }
         let open: Vec<usize> = (0..open.len()).filter(|&index| open[index]).collect();
         let fresh = open.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(self.layout.lanes));
         let fresh = fresh.map(|group| PointGroup::Fresh(group[0]..group[0] + group.len()));
-        vectors.into_iter().map(PointGroup::InHand).chain(fresh).collect()
+        vectors.into_iter().map(PointGroup::Stored).chain(fresh).collect()
     }
 
     fn points_of(&self, vector: &Vector) -> Range<usize> {
-        vector.first..(vector.first + vector.lanes).min(self.points.len())
+        self.range(vector.first, vector.lanes)
+    }
+
+    fn range(&self, first: usize, lanes: usize) -> Range<usize> {
+        first..(first + lanes).min(self.points.len())
     }
 
     /// Additions up to a step.
@@ -217,13 +246,17 @@ impl<E: Transfer> Evaluation<'_, E> {
         match group {
             PointGroup::Fresh(_) => self.work,
             PointGroup::InHand(vector) => self.work.saturating_sub(self.done(vector.step)),
+            PointGroup::Stored(stored) => self.work.saturating_sub(self.done(stored.step)),
         }
     }
 
     /// The work that a checkpoint with these residues and vectors would save, counted by points.
-    fn gain(&self, found: &Found, vectors: &[Vector]) -> u128 {
+    fn gain<'v>(&self, found: &Found, vectors: impl Iterator<Item = InHand<'v>>) -> u128 {
         let finished = found.0.iter().flatten().count() as u128 * u128::from(self.work.max(1));
-        let in_hand = vectors.iter().map(|v| self.points_of(v).len() as u128 * u128::from(self.done(v.step)));
+        let in_hand = vectors.map(|vector| {
+            let (first, lanes, step) = vector.place();
+            self.range(first, lanes).len() as u128 * u128::from(self.done(step))
+        });
         finished + in_hand.sum::<u128>()
     }
 
@@ -279,6 +312,10 @@ impl<E: Transfer> Evaluation<'_, E> {
     ) -> Result<(Vector, Option<Vec<u64>>)> {
         let mut vector = match group {
             PointGroup::InHand(vector) => vector,
+            PointGroup::Stored(stored) => {
+                drop(idle); // its memory is wanted
+                stored.read(self.progress)?
+            }
             PointGroup::Fresh(points) => {
                 let lanes = self.layout.lanes.min(points.len().next_power_of_two());
                 let len = self.engine.len() * lanes;

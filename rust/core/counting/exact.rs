@@ -8,11 +8,13 @@
 //!
 //! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., algorithms 5.4 and 10.22.
 
-use super::checkpoint::{Checkpoint, Found, fingerprint};
+use super::checkpoint::{Checkpoint, Found, Shape, fingerprint};
 use super::evaluation::Options;
+use super::lock::Lock;
 use crate::monitor::{Monitor, Progress};
+use crate::numeric::big;
 use crate::numeric::residue::{self, Modulus};
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use num_bigint::{BigInt, BigUint};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -73,9 +75,9 @@ pub trait Modular: Send + Sync {
         values.to_vec()
     }
 
-    /// What is asked for is the integers divided by this.
-    fn denominator(&self) -> BigUint {
-        BigUint::from(1u32)
+    /// What is asked for is the integers divided by a power: its base, positive, and its exponent.
+    fn denominator(&self) -> (BigUint, u64) {
+        (BigUint::from(1u32), 0)
     }
 
     /// Drops integers that turned out not to belong to the answer, such as a polynomial's zeros above its degree.
@@ -90,32 +92,31 @@ pub struct Plan<M: ?Sized> {
 }
 
 impl<M: Modular> Plan<M> {
-    /// Chooses the primes.
+    /// Chooses the primes; many of them on the pool, where the search can be stopped.
     ///
     /// # Errors
-    /// [`Error::Domain`] if so many primes do not exist below `2^55`.
-    pub fn new(quantity: M) -> Result<Self> {
+    /// [`Error::Domain`] if so many primes do not exist below `2^55`, [`Error::TooLarge`] if the residues do not fit into
+    /// memory, the monitor's error.
+    pub fn new(quantity: M, monitor: &mut dyn Monitor) -> Result<Self> {
         // The sign takes one bit. The primes are above 2^54.999, short ones above 2^51.999; one part in a million more pays for
         // all rounding.
         let bits = quantity.bits() + f64::from(u8::from(quantity.is_signed()));
         let each = if quantity.is_short() { 51.999 } else { 54.999 };
         let count = (bits.max(1.0) * (1.0 + 1e-6) / each).ceil() as usize + 1;
+        memory::charge("a count by so many residues", RESIDUE * count as u128 * quantity.values() as u128)?;
         let mut primes: Vec<Modulus> = Vec::new();
         let mut asked = count;
         while primes.len() < count {
-            let found = match quantity.is_short() {
-                true => residue::short_primes(asked),
-                false => residue::primes_with_roots(asked, quantity.order()),
-            };
-            primes = found
-                .map_err(|_| Error::Domain {
+            let order = if quantity.is_short() { None } else { Some(quantity.order()) };
+            let found = found(asked, order, &|prime| quantity.allows(prime), monitor);
+            primes = found.map_err(|error| match error {
+                Error::Domain { .. } => Error::Domain {
                     name: "graph",
                     value: format!("a bound of {bits:.0} bits and roots of unity of order {}", quantity.order()),
                     requirement: "so small that there are enough primes near 2**55",
-                })?
-                .into_iter()
-                .filter(|&prime| quantity.allows(prime))
-                .collect();
+                },
+                other => other,
+            })?;
             asked += count - primes.len().min(count);
         }
         Ok(Self { primes, quantity })
@@ -167,19 +168,36 @@ impl<M: Modular + ?Sized> Plan<M> {
             return Err(Error::Shape { name: "residues", expected, found });
         }
         let integers = |(i, &prime)| self.quantity.integers(prime, &values[i * each..(i + 1) * each]);
-        let one = |by_prime: &[Vec<u64>], k: usize| {
+        let one = |by_prime: &[Vec<u64>], k: usize, progress: &Progress| {
             let residues: Vec<u64> = by_prime.iter().map(|integers| integers[k]).collect();
-            combine_verified(&self.primes, &residues, self.quantity.is_signed())
+            combine_verified(&self.primes, &residues, self.quantity.is_signed(), progress)
         };
-        if each == 1 {
+        if each == 1 && self.primes.len() <= FEW {
             let by_prime: Vec<Vec<u64>> = self.primes.iter().enumerate().map(integers).collect();
-            return self.trimmed((0..by_prime[0].len()).map(|k| one(&by_prime, k)).collect());
+            let progress = Progress::default();
+            return self.trimmed((0..by_prime[0].len()).map(|k| one(&by_prime, k, &progress)).collect());
         }
         self.trimmed(parallel::run(options.threads, 0, monitor, |progress| {
             let integers = |pair| progress.check().map(|()| integers(pair));
             let by_prime: Vec<Vec<u64>> = self.primes.par_iter().enumerate().map(integers).collect::<Result<_>>()?;
-            (0..by_prime[0].len()).into_par_iter().map(|k| progress.check().and_then(|()| one(&by_prime, k))).collect()
+            (0..by_prime[0].len())
+                .into_par_iter()
+                .map(|k| progress.check().and_then(|()| one(&by_prime, k, progress)))
+                .collect()
         }))
+    }
+
+    /// An integer of [`Self::combine`] divided by the denominator, in lowest terms.
+    ///
+    /// # Errors
+    /// The monitor's error.
+    pub fn lowest_terms(&self, integer: BigInt, monitor: &mut dyn Monitor) -> Result<(BigInt, BigUint)> {
+        let (base, exponent) = self.quantity.denominator();
+        let reduce = |progress: &Progress| big::lowest_terms(integer, &base, exponent, progress);
+        match base.bits().saturating_mul(exponent) <= SHORT_DENOMINATOR {
+            true => reduce(&Progress::default()),
+            false => parallel::run(1, 0, monitor, reduce),
+        }
     }
 
     fn trimmed(&self, integers: Result<Vec<BigInt>>) -> Result<Vec<BigInt>> {
@@ -192,11 +210,16 @@ impl<M: Modular + ?Sized> Plan<M> {
     /// The values a checkpoint of this job holds, whoever wrote it; `None` where one is missing.
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be read, is damaged, or belongs to another job.
-    pub fn load(&self, options: &Options) -> Result<Vec<Option<u64>>> {
+    /// [`Error::File`] if the file cannot be read, is damaged, or belongs to another job; the monitor's error.
+    pub fn load(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<Option<u64>>> {
+        parallel::run(1, 0, monitor, |progress| self.loaded(options, progress))
+    }
+
+    fn loaded(&self, options: &Options, progress: &Progress) -> Result<Vec<Option<u64>>> {
         let mut found = Found::new(self.primes.len() * self.quantity.values());
         let checkpoint = checkpoint(&self.quantity, &self.primes, options);
-        if let Some(saved) = checkpoint.map(|c| c.load(found.0.len(), None)).transpose()?.flatten() {
+        let shape = Shape { moduli: &self.primes, each: self.quantity.values(), vectors: None };
+        if let Some(saved) = checkpoint.map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
         Ok(found.0)
@@ -210,9 +233,53 @@ impl<M: Modular + ?Sized> Plan<M> {
         let Some(mut checkpoint) = checkpoint(&self.quantity, &self.primes, options) else { return Ok(()) };
         match found.iter().all(Option::is_some) {
             true => checkpoint.remove(),
-            false => checkpoint.save(&Found(found).finished(), [].iter()),
+            false => checkpoint.save(&Found(found).finished(), [].into_iter()),
         }
     }
+}
+
+/// Bytes that the residue of one value and one prime takes on its way: its point, its place among those found, itself.
+const RESIDUE: u128 = 64;
+/// Bits of a denominator that is worked on on the calling thread.
+const SHORT_DENOMINATOR: u64 = 1 << 14;
+/// Primes that are found, and combined, on the calling thread: a few milliseconds.
+const FEW: usize = 1000;
+
+/// The largest primes below `2^55`, in falling order.
+///
+/// # Errors
+/// As [`residue::stoppable_primes`], and the monitor's error.
+pub fn primes(count: usize, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+    Ok(found(count, Some(1), &|_| true, monitor)?.into_iter().map(Modulus::value).collect())
+}
+
+/// The number with the given residues modulo coprime odd numbers.
+///
+/// # Errors
+/// As [`residue::combine`], and the monitor's error.
+pub fn combine_residues(residues: &[(u64, u64)], monitor: &mut dyn Monitor) -> Result<BigUint> {
+    if residues.len() <= FEW {
+        return residue::combine(residues);
+    }
+    parallel::run(1, 0, monitor, |progress| residue::stoppable_combine(residues, progress))
+}
+
+/// The largest primes that are allowed: with roots of unity of an order, or short ones.
+fn found(
+    count: usize,
+    order: Option<u64>,
+    allows: &(dyn Fn(Modulus) -> bool + Sync),
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<Modulus>> {
+    let search = |progress: &Progress| {
+        let mut primes = match order {
+            Some(order) => residue::primes_with_roots(count, order, progress)?,
+            None => residue::short_primes(count)?,
+        };
+        primes.retain(|&prime| !progress.is_stopping() && allows(prime));
+        progress.check().map(|()| primes)
+    };
+    if count <= FEW { search(&Progress::default()) } else { parallel::run(1, 0, monitor, search) }
 }
 
 /// What tells a job from every other: its quantity and moduli.
@@ -229,12 +296,12 @@ fn checkpoint(quantity: &(impl Modular + ?Sized), moduli: &[Modulus], options: &
 ///
 /// # Errors
 /// [`Error::Check`] if the last prime contradicts the others.
-fn combine_verified(primes: &[Modulus], residues: &[u64], signed: bool) -> Result<BigInt> {
+fn combine_verified(primes: &[Modulus], residues: &[u64], signed: bool, progress: &Progress) -> Result<BigInt> {
     let (Some((spare, primes)), Some((&expected, residues))) = (primes.split_last(), residues.split_last()) else {
         return Ok(BigInt::ZERO);
     };
     let pairs: Vec<(u64, u64)> = primes.iter().map(|prime| prime.value()).zip(residues.iter().copied()).collect();
-    let mut value = BigInt::from(residue::combine(&pairs)?);
+    let mut value = BigInt::from(residue::stoppable_combine(&pairs, progress)?);
     if signed {
         let product = BigInt::from(primes.iter().map(|prime| BigUint::from(prime.value())).product::<BigUint>());
         if &value << 1u32 > product {
@@ -279,7 +346,9 @@ pub fn one_by_one(
     one: impl Fn(Modulus, &Progress) -> Result<Vec<u64>> + Sync,
 ) -> Result<Vec<u64>> {
     let each = quantity.values();
+    let _lock = options.checkpoint.as_deref().map(Lock::hold).transpose()?;
     let mut checkpoint = checkpoint(quantity, moduli, options);
+    checkpoint.iter().for_each(Checkpoint::sweep);
     let total = work.saturating_mul(moduli.len() as u64);
     if total <= SHORT && checkpoint.is_none() {
         monitor.tick(0, total)?;
@@ -291,7 +360,8 @@ pub fn one_by_one(
     }
     let found = parallel::run(options.threads, total, monitor, |progress| {
         let mut found = Found::new(moduli.len() * each);
-        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(moduli.len() * each, None)).transpose()?.flatten() {
+        let shape = Shape { moduli, each, vectors: None };
+        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
         let is_open = |i: &usize| found.0[i * each..(i + 1) * each].iter().any(Option::is_none);
@@ -307,7 +377,7 @@ pub fn one_by_one(
                 }
             }
             if let Some(checkpoint) = checkpoint.as_mut().filter(|c| error.is_some() || c.due() <= Instant::now()) {
-                checkpoint.save(&found.finished(), [].iter())?;
+                checkpoint.save(&found.finished(), [].into_iter())?;
             }
             error.map_or(Ok(()), Err)?;
         }
@@ -333,11 +403,14 @@ pub fn in_turn<S>(
     one: impl Fn(Modulus, &mut S, &Progress) -> Result<Vec<u64>> + Sync,
 ) -> Result<Vec<u64>> {
     let each = quantity.values();
+    let _lock = options.checkpoint.as_deref().map(Lock::hold).transpose()?;
     let mut checkpoint = checkpoint(quantity, moduli, options);
+    checkpoint.iter().for_each(Checkpoint::sweep);
     let total = work.saturating_mul(moduli.len() as u64);
     let found = parallel::run(options.threads, total, monitor, |progress| {
         let mut found = Found::new(moduli.len() * each);
-        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(moduli.len() * each, None)).transpose()?.flatten() {
+        let shape = Shape { moduli, each, vectors: None };
+        if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
         let mut room = room()?;
@@ -349,7 +422,7 @@ pub fn in_turn<S>(
             let answer = one(modulus, &mut room, progress);
             let answer = answer.map(|residues| found.extend((i * each..).zip(residues)));
             if let Some(checkpoint) = checkpoint.as_mut().filter(|c| answer.is_err() || c.due() <= Instant::now()) {
-                checkpoint.save(&found.finished(), [].iter())?;
+                checkpoint.save(&found.finished(), [].into_iter())?;
             }
             answer?;
         }
@@ -425,7 +498,7 @@ mod tests {
             (1..60).map(|k| power(2, k) - 1).collect(),
             (1..60).map(|k| 1 - power(2, 54 * k)).collect(),
         ] {
-            let plan = Plan::new(known(&integers)).unwrap();
+            let plan = Plan::new(known(&integers), &mut Silent).unwrap();
             assert_eq!(plan.solve(&Options { threads: 2, ..Options::default() }, &mut Silent).unwrap(), integers);
         }
     }
@@ -433,9 +506,9 @@ mod tests {
     #[test]
     fn one_wrong_residue_of_any_prime_is_noticed_whatever_the_sign() {
         for integers in [vec![power(7, 100), BigInt::from(3)], vec![power(-7, 101), BigInt::from(-3)]] {
-            let count = Plan::new(known(&integers)).unwrap().primes().len();
+            let count = Plan::new(known(&integers), &mut Silent).unwrap().primes().len();
             for (prime, k) in (0..count).flat_map(|prime| [(prime, 0), (prime, 1)]) {
-                let plan = Plan::new(Known { damaged: Some((prime, k)), ..known(&integers) }).unwrap();
+                let plan = Plan::new(Known { damaged: Some((prime, k)), ..known(&integers) }, &mut Silent).unwrap();
                 let outcome = plan.solve(&Options::default(), &mut Silent);
                 assert!(matches!(outcome, Err(Error::Check { .. })), "prime {prime}, integer {k}: {outcome:?}");
             }
@@ -444,7 +517,7 @@ mod tests {
 
     #[test]
     fn parts_computed_elsewhere_make_the_whole_and_nothing_else_does() {
-        let plan = Plan::new(known(&[power(-5, 333)])).unwrap();
+        let plan = Plan::new(known(&[power(-5, 333)]), &mut Silent).unwrap();
         let options = Options::default();
         let count = plan.primes().len();
         let parts = [0..3, 3..count].map(|part| plan.residues(part, &options, &mut Silent).unwrap());
@@ -456,9 +529,9 @@ mod tests {
     #[test]
     fn a_prime_that_is_not_allowed_is_replaced() {
         let integers = [power(3, 200)];
-        let all = Plan::new(known(&integers)).unwrap();
+        let all = Plan::new(known(&integers), &mut Silent).unwrap();
         let forbidden = Some(all.primes()[2].value());
-        let plan = Plan::new(Known { forbidden, ..known(&integers) }).unwrap();
+        let plan = Plan::new(Known { forbidden, ..known(&integers) }, &mut Silent).unwrap();
         assert_eq!(plan.primes().len(), all.primes().len());
         assert!(plan.primes().iter().all(|prime| Some(prime.value()) != forbidden));
         assert_eq!(plan.solve(&Options::default(), &mut Silent).unwrap(), integers);
@@ -468,7 +541,7 @@ mod tests {
     fn a_stopped_job_keeps_its_finished_residues_and_computes_the_others_only() {
         let path = std::env::temp_dir().join(format!("quincunx-{}-exact", std::process::id()));
         let options = Options { checkpoint: Some(path.clone()), ..Options::default() };
-        let plan = Plan::new(known(&[power(2, 2000)])).unwrap();
+        let plan = Plan::new(known(&[power(2, 2000)]), &mut Silent).unwrap();
         let quantity = plan.quantity();
         let outcome = one_by_one(quantity, plan.primes(), 1, &options, &mut Silent, |modulus, _| {
             let mut computed = quantity.computed.lock().unwrap();

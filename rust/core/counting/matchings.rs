@@ -14,11 +14,13 @@
 use super::evaluation::Options;
 use super::exact::{Modular, fitting, one_by_one};
 use super::independent_sets::frontier::order::{self, StateKind};
+use super::independent_sets::planner::Planner;
 use super::perfect_matchings::log2_bound;
-use crate::graphs::{Graph, maximum_matching, reserved};
+use crate::graphs::{Graph, maximum_matching};
+use crate::memory::{self, reserved};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::{Modulus, inverse_modulo};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// Which matchings are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,16 +73,43 @@ enum FrontierStep {
 
 /// Passes over at most so many states are cheap: a better order is not searched for.
 const CHEAP: f64 = 3e6;
+/// Graphs of so many vertices and edges are planned on the calling thread.
+const SHORT: usize = 256;
+/// Bytes that planning takes for each vertex and edge, about.
+const VERTEX: u32 = 160;
+const EDGE: u32 = 64;
+/// Bytes it may take however few are allowed.
+const LEAST: u64 = 8 << 20;
+/// States that are passed over between two looks at the progress.
+const LOOK: usize = 1 << 22;
 
 impl Matchings {
     /// Plans a count, with an order of the vertices or the best that is found.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the states of one residue take more than `limit` bytes.
-    pub fn new(graph: &Graph, which: Which, given: Option<&[u32]>, limit: u64) -> Result<Self> {
-        let largest = maximum_matching(graph).iter().flatten().count() / 2;
+    /// [`Error::TooLarge`] if the states of one residue take more than `limit` bytes; the monitor's error.
+    pub fn plan(
+        graph: &Graph,
+        which: Which,
+        given: Option<&[u32]>,
+        limit: u64,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Self> {
+        memory::check("planning the count on a graph", graph.bytes(VERTEX, EDGE), limit.max(LEAST))?;
+        memory::charge("planning the count on a graph", graph.bytes(VERTEX, EDGE))?;
+        if graph.vertices() + graph.edges().len() <= SHORT {
+            return Self::new(graph, which, given, limit, &Progress::default());
+        }
+        parallel::run(1, 0, monitor, |progress| Self::new(graph, which, given, limit, progress))
+    }
+
+    fn new(graph: &Graph, which: Which, given: Option<&[u32]>, limit: u64, progress: &Progress) -> Result<Self> {
+        let largest = maximum_matching(graph, progress)?.iter().flatten().count() / 2;
         let neighbors = graph.neighbors();
-        let order = given.map_or_else(|| good_order(&neighbors), <[u32]>::to_vec);
+        let order = match given {
+            Some(order) => order.to_vec(),
+            None => good_order(&neighbors, progress)?,
+        };
         let (steps, width) = steps(graph, &neighbors, &order);
         if width > 58 || 8u64 << width > limit {
             let what = "the states of the matchings";
@@ -120,7 +149,7 @@ impl Matchings {
     fn evaluate(&self, modulus: Modulus, y: u64, progress: &Progress) -> Result<u64> {
         let p = modulus.value();
         let mul = |x: u64, times: u64| if times == 1 { x } else { modulus.residue(modulus.mul(x, times)) };
-        let mut states: Vec<u64> = reserved(1 << self.width, "the states of the matchings")?;
+        let mut states: Vec<u64> = reserved(1u128 << self.width, "the states of the matchings")?;
         states.push(1);
         for (i, &step) in self.steps.iter().enumerate() {
             if states.len() > 1 << 12 || i % 64 == 0 {
@@ -130,18 +159,22 @@ impl Matchings {
                 FrontierStep::Introduce { grows: true } => states.resize(2 * states.len(), 0),
                 FrontierStep::Introduce { grows: false } => {}
                 FrontierStep::Edge { bits: [low, high], times } => {
-                    add_edge(&mut states, low, high, p, |x| mul(x, times))
+                    add_edge(&mut states, low, high, p, progress, |x| mul(x, times))?
                 }
-                FrontierStep::Forget { bit } => each_pair(&mut states, bit, |free, matched| {
+                FrontierStep::Forget { bit } => each_pair(&mut states, bit, progress, |free, matched| {
                     (*free, *matched) = (sum(mul_by(modulus, *free, y), *matched, p), 0);
-                }),
-                FrontierStep::Replace { bit, times: 1 } if y == 1 => each_pair(&mut states, bit, |free, matched| {
-                    (*free, *matched) = (sum(*free, *matched, p), *free);
-                }),
-                FrontierStep::Replace { bit, times: 1 } if y == 0 => each_pair(&mut states, bit, std::mem::swap),
-                FrontierStep::Replace { bit, times } => each_pair(&mut states, bit, |free, matched| {
+                })?,
+                FrontierStep::Replace { bit, times: 1 } if y == 1 => {
+                    each_pair(&mut states, bit, progress, |free, matched| {
+                        (*free, *matched) = (sum(*free, *matched, p), *free);
+                    })?
+                }
+                FrontierStep::Replace { bit, times: 1 } if y == 0 => {
+                    each_pair(&mut states, bit, progress, std::mem::swap)?
+                }
+                FrontierStep::Replace { bit, times } => each_pair(&mut states, bit, progress, |free, matched| {
                     (*free, *matched) = (sum(mul_by(modulus, *free, y), *matched, p), mul(*free, times));
-                }),
+                })?,
             }
         }
         Ok(states[0])
@@ -164,22 +197,48 @@ pub(super) fn sum(a: u64, b: u64, p: u64) -> u64 {
 
 /// Pairs of states that differ in one bit.
 #[inline(always)]
-fn each_pair(states: &mut [u64], bit: u32, pair: impl Fn(&mut u64, &mut u64)) {
-    for block in states.chunks_exact_mut(2 << bit) {
-        let (free, matched) = block.split_at_mut(1 << bit);
-        free.iter_mut().zip(matched).for_each(|(free, matched)| pair(free, matched));
+fn each_pair(states: &mut [u64], bit: u32, progress: &Progress, pair: impl Fn(&mut u64, &mut u64)) -> Result<()> {
+    for part in states.chunks_mut(LOOK.max(2 << bit)) {
+        for block in part.chunks_exact_mut(2 << bit) {
+            let (free, matched) = block.split_at_mut(1 << bit);
+            for (free, matched) in free.chunks_mut(LOOK).zip(matched.chunks_mut(LOOK)) {
+                free.iter_mut().zip(matched).for_each(|(free, matched)| pair(free, matched));
+                if free.len() == LOOK {
+                    progress.check()?;
+                }
+            }
+        }
+        progress.check()?;
     }
+    Ok(())
 }
 
 /// Adds what an edge between two free vertices matches.
 #[inline(always)]
-fn add_edge(states: &mut [u64], low: u32, high: u32, p: u64, times: impl Fn(u64) -> u64) {
-    for block in states.chunks_exact_mut(2 << high) {
-        let (first, second) = block.split_at_mut(1 << high);
-        for (from, to) in first.chunks_exact(2 << low).zip(second.chunks_exact_mut(2 << low)) {
-            from[..1 << low].iter().zip(&mut to[1 << low..]).for_each(|(&x, y)| *y = sum(*y, times(x), p));
+fn add_edge(
+    states: &mut [u64],
+    low: u32,
+    high: u32,
+    p: u64,
+    progress: &Progress,
+    times: impl Fn(u64) -> u64,
+) -> Result<()> {
+    for part in states.chunks_mut(LOOK.max(2 << high)) {
+        for block in part.chunks_exact_mut(2 << high) {
+            let (first, second) = block.split_at_mut(1 << high);
+            let look = LOOK.max(2 << low);
+            for (from, to) in first.chunks(look).zip(second.chunks_mut(look)) {
+                for (from, to) in from.chunks_exact(2 << low).zip(to.chunks_exact_mut(2 << low)) {
+                    from[..1 << low].iter().zip(&mut to[1 << low..]).for_each(|(&x, y)| *y = sum(*y, times(x), p));
+                }
+                if from.len() >= LOOK {
+                    progress.check()?;
+                }
+            }
         }
+        progress.check()?;
     }
+    Ok(())
 }
 
 /// For each vertex the place of its last neighbor in an order, or its own.
@@ -192,15 +251,20 @@ pub(super) fn last_neighbors(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>
 }
 
 /// The order by number, or a better one where that is dear.
-pub(super) fn good_order(neighbors: &[Vec<u32>]) -> Vec<u32> {
+///
+/// # Errors
+/// [`Error::Interrupted`] when the progress says so.
+pub(super) fn good_order(neighbors: &[Vec<u32>], progress: &Progress) -> Result<Vec<u32>> {
     let plain: Vec<u32> = (0..neighbors.len() as u32).collect();
     let cost = cost(neighbors, &plain);
     if cost <= CHEAP {
-        return plain;
+        return Ok(plain);
     }
+    let planner = Planner::new(progress);
     let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
-    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets).1;
-    if self::cost(neighbors, &searched) < cost { searched } else { plain }
+    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, &planner).1;
+    progress.check()?;
+    Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
 }
 
 /// States passed over, at two passes per vertex.

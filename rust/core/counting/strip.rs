@@ -22,11 +22,15 @@ use super::transfer::{Transfer, Weight};
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use rayon::prelude::*;
 
 /// Seams are worked on in batches of about so many elements.
 const BATCH: usize = 1 << 16;
+/// Words of a row that are looked at between two looks at the progress.
+const LOOK: usize = 1 << 14;
+/// Bytes of a vector whose words are listed whatever the limit.
+const SMALL: u128 = 1 << 20;
 
 /// How many rows there are, and how they end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,8 +195,11 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     }
 
     /// The seams of a closed direction, one of each orbit.
-    fn seams(&self) -> Vec<Seam> {
-        orbits(self.list(), self.width(), self.is_ring())
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the progress says so.
+    fn seams(&self, progress: &Progress) -> Result<Vec<Seam>> {
+        orbits(self.list(), self.width(), self.is_ring(), progress)
     }
     /// Elements that one seam of a closed direction needs.
     fn closed_len(&self, rows: u64) -> usize {
@@ -254,7 +261,10 @@ pub fn moves(rows: u64) -> u64 {
 }
 
 /// One word of each orbit under reflection, and under the turns of a ring, with the size of its orbit.
-pub fn orbits(words: Vec<(usize, u64)>, width: usize, ring: bool) -> Vec<Seam> {
+///
+/// # Errors
+/// [`Error::Interrupted`] when the progress says so.
+pub fn orbits(words: Vec<(usize, u64)>, width: usize, ring: bool, progress: &Progress) -> Result<Vec<Seam>> {
     let mask = (1u64 << width) - 1;
     let turns = if ring { width } else { 1 };
     let images = |word: u64| {
@@ -267,7 +277,12 @@ pub fn orbits(words: Vec<(usize, u64)>, width: usize, ring: bool) -> Vec<Seam> {
             Seam { word, rank, orbit: (2 * turns / same) as u64 }
         })
     };
-    words.into_iter().filter_map(orbit).collect()
+    let mut seams = Vec::new();
+    for words in words.chunks(LOOK) {
+        progress.check()?;
+        seams.extend(words.iter().copied().filter_map(orbit));
+    }
+    Ok(seams)
 }
 
 /// `count * x` by doubling, folded.
@@ -297,11 +312,18 @@ enum Direction<O> {
 }
 
 impl<O: RowOperator> Strip<O> {
-    /// The lattice with these extents; on a cylinder the second is the circumference.
+    /// The lattice with these extents; on a cylinder the second is the circumference. A vector has at most `most` elements.
     ///
     /// # Errors
     /// [`Error::Domain`] for an extent of zero, [`Error::TooLarge`] if the states cannot be addressed.
-    pub fn with_links(links: O::Links, rows: usize, cols: usize, boundary: Boundary) -> Result<Self> {
+    pub fn with_links(
+        links: O::Links,
+        rows: usize,
+        cols: usize,
+        boundary: Boundary,
+        most: usize,
+        progress: &Progress,
+    ) -> Result<Self> {
         for (name, extent) in O::EXTENTS.into_iter().zip([rows, cols]) {
             if extent == 0 {
                 return Err(Error::Domain { name, value: extent.to_string(), requirement: "at least 1" });
@@ -320,29 +342,45 @@ impl<O: RowOperator> Strip<O> {
         };
         let cost = |&(width, ring, rows): &(usize, bool, Rows)| O::forecast(links, width, ring, rows);
         let cheapest = ways.into_iter().min_by(|one, other| cost(one).total_cmp(&cost(other)));
-        cheapest
-            .map_or_else(|| Ok(Self::of(Direction::Empty)), |(width, ring, rows)| Self::along(links, width, ring, rows))
+        cheapest.map_or_else(
+            || Ok(Self::of(Direction::Empty)),
+            |(width, ring, rows)| Self::along(links, width, ring, rows, most, progress),
+        )
     }
 
     /// Rows of `width` sites one way, whether or not another would be cheaper.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the states cannot be addressed.
-    pub fn along(links: O::Links, width: usize, ring: bool, rows: Rows) -> Result<Self> {
-        O::new(links, width, ring, rows).map(|row| Self::with_row(row, rows))
+    pub fn along(
+        links: O::Links,
+        width: usize,
+        ring: bool,
+        rows: Rows,
+        most: usize,
+        progress: &Progress,
+    ) -> Result<Self> {
+        O::new(links, width, ring, rows).and_then(|row| Self::with_row(row, rows, most, progress))
     }
 
     /// So many rows of an operator made for them.
-    pub fn with_row(row: O, rows: Rows) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the words of a row, or one of its vectors, do not fit; the progress's.
+    pub fn with_row(row: O, rows: Rows, most: usize, progress: &Progress) -> Result<Self> {
         let row = Box::new(row);
-        Self::of(match rows {
+        Ok(Self::of(match rows {
             Rows::Open(rows) => Direction::Open { row, rows },
             Rows::Closed(rows) => {
-                let seams = row.seams();
+                // Small lists are made in any case: the layout then says the figures to the byte.
+                let limit = (most as u128).saturating_mul(8).max(SMALL);
+                memory::check("the vector of partial sums", 8 * row.closed_len(rows) as u128, limit)?;
+                memory::charge("a list of the words of a row", 24 * row.states() as u128)?;
+                let seams = row.seams(progress)?;
                 let batch = (BATCH / row.closed_len(rows)).clamp(1, seams.len().max(1));
                 Direction::Closed { row, rows, seams, batch }
             }
-        })
+        }))
     }
 
     fn of(direction: Direction<O>) -> Self {

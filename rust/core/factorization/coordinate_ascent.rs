@@ -22,7 +22,7 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{Level, Work, level, work};
 use crate::numeric::special::gamma::digamma;
 use crate::numeric::special::log_factorial;
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -114,6 +114,11 @@ pub struct Sums {
     bound: f64,
 }
 
+/// Bytes for each entry of a factor: shapes, rates, three expectations, what an iteration keeps of the last, and its sums.
+const FACTORS: u128 = 8 * 14;
+/// Bytes for the noise of a cell: now, in the last iteration and in the next.
+const NOISE: u128 = 3 * 16;
+
 impl CoordinateAscent {
     /// A fit that starts from nearly even factors.
     ///
@@ -128,6 +133,8 @@ impl CoordinateAscent {
         fixed: Vec<bool>,
     ) -> Result<Self> {
         let model = Model::new(kind, extents, width, priors, &table)?;
+        let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
+        memory::charge("an ascent with so many components", FACTORS * model.padded_entries() + NOISE * cells as u128)?;
         let gammas = |means: FactorMatrix| {
             let mut found = Gammas { shape: means.clone(), rate: means };
             for row in 0..found.shape.rows {
@@ -144,7 +151,6 @@ impl CoordinateAscent {
             let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
             return Err(Error::Shape { name: "fixed", expected, found });
         }
-        let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
         let mut fit = Self {
             table,
             model,

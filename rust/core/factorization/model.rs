@@ -14,7 +14,7 @@ use super::cp::Cp;
 use super::released_counts::{HELD_OUT, ReleasedCounts};
 use super::split::LANES;
 use super::structure::Structure;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// Rows of components, each padded with zeros to a multiple of eight.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,6 +184,9 @@ impl HeldOut {
     }
 }
 
+/// Bytes for each entry of a factor: its value, and as much again for tallies of counts and what is worked out of it.
+const FACTORS: u128 = 32;
+
 /// A model of a table: sizes, priors, and which cells it must do without.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -198,7 +201,8 @@ impl Model {
     /// A model of these extents and number of components for a table.
     ///
     /// # Errors
-    /// [`Error::Shape`] where table, extents and priors do not fit; [`Error::Domain`] for a prior that is not positive.
+    /// [`Error::Shape`] where table, extents and priors do not fit; [`Error::Domain`] for a prior that is not positive;
+    /// [`Error::TooLarge`] if the factors do not fit into memory.
     pub fn new(
         kind: Kind,
         extents: &[usize],
@@ -230,6 +234,7 @@ impl Model {
             return Err(Error::Shape { name: "released", expected, found });
         }
         let mut model = Self { kind, extents: extents.to_vec(), width, priors, held: vec![] };
+        memory::charge("a model of so many components", FACTORS * model.padded_entries())?;
         let shapes = model.shapes();
         if model.priors.len() != shapes.len() {
             let (expected, found) = (format!("({},)", shapes.len()), format!("({},)", model.priors.len()));
@@ -265,6 +270,12 @@ impl Model {
         let prior = Prior { shape: vec![1.0], rate: vec![1.0] };
         let factors = kind.structure().shapes(extents, width).len();
         Self::sized(kind, extents, width, vec![prior; factors], (rows, cols), &table)
+    }
+
+    /// Entries of all factors as they lie in memory.
+    pub(super) fn padded_entries(&self) -> u128 {
+        let padded = |(rows, width): (usize, usize)| rows as u128 * width.next_multiple_of(LANES) as u128;
+        self.shapes().into_iter().map(padded).sum()
     }
 
     /// Rows of the table.

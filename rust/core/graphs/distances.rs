@@ -8,8 +8,9 @@
 
 use super::Graph;
 use crate::monitor::Monitor;
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What stands for the distance between different components.
 pub const UNREACHABLE: i32 = -1;
@@ -67,12 +68,10 @@ impl Lists {
 /// [`Error::TooLarge`] beyond the memory limit, and the monitor's objection.
 pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mut dyn Monitor) -> Result<Vec<i32>> {
     let n = graph.vertices();
-    let needed = 4 * (n as u128).pow(2);
-    if needed > memory_limit {
-        return Err(Error::TooLarge { what: "the table of all distances", needed, limit: memory_limit });
-    }
+    let pairs = (n as u128).pow(2);
+    memory::check("the table of all distances", 4 * pairs, memory_limit)?;
+    let mut table = memory::filled_patiently(UNREACHABLE, n * n, "the table of all distances", monitor)?;
     let lists = Lists::new(graph);
-    let mut table = vec![UNREACHABLE; n * n];
     parallel::run(threads, n as u64, monitor, |progress| {
         table.par_chunks_exact_mut(n.max(1)).zip(0u32..n as u32).try_for_each_init(Vec::new, |queue, (row, source)| {
             lists.search(source, row, queue);
@@ -85,12 +84,13 @@ pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mu
 /// The distances from one vertex.
 ///
 /// # Errors
-/// [`Error::Domain`] if `source` is no vertex.
-pub fn distances_from(graph: &Graph, source: u32) -> Result<Vec<i32>> {
+/// [`Error::Domain`] if `source` is no vertex, and the monitor's objection.
+pub fn distances_from(graph: &Graph, source: u32, monitor: &mut dyn Monitor) -> Result<Vec<i32>> {
     if source as usize >= graph.vertices() {
         return Err(Error::Domain { name: "v", value: source.to_string(), requirement: "a vertex" });
     }
-    let mut row = vec![UNREACHABLE; graph.vertices()];
+    let mut row = memory::filled(UNREACHABLE, graph.vertices(), "the distances from a vertex")?;
+    monitor.tick(0, 0)?;
     Lists::new(graph).search(source, &mut row, &mut Vec::new());
     Ok(row)
 }
@@ -98,19 +98,34 @@ pub fn distances_from(graph: &Graph, source: u32) -> Result<Vec<i32>> {
 /// The number of vertices at distance 0, 1, 2, ... of each vertex, one row each, and the length of the rows.
 ///
 /// # Errors
-/// The monitor's objection.
-pub fn sphere_sizes(graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<(Vec<u32>, usize)> {
+/// [`Error::TooLarge`] as soon as the rows seen show that all together exceed the memory limit; the monitor's objection.
+pub fn sphere_sizes(
+    graph: &Graph,
+    threads: usize,
+    memory_limit: u128,
+    monitor: &mut dyn Monitor,
+) -> Result<(Vec<i64>, usize)> {
+    const WHAT: &str = "the table of the sizes of spheres";
     let n = graph.vertices();
     let lists = Lists::new(graph);
+    // The table has as many columns as the longest row. No row is longer than twice any other of its component.
+    let (columns, kept) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let rows: Vec<Vec<u32>> = parallel::run(threads, n as u64, monitor, |progress| {
         let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
             progress.advance(1)?;
-            Ok(lists.search(source, row, queue))
+            let sizes = lists.search(source, row, queue);
+            let longest = columns.fetch_max(sizes.len(), Relaxed).max(sizes.len());
+            let kept = kept.fetch_add(4 * sizes.len(), Relaxed) + 4 * sizes.len();
+            memory::check(WHAT, (8 * n as u128 * longest as u128) + kept as u128, memory_limit)?;
+            Ok(sizes)
         };
         (0..n as u32).into_par_iter().map_init(|| (vec![UNREACHABLE; n], Vec::new()), search).collect()
     })?;
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let padded = rows.into_iter().flat_map(|row| row.into_iter().chain(std::iter::repeat(0)).take(columns)).collect();
+    let columns = columns.into_inner();
+    let mut padded = memory::reserved(n as u128 * columns as u128, WHAT)?;
+    for row in rows {
+        padded.extend(row.into_iter().map(i64::from).chain(std::iter::repeat(0)).take(columns));
+    }
     Ok((padded, columns))
 }
 
@@ -150,7 +165,10 @@ mod tests {
             let differing = [1, 3, 9].iter().filter(|&place| a / place % 3 != b / place % 3).count();
             assert_eq!(table[a * 27 + b], differing as i32);
         }
-        assert_eq!(sphere_sizes(&hamming(3, 3).unwrap(), 1, &mut Silent).unwrap(), ([1, 6, 12, 8].repeat(27), 4));
+        assert_eq!(
+            sphere_sizes(&hamming(3, 3).unwrap(), 1, 1 << 20, &mut Silent).unwrap(),
+            ([1, 6, 12, 8].repeat(27), 4)
+        );
     }
 
     #[test]
@@ -158,9 +176,10 @@ mod tests {
         let graph = Graph::new(4, vec![(0, 1), (2, 2), (3, 2), (2, 3)]).unwrap();
         let expected = [0, 1, -1, -1, 1, 0, -1, -1, -1, -1, 0, 1, -1, -1, 1, 0];
         assert_eq!(distances(&graph, 1, 1 << 20, &mut Silent).unwrap(), expected);
-        assert_eq!(distances_from(&graph, 2).unwrap(), expected[8..12]);
-        assert!(distances_from(&graph, 4).is_err());
+        assert_eq!(distances_from(&graph, 2, &mut Silent).unwrap(), expected[8..12]);
+        assert!(distances_from(&graph, 4, &mut Silent).is_err());
         assert!(matches!(distances(&graph, 1, 63, &mut Silent), Err(Error::TooLarge { needed: 64, .. })));
+        assert!(matches!(sphere_sizes(&graph, 1, 63, &mut Silent), Err(Error::TooLarge { needed: 64.., .. })));
     }
 
     #[test]

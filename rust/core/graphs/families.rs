@@ -4,7 +4,8 @@
 //! words in lexicographic order. Edges come vertex by vertex, from the smaller end, positions in order; an edge that a
 //! torus wraps comes at its last point.
 
-use super::{Graph, reserved};
+use super::Graph;
+use crate::memory::reserved;
 use crate::{Error, Result};
 
 /// The largest number of vertices a graph may have.

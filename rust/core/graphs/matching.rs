@@ -6,11 +6,16 @@
 //! Source: J. Edmonds (1965), Paths, trees, and flowers.
 
 use super::Graph;
+use crate::monitor::{Monitor, Progress};
+use crate::{Result, parallel};
 
 const NONE: u32 = u32::MAX;
 
 /// The partner of each vertex in a largest matching, `None` for those left out. Loops are ignored.
-pub fn maximum_matching(graph: &Graph) -> Vec<Option<u32>> {
+///
+/// # Errors
+/// [`crate::Error::Interrupted`] when the progress says so.
+pub fn maximum_matching(graph: &Graph, progress: &Progress) -> Result<Vec<Option<u32>>> {
     let neighbors = graph.neighbors();
     let n = neighbors.len();
     let mut search = Search {
@@ -26,12 +31,20 @@ pub fn maximum_matching(graph: &Graph) -> Vec<Option<u32>> {
     search.start();
     for root in 0..n as u32 {
         if search.mate[root as usize] == NONE
-            && let Some(end) = search.path(root)
+            && let Some(end) = search.path(root, progress)?
         {
             search.augment(end);
         }
     }
-    search.mate.into_iter().map(|mate| (mate != NONE).then_some(mate)).collect()
+    Ok(search.mate.into_iter().map(|mate| (mate != NONE).then_some(mate)).collect())
+}
+
+/// The same, on the pool: there it can be stopped.
+///
+/// # Errors
+/// The monitor's objection.
+pub fn largest_matching(graph: &Graph, monitor: &mut dyn Monitor) -> Result<Vec<Option<u32>>> {
+    parallel::run(1, 0, monitor, |progress| maximum_matching(graph, progress))
 }
 
 struct Search<'a> {
@@ -93,7 +106,8 @@ impl Search<'_> {
     }
 
     /// The free end of an augmenting path from a free vertex.
-    fn path(&mut self, root: u32) -> Option<u32> {
+    fn path(&mut self, root: u32, progress: &Progress) -> Result<Option<u32>> {
+        progress.check()?;
         for v in std::mem::take(&mut self.touched) {
             (self.parent[v as usize], self.base[v as usize], self.outer[v as usize]) = (NONE, v, false);
         }
@@ -112,6 +126,7 @@ impl Search<'_> {
                     let mut inside = Vec::new();
                     self.mark_path(v, base, u, &mut inside);
                     self.mark_path(u, base, v, &mut inside);
+                    progress.check()?;
                     // Every vertex with one of these bases has been touched by this search.
                     for j in 0..self.touched.len() {
                         let w = self.touched[j];
@@ -127,7 +142,7 @@ impl Search<'_> {
                     self.parent[u as usize] = v;
                     self.touched.push(u);
                     if mate == NONE {
-                        return Some(u);
+                        return Ok(Some(u));
                     }
                     self.outer[mate as usize] = true;
                     self.touched.push(mate);
@@ -135,7 +150,7 @@ impl Search<'_> {
                 }
             }
         }
-        None
+        Ok(None)
     }
 
     fn augment(&mut self, mut v: u32) {
@@ -175,7 +190,7 @@ mod tests {
         fn no_matching_is_larger(n in 1u32..11, pairs in prop::collection::vec((0u32..11, 0u32..11), 0..16)) {
             let edges: Vec<(u32, u32)> = pairs.into_iter().map(|(u, v)| (u % n, v % n)).collect();
             let graph = Graph::new(n as usize, edges.clone()).unwrap();
-            let mate = maximum_matching(&graph);
+            let mate = maximum_matching(&graph, &Progress::default()).unwrap();
             for (v, partner) in mate.iter().enumerate() {
                 if let Some(u) = partner {
                     prop_assert_eq!(mate[*u as usize], Some(v as u32));

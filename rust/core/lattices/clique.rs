@@ -11,7 +11,8 @@
 //! Source: F. Zhang, Y.-C. Chen, Z. Chen (2009), Clique-inserted-graphs and spectral dynamics of clique-inserting.
 
 use super::{Bond, UnitCell};
-use crate::graphs::{Graph, reserved};
+use crate::graphs::Graph;
+use crate::memory::reserved;
 use crate::{Error, Result};
 
 /// Vertices and edges of a graph with these degrees after `times` clique insertions; `u128::MAX` stands for more.

@@ -9,7 +9,8 @@
 //!  - the triangulated grid: m x n cells, each with one diagonal, (i, j)-(i+1, j+1) or (i+1, j)-(i, j+1).
 
 use super::{Bond, Boundary, Lattice, UnitCell};
-use crate::graphs::{Graph, reserved};
+use crate::graphs::Graph;
+use crate::memory::reserved;
 use crate::{Error, Result};
 
 /// A finite lattice written out.

@@ -1,6 +1,6 @@
 //! Large zeroed arrays, aligned for vector registers, backed by large pages where the system offers them.
 
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -29,11 +29,11 @@ unsafe impl<T: Sync> Sync for Buffer<T> {}
 /// # Safety
 /// Only for types without invalid bit patterns.
 pub unsafe trait Zero: Copy {}
-// SAFETY: integers and floats have a zero of zero bytes.
+// SAFETY: every pattern of its bits is an integer.
 unsafe impl Zero for u64 {}
-// SAFETY: as above.
+// SAFETY: every pattern of its bits is an integer.
 unsafe impl Zero for u16 {}
-// SAFETY: as above.
+// SAFETY: every pattern of its bits is a number or NaN; zero bytes are 0.0.
 unsafe impl Zero for f64 {}
 // SAFETY: its zero bytes are the number zero.
 unsafe impl Zero for super::ring::ScaledNumber {}
@@ -50,7 +50,7 @@ impl<T: Zero> Buffer<T> {
         let refused = || Error::TooLarge {
             what: "a working vector",
             needed: len as u128 * size_of::<T>() as u128,
-            limit: isize::MAX as u128,
+            limit: u128::from(memory::available_now()),
         };
         let bytes = bytes.ok_or_else(refused)?;
         let alignment = if bytes >= LARGE_PAGE { LARGE_PAGE } else { ALIGNMENT };
@@ -86,7 +86,7 @@ impl<T> Deref for Buffer<T> {
 
 impl<T> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and `&mut self` makes the access unique.
+        // SAFETY: as for `deref`, and `&mut self` makes the access unique.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }

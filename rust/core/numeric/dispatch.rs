@@ -75,6 +75,18 @@ pub trait Arithmetic: Copy {
     /// # Safety
     /// The element can be written.
     unsafe fn store(self, to: *mut Self::Element, x: Self::Register);
+    /// Reads an element that is borrowed.
+    #[inline(always)]
+    fn read(self, from: &Self::Element) -> Self::Register {
+        // SAFETY: a reference can be read.
+        unsafe { self.load(from) }
+    }
+    /// Writes an element that is borrowed.
+    #[inline(always)]
+    fn write(self, to: &mut Self::Element, x: Self::Register) {
+        // SAFETY: a reference can be written.
+        unsafe { self.store(to, x) }
+    }
     /// The sum, not folded.
     fn add(self, a: Self::Register, b: Self::Register) -> Self::Register;
     /// The same element, folded.

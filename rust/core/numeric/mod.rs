@@ -1,6 +1,7 @@
 //! Numbers the rooms share: residues and their recombination, elimination of sparse matrices, the rings transfer kernels run
 //! over, certified intervals, aligned memory.
 
+pub mod big;
 pub mod buffer;
 pub mod dispatch;
 pub mod double_double;

@@ -8,8 +8,10 @@
 //! so 511 folded numbers can be added in a 64-bit word before the next fold. A fold is four cheap instructions on any
 //! vector unit, down to SSE2 and NEON. Any modulus m up to 2^32 fits too, through its largest multiple below 2^55.
 
+use super::big;
 use super::neighbors::SHORT_BITS;
-use crate::{Error, Result};
+use crate::monitor::Progress;
+use crate::{Error, Result, memory};
 use num_bigint::{BigInt, BigUint, Sign};
 
 /// Bits of a folded residue.
@@ -130,18 +132,26 @@ impl Modulus {
 /// # Errors
 /// [`Error::Domain`] if so many primes do not exist within `2^32` of `2^55`.
 pub fn primes(count: usize) -> Result<Vec<Modulus>> {
-    let mut found: Vec<Modulus> = FIRST_PRIMES
-        .iter()
-        .take(count)
-        .map(|&excess| Modulus { value: (1 << BITS) - u64::from(excess), excess })
-        .collect();
+    stoppable_primes(count, &Progress::default())
+}
+
+/// The same, stopped when the progress says so.
+///
+/// # Errors
+/// Also [`Error::Interrupted`], and [`Error::TooLarge`] without memory for so many.
+pub fn stoppable_primes(count: usize, progress: &Progress) -> Result<Vec<Modulus>> {
+    if count > MOST_PRIMES {
+        return Err(too_many_primes(count));
+    }
+    let mut found = memory::reserved(count as u128, "a list of primes")?;
+    let stored = FIRST_PRIMES.iter().take(count);
+    found.extend(stored.map(|&excess| Modulus { value: (1 << BITS) - u64::from(excess), excess }));
     let mut excess = FIRST_PRIMES[FIRST_PRIMES.len() - 1];
     while found.len() < count {
-        excess = excess.checked_add(2).ok_or_else(|| Error::Domain {
-            name: "count",
-            value: count.to_string(),
-            requirement: "a number of primes that exist within 2**32 of 2**55",
-        })?;
+        excess = excess.checked_add(2).ok_or_else(|| too_many_primes(count))?;
+        if excess & 0x1FF == 1 {
+            progress.check()?;
+        }
         let value = (1 << BITS) - u64::from(excess);
         if is_prime(value) {
             found.push(Modulus { value, excess });
@@ -165,14 +175,22 @@ pub fn short_primes(count: usize) -> Result<Vec<Modulus>> {
     Ok(found)
 }
 
+/// More primes than there are within `2^32` of `2^55`: on average one number in `55 ln 2 = 38.1` is prime.
+const MOST_PRIMES: usize = (1 << 32) / 38;
+
+fn too_many_primes(count: usize) -> Error {
+    let requirement = "a number of primes that exist within 2**32 of 2**55";
+    Error::Domain { name: "count", value: count.to_string(), requirement }
+}
+
 /// The `count` largest primes below `2^55` that are 1 modulo `order`, in falling order: their fields have primitive roots of
 /// unity of that order.
 ///
 /// # Errors
-/// [`Error::Domain`] if so many do not exist within `2^32` of `2^55`.
-pub fn primes_with_roots(count: usize, order: u64) -> Result<Vec<Modulus>> {
+/// [`Error::Domain`] if so many do not exist within `2^32` of `2^55`; otherwise as [`stoppable_primes`].
+pub fn primes_with_roots(count: usize, order: u64, progress: &Progress) -> Result<Vec<Modulus>> {
     if order <= 1 {
-        return primes(count);
+        return stoppable_primes(count, progress);
     }
     let refused = || Error::Domain {
         name: "order",
@@ -180,10 +198,14 @@ pub fn primes_with_roots(count: usize, order: u64) -> Result<Vec<Modulus>> {
         requirement: "so small that there are enough primes with roots of unity of this order within 2**32 of 2**55",
     };
     let step = if order.is_multiple_of(2) { order } else { 2 * order };
-    let mut found = Vec::with_capacity(count);
+    if count > MOST_PRIMES {
+        return Err(refused());
+    }
+    let mut found = memory::reserved(count as u128, "a list of primes")?;
     let mut value = ((1u64 << BITS) - 2) / step * step + 1;
     while found.len() < count {
         let excess = u32::try_from((1u64 << BITS) - value).map_err(|_| refused())?;
+        progress.check()?;
         if is_prime(value) {
             found.push(Modulus { value, excess });
         }
@@ -304,13 +326,21 @@ impl Montgomery {
 /// # Errors
 /// [`Error::Domain`] if a modulus is even, repeated, or shares a factor with another.
 pub fn combine(residues: &[(u64, u64)]) -> Result<BigUint> {
+    stoppable_combine(residues, &Progress::default())
+}
+
+/// The same, stopped when the progress says so.
+///
+/// # Errors
+/// Also [`Error::Interrupted`].
+pub fn stoppable_combine(residues: &[(u64, u64)], progress: &Progress) -> Result<BigUint> {
     let least = residues.iter().map(|&(p, _)| p).min().unwrap_or(0);
     let most = residues.iter().map(|&(p, _)| p).max().unwrap_or(0);
     let odd = residues.iter().all(|(p, _)| p % 2 == 1);
     if residues.len() >= MANY && odd && least >> 33 > 0 && (most - least) >> 32 == 0 {
-        return combine_close(residues);
+        return combine_close(residues, progress);
     }
-    combine_any(residues)
+    combine_any(residues, progress)
 }
 
 /// From so many moduli on their differences are used.
@@ -319,10 +349,11 @@ const MANY: usize = 32;
 const SIDE_BY_SIDE: usize = 4;
 
 /// The same for odd moduli above `2^33` that lie within `2^32`.
-fn combine_close(residues: &[(u64, u64)]) -> Result<BigUint> {
+fn combine_close(residues: &[(u64, u64)], progress: &Progress) -> Result<BigUint> {
     let moduli: Vec<u64> = residues.iter().map(|&(p, _)| p).collect();
     let mut coefficients = Vec::with_capacity(residues.len());
     for group in residues.chunks(SIDE_BY_SIDE) {
+        progress.check()?;
         let own: [u64; SIDE_BY_SIDE] = std::array::from_fn(|l| group[l.min(group.len() - 1)].0);
         let fields = own.map(Montgomery::new);
         let mut products: [u64; SIDE_BY_SIDE] = std::array::from_fn(|l| fields[l].enter(1));
@@ -351,30 +382,33 @@ fn combine_close(residues: &[(u64, u64)]) -> Result<BigUint> {
             coefficients.push(if smaller % 2 == 1 && c > 0 { p - c } else { c });
         }
     }
-    let (sum, product) = weighted_sum(&coefficients, &moduli);
+    let (sum, product) = weighted_sum(&coefficients, &moduli, progress)?;
     Ok(sum % product)
 }
 
 /// `sum of c_i M/p_i` and the product `M`, by halves.
-fn weighted_sum(coefficients: &[u64], moduli: &[u64]) -> (BigUint, BigUint) {
+fn weighted_sum(coefficients: &[u64], moduli: &[u64], progress: &Progress) -> Result<(BigUint, BigUint)> {
     if let (&[c], &[p]) = (coefficients, moduli) {
-        return (BigUint::from(c), BigUint::from(p));
+        return Ok((BigUint::from(c), BigUint::from(p)));
     }
     let half = moduli.len() / 2;
-    let (low, low_product) = weighted_sum(&coefficients[..half], &moduli[..half]);
-    let (high, high_product) = weighted_sum(&coefficients[half..], &moduli[half..]);
-    (low * &high_product + high * &low_product, low_product * high_product)
+    let (low, low_product) = weighted_sum(&coefficients[..half], &moduli[..half], progress)?;
+    let (high, high_product) = weighted_sum(&coefficients[half..], &moduli[half..], progress)?;
+    progress.check()?;
+    let sum = big::product(&low, &high_product, progress)? + big::product(&high, &low_product, progress)?;
+    Ok((sum, big::product(&low_product, &high_product, progress)?))
 }
 
 /// Garner's mixed radix: digits `d_i` with `x = d_0 + d_1 p_0 + d_2 p_0 p_1 + ...`, found by word operations, then one
 /// evaluation by halves. Cost: k^2/2 multiplications for k primes.
-fn combine_any(residues: &[(u64, u64)]) -> Result<BigUint> {
+fn combine_any(residues: &[(u64, u64)], progress: &Progress) -> Result<BigUint> {
     let mut digits: Vec<u64> = Vec::with_capacity(residues.len());
     for (i, &(p, r)) in residues.iter().enumerate() {
         let refuse = |requirement| Error::Domain { name: "residues", value: format!("modulus {p}"), requirement };
         if p < 3 || p % 2 == 0 {
             return Err(refuse("pairs with an odd modulus"));
         }
+        progress.check()?;
         let field = Montgomery::new(p);
         // Horner over the digits found so far, and the product of their primes, both modulo p.
         let (mut value, mut product) = (0, field.enter(1));
@@ -389,18 +423,21 @@ fn combine_any(residues: &[(u64, u64)]) -> Result<BigUint> {
         digits.push(field.leave(field.mul(difference, field.enter(inverse))));
     }
     let moduli: Vec<u64> = residues.iter().map(|&(p, _)| p).collect();
-    Ok(evaluate_mixed_radix(&digits, &moduli).0)
+    Ok(evaluate_mixed_radix(&digits, &moduli, progress)?.0)
 }
 
 /// The value of mixed-radix digits and the product of their radices, by halves.
-fn evaluate_mixed_radix(digits: &[u64], moduli: &[u64]) -> (BigUint, BigUint) {
+fn evaluate_mixed_radix(digits: &[u64], moduli: &[u64], progress: &Progress) -> Result<(BigUint, BigUint)> {
     match digits.len() {
-        0 => (BigUint::ZERO, BigUint::from(1u32)),
-        1 => (BigUint::from(digits[0]), BigUint::from(moduli[0])),
+        0 => Ok((BigUint::ZERO, BigUint::from(1u32))),
+        1 => Ok((BigUint::from(digits[0]), BigUint::from(moduli[0]))),
         n => {
-            let (low, low_product) = evaluate_mixed_radix(&digits[..n / 2], &moduli[..n / 2]);
-            let (high, high_product) = evaluate_mixed_radix(&digits[n / 2..], &moduli[n / 2..]);
-            (low + high * &low_product, low_product * high_product)
+            let (low, low_product) = evaluate_mixed_radix(&digits[..n / 2], &moduli[..n / 2], progress)?;
+            let (high, high_product) = evaluate_mixed_radix(&digits[n / 2..], &moduli[n / 2..], progress)?;
+            Ok((
+                low + big::product(&high, &low_product, progress)?,
+                big::product(&low_product, &high_product, progress)?,
+            ))
         }
     }
 }
@@ -460,11 +497,11 @@ mod tests {
     #[test]
     fn primes_with_roots_are_the_largest_there_are() {
         let order = 2000;
-        let list = primes_with_roots(20, order).unwrap();
+        let list = primes_with_roots(20, order, &Progress::default()).unwrap();
         let every = (0..).map(|i| (1u64 << BITS) - 1 - i).filter(|x| x % order == 1 && is_prime(*x)).take(20);
         assert_eq!(list.iter().map(|p| p.value).collect::<Vec<_>>(), every.collect::<Vec<_>>());
-        assert!(primes_with_roots(20, 1 << 40).is_err());
-        assert_eq!(primes_with_roots(70, 1).unwrap(), primes(70).unwrap());
+        assert!(primes_with_roots(20, 1 << 40, &Progress::default()).is_err());
+        assert_eq!(primes_with_roots(70, 1, &Progress::default()).unwrap(), primes(70).unwrap());
     }
 
     #[test]
@@ -513,7 +550,7 @@ mod tests {
             let count = (x.bits() / 54 + 1) as usize;
             let residues: Vec<_> = primes(count).unwrap().iter().map(|p| (p.value, p.residue_of(&x))).collect();
             prop_assert_eq!(combine(&residues).unwrap(), x.clone());
-            prop_assert_eq!(combine_any(&residues).unwrap(), x);
+            prop_assert_eq!(combine_any(&residues, &Progress::default()).unwrap(), x);
         }
     }
 }

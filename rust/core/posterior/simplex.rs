@@ -7,8 +7,9 @@
 //! ([`crate::privacy::choice`]): the work does not depend on the data. The weights are exponentials of doubles, so what is drawn
 //! differs from the law above by a factor within exp(+-[`log_error`]), which the caller adds to its epsilon twice.
 
+use crate::memory::reserved;
 use crate::monitor::Monitor;
-use crate::privacy::choice::{Choice, Doubles, reserved};
+use crate::privacy::choice::{Choice, Doubles};
 use crate::privacy::source::Source;
 use crate::{Error, Result};
 
@@ -68,7 +69,7 @@ impl TrimmedDirichlet {
     /// [`Error::TooLarge`] if they do not fit the memory; whatever the monitor returned.
     pub fn draw_many(&self, size: usize, source: &mut impl Source, monitor: &mut dyn Monitor) -> Result<Vec<f64>> {
         let width = self.terms.len();
-        let mut vectors = reserved(size.saturating_mul(width))?;
+        let mut vectors = reserved(size as u128 * width as u128, "the draws")?;
         vectors.resize(size * width, 0.0);
         for (i, vector) in vectors.chunks_exact_mut(width).enumerate() {
             if i % 256 == 255 {

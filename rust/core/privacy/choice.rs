@@ -10,6 +10,7 @@
 //! Source: F. McSherry, K. Talwar (2007), Mechanism design via differential privacy.
 
 use super::source::Source;
+use crate::memory::reserved;
 use crate::numeric::interval::Interval;
 use crate::{Error, Result};
 use num_bigint::BigUint;
@@ -110,7 +111,7 @@ impl<W: Weights> Choice<W> {
         source: &mut impl Source,
         monitor: &mut dyn crate::monitor::Monitor,
     ) -> Result<Vec<usize>> {
-        let mut draws = reserved(size)?;
+        let mut draws = reserved(size as u128, "the draws")?;
         for i in 0..size {
             if i % (1 << 18) == (1 << 18) - 1 {
                 monitor.tick(i as u64, size as u64)?;
@@ -165,17 +166,6 @@ impl<W: Weights> Choice<W> {
         }
         (lower, upper)
     }
-}
-
-/// Room for draws, or the error that says how much they would need.
-///
-/// # Errors
-/// [`Error::TooLarge`].
-pub fn reserved<T>(size: usize) -> Result<Vec<T>> {
-    let mut room = Vec::new();
-    let needed = size as u128 * size_of::<T>() as u128;
-    room.try_reserve_exact(size).map_err(|_| Error::TooLarge { what: "the draws", needed, limit: 1 << 62 })?;
-    Ok(room)
 }
 
 /// Exponents that are whole multiples of one fraction: `gap(i) numerator / denominator`.

@@ -6,11 +6,12 @@
 //!
 //! Source: N. Higham (2002), Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1.
 
+use super::planner::Planner;
 use super::{Boundary, Engine, Problem};
-use crate::Result;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::Progress;
 use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
+use crate::{Error, Result};
 
 /// Bits up to which "every vertex is free" is good enough: all residues of such a count fit in one group.
 const TRIVIAL_BITS: f64 = 220.0;
@@ -24,6 +25,8 @@ const STATES: usize = 1 << 16;
 /// # Errors
 /// [`crate::Error::Interrupted`] when the caller says so.
 pub fn log2_bound(problem: &Problem, activity: f64, progress: &Progress) -> Result<f64> {
+    // One effort for all pieces: a bound may be a little worse, but is not planned longer than the count.
+    let planner = Planner::new(progress);
     let mut bits = 0.0;
     let mut open = vec![(problem.clone(), 1.0)];
     while let Some((problem, times)) = open.pop() {
@@ -31,7 +34,7 @@ pub fn log2_bound(problem: &Problem, activity: f64, progress: &Progress) -> Resu
         let free = problem.vertices() as f64 * (1.0 + activity).log2();
         if free <= TRIVIAL_BITS {
             bits += times * free;
-        } else if let Some(found) = evaluated(&problem, activity, free, progress)? {
+        } else if let Some(found) = evaluated(&problem, activity, free, &planner)? {
             bits += times * found.min(free);
         } else {
             let (pieces, links) = cut(&problem);
@@ -46,7 +49,7 @@ pub fn log2_bound(problem: &Problem, activity: f64, progress: &Progress) -> Resu
 }
 
 /// The bound by evaluation, for a piece that is small enough.
-fn evaluated(problem: &Problem, activity: f64, free: f64, progress: &Progress) -> Result<Option<f64>> {
+fn evaluated(problem: &Problem, activity: f64, free: f64, planner: &Planner<'_>) -> Result<Option<f64>> {
     // A ring of one diamond is as easy as a path; any other ring is cut first.
     let open = match problem {
         Problem::Lattice { boundary: Boundary::Cylinder, cols, .. } => *cols == 1,
@@ -56,12 +59,16 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, progress: &Progress) -
     if !open || free > DOUBLE_BITS {
         return Ok(None);
     }
-    let Ok(engine) = Engine::new(problem, STATES) else { return Ok(None) };
+    let engine = match Engine::new(problem, STATES, planner) {
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(_) => return Ok(None),
+        Ok(engine) => engine,
+    };
     if engine.len() > STATES {
         return Ok(None);
     }
     let value = evaluate(&engine, &Weight::new(F64, activity), &Progress::default())?;
-    progress.check()?;
+    planner.check()?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.is_finite().then(|| value.log2() + error * std::f64::consts::LOG2_E + 1e-12))
 }

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::Plan;
 use crate::counting::transfer::Transfer;
-use crate::monitor::Silent;
+use crate::monitor::Monitor;
 use crate::numeric::dispatch::{Level, level};
 use std::time::Instant;
 
@@ -32,10 +32,10 @@ pub struct Cost {
 /// Forecasts [`count_independent_sets`] without starting it.
 ///
 /// # Errors
-/// As [`count_independent_sets`]; a memory limit that is too small is an error here too.
-pub fn estimate_cost(problem: &Problem, options: &Options) -> Result<Cost> {
+/// As [`super::count_independent_sets`]; a memory limit that is too small is an error here too.
+pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Monitor) -> Result<Cost> {
     let start = Instant::now();
-    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, &mut Silent)?)?;
+    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?, monitor)?;
     let (engine, primes) = (plan.quantity().engine(), plan.primes().len());
     // The count will plan once more, and for a small graph that is most of what it does.
     let planning = start.elapsed().as_secs_f64();

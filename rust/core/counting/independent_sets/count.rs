@@ -4,6 +4,7 @@
 //! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer.
 
 use super::bound::evaluated_log2;
+use super::planner::Planner;
 use super::square::reflection::Reflection;
 use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
@@ -13,6 +14,10 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
 use num_bigint::{BigInt, BigUint, Sign};
+use rayon::prelude::*;
+
+/// Bits of an activity, for all moduli, that are reduced on the calling thread.
+const SHORT: u64 = 1 << 20;
 
 /// A question about the independent sets of a problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +68,7 @@ impl IndependentSets {
                 requirement: "a number",
             });
         }
-        let engine = Engine::new(&problem, max_states(options))?;
+        let engine = planned(&problem, max_states(options), monitor)?;
         let largest = match &engine {
             Engine::Frontier(frontier) => frontier.independence_bound(),
             Engine::Tree(tree) => tree.independence_bound(),
@@ -179,7 +184,20 @@ impl Modular for IndependentSets {
         if let Some(reflection) = &self.reflection {
             return reflection.residues(self, moduli, options, monitor);
         }
-        let points: Vec<Point> = moduli.iter().flat_map(|&modulus| self.points(modulus)).collect();
+        let digits = match &self.quantity {
+            Quantity::Activity { numerator, denominator } => numerator.bits() + denominator.bits(),
+            Quantity::Count | Quantity::Polynomial => 0,
+        };
+        let points: Vec<Point> = if digits.saturating_mul(moduli.len() as u64) <= SHORT {
+            moduli.iter().flat_map(|&modulus| self.points(modulus)).collect()
+        } else {
+            let point =
+                |&modulus: &Modulus, progress: &Progress| progress.check().map(|()| self.points(modulus).next());
+            let found = parallel::run(options.threads, 0, monitor, |progress| {
+                moduli.par_iter().map(|modulus| point(modulus, progress)).collect::<Result<Vec<_>>>()
+            })?;
+            found.into_iter().flatten().collect()
+        };
         let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
         evaluation::residues(&self.engine, job, &points, options, monitor)
     }
@@ -195,10 +213,10 @@ impl Modular for IndependentSets {
         }
     }
 
-    fn denominator(&self) -> BigUint {
+    fn denominator(&self) -> (BigUint, u64) {
         match &self.quantity {
-            Quantity::Activity { denominator, .. } => denominator.pow(self.largest as u32),
-            Quantity::Count | Quantity::Polynomial => BigUint::from(1u32),
+            Quantity::Activity { denominator, .. } => (denominator.clone(), self.largest as u64),
+            Quantity::Count | Quantity::Polynomial => (BigUint::from(1u32), 0),
         }
     }
 
@@ -216,7 +234,7 @@ impl Modular for IndependentSets {
 /// [`Error::TooLarge`] before any work if memory does not suffice; [`Error::File`] for a checkpoint that cannot be used;
 /// [`Error::Check`] if the spare prime disagrees; the monitor's error when it stops the work.
 pub fn count_independent_sets(problem: &Problem, options: &Options, monitor: &mut dyn Monitor) -> Result<BigUint> {
-    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?)?;
+    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?, monitor)?;
     Ok(plan.solve(options, monitor)?.swap_remove(0).into_parts().1)
 }
 
@@ -229,11 +247,12 @@ pub fn independence_polynomial(
     options: &Options,
     monitor: &mut dyn Monitor,
 ) -> Result<Vec<BigUint>> {
-    let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Polynomial, None, options, monitor)?)?;
+    let plan =
+        Plan::new(IndependentSets::new(problem.clone(), Quantity::Polynomial, None, options, monitor)?, monitor)?;
     Ok(plan.solve(options, monitor)?.into_iter().map(|c| c.into_parts().1).collect())
 }
 
-/// `Z(numerator / denominator)` as a fraction, not necessarily in lowest terms.
+/// `Z(numerator / denominator)` as a fraction in lowest terms.
 ///
 /// # Errors
 /// [`Error::Domain`] for a zero denominator; otherwise as [`count_independent_sets`].
@@ -245,8 +264,9 @@ pub fn hard_core_rational(
     monitor: &mut dyn Monitor,
 ) -> Result<(BigInt, BigUint)> {
     let quantity = Quantity::Activity { numerator: numerator.clone(), denominator: denominator.clone() };
-    let plan = Plan::new(IndependentSets::new(problem.clone(), quantity, None, options, monitor)?)?;
-    Ok((plan.solve(options, monitor)?.swap_remove(0), plan.quantity().denominator()))
+    let plan = Plan::new(IndependentSets::new(problem.clone(), quantity, None, options, monitor)?, monitor)?;
+    let integer = plan.solve(options, monitor)?.swap_remove(0);
+    plan.lowest_terms(integer, monitor)
 }
 
 /// Residues of `Z(activity)` at the given points.
@@ -254,13 +274,28 @@ pub fn hard_core_rational(
 /// # Errors
 /// As [`count_independent_sets`].
 pub fn residues(problem: &Problem, points: &[Point], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-    let engine = Engine::new(problem, max_states(options))?;
+    let engine = planned(problem, max_states(options), monitor)?;
     evaluation::residues(&engine, 0, points, options, monitor)
 }
 
 /// States a vector of one lane may have.
 pub(super) fn max_states(options: &Options) -> usize {
     usize::try_from(options.memory_limit / 8).unwrap_or(usize::MAX)
+}
+
+/// The engine for a problem, planned on the pool if that takes long: there it can be stopped.
+///
+/// # Errors
+/// As [`Engine::new`].
+pub(super) fn planned(problem: &Problem, states: usize, monitor: &mut dyn Monitor) -> Result<Engine> {
+    let is_short = match *problem {
+        Problem::Lattice { rows, cols, .. } => rows.min(cols) <= 16,
+        Problem::Graph { ref graph, .. } => graph.vertices() + graph.edges().len() <= 64,
+    };
+    if is_short {
+        return Engine::new(problem, states, &Planner::new(&Progress::default()));
+    }
+    parallel::run(1, 0, monitor, |progress| Engine::new(problem, states, &Planner::new(progress)))
 }
 
 /// The bound on `log2 Z`, found on the pool if finding it takes large vectors.
@@ -276,7 +311,7 @@ fn bound(
             evaluated_log2(tree.as_ref(), activity, progress)
         });
     }
-    if engine.len() <= GRAIN {
+    if engine.len() <= GRAIN && problem.vertices() <= GRAIN && matches!(problem, Problem::Lattice { .. }) {
         return log2_bound(problem, activity, &Progress::default());
     }
     parallel::run(options.threads, 0, monitor, |progress| log2_bound(problem, activity, progress))

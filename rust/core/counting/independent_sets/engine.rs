@@ -6,39 +6,48 @@
 use super::diagonal::{DiagonalRow, Diagonals};
 use super::four_eight_eight::DiamondColumn;
 use super::frontier::Frontier;
+use super::planner::Planner;
 use super::square::SquareRow;
 use super::tree::Tree;
 use super::{Boundary, Problem};
-use crate::Result;
 use crate::counting::evaluation::work;
 use crate::counting::strip::{RowOperator, Strip};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
+use crate::{Error, Result, memory};
 
 /// Seconds of one addition of eight residues, by tree and by frontier (`benches/counting.rs`).
 const TREE_ADDITION: f64 = 4e-8;
 const FRONTIER_ADDITION: f64 = 5e-9;
 /// Seconds for each vertex that a frontier takes to plan, about.
 const PLANNING: f64 = 1e-4;
+/// Bytes that planning takes for each vertex and edge, about, and the states whose room it may take however few are allowed.
+const VERTEX: u32 = 256;
+const EDGE: u32 = 32;
+const LEAST: usize = 1 << 20;
 
 impl Engine {
     /// The tree or the frontier, whichever forecasts less time; the frontier alone for an order of the user's.
     ///
     /// A frontier takes long to plan, so it is not looked for where the tree would be done sooner.
-    fn for_graph(graph: &Graph, order: Option<&[u32]>, states: usize) -> Result<Self> {
-        let tree = if order.is_none() { Tree::plan(graph, states) } else { None };
+    fn for_graph(graph: &Graph, order: Option<&[u32]>, states: usize, planner: &Planner<'_>) -> Result<Self> {
+        let limit = 8 * states.max(LEAST) as u128;
+        memory::check("planning the count on a graph", graph.bytes(VERTEX, EDGE), limit)?;
+        memory::charge("planning the count on a graph", graph.bytes(VERTEX, EDGE))?;
+        let tree = if order.is_none() { Tree::plan(graph, states, planner)? } else { None };
         let seconds = |tree: &Tree| tree.total_work() as f64 * TREE_ADDITION;
         match tree {
             Some(tree) if seconds(&tree) <= PLANNING * graph.vertices() as f64 => Ok(Self::Tree(Box::new(tree))),
-            Some(tree) => match Frontier::plan(graph, None, states) {
+            Some(tree) => match Frontier::plan(graph, None, states, planner) {
+                Err(Error::Interrupted) => Err(Error::Interrupted),
                 Ok(frontier) if work(&frontier) as f64 * FRONTIER_ADDITION <= seconds(&tree) => {
                     Ok(Self::Frontier(Box::new(frontier)))
                 }
                 _ => Ok(Self::Tree(Box::new(tree))),
             },
-            None => Ok(Self::Frontier(Box::new(Frontier::plan(graph, order, states)?))),
+            None => Ok(Self::Frontier(Box::new(Frontier::plan(graph, order, states, planner)?))),
         }
     }
 }
@@ -102,13 +111,13 @@ macro_rules! registry {
             ///
             /// # Errors
             /// [`crate::Error::Domain`] for sizes that make no lattice, [`crate::Error::TooLarge`] for one no memory could
-            /// hold.
-            pub fn new(problem: &Problem, states: usize) -> Result<Self> {
+            /// hold, [`crate::Error::Interrupted`] when the planner says so.
+            pub fn new(problem: &Problem, states: usize, planner: &Planner<'_>) -> Result<Self> {
                 Ok(match problem {
                     &Problem::Lattice { kind, rows, cols, boundary } => match kind {
-                        $(StripKind::$kind => Self::$kind(Strip::with_links($links, rows, cols, boundary)?),)*
+                        $(StripKind::$kind => Self::$kind(Strip::with_links($links, rows, cols, boundary, states, planner.progress())?),)*
                     },
-                    Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), states)?,
+                    Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), states, planner)?,
                 })
             }
 

@@ -15,6 +15,7 @@ mod engine;
 pub mod four_eight_eight;
 pub mod frontier;
 mod partition;
+pub mod planner;
 mod polynomial;
 mod problem;
 pub mod square;

@@ -9,10 +9,11 @@
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, fitting, one_by_one};
 use crate::counting::matchings::{good_order, last_neighbors, sum};
-use crate::graphs::{Graph, reserved};
+use crate::graphs::Graph;
+use crate::memory::reserved;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 use num_bigint::BigInt;
 
 /// A weighted sum over independent sets that is sought.
@@ -41,14 +42,23 @@ impl WeightedSets {
     ///
     /// # Errors
     /// [`Error::Shape`] unless there are weights for each vertex, [`Error::TooLarge`] if the states of one residue take more
-    /// than `limit` bytes.
-    pub fn new(graph: Graph, weights: Vec<[BigInt; 2]>, given: Option<&[u32]>, limit: u64) -> Result<Self> {
+    /// than `limit` bytes; the monitor's error.
+    pub fn new(
+        graph: Graph,
+        weights: Vec<[BigInt; 2]>,
+        given: Option<&[u32]>,
+        limit: u64,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Self> {
         if weights.len() != graph.vertices() {
             let (expected, found) = (graph.vertices().to_string(), weights.len().to_string());
             return Err(Error::Shape { name: "weights", expected, found });
         }
         let neighbors = graph.neighbors();
-        let order = given.map_or_else(|| good_order(&neighbors), <[u32]>::to_vec);
+        let order = match given {
+            Some(order) => order.to_vec(),
+            None => parallel::run(1, 0, monitor, |progress| good_order(&neighbors, progress))?,
+        };
         let (steps, width) = steps(&graph, &neighbors, &order);
         if width > 58 || 8u64 << width > limit {
             let needed = 8u128.checked_shl(width).unwrap_or(u128::MAX);
@@ -66,7 +76,7 @@ impl WeightedSets {
     fn evaluate(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
         let p = modulus.value();
         let mul = |x: u64, weight: u64| if weight == 1 { x } else { modulus.residue(modulus.mul(x, weight)) };
-        let mut states: Vec<u64> = reserved(1 << self.width, "the states of the frontier")?;
+        let mut states: Vec<u64> = reserved(1u128 << self.width, "the states of the frontier")?;
         states.resize(1 << self.width, 0);
         states[0] = 1;
         for (i, step) in self.steps.iter().enumerate() {
@@ -206,8 +216,8 @@ mod tests {
             let order: Vec<u32> = (0..n).rev().collect();
             let given = reversed.then_some(order.as_slice());
             let expected = brute(&graph, &weights);
-            let sets = WeightedSets::new(graph, weights, given, u64::MAX).unwrap();
-            let found = Plan::new(sets).unwrap().solve(&Options::default(), &mut Silent).unwrap();
+            let sets = WeightedSets::new(graph, weights, given, u64::MAX, &mut Silent).unwrap();
+            let found = Plan::new(sets, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap();
             prop_assert_eq!(&found[0], &expected);
         }
     }
@@ -215,7 +225,9 @@ mod tests {
     #[test]
     fn bad_weights_and_wide_graphs_are_refused() {
         let complete = crate::graphs::complete(40).unwrap();
-        assert!(WeightedSets::new(complete.clone(), vec![[1.into(), 1.into()]], None, u64::MAX).is_err());
-        assert!(WeightedSets::new(complete, vec![[1.into(), 1.into()]; 40].to_vec(), None, 1 << 30).is_err());
+        assert!(WeightedSets::new(complete.clone(), vec![[1.into(), 1.into()]], None, u64::MAX, &mut Silent).is_err());
+        assert!(
+            WeightedSets::new(complete, vec![[1.into(), 1.into()]; 40].to_vec(), None, 1 << 30, &mut Silent).is_err()
+        );
     }
 }

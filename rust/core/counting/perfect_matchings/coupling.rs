@@ -75,7 +75,7 @@ impl Faces {
     fn new(problem: &MatchingProblem) -> Option<Self> {
         let MatchingProblem::Drawn { graph, embedding, .. } = problem else { return None };
         let black = graph.two_coloring()?;
-        let mate: Vec<u32> = maximum_matching(graph).into_iter().collect::<Option<_>>()?;
+        let mate: Vec<u32> = maximum_matching(graph, &Progress::default()).ok()?.into_iter().collect::<Option<_>>()?;
         if embedding.genus() > 0 {
             return None;
         }

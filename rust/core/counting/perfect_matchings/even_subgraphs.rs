@@ -14,10 +14,11 @@
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, fitting, one_by_one};
 use crate::counting::matchings::{good_order, sum};
-use crate::graphs::{Graph, reserved};
+use crate::graphs::Graph;
+use crate::memory::reserved;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// A sum over even subgraphs that is sought.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ impl EvenSubgraphs {
     ///
     /// # Errors
     /// [`Error::Domain`] for a loop, [`Error::Shape`] unless each vertex has its number of ends, [`Error::TooLarge`] if the
-    /// states of one residue take more than `limit` bytes.
-    pub fn new(graph: &Graph, dangling: &[u32], limit: u64) -> Result<Self> {
+    /// states of one residue take more than `limit` bytes; the monitor's error.
+    pub fn new(graph: &Graph, dangling: &[u32], limit: u64, monitor: &mut dyn Monitor) -> Result<Self> {
         if let Some(&(v, _)) = graph.edges().iter().find(|(u, v)| u == v) {
             let value = format!("one at vertex {v}");
             return Err(Error::Domain { name: "graph", value, requirement: "a graph without loops" });
@@ -54,7 +55,7 @@ impl EvenSubgraphs {
             return Err(Error::Shape { name: "dangling", expected, found });
         }
         let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
-        let searched = good_order(&graph.neighbors());
+        let searched = parallel::run(1, 0, monitor, |progress| good_order(&graph.neighbors(), progress))?;
         let (steps, width) = [steps(graph, dangling, &plain), steps(graph, dangling, &searched)]
             .into_iter()
             .min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0)))
@@ -81,7 +82,7 @@ impl EvenSubgraphs {
 
     fn evaluate(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
         let p = modulus.value();
-        let mut states: Vec<u64> = reserved(1 << self.width, "the states of the even subgraphs")?;
+        let mut states: Vec<u64> = reserved(1u128 << self.width, "the states of the even subgraphs")?;
         states.resize(1 << self.width, 0);
         states[0] = 1;
         for (i, step) in self.steps.iter().enumerate() {
@@ -223,11 +224,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn solve(quantity: impl Modular) -> BigInt {
-        Plan::new(quantity).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
+        Plan::new(quantity, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
     }
 
     fn count(graph: &Graph, dangling: &[u32]) -> BigInt {
-        solve(EvenSubgraphs::new(graph, dangling, u64::MAX).unwrap())
+        solve(EvenSubgraphs::new(graph, dangling, u64::MAX, &mut Silent).unwrap())
     }
 
     #[test]
@@ -240,9 +241,9 @@ mod tests {
         // Four ends of cut links at one vertex are matched in three ways, three in none.
         assert_eq!(count(&Graph::edgeless(1), &[4]), 3.into());
         assert_eq!(count(&Graph::edgeless(1), &[3]), 0.into());
-        assert!(EvenSubgraphs::new(&Graph::new(1, vec![(0, 0)]).unwrap(), &[0], u64::MAX).is_err());
-        assert!(EvenSubgraphs::new(&Graph::edgeless(2), &[0], u64::MAX).is_err());
-        assert!(EvenSubgraphs::new(&complete(40).unwrap(), &[0; 40], 1 << 30).is_err());
+        assert!(EvenSubgraphs::new(&Graph::new(1, vec![(0, 0)]).unwrap(), &[0], u64::MAX, &mut Silent).is_err());
+        assert!(EvenSubgraphs::new(&Graph::edgeless(2), &[0], u64::MAX, &mut Silent).is_err());
+        assert!(EvenSubgraphs::new(&complete(40).unwrap(), &[0; 40], 1 << 30, &mut Silent).is_err());
     }
 
     proptest! {
@@ -254,7 +255,7 @@ mod tests {
             let edges: Vec<_> = pairs.into_iter().map(|(u, v)| (u % n, v % n)).filter(|(u, v)| u != v).collect();
             let graph = Graph::new(n as usize, edges).unwrap();
             let inserted = clique_insert(&graph, 1).unwrap();
-            let frontier = solve(Matchings::new(&inserted, Which::Perfect, None, u64::MAX).unwrap());
+            let frontier = solve(Matchings::plan(&inserted, Which::Perfect, None, u64::MAX, &mut Silent).unwrap());
             prop_assert_eq!(count(&graph, &vec![0; n as usize]), frontier);
         }
     }

@@ -22,7 +22,7 @@ use crate::graphs::{Graph, maximum_matching};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{Matrix, MatrixKind};
 use crate::numeric::residue::{Modulus, Montgomery};
-use crate::{Error, Result};
+use crate::{Error, Result, memory, parallel};
 use embedding::Embedding;
 use product::Grid;
 
@@ -140,12 +140,28 @@ pub(super) fn log2_bound(graph: &Graph) -> f64 {
     bits.sum::<f64>() * (1.0 + 1e-9) + 0.01
 }
 
+/// Graphs of so many edges are planned on the pool.
+const LARGE: usize = 5000;
+
 impl Dimers {
-    /// Plans a count.
+    /// Plans a count; that of a large graph on the pool, where it can be stopped.
     ///
     /// # Errors
-    /// [`Error::Domain`] if the graph is not drawn on a plane, nor on the torus of its windings.
-    pub fn new(problem: MatchingProblem) -> Result<Self> {
+    /// [`Error::Domain`] if the graph is not drawn on a plane, nor on the torus of its windings; [`Error::TooLarge`] for a
+    /// number beyond memory; the monitor's error.
+    pub fn plan(problem: MatchingProblem, monitor: &mut dyn Monitor) -> Result<Self> {
+        match &problem {
+            MatchingProblem::Drawn { graph, .. } if graph.edges().len() > LARGE => {
+                parallel::run(1, 0, monitor, move |progress| Self::new(problem, progress))
+            }
+            _ => Self::new(problem, &Progress::default()),
+        }
+    }
+
+    fn new(problem: MatchingProblem, progress: &Progress) -> Result<Self> {
+        if let MatchingProblem::Grid(grid) = &problem {
+            memory::charge("an exact count of perfect matchings", grid.rows as u128 * grid.cols as u128 / 8)?;
+        }
         let (method, bits) = match &problem {
             MatchingProblem::Grid(grid) if grid.rows % 2 == 1 && grid.cols % 2 == 1 => (MatchingMethod::Known(0), 1.0),
             MatchingProblem::Grid(grid) => (MatchingMethod::Product, grid.bits()),
@@ -158,17 +174,23 @@ impl Dimers {
                         requirement: "\"frontier\" for a graph that is not drawn on a plane, cylinder or torus",
                     });
                 }
-                (Self::drawn(graph, embedding, windings, genus)?, log2_bound(graph))
+                (Self::drawn(graph, embedding, windings, genus, progress)?, log2_bound(graph))
             }
         };
         Ok(Self { problem, method, bits })
     }
 
-    fn drawn(graph: &Graph, embedding: &Embedding, windings: &[[i32; 2]], genus: usize) -> Result<MatchingMethod> {
+    fn drawn(
+        graph: &Graph,
+        embedding: &Embedding,
+        windings: &[[i32; 2]],
+        genus: usize,
+        progress: &Progress,
+    ) -> Result<MatchingMethod> {
         if graph.vertices() == 0 {
             return Ok(MatchingMethod::Known(1));
         }
-        let mate: Option<Vec<u32>> = maximum_matching(graph).into_iter().collect();
+        let mate: Option<Vec<u32>> = maximum_matching(graph, progress)?.into_iter().collect();
         let Some(mate) = mate else { return Ok(MatchingMethod::Known(0)) };
         let mut matched = vec![u32::MAX; graph.vertices()];
         for (e, &(u, v)) in graph.edges().iter().enumerate() {
@@ -367,7 +389,7 @@ mod tests {
     use num_bigint::BigInt;
 
     fn solve(quantity: impl Modular) -> BigInt {
-        Plan::new(quantity).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
+        Plan::new(quantity, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
     }
 
     /// Kasteleyn's count and the frontier's.
@@ -375,8 +397,14 @@ mod tests {
         let section = Lattice::new(UnitCell::named(name).unwrap(), extent, closed).unwrap().section().unwrap();
         let graph = section.graph().unwrap();
         let embedding = Embedding::from_displacements(&graph, &section.displacements).unwrap();
-        let frontier = solve(Matchings::new(&graph, Which::Perfect, None, u64::MAX).unwrap());
-        (solve(Dimers::new(MatchingProblem::Drawn { graph, embedding, windings: section.windings }).unwrap()), frontier)
+        let frontier = solve(Matchings::plan(&graph, Which::Perfect, None, u64::MAX, &mut Silent).unwrap());
+        (
+            solve(
+                Dimers::plan(MatchingProblem::Drawn { graph, embedding, windings: section.windings }, &mut Silent)
+                    .unwrap(),
+            ),
+            frontier,
+        )
     }
 
     #[test]
@@ -409,7 +437,7 @@ mod tests {
             [(1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (4, 3), (4, 4), (5, 5), (5, 6), (6, 5), (8, 8), (7, 10)]
         {
             let (found, expected) = both("square", [rows, cols], [false, false]);
-            let product = solve(Dimers::new(MatchingProblem::Grid(Grid { rows, cols })).unwrap());
+            let product = solve(Dimers::plan(MatchingProblem::Grid(Grid { rows, cols }), &mut Silent).unwrap());
             assert_eq!((&found, &product), (&expected, &expected), "{rows} x {cols}");
         }
     }

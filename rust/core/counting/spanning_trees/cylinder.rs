@@ -11,8 +11,9 @@
 
 use super::product::{inverse, root_of_unity, subtract};
 use crate::Result;
-use crate::graphs::{Graph, reserved};
+use crate::graphs::Graph;
 use crate::lattices::Bond;
+use crate::memory::reserved;
 use crate::monitor::Progress;
 use crate::numeric::residue::Montgomery;
 

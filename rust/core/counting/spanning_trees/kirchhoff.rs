@@ -9,10 +9,11 @@
 //! gives tau Kf modulo p, tau being known. A resistance is at most a distance, and all distances together are at most those of
 //! a path: tau Kf <= tau (n^3 - n)/6 says how many primes are needed.
 
+use crate::counting::exact;
 use crate::graphs::Graph;
 use crate::monitor::Monitor;
 use crate::numeric::elimination::{Matrix, MatrixKind};
-use crate::numeric::residue::{self, is_prime};
+use crate::numeric::residue::is_prime;
 use crate::{Error, Result, parallel};
 use num_bigint::BigUint;
 use rayon::prelude::*;
@@ -79,7 +80,7 @@ pub fn trees_times_index(
         Ok(())
     })?;
     let Some((spare, expected)) = found.pop() else { return Ok(BigUint::ZERO) };
-    let value = residue::combine(&found)?;
+    let value = exact::combine_residues(&found, monitor)?;
     if &value % spare != BigUint::from(expected) {
         let detail = format!("the spare prime {spare} contradicts the others");
         return Err(Error::Check { what: "a Kirchhoff index", detail });

@@ -17,7 +17,7 @@ use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{self, Matrix, MatrixKind};
 use crate::numeric::residue::Modulus;
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use cylinder::Cylinder;
 use product::{SquareGrid, Torus};
 use std::f64::consts::LN_2;
@@ -128,7 +128,10 @@ impl Trees {
     /// [`Error::Domain`] for a graph without vertices.
     pub fn new(problem: TreeProblem, progress: &Progress) -> Result<Self> {
         let (method, bits) = match &problem {
-            TreeProblem::Square(square) => (TreeMethod::Product, square.bits()),
+            TreeProblem::Square(square) => {
+                memory::charge("an exact count of spanning trees", square.rows as u128 * square.cols as u128 / 4)?;
+                (TreeMethod::Product, square.bits())
+            }
             TreeProblem::Torus(torus) => (TreeMethod::Product, torus_bits(torus)),
             TreeProblem::Cylinder(cylinder) => {
                 let graph = cylinder.graph()?;
@@ -336,7 +339,7 @@ mod tests {
 
     fn solve(problem: TreeProblem) -> BigInt {
         let trees = Trees::new(problem, &Progress::default()).unwrap();
-        Plan::new(trees).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
+        Plan::new(trees, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap().remove(0)
     }
 
     #[test]

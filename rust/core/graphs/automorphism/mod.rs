@@ -20,7 +20,7 @@ pub use permutation::{Orbits, Permutation};
 
 use crate::graphs::Graph;
 use crate::monitor::Monitor;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 use adjacency::Adjacency;
 use num_bigint::BigUint;
 use schreier::StabilizerChain;
@@ -80,10 +80,17 @@ pub struct Parts {
     pub order: Option<BigUint>,
 }
 
+/// Bytes that the search takes for each vertex and edge, about.
+const VERTEX: u32 = 160;
+const EDGE: u32 = 24;
+/// Bytes of a group for each point, without generators.
+const GROUP: u128 = 24;
+
 /// The group of all automorphisms of a graph that keep colors; loops and multiplicities of edges are ignored.
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is one color for each vertex, [`Error::TimeLimit`] when the time is over, and the
+/// [`Error::Shape`] unless there is one color for each vertex, [`Error::TooLarge`] without memory for the search,
+/// [`Error::TimeLimit`] when the time is over, and the
 /// monitor's objection.
 pub fn automorphism_group(
     graph: &Graph,
@@ -92,6 +99,7 @@ pub fn automorphism_group(
     monitor: &mut dyn Monitor,
 ) -> Result<AutomorphismGroup> {
     let n = graph.vertices();
+    memory::charge("the search for automorphisms", graph.bytes(VERTEX, EDGE))?;
     let colors = colors.map_or_else(|| vec![0; n], without_gaps);
     if colors.len() != n {
         let (expected, found) = (format!("({n},)"), format!("({},)", colors.len()));
@@ -165,6 +173,7 @@ impl AutomorphismGroup {
                 requirement: "permutations of 0..n",
             });
         }
+        memory::charge("a permutation group", GROUP * points as u128)?;
         let orbits = Orbits::of(points, &generators).labels();
         let (order, chain) = (OnceLock::new(), OnceLock::new());
         Ok(Self { points, generators, orbits, strong: None, origin: None, order, chain })
@@ -386,10 +395,10 @@ impl AutomorphismGroup {
             return Err(Error::Domain { name: "v", value: point.to_string(), requirement });
         };
         let members: Vec<u32> = (0..self.points as u32).filter(|&v| self.orbits[v as usize] == orbit).collect();
-        let needed = 4 * (members.len() + 2 * self.generators.len()) as u128 * self.points as u128;
-        if needed > memory_limit {
-            return Err(Error::TooLarge { what: "a transversal", needed, limit: memory_limit });
-        }
+        // Four bytes here and eight in the array that is made of it.
+        let needed = (12 * members.len() + 4 * self.generators.len()) as u128 * self.points as u128;
+        memory::check("a transversal", needed, memory_limit)?;
+        memory::charge("a transversal", needed)?;
         let images: Vec<_> = self.generators.iter().map(|generator| generator.images(self.points)).collect();
         let mut elements: Vec<Option<Vec<u32>>> = vec![None; members.len()];
         let place = |v: u32| members.partition_point(|&member| member < v);

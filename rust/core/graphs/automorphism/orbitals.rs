@@ -17,7 +17,7 @@ use super::Clock;
 use super::permutation::{Orbits, Permutation};
 use crate::monitor::Monitor;
 use crate::numeric::buffer::Buffer;
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -172,14 +172,14 @@ impl Orbitals {
     /// The labels of all pairs, row by row.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if labels need more than 31 bits, and the monitor's objection.
+    /// [`Error::TooLarge`] if labels need more than 31 bits or the table more memory than there is, and the monitor's objection.
     pub fn labels(&self, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i32>> {
         let n = self.points();
         if self.rank() > i32::MAX as usize {
             let (needed, limit) = (8 * (n as u128).pow(2), 4 * (n as u128).pow(2));
             return Err(Error::TooLarge { what: "labels of more than 2^31 orbitals", needed, limit });
         }
-        let mut labels = vec![0; n * n];
+        let mut labels = memory::filled_patiently(0, n * n, "a table of the labels of all pairs", monitor)?;
         parallel::run(threads, n as u64, monitor, |progress| {
             labels.par_chunks_exact_mut(n.max(1)).zip(&self.places).try_for_each(|(row, &(block, index))| {
                 let block = &self.blocks[block as usize];

@@ -165,8 +165,7 @@ impl<E, F> SiteBlock<'_, E, F> {
                 SiteStep::Between if k == 0 => {}
                 SiteStep::Between => {
                     for x in &mut block[words(k - 1)..] {
-                        // SAFETY: a reference can be read and written.
-                        unsafe { a.store(x, self.factors.between(a, a.load(x))) };
+                        a.write(x, self.factors.between(a, a.read(x)));
                     }
                 }
                 SiteStep::Leaf => match k {
@@ -212,13 +211,11 @@ fn leaf<A: Arithmetic, F: Factors<A>, const N: usize>(
     let Ok(block): Result<&mut [A::Element; N], _> = block.try_into() else { return };
     let mut x = [a.zero(); N];
     for (x, from) in x.iter_mut().zip(block.iter()) {
-        // SAFETY: a reference can be read.
-        *x = unsafe { a.load(from) };
+        *x = a.read(from);
     }
     sites(Sites { a, factors, down: way == Way::Down }, &mut x, 0);
     for (x, to) in x.iter().zip(block) {
-        // SAFETY: a reference can be written.
-        unsafe { a.store(to, a.fold(*x)) };
+        a.write(to, a.fold(*x));
     }
 }
 
@@ -311,16 +308,13 @@ impl<E, F> Butterfly<'_, E, F> {
         F: Factors<A>,
     {
         for (p, q) in self.zero.iter_mut().zip(self.one) {
-            // SAFETY: references can be read and written.
-            unsafe {
-                let (x, y) = (a.load(p), a.load(q));
-                let (mut sum, mut rest) = (a.add(x, y), a.add(x, self.factors.crossing(a, y)));
-                if self.fold {
-                    (sum, rest) = (a.fold(sum), a.fold(rest));
-                }
-                a.store(p, sum);
-                a.store(q, rest);
+            let (x, y) = (a.read(p), a.read(q));
+            let (mut sum, mut rest) = (a.add(x, y), a.add(x, self.factors.crossing(a, y)));
+            if self.fold {
+                (sum, rest) = (a.fold(sum), a.fold(rest));
             }
+            a.write(p, sum);
+            a.write(q, rest);
         }
     }
 }

@@ -26,6 +26,7 @@ use super::Boundary;
 use super::square::words::{LONGEST, list, words};
 use crate::counting::strip::{Context, RowOperator, Rows, Strip};
 use crate::counting::transfer::Weight;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result, parallel};
 use kernel::{MOST_IN_REGISTERS, Way};
@@ -54,7 +55,7 @@ impl Diagonal {
     /// # Errors
     /// [`Error::Domain`] without vertices, [`Error::TooLarge`] if the words cannot be addressed.
     pub fn new(rows: usize, cols: usize, diagonals: Diagonals, boundary: Boundary) -> Result<Self> {
-        Self::with_links(diagonals, rows, cols, boundary)
+        Self::with_links(diagonals, rows, cols, boundary, usize::MAX, &Progress::default())
     }
 }
 

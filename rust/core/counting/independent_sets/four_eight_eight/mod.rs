@@ -30,6 +30,7 @@ mod trace;
 
 use super::Boundary;
 use crate::counting::strip::{Context, RowOperator, Rows, Seam, Strip};
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use cut::{ColumnCut, Half};
@@ -47,7 +48,7 @@ impl FourEightEight {
     /// # Errors
     /// [`Error::Domain`] without octagons, [`Error::TooLarge`] if the states cannot be addressed.
     pub fn new(m: usize, n: usize, boundary: Boundary) -> Result<Self> {
-        Self::with_links((), m, n, boundary)
+        Self::with_links((), m, n, boundary, usize::MAX, &Progress::default())
     }
 }
 
@@ -317,7 +318,6 @@ impl RowOperator for DiamondColumn {
 mod tests {
     use super::*;
     use crate::counting::transfer::{Point, Weight, evaluate_lanes};
-    use crate::monitor::Progress;
     use crate::numeric::dispatch::level;
     use crate::numeric::residue::primes;
 
@@ -332,10 +332,13 @@ mod tests {
             for diamonds in 4..=8u32 {
                 for (columns, ring) in (1..=7).flat_map(|columns| [(columns, false), (columns, true)]) {
                     for rows in [Rows::Open(columns + 1), Rows::Closed(columns)] {
-                        let fast = FourEightEight::along((), diamonds as usize, ring, rows).unwrap();
+                        let fast =
+                            FourEightEight::along((), diamonds as usize, ring, rows, usize::MAX, &Progress::default())
+                                .unwrap();
                         let narrow = DiamondColumn::Narrow(Narrow { width: diamonds, ring });
                         let [fast, slow] =
-                            [fast, Strip::with_row(narrow, rows)].map(|engine| residues(&engine, activity));
+                            [fast, Strip::with_row(narrow, rows, usize::MAX, &Progress::default()).unwrap()]
+                                .map(|engine| residues(&engine, activity));
                         assert_eq!(fast, slow, "{diamonds} diamonds, ring {ring}, {rows:?} at {activity}");
                     }
                 }

@@ -428,8 +428,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
             DenseAction::Sum { bit } => runs(size, self.dead, 0, |start, len| {
                 let (lower, upper) = tile[start..].split_at_mut(*bit);
                 for (x, y) in lower[..len].iter_mut().zip(&upper[..len]) {
-                    // SAFETY: references can be read and written.
-                    unsafe { a.store(x, a.add(a.load(x), a.load(y))) };
+                    a.write(x, a.add(a.read(x), a.read(y)));
                 }
             }),
             DenseAction::Multiply { near, outer, open, met } => {
@@ -447,8 +446,7 @@ impl<E: Copy + PartialEq> Prepared<E> {
             }
             DenseAction::Fold => runs(size, self.dead, 0, |start, len| {
                 for x in &mut tile[start..start + len] {
-                    // SAFETY: a reference can be read and written.
-                    unsafe { a.store(x, a.fold(a.load(x))) };
+                    a.write(x, a.fold(a.read(x)));
                 }
             }),
         }
@@ -472,14 +470,15 @@ impl<R: Ring> Kernel<R::Element> for DenseTile<'_, R> {
     fn run<A: Arithmetic<Element = R::Element>>(self, a: A) {
         let Self { ring, operations, base, elements, route } = self;
         if let Some((route, table)) = route {
-            // SAFETY: indices of tiles with different outer bits differ.
+            // SAFETY: tiles are told apart by the bits of `base`, and those of `route` are the others: indices of two tiles differ.
+            // `tables_in_the_smallest_parts_agree_with_brute_force` has tiles of eight elements, on every vector level.
             unsafe { route.load(a, table, base as usize, elements) };
         }
         for operation in operations {
             operation.run(ring, a, base, elements);
         }
         if let Some((route, table)) = route {
-            // SAFETY: as above.
+            // SAFETY: as for `load`.
             unsafe { route.store(a, elements, table, base as usize) };
         }
     }
@@ -497,12 +496,9 @@ fn pairs<A: Arithmetic>(
 ) {
     let (lower, upper) = tile[start..].split_at_mut(bit);
     for (x, y) in lower[..len].iter_mut().zip(&mut upper[..len]) {
-        // SAFETY: references can be read and written.
-        unsafe {
-            let (sum, inside) = change(a.load(x), a.load(y));
-            a.store(x, sum);
-            a.store(y, inside);
-        }
+        let (sum, inside) = change(a.read(x), a.read(y));
+        a.write(x, sum);
+        a.write(y, inside);
     }
 }
 
@@ -553,11 +549,9 @@ impl Route {
     #[inline(always)]
     unsafe fn load<A: Arithmetic>(&self, a: A, table: &Shared<A::Element>, base: usize, tile: &mut [A::Element]) {
         for &(near, far) in &self.load {
-            // SAFETY: guaranteed by the caller; references can be read and written.
-            unsafe {
-                let block = table.part(base + far, self.block);
-                tile[near..].iter_mut().zip(block).for_each(|(to, from)| a.store(to, a.load(from)));
-            }
+            // SAFETY: guaranteed by the caller; `part` checks that the block lies in the table.
+            let block = unsafe { table.part(base + far, self.block) };
+            tile[near..].iter_mut().zip(block).for_each(|(to, from)| a.write(to, a.read(from)));
         }
     }
 
@@ -566,11 +560,9 @@ impl Route {
     #[inline(always)]
     unsafe fn store<A: Arithmetic>(&self, a: A, tile: &[A::Element], table: &Shared<A::Element>, base: usize) {
         for &(near, far) in &self.store {
-            // SAFETY: guaranteed by the caller; references can be read and written.
-            unsafe {
-                let block = table.part(base + far, self.block);
-                block.iter_mut().zip(&tile[near..]).for_each(|(to, from)| a.store(to, a.fold(a.load(from))));
-            }
+            // SAFETY: guaranteed by the caller; `part` checks that the block lies in the table.
+            let block = unsafe { table.part(base + far, self.block) };
+            block.iter_mut().zip(&tile[near..]).for_each(|(to, from)| a.write(to, a.fold(a.read(from))));
         }
     }
 }

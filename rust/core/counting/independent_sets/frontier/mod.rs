@@ -34,6 +34,7 @@ use self::order::StateKind;
 use self::path_decomposition::PathDecomposition;
 use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
+use super::planner::Planner;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;
@@ -85,13 +86,14 @@ impl Frontier {
     ///
     /// # Errors
     /// [`Error::Domain`] if the order is not one of the vertices; [`Error::TooLarge`] if the cut would need more than a
-    /// million runs.
-    pub fn plan(graph: &Graph, order: Option<&[u32]>, max_states: usize) -> Result<Self> {
+    /// million runs; [`Error::Interrupted`] when the planner says so.
+    pub fn plan(graph: &Graph, order: Option<&[u32]>, max_states: usize, planner: &Planner<'_>) -> Result<Self> {
         let neighbors = graph.neighbors();
         let mut ranks = order.map(|order| ranks(order, graph.vertices())).transpose()?;
         let mut planned = order.unwrap_or_default().to_vec();
         let mut cut: Vec<u32> = Vec::new();
         loop {
+            planner.check()?;
             let mut circuit = Circuit::default();
             let reduced = ReducedGraph::new(graph, &neighbors, &cut, &mut circuit);
             let links = reduced.neighbors();
@@ -101,18 +103,20 @@ impl Frontier {
                     sequences.push(order::by_rank(&links, |v| ranks[reduced.labels[v as usize] as usize]));
                 }
                 None => {
-                    let (cost, sequence) = order::search(&links, StateKind::Subsets);
+                    let (cost, sequence) = order::search(&links, StateKind::Subsets, planner);
                     sequences.push(sequence);
                     if cost > WORTHWHILE {
-                        sequences.push(order::search(&links, StateKind::Independent).1);
+                        sequences.push(order::search(&links, StateKind::Independent, planner).1);
                     }
                 }
             }
             let decompositions = sequences.into_iter().map(|sequence| PathDecomposition::new(&reduced, sequence));
-            let choices = decompositions.map(|decomposition| (Choice::new(&decomposition, max_states), decomposition));
+            let choices =
+                decompositions.map(|decomposition| (Choice::new(&decomposition, max_states, planner), decomposition));
             let Some((choice, decomposition)) = choices.min_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost)) else {
                 unreachable!("there is at least one order");
             };
+            planner.check()?;
             match choice.table(&decomposition, &mut circuit, max_states) {
                 Some(table) => {
                     let mut engine = Self::finish(&neighbors, graph, &decomposition, &cut, table, circuit)?;
@@ -123,11 +127,14 @@ impl Frontier {
                 }
                 None => {
                     let most = max_states.max(1).ilog2() as usize;
-                    let more = cutset::heaviest(&decomposition, most);
+                    let widest = decomposition.widths().into_iter().max().unwrap_or(0);
+                    // At least so many more vertices are chosen at once: far too wide a graph is known to be.
+                    let least = widest.saturating_sub(most).div_ceil(2);
+                    let more =
+                        if cut.len() + least > MOST_CUT { Vec::new() } else { cutset::heaviest(&decomposition, most) };
                     let label = |&v: &u32| reduced.labels[v as usize];
                     cut.extend(more.iter().map(label));
-                    if cut.len() > MOST_CUT {
-                        let widest = decomposition.widths().into_iter().max().unwrap_or(0);
+                    if cut.len() > MOST_CUT || more.is_empty() {
                         return Err(Error::TooLarge {
                             what: "the table of independent sets",
                             needed: 8u128.checked_shl(widest as u32).unwrap_or(u128::MAX),
@@ -304,12 +311,12 @@ struct Choice {
 }
 
 impl Choice {
-    fn new(decomposition: &PathDecomposition, most: usize) -> Self {
+    fn new(decomposition: &PathDecomposition, most: usize, planner: &Planner<'_>) -> Self {
         let (bits, work) = DenseTable::forecast(decomposition);
         let dense_table = if most.max(1).ilog2() >= bits { work } else { work * TOO_LARGE };
         let effort = work.min(1e8) as u64 / 16 + 64 * decomposition.order.len() as u64;
-        let set_table =
-            Forecast::new(decomposition, most as u64, effort).filter(|forecast| forecast.states() <= most as u64);
+        let set_table = Forecast::new(decomposition, most as u64, effort, planner)
+            .filter(|forecast| forecast.states() <= most as u64);
         match set_table.map(|forecast| (LISTED * forecast.work(), forecast)) {
             Some((cost, forecast)) if cost < dense_table => Self { cost, set_table: Some(forecast) },
             _ => Self { cost: dense_table, set_table: None },
@@ -405,7 +412,7 @@ mod tests {
                 Table::DenseTable(DenseTable::new(decomposition, circuit, tile, 40).unwrap())
             });
             let set_table = engine(&graph, seed, |decomposition, circuit| {
-                let forecast = Forecast::new(decomposition, u64::MAX, 1 << 30).unwrap();
+                let forecast = Forecast::new(decomposition, u64::MAX, 1 << 30, &Planner::new(&Progress::default())).unwrap();
                 Table::IndependentSetTable(IndependentSetTable::new(decomposition, &forecast, circuit, 1 << block))
             });
             for engine in [dense_table, set_table] {

@@ -13,6 +13,7 @@
 //! Sources of the bounds: A. Sah, M. Sawhney, D. Stoner, Y. Zhao (2019), The number of independent sets in an irregular graph;
 //! Y. Zhao (2010), The number of independent sets in a regular graph.
 
+use crate::counting::independent_sets::planner::Planner;
 use crate::stream::Stream;
 
 /// A neighbor, and whether the two cannot both be in.
@@ -29,9 +30,10 @@ pub enum StateKind {
 
 /// Units of `w`: small integers, so that sums do not depend on their order.
 const UNIT: u32 = 1 << 16;
-/// Most changes of a frontier looked at for each vertex, about 30 nanoseconds each, and altogether.
+/// Most changes of a frontier looked at for each vertex, about 30 nanoseconds each.
 const EFFORT: u64 = 1 << 14;
-const MOST_EFFORT: u64 = 1 << 25;
+/// Additions that no improvement of an order brings within reach.
+const HOPELESS: f64 = 1e80;
 /// Vertices put into their best order at once.
 const WINDOW: usize = 6;
 /// Orders worked on side by side in the beginning.
@@ -149,25 +151,30 @@ impl StateKind {
     }
 }
 
-/// A good order, the components one after another, and what it costs.
-pub fn search(neighbors: &[Vec<Neighbor>], states: StateKind) -> (f64, Vec<u32>) {
+/// A good order, the components one after another, and what it costs. Half of the planner's effort is there for it, each
+/// component's share by its size; after a stop it is any order.
+pub fn search(neighbors: &[Vec<Neighbor>], states: StateKind, planner: &Planner<'_>) -> (f64, Vec<u32>) {
     let most = neighbors.iter().map(Vec::len).max().unwrap_or(0);
     let bits: Vec<u32> = (0..=most).map(|degree| states.bits(degree)).collect();
     let mut search = Search {
         neighbors,
         front: Front::new(neighbors, &bits),
         places: vec![u32::MAX; neighbors.len()],
+        planner,
         effort: 0,
         began: 0,
         costs: vec![0.0; 1 << WINDOW],
         best: vec![0.0; 1 << WINDOW],
     };
     let (mut total, mut order) = (0.0, Vec::with_capacity(neighbors.len()));
+    let effort = planner.granted(neighbors.len() as u64 * EFFORT, 2);
     for component in components(neighbors) {
+        search.effort = (u128::from(effort) * component.len() as u128 / neighbors.len() as u128) as u64;
         let (cost, part) = search.run(component);
         total += cost;
         order.extend(part);
     }
+    planner.spend(search.front.changes);
     (total, order)
 }
 
@@ -218,6 +225,7 @@ fn breadth_first(neighbors: &[Vec<Neighbor>], start: u32, places: &mut [u32]) ->
 struct Search<'g> {
     neighbors: &'g [Vec<Neighbor>],
     front: Front<'g>,
+    planner: &'g Planner<'g>,
     /// Where a vertex is in an order under construction.
     places: Vec<u32>,
     /// Changes that may be made, and had been made before.
@@ -231,7 +239,6 @@ struct Search<'g> {
 impl Search<'_> {
     fn run(&mut self, component: Vec<u32>) -> (f64, Vec<u32>) {
         self.began = self.front.changes;
-        self.effort = (component.len() as u64 * EFFORT).min(MOST_EFFORT);
         let mut pool: Vec<(f64, Vec<u32>)> = Vec::new();
         for order in self.beginnings(component) {
             for order in [order.iter().rev().copied().collect(), order] {
@@ -276,7 +283,7 @@ impl Search<'_> {
     /// Whether more changes may be looked at: not more than there are additions to save.
     fn worthwhile(&self, cost: f64) -> bool {
         let changes = self.front.changes - self.began;
-        changes < self.effort && (changes as f64) < cost
+        changes < self.effort && (changes as f64) < cost && cost < HOPELESS && !self.planner.is_stopping()
     }
 
     fn beginnings(&mut self, component: Vec<u32>) -> Vec<Vec<u32>> {
@@ -325,7 +332,7 @@ impl Search<'_> {
         let limit = self.front.changes + self.effort / 8;
         let mut candidates = vec![start];
         let mut order = Vec::with_capacity(vertices);
-        while order.len() < vertices && self.front.changes < limit {
+        while order.len() < vertices && self.front.changes < limit && !self.planner.is_stopping() {
             let mut best = (u64::MAX, u32::MAX, 0);
             for (i, &v) in candidates.iter().enumerate() {
                 let weight = self.weight_with(v);
@@ -355,6 +362,10 @@ impl Search<'_> {
     fn arrange(&mut self, order: &mut [u32]) -> f64 {
         let (mut gain, mut start) = (0.0, 0);
         while start < order.len() {
+            if self.planner.is_stopping() {
+                self.introduction(&order[start..]);
+                break;
+            }
             let end = (start + WINDOW).min(order.len());
             gain += self.arrange_window(&mut order[start..end]);
             let next = end.min(start + WINDOW / 2);
@@ -407,6 +418,10 @@ impl Search<'_> {
     fn renew(&mut self, order: &mut [u32], stream: &mut Stream) -> f64 {
         let (mut gain, mut start) = (0.0, 0);
         while start < order.len() {
+            if self.planner.is_stopping() {
+                self.introduction(&order[start..]);
+                break;
+            }
             let len = (8 << (stream.word() % 5)) + (stream.word() % 8) as usize;
             let end = (start + len).min(order.len());
             let stretch = &mut order[start..end];
@@ -456,6 +471,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::monitor::Progress;
     use proptest::prelude::*;
 
     fn lists(n: usize, edges: &[(usize, usize)]) -> Vec<Vec<Neighbor>> {
@@ -486,7 +502,7 @@ mod tests {
     #[test]
     fn a_hidden_grid_is_found_again() {
         let lists = grid(8, 20);
-        let (cost, order) = search(&lists, StateKind::Subsets);
+        let (cost, order) = search(&lists, StateKind::Subsets, &Planner::new(&Progress::default()));
         let bits = vec![UNIT; 5];
         let mut front = Front::new(&lists, &bits);
         let width = order.iter().map(|&v| {
@@ -502,7 +518,7 @@ mod tests {
         fn orders_are_permutations_that_keep_components_together(edges in prop::collection::vec((0usize..40, 0usize..40), 0..70)) {
             let lists = lists(40, &edges);
             for states in [StateKind::Subsets, StateKind::Independent] {
-                let (_, order) = search(&lists, states);
+                let (_, order) = search(&lists, states, &Planner::new(&Progress::default()));
                 let mut sorted = order.clone();
                 sorted.sort_unstable();
                 prop_assert_eq!(&sorted, &(0..40).collect::<Vec<u32>>());

@@ -22,6 +22,7 @@
 //!
 //! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth (tables along a path decomposition).
 
+use super::super::planner::Planner;
 use super::block;
 use super::circuit::{Circuit, Node};
 use super::family::{Mask, count};
@@ -188,15 +189,20 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Finds the sizes of a table, unless that takes more than `effort` branchings or a length exceeds `most`.
-    pub fn new(decomposition: &PathDecomposition, most: u64, mut effort: u64) -> Option<Self> {
+    /// Finds the sizes of a table, unless that takes more than `effort` branchings, a length exceeds `most` or the planner
+    /// stops.
+    pub fn new(decomposition: &PathDecomposition, most: u64, effort: u64, planner: &Planner<'_>) -> Option<Self> {
         if decomposition.widths().into_iter().max().unwrap_or(0) >= WIDEST {
             return None;
         }
         let events = events(decomposition);
         let mut frontier = Bags::new(decomposition);
         let mut lengths = vec![1];
+        let mut effort = effort;
         for event in &events {
+            if planner.is_stopping() {
+                return None;
+            }
             frontier.apply(event);
             let words = frontier.words();
             let rows = frontier.rows(words, &frontier.vertices);

@@ -245,8 +245,7 @@ impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
 
     #[inline(always)]
     fn load(&self, i: u16) -> A::Register {
-        // SAFETY: a reference can be read.
-        unsafe { self.a.load(&self.source[usize::from(i)]) }
+        self.a.read(&self.source[usize::from(i)])
     }
 
     #[inline(always)]
@@ -285,8 +284,7 @@ impl<R: Ring, A: Arithmetic<Element = R::Element>> Ends<'_, R, A> {
 
     #[inline(always)]
     fn put(&mut self, place: usize, x: A::Register) {
-        // SAFETY: a reference can be written.
-        unsafe { self.a.store(&mut self.target[place], x) };
+        self.a.write(&mut self.target[place], x);
     }
 
     /// Multiplies an element by the weight of the introduced vertex, out or in.

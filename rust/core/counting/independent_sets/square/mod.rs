@@ -26,6 +26,7 @@ pub mod words;
 use super::Boundary;
 use crate::counting::strip::{Context, RowOperator, Rows, Strip, moves};
 use crate::counting::transfer::Weight;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use cut::{RowCut, Shape};
@@ -46,7 +47,7 @@ impl Square {
     /// # Errors
     /// [`Error::Domain`] for an extent of zero, [`Error::TooLarge`] if every cut has more than `2^40` states.
     pub fn new(rows: usize, cols: usize, boundary: Boundary) -> Result<Self> {
-        Self::with_links((), rows, cols, boundary)
+        Self::with_links((), rows, cols, boundary, usize::MAX, &Progress::default())
     }
 }
 
@@ -223,7 +224,7 @@ fn passage<'a, R: Ring>(context: Context<'a, R>, powers: Option<&'a [R::Element]
 mod tests {
     use super::*;
     use crate::counting::transfer::{Point, Transfer, evaluate, evaluate_lanes};
-    use crate::monitor::{Progress, Silent};
+    use crate::monitor::Silent;
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
@@ -241,7 +242,7 @@ mod tests {
     }
 
     fn along((width, ring, rows): (usize, bool, Rows)) -> Square {
-        Square::along((), width, ring, rows).unwrap()
+        Square::along((), width, ring, rows, usize::MAX, &Progress::default()).unwrap()
     }
 
     /// The number of sets of each size, over all subsets of the vertices.

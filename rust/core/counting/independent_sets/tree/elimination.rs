@@ -7,6 +7,7 @@
 //!
 //! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds, sections 3 and 4.
 
+use super::super::planner::Planner;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -35,14 +36,14 @@ pub struct EliminationOrder {
 }
 
 impl EliminationOrder {
-    /// An order by a rule; `None` if a scope would be wider than [`WIDEST`] or finding out costs too much.
-    pub fn greedy(neighbors: &[Vec<u32>], rule: Rule) -> Option<Self> {
+    /// An order by a rule; `None` if a scope would be wider than [`WIDEST`], finding out costs too much, or the planner stops.
+    pub fn greedy(neighbors: &[Vec<u32>], rule: Rule, planner: &Planner<'_>) -> Option<Self> {
         let n = neighbors.len();
         let mut adjacent = neighbors.to_vec();
         let mut effort = (EFFORT * n as u64).min(MOST_EFFORT);
         let mut spend = |steps: usize| {
             effort = effort.checked_sub(steps as u64 + 1)?;
-            Some(())
+            (!planner.is_stopping()).then_some(())
         };
         let mut current = vec![0u64; n];
         let mut queue = BinaryHeap::with_capacity(n);
@@ -151,6 +152,7 @@ fn score(adjacent: &[Vec<u32>], v: u32, rule: Rule) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::monitor::Progress;
 
     fn neighbors(n: usize, edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
         crate::graphs::Graph::new(n, edges.to_vec()).unwrap().neighbors()
@@ -158,21 +160,24 @@ mod tests {
 
     #[test]
     fn cycles_and_grids_have_their_treewidth() {
+        let progress = Progress::default();
+        let planner = Planner::new(&progress);
         for rule in [Rule::Degree, Rule::Fill] {
             let cycle: Vec<_> = (0..9).map(|v| (v, (v + 1) % 9)).collect();
-            assert_eq!(EliminationOrder::greedy(&neighbors(9, &cycle), rule).unwrap().width(), 2);
+            assert_eq!(EliminationOrder::greedy(&neighbors(9, &cycle), rule, &planner).unwrap().width(), 2);
             let grid: Vec<_> = (0..25)
                 .flat_map(|v: u32| [(v % 5 < 4, v + 1), (v < 20, v + 5)].map(|(is, u)| (is, v, u)))
                 .filter_map(|(is, v, u)| is.then_some((v, u)))
                 .collect();
-            assert_eq!(EliminationOrder::greedy(&neighbors(25, &grid), rule).unwrap().width(), 5);
+            assert_eq!(EliminationOrder::greedy(&neighbors(25, &grid), rule, &planner).unwrap().width(), 5);
         }
     }
 
     #[test]
     fn scopes_are_later_places_that_contain_each_others_rest() {
         let edges: Vec<_> = (0..40u32).flat_map(|v| [(v, (v * 7 + 3) % 40), (v, (v * 11 + 5) % 40)]).collect();
-        let found = EliminationOrder::greedy(&neighbors(40, &edges), Rule::Fill).unwrap();
+        let found =
+            EliminationOrder::greedy(&neighbors(40, &edges), Rule::Fill, &Planner::new(&Progress::default())).unwrap();
         for (place, scope) in found.scopes.iter().enumerate() {
             assert!(scope.iter().all(|&u| u as usize > place));
             if let Some((&parent, rest)) = scope.split_first() {
@@ -185,6 +190,9 @@ mod tests {
     #[test]
     fn what_is_too_wide_is_given_up() {
         let clique: Vec<_> = (0..70u32).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
-        assert!(EliminationOrder::greedy(&neighbors(70, &clique), Rule::Degree).is_none());
+        assert!(
+            EliminationOrder::greedy(&neighbors(70, &clique), Rule::Degree, &Planner::new(&Progress::default()))
+                .is_none()
+        );
     }
 }

@@ -22,6 +22,7 @@ use self::states::States;
 use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
 use super::frontier::reduce::ReducedGraph;
+use super::planner::Planner;
 use crate::Result;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
@@ -141,13 +142,22 @@ impl<'n> Listing<'n> {
 impl Tree {
     /// Plans the count for a graph; `None` if no decomposition that was tried has messages of at most `max_states`
     /// elements in all.
-    pub fn plan(graph: &Graph, max_states: usize) -> Option<Self> {
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the planner says so.
+    pub fn plan(graph: &Graph, max_states: usize, planner: &Planner<'_>) -> Result<Option<Self>> {
+        let found = Self::found(graph, max_states, planner);
+        planner.check().map(|()| found)
+    }
+
+    fn found(graph: &Graph, max_states: usize, planner: &Planner<'_>) -> Option<Self> {
         let neighbors = graph.neighbors();
         let mut circuit = Circuit::default();
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit);
         let joined: Vec<Vec<u32>> =
             reduced.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
-        let plan = |rule| Scopes::new(&reduced, EliminationOrder::greedy(&joined, rule)?, max_states as u64);
+        let plan =
+            |rule| Scopes::new(&reduced, EliminationOrder::greedy(&joined, rule, planner)?, max_states as u64, planner);
         let mut scopes = plan(Rule::Degree);
         if scopes.as_ref().is_none_or(|found| found.total() > EASY * joined.len() as u64) {
             scopes = scopes.into_iter().chain(plan(Rule::Fill)).min_by_key(Scopes::total);
@@ -157,6 +167,9 @@ impl Tree {
         let mut weights = Vec::new();
         let mut roundings = circuit.roundings(reduced.factor);
         for place in 0..joined.len() {
+            if planner.is_stopping() {
+                return None;
+            }
             let node = TreeNode::new(&reduced, &scopes, place, &mut weights);
             roundings = roundings.saturating_add((node.soft.len() + 2) as u64);
             nodes.push(node);
@@ -217,8 +230,8 @@ struct Scopes {
 }
 
 impl Scopes {
-    /// Counts the states; `None` if a message has more than `most`.
-    fn new(reduced: &ReducedGraph, elimination: EliminationOrder, most: u64) -> Option<Self> {
+    /// Counts the states; `None` if a message has more than `most`, or the planner stops.
+    fn new(reduced: &ReducedGraph, elimination: EliminationOrder, most: u64, planner: &Planner<'_>) -> Option<Self> {
         let mut places = vec![0; elimination.order.len()];
         (0u32..).zip(&elimination.order).for_each(|(place, &v)| places[v as usize] = place);
         let later = |(place, &v): (u32, &u32)| {
@@ -229,7 +242,9 @@ impl Scopes {
         };
         let hard: Vec<Vec<u32>> = (0..).zip(&elimination.order).map(later).collect();
         let rows: Vec<Vec<u64>> = elimination.scopes.iter().map(|scope| among(scope, &hard)).collect();
-        let length = |rows: &Vec<u64>| Some(States::new(rows)?.total()).filter(|&len| len <= most.min(MOST_STATES));
+        let length = |rows: &Vec<u64>| {
+            Some(States::new(rows)?.total()).filter(|&len| len <= most.min(MOST_STATES) && !planner.is_stopping())
+        };
         let lengths = rows.iter().map(length).collect::<Option<_>>()?;
         Some(Self { elimination, hard, rows, lengths })
     }
@@ -509,6 +524,10 @@ mod tests {
     use crate::stream::Stream;
     use proptest::prelude::*;
 
+    fn planned(graph: &Graph, states: usize) -> Tree {
+        Tree::plan(graph, states, &Planner::new(&Progress::default())).unwrap().unwrap()
+    }
+
     fn any_graph() -> impl Strategy<Value = Graph> {
         (1usize..=20).prop_flat_map(|n| {
             let edge = (0..n as u32, 0..n as u32);
@@ -529,7 +548,7 @@ mod tests {
                 coefficients.iter().rev().fold(0, next)
             };
             let expected: Vec<u64> = points.iter().map(horner).collect();
-            let engine = Tree::plan(&graph, 1 << 20).unwrap();
+            let engine = planned(&graph, 1 << 20);
             let progress = Progress::new((0..engine.steps()).map(|step| engine.work(step)).sum());
             prop_assert_eq!(&evaluate_lanes::<4>(&engine, &points, &progress).unwrap(), &expected);
             prop_assert_eq!(progress.done(), progress.total());
@@ -559,7 +578,7 @@ mod tests {
     fn partial_k_trees_have_small_tables() {
         for (k, n) in [(3, 500), (5, 300), (8, 200)] {
             let graph = partial_k_tree(k, n, 7);
-            let engine = Tree::plan(&graph, 1 << 24).unwrap();
+            let engine = planned(&graph, 1 << 24);
             assert!(engine.width() <= k as usize + 2, "{k} {n}: {}", engine.width());
             assert!(engine.len() < 1 << 14, "{k} {n}: {}", engine.len());
         }
@@ -574,7 +593,7 @@ mod tests {
             right.into_iter().chain((v + side < side * side).then_some((v, v + side)))
         });
         let graph = Graph::new((side * side) as usize, edges.collect()).unwrap();
-        let engine = Tree::plan(&graph, 1 << 24).unwrap();
+        let engine = planned(&graph, 1 << 24);
         let moduli = primes(4).unwrap();
         let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, 1)).collect();
         let found = evaluate_lanes::<4>(&engine, &points, &Progress::default()).unwrap();

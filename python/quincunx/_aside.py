@@ -1,0 +1,42 @@
+"""Long calls of compiled libraries that hear no signal, where the caller's thread can be interrupted."""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+# Seconds between two moments at which Python looks at its signals.
+_LOOK = 0.05
+# Entries of an array that takes tens of milliseconds at the most.
+_SMALL = 300 * 300
+
+
+def aside(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
+    """Call a function on a thread of its own and wait for it where an interrupt is answered.
+
+    For functions that let the interpreter go while they work, such as those of LAPACK. After an interrupt the work goes
+    on unseen to its end, and its result is dropped: there is no other way to stop it. Off the main thread, which alone
+    hears signals, and for small arrays, the function is called as it is.
+    """
+    sizes = [getattr(argument, "size", 0) for argument in arguments]
+    if max(sizes, default=0) <= _SMALL or threading.current_thread() is not threading.main_thread():
+        return function(*arguments, **how)
+    outcome: list[Result] = []
+    failure: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(function(*arguments, **how))
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name="quincunx-aside", daemon=True).start()
+    while not done.wait(_LOOK):
+        pass
+    if failure:
+        raise failure[0]
+    return outcome[0]
