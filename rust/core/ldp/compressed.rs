@@ -192,10 +192,10 @@ impl Tree {
         Self { points, panels: vec![panel], roots: vec![0] }
     }
 
-    /// Panels of at most the noise's scale and an eighth of the width; `values` in increasing order.
+    /// Panels of at most the noise's scale; `values` in increasing order.
     fn new(noise: &ClippedLaplace, values: &[(f64, f64)]) -> Self {
         let width = noise.upper - noise.lower;
-        let panels = (width / noise.scale).max(8.0).ceil() as usize;
+        let panels = (width / noise.scale).max(1.0).ceil() as usize;
         if values.len() < 2 * NODES * panels {
             return Self::exact(noise, values);
         }
@@ -206,7 +206,7 @@ impl Tree {
             let right = noise.lower + width * (panel + 1) as f64 / panels as f64;
             let mine = if panel + 1 == panels { rest.len() } else { rest.partition_point(|value| value.0 < right) };
             let (values, later) = rest.split_at(mine);
-            let (root, _) = tree.grow(noise, left, right, values, 12);
+            let (root, _) = tree.grow(noise, left, right, values, 15);
             tree.roots.push(root);
             rest = later;
         }

@@ -9,6 +9,7 @@
 
 use super::Likelihood;
 use crate::numeric::special::log_factorial;
+use crate::numeric::wide::{for_wide_vectors, log_of_normal};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -22,9 +23,11 @@ pub struct Patterns {
     slope: f64,
     constant: f64,
     bytes: usize,
-    /// The bytes of each pattern, pattern by pattern.
-    masks: Arc<Vec<u8>>,
+    /// The bytes of the patterns: those of the first eight categories of all patterns, then those of the next.
+    planes: Arc<Vec<u8>>,
     counts: Arc<Vec<f64>>,
+    /// Of each pattern: its factor, then the derivative of the likelihood by its share.
+    factors: Vec<f64>,
     /// Sums of theta over the subsets of each byte, and the adjoint of these.
     sums: Vec<f64>,
     adjoint: Vec<f64>,
@@ -58,8 +61,10 @@ impl Patterns {
         let low = (1.0 - p) / (1.0 - q);
         let sums = vec![0.0; bytes * SUBSETS];
         let adjoint = sums.clone();
-        let (masks, counts) = (Arc::new(masks), Arc::new(counts));
-        Ok(Self { categories, low, slope: p / q - low, constant, bytes, masks, counts, sums, adjoint })
+        let number = counts.len();
+        let planes = (0..bytes).flat_map(|i| masks.iter().skip(i).step_by(bytes).copied()).collect();
+        let (planes, counts, factors) = (Arc::new(planes), Arc::new(counts), vec![0.0; number]);
+        Ok(Self { categories, low, slope: p / q - low, constant, bytes, planes, counts, factors, sums, adjoint })
     }
 }
 
@@ -74,23 +79,39 @@ impl Likelihood for Patterns {
                 }
             }
         }
-        let wanted = gradient.is_some();
-        if wanted {
-            self.adjoint.fill(0.0);
+        let Self { bytes, low, slope, sums, adjoint, factors, planes, counts, .. } = self;
+        let number = factors.len().max(1);
+        factors.fill(*low);
+        for (plane, table) in planes.chunks_exact(number).zip(sums.chunks_exact(SUBSETS)).take(*bytes) {
+            for (factor, &byte) in factors.iter_mut().zip(plane) {
+                *factor += *slope * table[byte as usize];
+            }
         }
-        let Self { bytes, low, slope, sums, adjoint, .. } = self;
-        let (bytes, low, slope) = (*bytes, *low, *slope);
-        let mut total = self.constant;
-        // Logarithms of products of four, whose factors lie between r0 and r1.
-        for (pattern, &count) in self.masks.chunks_exact(bytes).zip(self.counts.iter()) {
-            let share: f64 = pattern.iter().enumerate().map(|(i, &byte)| sums[i * SUBSETS + byte as usize]).sum();
-            let factor = low + slope * share;
-            total += count * factor.ln();
-            if wanted {
-                let weight = count * slope / factor;
-                for (i, &byte) in pattern.iter().enumerate() {
-                    adjoint[i * SUBSETS + byte as usize] += weight;
+        let total = self.constant
+            + if *low > 0.0 {
+                weigh(factors, counts, *slope)
+            } else {
+                // Rows without a one are impossible then.
+                let mut total = 0.0;
+                for (factor, count) in factors.iter_mut().zip(counts.iter()) {
+                    total += count * factor.ln();
+                    *factor = count * *slope / *factor;
                 }
+                total
+            };
+        if gradient.is_some() {
+            adjoint.fill(0.0);
+            for (plane, table) in planes.chunks_exact(number).zip(adjoint.chunks_exact_mut(SUBSETS)) {
+                // Patterns are sorted: equal bytes often follow each other, and one sum serves them.
+                let (mut last, mut sum) = (0, 0.0);
+                for (&weight, &byte) in factors.iter().zip(plane) {
+                    if byte != last {
+                        table[last as usize] += sum;
+                        (last, sum) = (byte, 0.0);
+                    }
+                    sum += weight;
+                }
+                table[last as usize] += sum;
             }
         }
         if let Some(gradient) = gradient {
@@ -112,8 +133,9 @@ impl Likelihood for Patterns {
 
     fn boxed(&self) -> Box<dyn Likelihood> {
         Box::new(Self {
-            masks: Arc::clone(&self.masks),
+            planes: Arc::clone(&self.planes),
             counts: Arc::clone(&self.counts),
+            factors: self.factors.clone(),
             sums: self.sums.clone(),
             adjoint: self.adjoint.clone(),
             ..*self
@@ -122,6 +144,26 @@ impl Likelihood for Patterns {
 
     fn parameters(&self) -> usize {
         self.categories
+    }
+}
+
+for_wide_vectors! {
+    /// The sum of counts times ln factor; the factors become counts times slope / factor.
+    fn weigh(factors: &mut [f64], counts: &[f64], slope: f64) -> f64 {
+        let mut sums = [0.0; 8];
+        let (blocks, rest) = factors.as_chunks_mut::<8>();
+        let (counted, counted_rest) = counts.as_chunks::<8>();
+        for (factors, counts) in blocks.iter_mut().zip(counted) {
+            for lane in 0..8 {
+                sums[lane] += counts[lane] * log_of_normal(factors[lane]);
+                factors[lane] = counts[lane] * slope / factors[lane];
+            }
+        }
+        for ((sum, factor), count) in sums.iter_mut().zip(rest).zip(counted_rest) {
+            *sum += count * log_of_normal(*factor);
+            *factor = count * slope / *factor;
+        }
+        ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
     }
 }
 

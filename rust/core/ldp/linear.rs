@@ -200,29 +200,31 @@ impl Likelihood for Statistics {
         // In the eigenbasis: N (X + 2 X l X) - diag(g)/2, and the rank-one term's share.
         let a = t / (1.0 + more * h);
         let square = 2.0 * more * (n * more * a * a + 1.0 / (1.0 + more * h));
-        for i in 0..p {
-            for j in 0..=i {
-                let mut xx = 0.0;
-                let (mut xy, mut yy) = (0.0, 0.0);
-                for k in 0..p {
-                    xx += x[i * p + k] * values[k] * x[k * p + j];
-                    if more != 0.0 {
-                        xy += values[k] * (x[i * p + k] * y[k * p + j] + y[i * p + k] * x[k * p + j]);
-                        yy += y[i * p + k] * values[k] * y[k * p + j];
-                    }
-                }
-                let mut sum = n * (x[i * p + j] + 2.0 * xx);
-                if more != 0.0 {
-                    sum += square * yy - n * more * a * (y[i * p + j] + 2.0 * xy);
-                }
-                if i == j {
-                    let spread = |k: usize| 2.0 * values[i] * values[k] + self.noise;
-                    let slope: f64 = (0..p).map(|k| 2.0 * values[k] / spread(k)).sum();
-                    sum -= 0.5 * (slope + 2.0 * values[i] / spread(i));
-                }
-                product[i * p + j] = sum;
-                product[j * p + i] = sum;
+        let weigh = |from: &[f64], to: &mut [f64]| {
+            for (to, from) in to.chunks_exact_mut(p).zip(from.chunks_exact(p)) {
+                to.iter_mut().zip(from.iter().zip(values)).for_each(|(to, (x, value))| *to = x * value);
             }
+        };
+        weigh(x, w);
+        multiply(w, x, product, p, p, p);
+        for (sum, x) in product.iter_mut().zip(x.iter()) {
+            *sum = n * (x + 2.0 * *sum);
+        }
+        if more != 0.0 {
+            multiply(w, y, c, p, p, p);
+            weigh(y, w);
+            multiply(w, y, g, p, p, p);
+            for i in 0..p {
+                for j in 0..p {
+                    let xy = c[i * p + j] + c[j * p + i];
+                    product[i * p + j] += square * g[i * p + j] - n * more * a * (y[i * p + j] + 2.0 * xy);
+                }
+            }
+        }
+        for i in 0..p {
+            let spread = |k: usize| 2.0 * values[i] * values[k] + self.noise;
+            let slope: f64 = (0..p).map(|k| 2.0 * values[k] / spread(k)).sum();
+            product[i * p + i] -= 0.5 * (slope + 2.0 * values[i] / spread(i));
         }
         multiply(q, product, w, p, p, p);
         multiply_by_transposed(w, q, g, p, p, p);

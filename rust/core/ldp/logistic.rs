@@ -14,12 +14,15 @@
 use super::Likelihood;
 use super::matrix::{cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed};
 use super::matrix::{solve_lower, solve_upper};
+use crate::numeric::wide::for_wide_vectors;
 use crate::{Error, Result};
 use std::f64::consts::{PI, TAU};
 use std::sync::{Arc, LazyLock};
 
 const STEP: f64 = 1.0 / 16.0;
 const REACH: f64 = 8.4;
+/// Users of a block.
+const BLOCK: usize = 64;
 
 /// Nodes and weights of Gauss and Hermite for the standard normal law, for variances too small for the table's grid.
 static HERMITE: LazyLock<[[f64; 2]; 24]> = LazyLock::new(|| {
@@ -144,10 +147,16 @@ impl Table {
         }
         let cell = place as usize;
         let s = place - cell as f64;
+        // Horner's rule for the value, the derivative and half of the second, at once.
         let [a, b, c, d, e, f] = self.pieces[cell];
-        let value = a + s * (b + s * (c + s * (d + s * (e + s * f))));
-        let first = (b + s * (2.0 * c + s * (3.0 * d + s * (4.0 * e + s * 5.0 * f)))) * (1.0 / STEP);
-        let second = (2.0 * c + s * (6.0 * d + s * (12.0 * e + s * 20.0 * f))) * (1.0 / (STEP * STEP));
+        let (mut value, mut first, mut half) = (f * s + e, f, 0.0);
+        for next in [d, c, b, a] {
+            half = half * s + first;
+            first = first * s + value;
+            value = value * s + next;
+        }
+        let first = first * (1.0 / STEP);
+        let second = half * (2.0 / (STEP * STEP));
         [value, first, 0.5 * (second + first * first)]
     }
 }
@@ -156,7 +165,7 @@ impl Table {
 #[derive(Clone, Debug)]
 pub struct Inputs {
     d: usize,
-    /// Noisy inputs, turned by the sign of the noisy label.
+    /// Noisy inputs, turned by the sign of the noisy label: block by block of users, coordinate by coordinate within.
     signed: Arc<Vec<f64>>,
     scatter: Vec<f64>,
     users: f64,
@@ -184,11 +193,15 @@ impl Inputs {
         }
         let mut scatter = vec![0.0; d * d];
         multiply_transposed(x, x, &mut scatter, d, y.len(), d);
-        let turn =
-            |(row, &y): (&[f64], &f64)| -> Vec<f64> { row.iter().map(|z| if y > 0.5 { *z } else { -z }).collect() };
-        let signed = x.chunks_exact(d).zip(y).flat_map(turn).collect();
+        let mut signed = vec![0.0; y.len().div_ceil(BLOCK) * BLOCK * d];
+        for (user, (row, &y)) in x.chunks_exact(d).zip(y).enumerate() {
+            let start = user / BLOCK * BLOCK * d + user % BLOCK;
+            for (j, z) in row.iter().enumerate() {
+                signed[start + j * BLOCK] = if y > 0.5 { *z } else { -z };
+            }
+        }
         let [k, inverse, product, g] = std::array::from_fn(|_| vec![0.0; d * d]);
-        let (vectors, means) = (vec![0.0; 5 * d], vec![0.0; y.len()]);
+        let (vectors, means) = (vec![0.0; 5 * d], vec![0.0; y.len().div_ceil(BLOCK) * BLOCK]);
         let users = y.len() as f64;
         Ok(Self {
             d,
@@ -239,22 +252,22 @@ impl Likelihood for Inputs {
             }
             return f64::NAN;
         }
-        let mut most = 0.0f64;
-        for (mean, z) in self.means.iter_mut().zip(self.signed.chunks_exact(d)) {
-            *mean = dot(z, b);
-            most = most.max(mean.abs());
-        }
+        let most = project(&self.signed, b, &mut self.means);
         self.table.fill(most, v, self.keep);
         let mut value = -self.users * (half_log + 0.5 * d as f64 * TAU.ln()) - 0.5 * dot(&self.inverse, &self.scatter);
         by_b.fill(0.0);
         let (mut by_v, mut sum) = (0.0, 0.0);
-        for (&mean, z) in self.means.iter().zip(self.signed.chunks_exact(d)) {
-            let [log, slope, spread] = self.table.at(mean);
-            sum += log;
-            by_v += spread;
-            for (total, z) in by_b.iter_mut().zip(z) {
-                *total += slope * z;
+        let (mut slopes, mut left) = ([0.0; BLOCK], self.users as usize);
+        for (means, columns) in self.means.as_chunks::<BLOCK>().0.iter().zip(self.signed.chunks_exact(BLOCK * d)) {
+            slopes.fill(0.0);
+            for (mean, slope) in means.iter().zip(&mut slopes).take(left) {
+                let [log, first, spread] = self.table.at(*mean);
+                sum += log;
+                by_v += spread;
+                *slope = first;
             }
+            left -= left.min(BLOCK);
+            add_products(columns, &slopes, by_b);
         }
         value += sum;
         if let Some(gradient) = gradient {
@@ -285,6 +298,41 @@ impl Likelihood for Inputs {
 
     fn parameters(&self) -> usize {
         self.d + self.d * self.d
+    }
+}
+
+for_wide_vectors! {
+    /// Writes the products of all users' inputs with a vector; the largest size of one.
+    fn project(blocks: &[f64], vector: &[f64], out: &mut [f64]) -> f64 {
+        let mut most = [0.0f64; 8];
+        let blocks = blocks.chunks_exact(BLOCK * vector.len());
+        for (out, columns) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(blocks) {
+            out.fill(0.0);
+            for (weight, column) in vector.iter().zip(columns.chunks_exact(BLOCK)) {
+                out.iter_mut().zip(column).for_each(|(sum, z)| *sum += weight * z);
+            }
+            for part in out.as_chunks::<8>().0 {
+                for (most, x) in most.iter_mut().zip(part) {
+                    *most = if x.abs() > *most { x.abs() } else { *most };
+                }
+            }
+        }
+        most.into_iter().fold(0.0, f64::max)
+    }
+}
+
+for_wide_vectors! {
+    /// Adds the products of a block's columns with weights of its users.
+    fn add_products(columns: &[f64], weights: &[f64; BLOCK], out: &mut [f64]) {
+        for (sum, column) in out.iter_mut().zip(columns.chunks_exact(BLOCK)) {
+            let mut sums = [0.0; 8];
+            for (column, weights) in column.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0) {
+                for lane in 0..8 {
+                    sums[lane] += column[lane] * weights[lane];
+                }
+            }
+            *sum += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+        }
     }
 }
 

@@ -4,25 +4,31 @@
 //!
 //! Source: J. Wilkinson, C. Reinsch (1971), Handbook for Automatic Computation II, tred2 and tql2.
 
-/// `out = a b` for `n x k` and `k x m`.
-pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
-    for (row, out) in a.chunks_exact(k).zip(out.chunks_exact_mut(m)).take(n) {
-        out.fill(0.0);
-        for (&x, b) in row.iter().zip(b.chunks_exact(m)) {
-            for (sum, &y) in out.iter_mut().zip(b) {
-                *sum += x * y;
+use crate::numeric::wide::for_wide_vectors;
+
+for_wide_vectors! {
+    /// `out = a b` for `n x k` and `k x m`.
+    pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
+        for (row, out) in a.chunks_exact(k).zip(out.chunks_exact_mut(m)).take(n) {
+            out.fill(0.0);
+            for (&x, b) in row.iter().zip(b.chunks_exact(m)) {
+                for (sum, &y) in out.iter_mut().zip(b) {
+                    *sum += x * y;
+                }
             }
         }
     }
 }
 
-/// `out = a' b` for `k x n` and `k x m`.
-pub fn multiply_transposed(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
-    out[..n * m].fill(0.0);
-    for (row, b) in a.chunks_exact(n).zip(b.chunks_exact(m)).take(k) {
-        for (&x, out) in row.iter().zip(out.chunks_exact_mut(m)) {
-            for (sum, &y) in out.iter_mut().zip(b) {
-                *sum += x * y;
+for_wide_vectors! {
+    /// `out = a' b` for `k x n` and `k x m`.
+    pub fn multiply_transposed(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
+        out[..n * m].fill(0.0);
+        for (row, b) in a.chunks_exact(n).zip(b.chunks_exact(m)).take(k) {
+            for (&x, out) in row.iter().zip(out.chunks_exact_mut(m)) {
+                for (sum, &y) in out.iter_mut().zip(b) {
+                    *sum += x * y;
+                }
             }
         }
     }
@@ -93,10 +99,23 @@ pub fn inverse_of_cholesky(l: &[f64], out: &mut [f64], n: usize) {
 
 /// Eigenvalues and, in the columns of `v`, eigenvectors of the symmetric matrix that `v` holds at first.
 pub fn eigen(v: &mut [f64], values: &mut [f64], off: &mut [f64], n: usize) {
-    tridiagonalize(v, values, off, n);
-    implicit_ql(v, values, off, n);
+    eigen_rows(v, values, off, n);
+    for i in 0..n {
+        for j in 0..i {
+            v.swap(i * n + j, j * n + i);
+        }
+    }
 }
 
+for_wide_vectors! {
+    /// Eigenvalues and, in the rows of `v`, eigenvectors: everything below works along rows.
+    fn eigen_rows(v: &mut [f64], values: &mut [f64], off: &mut [f64], n: usize) {
+        tridiagonalize(v, values, off, n);
+        implicit_ql(v, values, off, n);
+    }
+}
+
+#[inline(always)]
 fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     d[..n].copy_from_slice(&v[(n - 1) * n..n * n]);
     for i in (1..n).rev() {
@@ -105,9 +124,9 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
         if scale == 0.0 {
             e[i] = d[i - 1];
             for j in 0..i {
-                d[j] = v[(i - 1) * n + j];
-                v[i * n + j] = 0.0;
+                d[j] = v[j * n + i - 1];
                 v[j * n + i] = 0.0;
+                v[i * n + j] = 0.0;
             }
         } else {
             for x in &mut d[..i] {
@@ -122,11 +141,12 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
             e[..i].fill(0.0);
             for j in 0..i {
                 let f = d[j];
-                v[j * n + i] = f;
-                let mut g = e[j] + v[j * n + j] * f;
-                for k in j + 1..i {
-                    g += v[k * n + j] * d[k];
-                    e[k] += v[k * n + j] * f;
+                v[i * n + j] = f;
+                let row = &v[j * n + j..j * n + i];
+                let mut g = e[j] + row[0] * f;
+                for ((entry, e), d) in row.iter().zip(&mut e[j..i]).zip(&d[j..i]).skip(1) {
+                    g += entry * d;
+                    *e += entry * f;
                 }
                 e[j] = g;
             }
@@ -141,42 +161,41 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
             }
             for j in 0..i {
                 let (f, g) = (d[j], e[j]);
-                for k in j..i {
-                    v[k * n + j] -= f * e[k] + g * d[k];
+                for ((entry, e), d) in v[j * n + j..j * n + i].iter_mut().zip(&e[j..i]).zip(&d[j..i]) {
+                    *entry -= f * e + g * d;
                 }
-                d[j] = v[(i - 1) * n + j];
-                v[i * n + j] = 0.0;
+                d[j] = v[j * n + i - 1];
+                v[j * n + i] = 0.0;
             }
         }
         d[i] = h;
     }
     for i in 0..n - 1 {
-        v[(n - 1) * n + i] = v[i * n + i];
+        v[i * n + n - 1] = v[i * n + i];
         v[i * n + i] = 1.0;
         let h = d[i + 1];
         if h != 0.0 {
-            for k in 0..=i {
-                d[k] = v[k * n + i + 1] / h;
+            let (rows, after) = v.split_at_mut((i + 1) * n);
+            let vector = &after[..=i];
+            for (d, x) in d.iter_mut().zip(vector) {
+                *d = x / h;
             }
-            for j in 0..=i {
-                let g: f64 = (0..=i).map(|k| v[k * n + i + 1] * v[k * n + j]).sum();
-                for k in 0..=i {
-                    v[k * n + j] -= g * d[k];
-                }
+            for row in rows.chunks_exact_mut(n) {
+                let g = dot(vector, &row[..=i]);
+                row.iter_mut().zip(&d[..=i]).for_each(|(entry, d)| *entry -= g * d);
             }
         }
-        for k in 0..=i {
-            v[k * n + i + 1] = 0.0;
-        }
+        v[(i + 1) * n..(i + 1) * n + i + 1].fill(0.0);
     }
     for j in 0..n {
-        d[j] = v[(n - 1) * n + j];
-        v[(n - 1) * n + j] = 0.0;
+        d[j] = v[j * n + n - 1];
+        v[j * n + n - 1] = 0.0;
     }
     v[n * n - 1] = 1.0;
     e[0] = 0.0;
 }
 
+#[inline(always)]
 fn implicit_ql(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     for i in 1..n {
         e[i - 1] = e[i];
@@ -221,10 +240,9 @@ fn implicit_ql(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
                     c = p / r;
                     p = c * d[i] - s * g;
                     d[i + 1] = h + s * (c * g + s * d[i]);
-                    for row in v.chunks_exact_mut(n) {
-                        let h = row[i + 1];
-                        row[i + 1] = s * row[i] + c * h;
-                        row[i] = c * row[i] - s * h;
+                    let (first, second) = v[i * n..(i + 2) * n].split_at_mut(n);
+                    for (x, y) in first.iter_mut().zip(second) {
+                        (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
                     }
                 }
                 p = -s * s2 * c3 * after * e[l] / next;

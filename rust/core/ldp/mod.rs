@@ -17,6 +17,7 @@ pub mod parameters;
 pub mod posterior;
 pub mod quadrature;
 pub mod tractable;
+pub mod whiten;
 
 pub use parameters::{Block, Prior, Support};
 pub use posterior::Posterior;

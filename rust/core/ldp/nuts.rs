@@ -50,10 +50,32 @@ pub struct Chain {
 #[cfg(feature = "nuts")]
 mod with_crate {
     use super::Posterior;
+    use crate::ldp::whiten::Whitening;
     use nuts_rs::{CpuLogpFunc, CpuMathError, HasDims, LogpError};
     use std::collections::HashMap;
 
-    pub struct Density(pub Posterior);
+    /// The density in whitened coordinates.
+    pub struct Density {
+        posterior: Posterior,
+        whitening: Whitening,
+        u: Vec<f64>,
+        slope: Vec<f64>,
+    }
+
+    impl Density {
+        pub fn new(posterior: Posterior, whitening: Whitening) -> Self {
+            let empty = vec![0.0; posterior.dimension()];
+            Self { posterior, whitening, u: empty.clone(), slope: empty }
+        }
+
+        /// The value at `v`; not a number unless that and the gradient are finite.
+        pub fn value(&mut self, v: &[f64], gradient: &mut [f64]) -> f64 {
+            let stretch = self.whitening.place(v, &mut self.u);
+            let value = self.posterior.log_density(&self.u, Some(&mut self.slope)) + stretch;
+            self.whitening.pull(&mut self.slope, gradient);
+            if value.is_finite() && gradient.iter().all(|g| g.is_finite()) { value } else { f64::NAN }
+        }
+    }
 
     /// The density is not a number or infinite there: the trajectory ends.
     #[derive(Debug, thiserror::Error)]
@@ -68,7 +90,7 @@ mod with_crate {
 
     impl HasDims for Density {
         fn dim_sizes(&self) -> HashMap<String, u64> {
-            HashMap::from([("unconstrained_parameter".to_owned(), self.0.dimension() as u64)])
+            HashMap::from([("unconstrained_parameter".to_owned(), self.u.len() as u64)])
         }
     }
 
@@ -78,12 +100,12 @@ mod with_crate {
         type ExpandedVector = ();
 
         fn dim(&self) -> usize {
-            self.0.dimension()
+            self.u.len()
         }
 
         fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> Result<f64, NotFinite> {
-            let value = self.0.log_density(position, Some(gradient));
-            if value.is_finite() && gradient.iter().all(|g| g.is_finite()) { Ok(value) } else { Err(NotFinite) }
+            let value = self.value(position, gradient);
+            if value.is_finite() { Ok(value) } else { Err(NotFinite) }
         }
 
         fn expand_vector<R: rand::Rng + ?Sized>(&mut self, _: &mut R, _: &[f64]) -> Result<(), CpuMathError> {
@@ -105,22 +127,29 @@ pub fn sample(
     chain: &mut Chain,
     progress: &Progress,
 ) -> Result<()> {
+    use crate::ldp::whiten::Whitening;
     use nuts_rs::{Chain as _, CpuMath, DiagNutsSettings, Settings as _};
     const PURPOSE: u64 = 0x6c64_7002;
 
     let mut posterior = posterior.clone();
     let dimension = posterior.dimension();
     let mut stream = Stream::new(key, PURPOSE, 0, 0);
-    let centre = start.map_or_else(|| posterior.start(), <[f64]>::to_vec);
+    let mut whitening = Whitening::new(&mut posterior, progress)?;
+    let mut centre = vec![0.0; dimension];
+    if let Some(start) = start {
+        whitening.whiten(start, &mut centre);
+    }
+    let mut density = with_crate::Density::new(posterior.clone(), whitening.clone());
     let mut gradient = vec![0.0; dimension];
     let mut position = centre.clone();
-    let mut spread = if start.is_some() { 0.0 } else { 1.0 };
+    // Two standard deviations about the mode, more than the posterior's own spread.
+    let mut spread = if start.is_some() { 0.0 } else { 2.0 };
     for attempt in 0.. {
-        for (u, centre) in position.iter_mut().zip(&centre) {
-            *u = centre + spread * (2.0 * stream.uniform() - 1.0);
+        for (v, centre) in position.iter_mut().zip(&centre) {
+            *v = centre + spread * (2.0 * stream.uniform() - 1.0);
         }
-        let value = posterior.log_density(&position, Some(&mut gradient));
-        if value.is_finite() && gradient.iter().all(|g| g.is_finite()) {
+        let value = density.value(&position, &mut gradient);
+        if value.is_finite() {
             break;
         }
         if attempt == 100 {
@@ -137,21 +166,22 @@ pub fn sample(
     plan.adapt_options.step_size_settings.target_accept = settings.target_accept;
     let failed = |_| Error::NoConvergence { what: "the sampler", iterations: 0, residual: f64::NAN };
     let naturals = posterior.naturals();
-    let mut natural = vec![0.0; naturals];
-    let mut sampler = plan.new_chain(0, CpuMath::new(with_crate::Density(posterior.clone())), &mut stream);
+    let (mut natural, mut u) = (vec![0.0; naturals], vec![0.0; dimension]);
+    let mut sampler = plan.new_chain(0, CpuMath::new(density), &mut stream);
     sampler.set_position(&position).map_err(failed)?;
     for draw in 0..settings.warmup + settings.draws {
         let (position, _, stats, state) = sampler.expanded_draw().map_err(failed)?;
         if draw >= settings.warmup {
-            posterior.natural(&position, &mut natural);
+            let stretch = whitening.place(&position, &mut u);
+            posterior.natural(&u, &mut natural);
             chain.naturals.extend_from_slice(&natural);
-            chain.log_density.push(stats.point.logp);
+            chain.log_density.push(stats.point.logp - stretch);
             chain.diverging.push(state.diverging);
             chain.depth.push(stats.depth as i64);
             chain.steps.push(state.num_steps as i64);
             chain.energy.push(stats.point.energy);
             chain.step_size.push(state.step_size);
-            chain.last = position.to_vec();
+            chain.last.clone_from(&u);
         }
         progress.advance(1)?;
     }

@@ -8,6 +8,7 @@
 //! Source of the latter: D. Lewandowski, D. Kurowicka, H. Joe (2009), Generating random correlation matrices based on vines
 //! and extended onion method.
 
+use super::matrix::dot;
 use crate::numeric::special::{HALF_LOG_TWO_PI, normal};
 use crate::{Error, Result};
 use libm::lgamma;
@@ -137,11 +138,11 @@ impl Block {
         }
     }
 
-    /// Scratch numbers that [`Self::pull`] needs.
+    /// Scratch numbers of this block, which carry what [`Self::natural`] found to [`Self::pull`].
     pub fn scratch(&self) -> usize {
         match self {
             Block::Scalar { .. } | Block::Simplex { .. } => 0,
-            Block::Covariance { dimension, .. } => 4 * dimension * dimension,
+            Block::Covariance { dimension, .. } => 5 * dimension * dimension + dimension,
         }
     }
 
@@ -152,15 +153,17 @@ impl Block {
             Block::Simplex { .. } => softmax(u, out),
             Block::Covariance { dimension, .. } => {
                 let d = *dimension;
-                let (factor, rest) = scratch.split_at_mut(d * d);
-                cholesky_of_correlation(d, &u[d..], factor, &mut rest[..d * d]);
+                let parts = Factors::of(d, scratch);
+                cholesky_of_correlation(d, &u[d..], parts.factor, parts.left, parts.bends);
                 for i in 0..d {
-                    let scale = u[i].exp();
-                    factor[i * d..=i * d + i].iter_mut().for_each(|entry| *entry *= scale);
+                    parts.scales[i] = u[i].exp();
+                    let scale = parts.scales[i];
+                    let (scaled, row) = (&mut parts.product[i * d..=i * d + i], &parts.factor[i * d..=i * d + i]);
+                    scaled.iter_mut().zip(row).for_each(|(scaled, entry)| *scaled = scale * entry);
                 }
                 for i in 0..d {
                     for j in 0..=i {
-                        let sum: f64 = (0..=j).map(|k| factor[i * d + k] * factor[j * d + k]).sum();
+                        let sum = dot(&parts.product[i * d..=i * d + j], &parts.product[j * d..=j * d + j]);
                         out[i * d + j] = sum;
                         out[j * d + i] = sum;
                     }
@@ -211,8 +214,8 @@ impl Block {
         Ok(())
     }
 
-    /// The log density of prior and change of variables at `u`, whose natural values are `natural`. Where gradients are
-    /// given, adds to `gradient` the derivatives of that and of the likelihood, whose natural derivatives are `slope`.
+    /// The log density of prior and change of variables at `u`, for which [`Self::natural`] has just filled `natural` and
+    /// the scratch. Where gradients are given, adds to `gradient` the derivatives of that and of the likelihood, whose natural derivatives are `slope`.
     pub fn pull(
         &self,
         u: &[f64],
@@ -282,17 +285,21 @@ impl Block {
     }
 }
 
-/// `softmax(V u)` with Helmert's basis V: column j has j entries `1/sqrt(j(j+1))`, then `-j` times that.
-fn softmax(u: &[f64], out: &mut [f64]) {
-    let k = out.len();
+/// `V u` with Helmert's basis V: column j has j entries `1/sqrt(j(j+1))`, then `-j` times that.
+pub(super) fn helmert(u: &[f64], out: &mut [f64]) {
     let mut later = 0.0;
-    for i in (0..k).rev() {
+    for i in (0..out.len()).rev() {
         // Coordinate j = i acts on entry i by its -j; those after it by their ones.
         let m = i as f64;
         let own = if i > 0 { u[i - 1] / (m * (m + 1.0)).sqrt() } else { 0.0 };
         out[i] = later - m * own;
         later += own;
     }
+}
+
+/// `softmax(V u)`.
+fn softmax(u: &[f64], out: &mut [f64]) {
+    helmert(u, out);
     let largest = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for x in out.iter_mut() {
@@ -304,7 +311,8 @@ fn softmax(u: &[f64], out: &mut [f64]) {
     }
 }
 
-fn helmert_transposed(y: &[f64], u: &mut [f64]) {
+/// `V' y`.
+pub(super) fn helmert_transposed(y: &[f64], u: &mut [f64]) {
     let mut before = y[0];
     for j in 1..y.len() {
         let m = j as f64;
@@ -313,20 +321,47 @@ fn helmert_transposed(y: &[f64], u: &mut [f64]) {
     }
 }
 
-/// The Cholesky factor of a correlation matrix from its partial correlations' coordinates; `left[i, j]` is what of row i's
-/// unit length is left before column j.
-fn cholesky_of_correlation(d: usize, u: &[f64], factor: &mut [f64], left: &mut [f64]) {
+/// The scratch of a covariance.
+struct Factors<'a> {
+    /// The Cholesky factor of the correlations.
+    factor: &'a mut [f64],
+    /// What of a row's unit length is left before each column.
+    left: &'a mut [f64],
+    /// Partial correlations z below the diagonal, 1 - z^2 above it.
+    bends: &'a mut [f64],
+    product: &'a mut [f64],
+    adjoint: &'a mut [f64],
+    scales: &'a mut [f64],
+}
+
+impl<'a> Factors<'a> {
+    fn of(d: usize, scratch: &'a mut [f64]) -> Self {
+        let (factor, rest) = scratch.split_at_mut(d * d);
+        let (left, rest) = rest.split_at_mut(d * d);
+        let (bends, rest) = rest.split_at_mut(d * d);
+        let (product, rest) = rest.split_at_mut(d * d);
+        let (adjoint, scales) = rest.split_at_mut(d * d);
+        Self { factor, left, bends, product, adjoint, scales }
+    }
+}
+
+/// The Cholesky factor of a correlation matrix from its partial correlations' coordinates.
+fn cholesky_of_correlation(d: usize, u: &[f64], factor: &mut [f64], left: &mut [f64], bends: &mut [f64]) {
     let mut at = 0;
     factor.fill(0.0);
     for i in 0..d {
         let mut rest = 1.0f64;
         for j in 0..i {
+            // tanh u and 1 - tanh^2 u from e^(-2|u|), without cancellation.
+            let less = (-2.0 * u[at].abs()).exp_m1();
+            let share = 1.0 / (2.0 + less);
+            let z = (-less * share).copysign(u[at]);
+            let bend = 4.0 * (1.0 + less) * share * share;
+            bends[i * d + j] = z;
+            bends[j * d + i] = bend;
             left[i * d + j] = rest;
-            let z = u[at].tanh();
             factor[i * d + j] = z * rest.sqrt();
-            // 1 - z^2 = 1 / cosh^2, without cancellation.
-            let cosh = u[at].cosh();
-            rest /= cosh * cosh;
+            rest *= bend;
             at += 1;
         }
         left[i * d + i] = rest;
@@ -353,36 +388,37 @@ fn covariance_pull(
     slope_and_gradient: Option<(&[f64], &mut [f64])>,
     scratch: &mut [f64],
 ) -> f64 {
-    let (factor, rest) = scratch.split_at_mut(d * d);
-    let (left, rest) = rest.split_at_mut(d * d);
-    let (product, adjoint) = rest.split_at_mut(d * d);
-    cholesky_of_correlation(d, &u[d..], factor, left);
+    let Factors { factor, left, bends, product, adjoint, scales: tau } = Factors::of(d, scratch);
     let mut value = log_lkj(d, eta);
     for i in 0..d {
-        value += scales.log_density(u[i].exp()).0 + u[i];
+        value += scales.log_density(tau[i]).0 + u[i];
     }
-    // LKJ on the factor, (d - i - 1 + 2 eta - 2) ln L_ii with i from 0, and the two parts of the change of variables.
-    for i in 1..d {
-        value += ((d - i - 1) as f64 + 2.0 * eta - 2.0) * 0.5 * left[i * d + i].ln();
-    }
+    // ln(1 - z^2) is in the change of variables itself and in ln left of all later columns of its row, of which the last,
+    // the diagonal, has LKJ's power of L_ii, d - i - 1 + 2 eta - 2 with i from 0.
+    let power = |i: usize| ((d - i - 1) as f64 + 2.0 * eta - 2.0) * 0.5;
     let mut at = d;
     for i in 0..d {
         for j in 0..i {
-            value += -2.0 * log_cosh(u[at]) + 0.5 * left[i * d + j].ln();
+            value -= 2.0 * log_cosh(u[at]) * (1.0 + 0.5 * (i - j - 1) as f64 + power(i));
             at += 1;
         }
     }
     let Some((slope, gradient)) = slope_and_gradient else { return value };
     // S = A A', A = diag(tau) L: dA = 2 G A, G symmetric.
     for i in 0..d {
-        for j in 0..=i {
-            let sum: f64 = (j..d).map(|k| slope[i * d + k] * u[k].exp() * factor[k * d + j]).sum();
-            product[i * d + j] = 2.0 * sum;
+        let row = &mut adjoint[..d];
+        row.fill(0.0);
+        for k in 0..d {
+            let weight = 2.0 * slope[i * d + k] * tau[k];
+            for (sum, entry) in row.iter_mut().zip(&factor[k * d..=k * d + k]) {
+                *sum += weight * entry;
+            }
         }
+        product[i * d..=i * d + i].copy_from_slice(&row[..=i]);
     }
     for i in 0..d {
-        let tau = u[i].exp();
-        let sum: f64 = (0..=i).map(|j| product[i * d + j] * factor[i * d + j]).sum();
+        let tau = tau[i];
+        let sum = dot(&product[i * d..=i * d + i], &factor[i * d..=i * d + i]);
         gradient[i] += tau * (sum + scales.log_density(tau).1) + 1.0;
         for j in 0..=i {
             adjoint[i * d + j] = tau * product[i * d + j];
@@ -392,16 +428,14 @@ fn covariance_pull(
     let mut at = d + d * (d - 1) / 2;
     for i in (0..d).rev() {
         let rest = left[i * d + i];
-        let power = if i > 0 { ((d - i - 1) as f64 + 2.0 * eta - 2.0) * 0.5 } else { 0.0 };
         // The adjoint of ln left, which stays finite where left vanishes.
-        let mut by_log = adjoint[i * d + i] * 0.5 * rest.sqrt() + power;
+        let mut by_log = adjoint[i * d + i] * 0.5 * rest.sqrt() + if i > 0 { power(i) } else { 0.0 };
         for j in (0..i).rev() {
             at -= 1;
-            let z = u[at].tanh();
-            let cosh = u[at].cosh();
+            let (z, bend) = (bends[i * d + j], bends[j * d + i]);
             let root = left[i * d + j].sqrt();
-            // dz/du = 1/cosh^2, d ln(1 - z^2)/du = -2 z.
-            gradient[at] += adjoint[i * d + j] * root / (cosh * cosh) - 2.0 * z * (by_log + 1.0);
+            // dz/du = 1 - z^2, d ln(1 - z^2)/du = -2 z.
+            gradient[at] += adjoint[i * d + j] * root * bend - 2.0 * z * (by_log + 1.0);
             by_log += 0.5 * adjoint[i * d + j] * z * root + 0.5;
         }
     }

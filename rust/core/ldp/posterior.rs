@@ -37,7 +37,7 @@ impl Posterior {
 
     fn assemble(blocks: Vec<Block>, likelihood: Box<dyn Likelihood>) -> Self {
         let naturals: usize = blocks.iter().map(Block::naturals).sum();
-        let scratch = blocks.iter().map(Block::scratch).max().unwrap_or(0);
+        let scratch = blocks.iter().map(Block::scratch).sum();
         Self {
             blocks,
             likelihood,
@@ -69,11 +69,12 @@ impl Posterior {
 
     /// Writes the natural values at `u`.
     pub fn natural(&mut self, u: &[f64], out: &mut [f64]) {
-        let (mut from, mut to) = (0, 0);
+        let (mut from, mut to, mut scratch) = (0, 0, &mut self.scratch[..]);
         for block in &self.blocks {
             let (n, m) = (block.coordinates(), block.naturals());
-            block.natural(&u[from..from + n], &mut out[to..to + m], &mut self.scratch);
-            (from, to) = (from + n, to + m);
+            let (own, rest) = scratch.split_at_mut(block.scratch());
+            block.natural(&u[from..from + n], &mut out[to..to + m], own);
+            (from, to, scratch) = (from + n, to + m, rest);
         }
     }
 
@@ -113,12 +114,13 @@ impl Posterior {
         if let Some(gradient) = gradient.as_deref_mut() {
             gradient.fill(0.0);
         }
-        let (mut from, mut to) = (0, 0);
+        let (mut from, mut to, mut scratch) = (0, 0, &mut self.scratch[..]);
         for block in &self.blocks {
             let (n, m) = (block.coordinates(), block.naturals());
+            let (own, rest) = scratch.split_at_mut(block.scratch());
             let pair = gradient.as_deref_mut().map(|gradient| (&self.slope[to..to + m], &mut gradient[from..from + n]));
-            value += block.pull(&u[from..from + n], &natural[to..to + m], pair, &mut self.scratch);
-            (from, to) = (from + n, to + m);
+            value += block.pull(&u[from..from + n], &natural[to..to + m], pair, own);
+            (from, to, scratch) = (from + n, to + m, rest);
         }
         self.natural = natural;
         if value.is_nan() { f64::NEG_INFINITY } else { value }

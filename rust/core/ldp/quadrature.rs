@@ -4,12 +4,13 @@
 //! points over tails that are only exponential. A box in v is widened until the density at its edges is below exp(-30) of
 //! the mode's; there the trapezoid rule converges geometrically, for the density
 //! and its derivatives vanish at the edges. It is doubled until the moments agree to 1e-6 of their standard
-//! deviations, which where it converges geometrically leaves the square of that. What the grid holds is a
+//! deviations, which leaves less than 1e-8. What the grid holds is a
 //! trigonometric polynomial as exact as the rule, p(v) = sum c_lm exp(i (w_l v_1 + w_m v_2)), whose integrals are known:
 //! distribution functions, quantiles and independent draws by inversion come from it.
 
 use super::{Block, Posterior, Support};
 use crate::monitor::Progress;
+use crate::numeric::wide::for_wide_vectors;
 use crate::stream::Stream;
 use crate::{Error, Result};
 use std::f64::consts::PI;
@@ -20,8 +21,8 @@ const DEPTH: f64 = 30.0;
 const SPREAD: f64 = 0.5;
 /// What a doubling of the grid may change in the moments, in standard deviations.
 const TOLERANCE: f64 = 1e-6;
-/// The finest grid per axis.
-const FINEST: usize = 1 << 11;
+/// The points of the finest grid.
+const FINEST: usize = 1 << 18;
 const PURPOSE: u64 = 0x6c64_7001;
 
 /// A computed posterior.
@@ -41,17 +42,78 @@ pub struct Computed {
     /// The density at the points, largest 1.
     grid: Vec<f64>,
     /// Coefficients by first and non-negative second frequency.
-    coefficients: Vec<[f64; 2]>,
+    coefficients: Series,
     /// ln of the integral of the density over u: the evidence where priors are normalized.
     pub log_evidence: f64,
     /// Means and variances of the natural values.
     pub mean: Vec<f64>,
     /// Standard deviations of the natural values.
     pub sd: Vec<f64>,
-    /// What the last doubling changed in the moments, relative to the standard deviations.
+    /// What the last refinement changed in the moments, relative to the standard deviations.
     pub change: f64,
     /// Evaluations of the density.
     pub evaluations: u64,
+}
+
+/// Fourier coefficients, real and imaginary parts apart.
+#[derive(Clone, Debug, Default)]
+struct Series {
+    re: Vec<f64>,
+    im: Vec<f64>,
+}
+
+impl Series {
+    fn zeros(len: usize) -> Self {
+        Self { re: vec![0.0; len], im: vec![0.0; len] }
+    }
+
+    /// Density and distribution function, per period of one, of a real series at the share `t` of its period.
+    fn at(&self, t: f64) -> (f64, f64) {
+        let angle = 2.0 * PI * t;
+        let step = [angle.cos(), angle.sin()];
+        let mut turn = step;
+        let (mut density, mut mass) = (0.5 * self.re[0], 0.0);
+        for (l, (re, im)) in self.re.iter().zip(&self.im).enumerate().skip(1) {
+            density += re * turn[0] - im * turn[1];
+            // The integral from 0 of 2 Re c e^(i w t) is 2 Re c (e^(i w t) - 1)/(i w).
+            mass += (re * turn[1] + im * (turn[0] - 1.0)) / l as f64;
+            turn = [turn[0] * step[0] - turn[1] * step[1], turn[0] * step[1] + turn[1] * step[0]];
+        }
+        (2.0 * density, self.re[0] * t + mass / PI)
+    }
+
+    /// The share `t` where the distribution function, of total mass `re[0]`, has the share `p`; `t` is a first guess.
+    fn invert(&self, p: f64, mut t: f64) -> f64 {
+        let target = p * self.re[0];
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..80 {
+            let (density, mass) = self.at(t);
+            if mass < target {
+                low = t;
+            } else {
+                high = t;
+            }
+            let newton = t - (mass - target) / density;
+            let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+            let moved = (next - t).abs();
+            t = next;
+            // Newton's steps square the error: this one's was the last to be seen.
+            if moved < 1e-7 {
+                break;
+            }
+        }
+        t
+    }
+}
+
+/// Where a distribution function on a grid of cells, given by its increments, has the share `p` of its sum.
+fn place(sums: &[f64], p: f64) -> f64 {
+    let cells = sums.len() - 1;
+    let target = p * sums[cells];
+    let cell = sums.partition_point(|&sum| sum <= target).clamp(1, cells) - 1;
+    let more = sums[cell + 1] - sums[cell];
+    let part = if more > 0.0 { (target - sums[cell]) / more } else { 0.5 };
+    ((cell as f64 + part) / cells as f64).clamp(1e-9, 1.0 - 1e-9)
 }
 
 struct Moments {
@@ -199,7 +261,7 @@ impl Computed {
             width: [8.0, if dimension == 2 { 8.0 } else { 1.0 }],
             size,
             grid: Vec::new(),
-            coefficients: Vec::new(),
+            coefficients: Series::default(),
             log_evidence: f64::NAN,
             mean: Vec::new(),
             sd: Vec::new(),
@@ -213,12 +275,12 @@ impl Computed {
         }
         let mut last = this.integrate(posterior, progress)?;
         loop {
-            for axis in 0..dimension {
-                this.size[axis] *= 2;
-                if this.size[axis] > FINEST {
-                    let iterations = FINEST as u64;
-                    return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.change });
-                }
+            for size in &mut this.size[..dimension] {
+                *size *= 2;
+            }
+            if this.size[0] * this.size[1] > FINEST {
+                let iterations = this.size[0] as u64;
+                return Err(Error::NoConvergence { what: "the quadrature", iterations, residual: this.change });
             }
             let next = this.integrate(posterior, progress)?;
             this.change = (next.log_mass - last.log_mass).abs();
@@ -365,107 +427,79 @@ impl Computed {
                 rows[i * half + l] = [sum[0] * share, sum[1] * share];
             }
         }
-        self.coefficients = vec![[0.0; 2]; n * half];
+        self.coefficients = Series::zeros(n * half);
         for k in 0..n {
+            let re = &mut self.coefficients.re[k * half..(k + 1) * half];
+            let im = &mut self.coefficients.im[k * half..(k + 1) * half];
             for i in 0..n {
                 let [c, s] = first[i * k % n];
-                for l in 0..half {
-                    let [re, im] = rows[i * half + l];
-                    let out = &mut self.coefficients[k * half + l];
-                    out[0] += re * c - im * s;
-                    out[1] += re * s + im * c;
+                for ((re, im), row) in re.iter_mut().zip(&mut *im).zip(&rows[i * half..(i + 1) * half]) {
+                    *re += row[0] * c - row[1] * s;
+                    *im += row[0] * s + row[1] * c;
                 }
             }
         }
     }
 
-    /// Coefficients in the second coordinate at one value of the first; `[[1, 0], ..]` sums to the marginal density.
-    fn conditional(&self, v: f64, out: &mut [[f64; 2]]) {
+    /// Coefficients in the second coordinate at one value of the first; those of frequency 0 are the marginal density.
+    fn conditional(&self, v: f64, out: &mut Series) {
         let n = self.size[0];
-        let half = out.len();
-        out.fill([0.0; 2]);
+        let half = out.re.len();
+        out.re.fill(0.0);
+        out.im.fill(0.0);
         let angle = 2.0 * PI * (v - self.low[0]) / self.width[0];
         let step = [angle.cos(), angle.sin()];
         let mut turn = [1.0, 0.0];
         // Frequencies 0, +-1, ..., in pairs; that of n/2 counts half from each side.
         for k in 0..=n / 2 {
             let own = if k > 0 && 2 * k == n { 0.5 } else { 1.0 };
-            for (index, sign) in [(k, 1.0), ((n - k) % n, -1.0)] {
-                if k == 0 && sign < 0.0 {
-                    continue;
-                }
-                let (c, s) = (own * turn[0], own * sign * turn[1]);
-                for (sum, [re, im]) in out.iter_mut().zip(&self.coefficients[index * half..(index + 1) * half]) {
-                    sum[0] += re * c - im * s;
-                    sum[1] += re * s + im * c;
-                }
+            let (c, s) = (own * turn[0], own * turn[1]);
+            add_turned(&self.coefficients, k * half, c, s, out);
+            if k > 0 {
+                add_turned(&self.coefficients, (n - k) * half, c, -s, out);
             }
             turn = [turn[0] * step[0] - turn[1] * step[1], turn[0] * step[1] + turn[1] * step[0]];
         }
-    }
-
-    /// Density and distribution function, per period of one, of a real series at the share `t` of its period.
-    fn series(coefficients: &[[f64; 2]], t: f64) -> (f64, f64) {
-        let angle = 2.0 * PI * t;
-        let step = [angle.cos(), angle.sin()];
-        let mut turn = step;
-        let (mut density, mut mass) = (coefficients[0][0], coefficients[0][0] * t);
-        for (l, [re, im]) in coefficients.iter().enumerate().skip(1) {
-            density += 2.0 * (re * turn[0] - im * turn[1]);
-            // The integral from 0 of 2 Re c e^(i w t) is 2 Re c (e^(i w t) - 1)/(i w).
-            mass += (re * turn[1] + im * (turn[0] - 1.0)) / (PI * l as f64);
-            turn = [turn[0] * step[0] - turn[1] * step[1], turn[0] * step[1] + turn[1] * step[0]];
-        }
-        (density, mass)
-    }
-
-    /// The share `t` where the distribution function of a series, of total mass `coefficients[0]`, has the share `p`.
-    fn invert(coefficients: &[[f64; 2]], p: f64, accuracy: f64) -> f64 {
-        let target = p * coefficients[0][0];
-        let (mut low, mut high, mut t) = (0.0, 1.0, 0.5);
-        for _ in 0..80 {
-            let (density, mass) = Self::series(coefficients, t);
-            if mass < target {
-                low = t;
-            } else {
-                high = t;
-            }
-            let newton = t - (mass - target) / density;
-            let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-            let moved = (next - t).abs();
-            t = next;
-            if moved < accuracy {
-                break;
-            }
-        }
-        t
     }
 
     /// The coefficients of the first coordinate's marginal, for frequencies from 0 on.
-    fn first_marginal(&self) -> Vec<[f64; 2]> {
+    fn first_marginal(&self) -> Series {
         let [n, m] = self.size;
         let half = m / 2 + 1;
-        (0..=n / 2)
-            .map(|k| {
-                let own = if k > 0 && 2 * k == n { 0.5 } else { 1.0 };
-                let [re, im] = self.coefficients[k * half];
-                [own * re, own * im]
-            })
-            .collect()
+        let part = |of: &[f64]| {
+            (0..=n / 2).map(|k| of[k * half] * if k > 0 && 2 * k == n { 0.5 } else { 1.0 }).collect::<Vec<_>>()
+        };
+        Series { re: part(&self.coefficients.re), im: part(&self.coefficients.im) }
     }
 
     /// Independent draws in unconstrained coordinates, row by row; draw `i` has the address `i` of the key.
     pub fn draws(&self, number: usize, key: [u64; 2], progress: &Progress) -> Result<Vec<f64>> {
+        let [n, m] = self.size;
         let marginal = self.first_marginal();
-        let mut conditional = vec![[0.0; 2]; self.size[1] / 2 + 1];
+        // Distribution functions to guess from: of the marginal, and of the conditional at each row of the grid.
+        let mut first = vec![0.0];
+        let cells = 4 * n;
+        first.extend((1..=cells).map(|k| marginal.at(k as f64 / cells as f64).1));
+        let mut rows = vec![0.0; n * (m + 1)];
+        for (sums, row) in rows.chunks_exact_mut(m + 1).zip(self.grid.chunks_exact(m)) {
+            for j in 0..m {
+                sums[j + 1] = sums[j] + 0.5 * (row[j] + row[(j + 1) % m]);
+            }
+        }
+        let mut conditional = Series::zeros(m / 2 + 1);
         let mut out = vec![0.0; number * self.dimension];
         for (draw, u) in out.chunks_exact_mut(self.dimension).enumerate() {
             let mut stream = Stream::new(key, PURPOSE, 0, draw as u64);
             let mut v = [0.0; 2];
-            v[0] = self.low[0] + self.width[0] * Self::invert(&marginal, stream.uniform(), 1e-11);
+            let p = stream.uniform();
+            let t = marginal.invert(p, place(&first, p));
+            v[0] = self.low[0] + self.width[0] * t;
             if self.dimension == 2 {
                 self.conditional(v[0], &mut conditional);
-                v[1] = self.low[1] + self.width[1] * Self::invert(&conditional, stream.uniform(), 1e-11);
+                let p = stream.uniform();
+                let row = (t * n as f64).round() as usize % n;
+                let guess = place(&rows[row * (m + 1)..(row + 1) * (m + 1)], p);
+                v[1] = self.low[1] + self.width[1] * conditional.invert(p, guess);
             }
             self.u_at(v, u);
             if draw % 1024 == 0 {
@@ -480,17 +514,17 @@ impl Computed {
         let share = |axis: usize, v: f64| ((v - self.low[axis]) / self.width[axis]).clamp(0.0, 1.0);
         if coordinate == 0 {
             let v = unspread((u - self.mode[0]) / self.factor[0][0]);
-            return Self::series(&self.first_marginal(), share(0, v)).1.clamp(0.0, 1.0);
+            return self.first_marginal().at(share(0, v)).1.clamp(0.0, 1.0);
         }
         // The trapezoid rule over the first coordinate, of the conditional masses below the line.
         let [n, m] = self.size;
-        let mut conditional = vec![[0.0; 2]; m / 2 + 1];
+        let mut conditional = Series::zeros(m / 2 + 1);
         let mut sum = 0.0;
         for i in 0..n {
             let first = self.point(0, i);
             let v = unspread((u - self.mode[1] - self.factor[1][0] * spread(first)) / self.factor[1][1]);
             self.conditional(first, &mut conditional);
-            sum += Self::series(&conditional, share(1, v)).1;
+            sum += conditional.at(share(1, v)).1;
         }
         (sum / n as f64).clamp(0.0, 1.0)
     }
@@ -517,6 +551,19 @@ impl Computed {
             }
         }
         0.5 * (low + high)
+    }
+}
+
+for_wide_vectors! {
+    /// Adds the coefficients from `from` on, times `c + i s`.
+    fn add_turned(all: &Series, from: usize, c: f64, s: f64, out: &mut Series) {
+        let half = out.re.len();
+        let (from_re, from_im) = (&all.re[from..from + half], &all.im[from..from + half]);
+        let out = out.re.iter_mut().zip(&mut out.im);
+        for ((sum_re, sum_im), (re, im)) in out.zip(from_re.iter().zip(from_im)) {
+            *sum_re += re * c - im * s;
+            *sum_im += re * s + im * c;
+        }
     }
 }
 

@@ -1,41 +1,6 @@
 //! Kernels compiled once more for wider vectors, and copies that pass the cache by.
-//!
-//! No operation is fused or reordered by the wider instructions, so every level computes the same bits.
 
-/// Defines a function whose body is also compiled for AVX-512 and AVX2 and runs at the level of the process.
-macro_rules! for_wide_vectors {
-    ($(#[$about:meta])* $sight:vis fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
-        $(#[$about])*
-        $sight fn $name($($argument: $kind),*) $(-> $result)? {
-            #[inline(always)]
-            fn plain($($argument: $kind),*) $(-> $result)? $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-                fn avx512($($argument: $kind),*) $(-> $result)? {
-                    plain($($argument),*)
-                }
-                #[target_feature(enable = "avx2")]
-                fn avx2($($argument: $kind),*) $(-> $result)? {
-                    plain($($argument),*)
-                }
-                match $crate::numeric::dispatch::level() {
-                    $crate::numeric::dispatch::Level::Avx512 => {
-                        // SAFETY: a level is at most what the machine has.
-                        return unsafe { avx512($($argument),*) };
-                    }
-                    $crate::numeric::dispatch::Level::Avx2 => {
-                        // SAFETY: a level is at most what the machine has.
-                        return unsafe { avx2($($argument),*) };
-                    }
-                    $crate::numeric::dispatch::Level::Baseline => {}
-                }
-            }
-            plain($($argument),*)
-        }
-    };
-}
-pub(super) use for_wide_vectors;
+pub(super) use crate::numeric::wide::for_wide_vectors;
 
 /// Copies without reading the target into the cache: for results much larger than it. Half the traffic of a plain copy
 /// where the target is cold. End a run of such copies with [`finish`].

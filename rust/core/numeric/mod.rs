@@ -1,5 +1,5 @@
 //! Numbers the rooms share: residues and their recombination, elimination of sparse matrices, the rings transfer kernels run
-//! over, certified intervals, aligned memory.
+//! over, certified intervals, aligned memory, kernels for wide vectors.
 
 pub mod big;
 pub mod buffer;
@@ -11,3 +11,4 @@ pub mod neighbors;
 pub mod residue;
 pub mod ring;
 pub mod special;
+pub mod wide;
