@@ -89,14 +89,24 @@ def draws() -> None:
         lambda: rng.geometric(0.63, size) - rng.geometric(0.63, size),
         "numpy geometric difference",
     )
-    for rate in (0.5, 9.0, 30.0, 1000.0):
-        law = Skellam(rate, 0.0)
+    for rate in (0.1, 1.0, 9.0, 30.0, 1000.0, 1e4):
+        # One law for all draws, and rates that differ from draw to draw.
+        rates = rate * rng.uniform(0.9, 1.1, size)
+        for name, law, peer in [("rate", Skellam(rate, 0.0), rate), ("rates", Skellam(rates, 0.0), rates)]:
+            row(
+                f"Skellam({name} {rate:g}, 0), Poisson counts",
+                size,
+                lambda law=law: law.sample(() if law.shape else size, rng=1, out=out, threads=1),
+                lambda peer=peer: rng.poisson(peer, size),
+                "numpy poisson",
+            )
+        two = Skellam(rates, rates[::-1])
         row(
-            f"Skellam({rate:g}, 0), a Poisson count",
+            f"Skellam(rates {rate:g}, rates)",
             size,
-            lambda law=law: law.sample(size, rng=1, out=out, threads=1),
-            lambda rate=rate: rng.poisson(rate, size),
-            "numpy poisson",
+            lambda two=two: two.sample(rng=1, out=out, threads=1),
+            lambda rates=rates: rng.poisson(rates) - rng.poisson(rates),
+            "numpy poisson difference",
         )
     for released, rate, alpha in [(-1, 0.5, 0.37), (3, 0.5, 0.37), (100, 20, 0.5), (100, 300, 0.5), (100, 100, 0.5)]:
         law = TwoPiecePoisson(released, rate, alpha)
@@ -129,6 +139,16 @@ def masses() -> None:
             few.size,
             lambda law=law, k=few: law.cdf(k),
             lambda peer=peer, k=few: peer.cdf(k),
+            "scipy.stats",
+        )
+    for rate in (1.0, 10.0, 100.0):
+        rates = rate * np.linspace(0.9, 1.1, 1000)
+        family, k = Skellam(rates, rates[::-1]), np.round(rates - rates[::-1]).astype(np.int64)
+        row(
+            f"Skellam(rates {rate:g}, rates).cdf",
+            k.size,
+            lambda family=family, k=k: family.cdf(k),
+            lambda rates=rates, k=k: stats.skellam.cdf(k, rates, rates[::-1]),
             "scipy.stats",
         )
     rates = np.linspace(1, 300, size)
