@@ -211,9 +211,11 @@ class UnitCell:
         cell = self
         while k and cell._kind in _INSERTED:
             cell, k = named_cell(_INSERTED[cell._kind]), k - 1
-        for _ in range(k if cell._bonds else min(k, 1)):
-            cell = UnitCell._from_core(_core.clique_insert_cell(cell._parts(), 1), None, cell)
-        return cell
+        if k == 0:
+            return cell
+        whole = _core.clique_insert_cell(cell._parts(), k)  # refused before anything is made
+        below = cell if k == 1 else UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k - 1), None)
+        return UnitCell._from_core(whole, None, below)
 
     def _inserted_into(self) -> "UnitCell | None":
         """Return the cell that cliques were inserted into to make this one, if it was made so."""
