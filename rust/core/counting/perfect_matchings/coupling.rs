@@ -104,7 +104,7 @@ impl Faces {
         let walks = embedding.faces_without(&kept);
         let tail = |dart: u32| {
             let (u, v) = graph.edges()[dart as usize / 2];
-            if dart % 2 == 0 { u } else { v }
+            if dart.is_multiple_of(2) { u } else { v }
         };
         // The longest face of each part does not rotate, nor does a part of one edge.
         let mut outer = std::collections::HashMap::new();
