@@ -1,5 +1,7 @@
 """What the distributions share: checked parameters that broadcast, and one crossing to the core per call."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
@@ -41,7 +43,7 @@ def _flatten(columns: Sequence[Column], shape: tuple[int, ...]) -> list[Column]:
     ]
 
 
-def _rebuild(family: type["Distribution"], given: dict[str, Any]) -> "Distribution":
+def _rebuild(family: type[Distribution], given: dict[str, Any]) -> Distribution:
     return family(**given)
 
 
@@ -734,9 +736,7 @@ class Distribution:
             _core.distribution_draws(self._family, self._spread(None)[0], key, result.reshape(-1), workers)
         return result if full or out is not None else int(result[()])
 
-    def plot(
-        self, ax: "Axes | None" = None, *, kind: Literal["pmf", "cdf", "ccdf"] = "pmf", tail: float = 1e-3
-    ) -> "Axes":
+    def plot(self, ax: Axes | None = None, *, kind: Literal["pmf", "cdf", "ccdf"] = "pmf", tail: float = 1e-3) -> Axes:
         """Draw probabilities as stems, or distribution functions as steps, one color per law of the family.
 
         Parameters
@@ -789,7 +789,7 @@ class Distribution:
         axes.set_ylim(bottom=0.0)
         return axes
 
-    def plot_pmf(self, ax: "Axes | None" = None, *, tail: float = 1e-3) -> "Axes":
+    def plot_pmf(self, ax: Axes | None = None, *, tail: float = 1e-3) -> Axes:
         """Draw the probabilities as stems, one color per law of the family: ``plot(kind="pmf")``.
 
         Parameters
@@ -816,7 +816,7 @@ class Distribution:
         """
         return self.plot(ax, tail=tail)
 
-    def _laws(self) -> "list[Distribution]":
+    def _laws(self) -> list[Distribution]:
         """Return the laws of the family one by one."""
         given = {name: np.broadcast_to(value, self._shape).reshape(-1) for name, value in self._given.items()}
         size = math.prod(self._shape)

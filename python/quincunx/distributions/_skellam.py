@@ -1,5 +1,7 @@
 """The Skellam distribution."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy.typing as npt

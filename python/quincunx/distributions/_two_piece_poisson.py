@@ -1,5 +1,7 @@
 """The two-piece Poisson distribution."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Communities in a network of counts: the mixed-membership blockmodel."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +98,7 @@ class PoissonBlockmodel(PoissonModel):
         n_chains: int = 1,
         tol: float = 1e-6,
         threads: int | None = None,
-        random_state: "RandomSource | np.random.RandomState" = None,
+        random_state: RandomSource | np.random.RandomState = None,
         warm_start: bool = False,
         progress: Progress = False,
         callback: Callback | None = None,

@@ -1,5 +1,7 @@
 """What the estimators of this room have in common: scikit-learn's contract around runs of the core."""
 
+from __future__ import annotations
+
 import warnings
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -109,7 +111,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         n_chains: int = 1,
         tol: float = 1e-6,
         threads: int | None = None,
-        random_state: "RandomSource | np.random.RandomState" = None,
+        random_state: RandomSource | np.random.RandomState = None,
         warm_start: bool = False,
         progress: Progress = False,
         callback: Callback | None = None,

@@ -1,5 +1,7 @@
 """Factorization of a matrix of counts: the topic model of rows and columns."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy.typing as npt

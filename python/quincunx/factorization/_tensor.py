@@ -1,5 +1,7 @@
 """Factorization of a tensor of counts: the CP model."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np
@@ -89,7 +91,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         n_chains: int = 1,
         tol: float = 1e-6,
         threads: int | None = None,
-        random_state: "RandomSource | np.random.RandomState" = None,
+        random_state: RandomSource | np.random.RandomState = None,
         warm_start: bool = False,
         progress: Progress = False,
         callback: Callback | None = None,

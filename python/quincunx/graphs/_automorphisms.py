@@ -1,5 +1,7 @@
 """Automorphism groups of graphs, and the orbits of a group on vertices and on pairs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -16,7 +18,7 @@ _MOST = 2**32 - 1
 
 def automorphism_group(
     graph: GraphLike, colors: npt.ArrayLike | None = None, *, time_limit: float | None = None
-) -> "AutomorphismGroup":
+) -> AutomorphismGroup:
     """Return the group of all automorphisms of a graph.
 
     An automorphism is a permutation of the vertices that maps edges to edges and others to others; with `colors` it
@@ -134,15 +136,13 @@ class AutomorphismGroup:
         )
 
     @classmethod
-    def _of(cls, core: _core.PermutationGroup, labels: tuple[Hashable, ...] | None = None) -> "AutomorphismGroup":
+    def _of(cls, core: _core.PermutationGroup, labels: tuple[Hashable, ...] | None = None) -> AutomorphismGroup:
         group = cls.__new__(cls)
         group._group, group._labels = core, labels
         return group
 
     @classmethod
-    def from_generators(
-        cls, n: int, generators: npt.ArrayLike, *, graph: "GraphLike | None" = None
-    ) -> "AutomorphismGroup":
+    def from_generators(cls, n: int, generators: npt.ArrayLike, *, graph: GraphLike | None = None) -> AutomorphismGroup:
         """Return the group that some permutations generate.
 
         Parameters
@@ -187,7 +187,7 @@ class AutomorphismGroup:
         return cls._of(_core.PermutationGroup.of_images(n, images, edges), None if graph is None else graph._labels)
 
     @classmethod
-    def hamming(cls, length: int, alphabet_size: int) -> "AutomorphismGroup":
+    def hamming(cls, length: int, alphabet_size: int) -> AutomorphismGroup:
         """Return the group of all automorphisms of a Hamming graph, without a search.
 
         The wreath product of the symmetric groups on the letters and on the places: order
@@ -363,7 +363,7 @@ class AutomorphismGroup:
     def __contains__(self, permutation: npt.ArrayLike) -> bool:
         return self.contains(permutation)
 
-    def stabilizer(self, v: Any) -> "AutomorphismGroup":
+    def stabilizer(self, v: Any) -> AutomorphismGroup:
         """Return the subgroup that fixes a point.
 
         Parameters
@@ -425,7 +425,7 @@ class AutomorphismGroup:
         """
         return self._group.transversal(self._point(v), _check.memory_limit(None))
 
-    def orbitals(self, *, memory_limit: int | None = None) -> "Orbitals":
+    def orbitals(self, *, memory_limit: int | None = None) -> Orbitals:
         """Return the orbits of the group on ordered pairs of points.
 
         Parameters
@@ -468,7 +468,7 @@ class AutomorphismGroup:
             raise ValueError(f"`v` must be a point in 0..{self.num_points - 1}, got {point}")
         return point
 
-    def __reduce__(self) -> tuple[Callable[..., "AutomorphismGroup"], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., AutomorphismGroup], tuple[Any, ...]]:
         return _restored, (self._labels, *self._group.state())
 
     def _repr_html_(self) -> str:
@@ -530,12 +530,12 @@ class Orbitals:
         raise TypeError("Orbitals are made by AutomorphismGroup.orbitals")
 
     @classmethod
-    def _of(cls, core: _core.PairOrbits, group: AutomorphismGroup) -> "Orbitals":
+    def _of(cls, core: _core.PairOrbits, group: AutomorphismGroup) -> Orbitals:
         orbitals = cls.__new__(cls)
         orbitals._pairs, orbitals._group = core, group
         return orbitals
 
-    def __reduce__(self) -> tuple[Callable[..., "Orbitals"], tuple[AutomorphismGroup]]:
+    def __reduce__(self) -> tuple[Callable[..., Orbitals], tuple[AutomorphismGroup]]:
         return AutomorphismGroup.orbitals, (self._group,)  # found anew: the group is far smaller than its pairs
 
     @property

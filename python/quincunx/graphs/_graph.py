@@ -1,5 +1,7 @@
 """The `Graph` type: vertices `0..n-1`, an array of edges, and labels that never leave Python."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -83,7 +85,7 @@ class Graph:
         self._canonical = self._index = self._rows = None
 
     @classmethod
-    def _trusted(cls, n: int, edges: IntArray, labels: Iterable[Hashable] | None = None) -> "Graph":
+    def _trusted(cls, n: int, edges: IntArray, labels: Iterable[Hashable] | None = None) -> Graph:
         """Take over arrays that are known to be right."""
         graph = cls.__new__(cls)
         graph._fill(n, edges, labels)
@@ -92,7 +94,7 @@ class Graph:
     @classmethod
     def from_edges(
         cls, n: int, edges: npt.ArrayLike | Iterable[tuple[int, int]], labels: Iterable[Hashable] | None = None
-    ) -> "Graph":
+    ) -> Graph:
         """Make a graph from its number of vertices and its edges, as the constructor does.
 
         Parameters
@@ -122,7 +124,7 @@ class Graph:
         return cls(n, edges, labels)
 
     @classmethod
-    def from_networkx(cls, graph: "networkx.Graph[Any]") -> "Graph":
+    def from_networkx(cls, graph: networkx.Graph[Any]) -> Graph:
         """Make a graph from an undirected networkx graph or multigraph.
 
         Vertices keep the order of ``graph.nodes`` and their names become the labels. Loops and parallel edges are kept,
@@ -153,7 +155,7 @@ class Graph:
         return _from_networkx(graph, "graph")
 
     @classmethod
-    def from_scipy(cls, matrix: "scipy.sparse.sparray | scipy.sparse.spmatrix") -> "Graph":
+    def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix) -> Graph:
         """Make a graph from the pattern of a sparse matrix.
 
         Vertices ``u`` and ``v`` are joined by one edge if ``A[u, v]`` or ``A[v, u]`` is stored and not zero: the
@@ -186,7 +188,7 @@ class Graph:
         return _from_scipy(matrix, "matrix")
 
     @classmethod
-    def from_relation(cls, relation: npt.ArrayLike) -> "Graph":
+    def from_relation(cls, relation: npt.ArrayLike) -> Graph:
         """Make a graph from a table that says which vertices are adjacent.
 
         Parameters
@@ -231,9 +233,7 @@ class Graph:
         return cls._trusted(len(table), np.argwhere(np.triu(table)).astype(np.int64))
 
     @classmethod
-    def from_pandas(
-        cls, frame: "pandas.DataFrame", source: Hashable = "source", target: Hashable = "target"
-    ) -> "Graph":
+    def from_pandas(cls, frame: pandas.DataFrame, source: Hashable = "source", target: Hashable = "target") -> Graph:
         """Make a graph from a table with one edge in each row.
 
         Parameters
@@ -415,7 +415,7 @@ class Graph:
         starts, targets = self._rows
         return targets[starts[v] : starts[v + 1]]
 
-    def relabel(self, labels: Iterable[Hashable] | Mapping[Any, Hashable] | None) -> "Graph":
+    def relabel(self, labels: Iterable[Hashable] | Mapping[Any, Hashable] | None) -> Graph:
         """Return the same graph with other names for its vertices.
 
         Parameters
@@ -445,7 +445,7 @@ class Graph:
             labels = [labels.get(label, label) for label in self.labels]
         return Graph._trusted(self._num_vertices, self._edges, labels)
 
-    def to_networkx(self) -> "networkx.Graph[Any]":
+    def to_networkx(self) -> networkx.Graph[Any]:
         """Convert to networkx; the nodes are the labels, in order.
 
         Returns
@@ -472,7 +472,7 @@ class Graph:
         converted.add_edges_from((labels[u], labels[v]) for u, v in self._edges.tolist())
         return converted
 
-    def to_scipy(self) -> "scipy.sparse.csr_array":
+    def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the adjacency matrix.
 
         ``A[u, v]`` is the number of edges between ``u`` and ``v``; a loop adds 2 on the diagonal, so that the rows add
@@ -537,7 +537,7 @@ class Graph:
     def __hash__(self) -> int:
         return hash((self._num_vertices, self._labels, self._key()))
 
-    def __reduce__(self) -> tuple[Callable[..., "Graph"], tuple[int, IntArray, tuple[Hashable, ...] | None]]:
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[int, IntArray, tuple[Hashable, ...] | None]]:
         return Graph._trusted, (self._num_vertices, self._edges, self._labels)
 
     def _repr_html_(self) -> str:

@@ -1,5 +1,7 @@
 """Lattices that are no whole number of unit cells: octagon sections, Aztec diamonds, triangulated grids."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +34,7 @@ class CutLattice(Lattice):
         num_vertices: int,
         cell: UnitCell | None = None,
         diagonals: npt.NDArray[np.bool_] | None = None,
-    ) -> "CutLattice":
+    ) -> CutLattice:
         lattice = cls.__new__(cls)
         lattice._kind, lattice._cell = kind, cell
         lattice._extent, lattice._pbc, lattice._twist = extent, pbc, 0

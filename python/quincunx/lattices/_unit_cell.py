@@ -1,5 +1,7 @@
 """Unit cells: the sites and bonds that a lattice repeats."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 from collections.abc import Iterable, Sequence
@@ -67,12 +69,12 @@ class UnitCell:
     _bonds: tuple[Bond, ...]
     _kind: str | None
     #: The cell that cliques were inserted into, where this one is made so.
-    _below: "UnitCell | None"
+    _below: UnitCell | None
 
     def __init__(
         self,
-        basis_vectors: "npt.ArrayLike",
-        site_offsets: "npt.ArrayLike",
+        basis_vectors: npt.ArrayLike,
+        site_offsets: npt.ArrayLike,
         bonds: Iterable[tuple[int, int, Sequence[int]]],
     ) -> None:
         basis = _vectors(basis_vectors, "basis_vectors")
@@ -84,7 +86,7 @@ class UnitCell:
         self._kind = self._below = None
 
     @classmethod
-    def _from_core(cls, parts: "_core._CellOut", kind: str | None, below: "UnitCell | None" = None) -> "UnitCell":
+    def _from_core(cls, parts: _core._CellOut, kind: str | None, below: UnitCell | None = None) -> UnitCell:
         cell = cls.__new__(cls)
         cell._below = below
         (a1, a2), offsets, bonds = parts
@@ -95,7 +97,7 @@ class UnitCell:
         return cell
 
     @classmethod
-    def named(cls, kind: str) -> "UnitCell":
+    def named(cls, kind: str) -> UnitCell:
         """Return the unit cell of a lattice of the field.
 
         Parameters
@@ -175,7 +177,7 @@ class UnitCell:
             degrees[v] += 1
         return degrees
 
-    def clique_insert(self, k: int = 1) -> "UnitCell":
+    def clique_insert(self, k: int = 1) -> UnitCell:
         """Return the unit cell with a clique inserted at each site, `k` times.
 
         Bond ``b`` gives the sites ``2b`` at its start and ``2b+1`` at its end. These two are joined, and so are any two
@@ -217,12 +219,12 @@ class UnitCell:
         below = cell if k == 1 else UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k - 1), None)
         return UnitCell._from_core(whole, None, below)
 
-    def _inserted_into(self) -> "UnitCell | None":
+    def _inserted_into(self) -> UnitCell | None:
         """Return the cell that cliques were inserted into to make this one, if it was made so."""
         named = next((base for base, kind in _INSERTED.items() if kind == self._kind), None)
         return self._below if named is None else named_cell(named)
 
-    def line_graph(self, k: int = 1) -> "UnitCell":
+    def line_graph(self, k: int = 1) -> UnitCell:
         """Return the unit cell of the line graph, `k` times over: a site in the middle of each bond.
 
         Two sites are joined if their bonds share an end. The site of a bond belongs to the cell the bond starts in.
@@ -262,7 +264,7 @@ class UnitCell:
             cell = cell._line_graph()
         return cell
 
-    def _line_graph(self) -> "UnitCell":
+    def _line_graph(self) -> UnitCell:
         _refuse_large("line graph", self.num_bonds, sum(d * (d - 1) // 2 for d in self.degrees()))
         # At each site its bonds, each with the cell it starts in as seen from the site's.
         ends: list[list[tuple[int, int, int]]] = [[] for _ in range(self.num_sites)]
@@ -273,7 +275,7 @@ class UnitCell:
         bonds = [(a, b, (bx - ax, by - ay)) for (a, ax, ay), (b, bx, by) in pairs]
         return UnitCell(self._basis_vectors, self._middles(), bonds)
 
-    def subdivide(self, k: int = 1) -> "UnitCell":
+    def subdivide(self, k: int = 1) -> UnitCell:
         """Return the subdivided unit cell: a new site in the middle of each bond, `k` times.
 
         Parameters

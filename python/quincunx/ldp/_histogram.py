@@ -1,5 +1,7 @@
 """Shares of categories from noisy categories."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """What the models of this room have in common: settings, fit, results, densities."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self

@@ -1,5 +1,7 @@
 """What a fit works on, how it is inferred, and what comes of it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field

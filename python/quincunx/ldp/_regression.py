@@ -1,5 +1,7 @@
 """Linear and logistic regression from noisy records or noisy second moments."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor

@@ -1,5 +1,7 @@
 """Models of one number per user: normal, exponential, Poisson, geometric, Bernoulli, and the tractable family."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor

@@ -1,5 +1,7 @@
 """Stochastic gradient descent under local privacy: the baseline that every user serves once."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self

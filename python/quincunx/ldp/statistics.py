@@ -1,5 +1,7 @@
 """What a data owner computes before a mechanism: clipped second moments whose sensitivity is known."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Channels: what an observer of the output learns about the input."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -121,7 +123,7 @@ class Channel:
         fractions: Exact | None = None,
         inputs: tuple[Hashable, ...] | None = None,
         outputs: tuple[Hashable, ...] | None = None,
-    ) -> "Channel":
+    ) -> Channel:
         """Take over entries that are known to be right."""
         channel = cls.__new__(cls)
         if fractions is not None:
@@ -142,7 +144,7 @@ class Channel:
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
         exact: bool = False,
-    ) -> "Channel":
+    ) -> Channel:
         """Return the channel of a mechanism of `quincunx.privacy`.
 
         Parameters
@@ -227,7 +229,7 @@ class Channel:
 
     # ---- combination
 
-    def compose(self, other: "Channel") -> "Channel":
+    def compose(self, other: Channel) -> Channel:
         """Return the channel that puts each output into another channel.
 
         Parameters
@@ -263,7 +265,7 @@ class Channel:
             return Channel._trusted(None, product, self._inputs, other._outputs)
         return Channel._trusted(self._matrix @ other._matrix, None, self._inputs, other._outputs)
 
-    def __matmul__(self, other: "Channel") -> "Channel":
+    def __matmul__(self, other: Channel) -> Channel:
         return self.compose(other) if isinstance(other, Channel) else NotImplemented
 
     def to_pandas(self) -> Any:
@@ -313,7 +315,7 @@ class Channel:
 
         return plot_channel(self, ax, cmap)
 
-    def kron(self, other: "Channel") -> "Channel":
+    def kron(self, other: Channel) -> Channel:
         """Return the channel that runs two channels side by side, independently.
 
         Input ``(x, x')`` is row ``x * other.n_inputs + x'``; outputs likewise.
@@ -368,7 +370,7 @@ class Channel:
         np.divide(joint, outer[:, None], out=inners, where=outer[:, None] > 0)
         return outer, inners
 
-    def map_remap(self, prior: npt.ArrayLike | None = None) -> "Channel":
+    def map_remap(self, prior: npt.ArrayLike | None = None) -> Channel:
         """Return the channel whose output is the best guess of the input.
 
         Each output is replaced by the input that is most probable given it (the first of several): then the largest
@@ -435,15 +437,15 @@ class Channel:
 
     def symmetrize(
         self,
-        group_or_graph: "AutomorphismGroup | GraphLike",
+        group_or_graph: AutomorphismGroup | GraphLike,
         *,
-        graph: "GraphLike | None" = None,
+        graph: GraphLike | None = None,
         prior: npt.ArrayLike | None = None,
         output_action: npt.ArrayLike | None = None,
         out: FloatArray | None = None,
         time_limit: float | None = None,
         threads: int | None = None,
-    ) -> "Symmetrization":
+    ) -> Symmetrization:
         """Average the channel over a group of symmetries.
 
         ``M'[h, k]`` is the mean of ``M[g(h), g(k)]`` over the group, that is the mean of ``M`` over the orbit of the

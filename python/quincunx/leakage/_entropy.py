@@ -1,5 +1,7 @@
 """Renyi entropies of a distribution."""
 
+from __future__ import annotations
+
 import numpy.typing as npt
 
 from quincunx import _core

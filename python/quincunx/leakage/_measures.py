@@ -3,6 +3,8 @@
 Source: M. Alvim et al. (2020), The Science of Quantitative Information Flow, chapters 4 to 7.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 from fractions import Fraction
@@ -31,7 +33,7 @@ class CapacityResult(NamedTuple):
     iterations: int
 
 
-def bayes_vulnerability(self: "Channel", prior: npt.ArrayLike | None = None) -> float | Fraction:
+def bayes_vulnerability(self: Channel, prior: npt.ArrayLike | None = None) -> float | Fraction:
     """Return the chance that the best guess of the input is right once the output is seen.
 
     ``sum_y max_x prior[x] C[x, y]``.
@@ -57,7 +59,7 @@ def bayes_vulnerability(self: "Channel", prior: npt.ArrayLike | None = None) -> 
     return math.fsum(_core.column_maxima(self._matrix, weights)[0])
 
 
-def conditional_min_entropy(self: "Channel", prior: npt.ArrayLike | None = None) -> float:
+def conditional_min_entropy(self: Channel, prior: npt.ArrayLike | None = None) -> float:
     """Return the min-entropy of the input given the output, ``-log2(bayes_vulnerability(prior))``.
 
     Parameters
@@ -72,7 +74,7 @@ def conditional_min_entropy(self: "Channel", prior: npt.ArrayLike | None = None)
     return -_log2(self.bayes_vulnerability(prior)) + 0.0
 
 
-def min_entropy_leakage(self: "Channel", prior: npt.ArrayLike | None = None) -> float:
+def min_entropy_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> float:
     """Return by how much the output lowers the min-entropy of the input.
 
     ``log2(bayes_vulnerability(prior) / max(prior))``.
@@ -89,7 +91,7 @@ def min_entropy_leakage(self: "Channel", prior: npt.ArrayLike | None = None) -> 
     return max(_log2(self.bayes_vulnerability(prior)) - _log2(_prior_vulnerability(self, prior)), 0.0)
 
 
-def additive_leakage(self: "Channel", prior: npt.ArrayLike | None = None) -> float | Fraction:
+def additive_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> float | Fraction:
     """Return by how much the output raises the chance of a right guess.
 
     Parameters
@@ -103,12 +105,12 @@ def additive_leakage(self: "Channel", prior: npt.ArrayLike | None = None) -> flo
     return max(self.bayes_vulnerability(prior) - _prior_vulnerability(self, prior), 0 * self.bayes_vulnerability(prior))
 
 
-def _prior_vulnerability(self: "Channel", prior: npt.ArrayLike | None) -> float | Fraction:
+def _prior_vulnerability(self: Channel, prior: npt.ArrayLike | None) -> float | Fraction:
     exact = _checks.prior_exact(prior, self.n_inputs) if self.is_exact else None
     return max(exact) if exact is not None else float(max(_checks.prior(prior, self.n_inputs)))
 
 
-def min_capacity(self: "Channel") -> float:
+def min_capacity(self: Channel) -> float:
     """Return the largest min-entropy leakage over all priors; the uniform one reaches it.
 
     ``log2(sum_y max_x C[x, y])``.
@@ -128,13 +130,13 @@ def min_capacity(self: "Channel") -> float:
     return max(_log2(_column_maxima_sum(self)), 0.0)
 
 
-def _column_maxima_sum(self: "Channel") -> float | Fraction:
+def _column_maxima_sum(self: Channel) -> float | Fraction:
     if self._fractions is not None:
         return sum((max(column) for column in zip(*self._fractions, strict=True)), Fraction(0))
     return math.fsum(_core.column_maxima(self._matrix, None)[0])
 
 
-def g_vulnerability(self: "Channel", gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
+def g_vulnerability(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
     """Return the expected gain of the best guess once the output is seen.
 
     ``sum_y max_w sum_x prior[x] C[x, y] gain[w, x]``.
@@ -161,7 +163,7 @@ def g_vulnerability(self: "Channel", gain: npt.ArrayLike, prior: npt.ArrayLike |
     return math.fsum((weighted @ self._matrix).max(axis=0))
 
 
-def g_leakage(self: "Channel", gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
+def g_leakage(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
     """Return the logarithm of the factor by which the output raises the expected gain.
 
     Parameters
@@ -179,7 +181,7 @@ def g_leakage(self: "Channel", gain: npt.ArrayLike, prior: npt.ArrayLike | None 
     return max(math.log2(self.g_vulnerability(values, prior) / before), 0.0) if before > 0 else 0.0
 
 
-def mutual_information(self: "Channel", prior: npt.ArrayLike | None = None) -> float:
+def mutual_information(self: Channel, prior: npt.ArrayLike | None = None) -> float:
     """Return the mutual information of input and output, in bits.
 
     Parameters
@@ -199,7 +201,7 @@ def mutual_information(self: "Channel", prior: npt.ArrayLike | None = None) -> f
     return _core.mutual_information(self._matrix, _checks.prior(prior, self.n_inputs))
 
 
-def shannon_capacity(self: "Channel", tol: float = 1e-9) -> CapacityResult:
+def shannon_capacity(self: Channel, tol: float = 1e-9) -> CapacityResult:
     """Return an interval that holds the largest mutual information over all priors.
 
     Parameters
@@ -251,7 +253,7 @@ def shannon_capacity(self: "Channel", tol: float = 1e-9) -> CapacityResult:
     return found
 
 
-def capacity(self: "Channel", kind: Literal["min", "shannon"] = "min", tol: float = 1e-9) -> float | CapacityResult:
+def capacity(self: Channel, kind: Literal["min", "shannon"] = "min", tol: float = 1e-9) -> float | CapacityResult:
     """Return the capacity: `min_capacity` or `shannon_capacity`.
 
     Parameters

@@ -1,5 +1,7 @@
 """Private channels of maximal utility, and named channels."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import cached_property, partial

@@ -1,5 +1,7 @@
 """Pictures: a channel before and after averaging, and utility against the privacy level."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +25,8 @@ _MOST_NAMES = 32
 
 
 def plot_symmetrization(
-    symmetrization: Symmetrization, ax: "Sequence[Axes] | None" = None, *, cmap: str = "viridis"
-) -> "Sequence[Axes]":
+    symmetrization: Symmetrization, ax: Sequence[Axes] | None = None, *, cmap: str = "viridis"
+) -> Sequence[Axes]:
     """Draw a channel before and after averaging, inputs sorted by orbits.
 
     Lines separate the orbits of inputs, so that the average is seen to be made of blocks.
@@ -93,7 +95,7 @@ def plot_symmetrization(
     return axes
 
 
-def plot_channel(channel: Channel, ax: "Axes | None", cmap: str) -> "Axes":
+def plot_channel(channel: Channel, ax: Axes | None, cmap: str) -> Axes:
     """Draw the matrix of a channel with names where there is room for them."""
     ax = _optional.axes(ax)
     image = ax.imshow(channel.matrix, vmin=0, cmap=cmap, aspect="auto")
@@ -112,8 +114,8 @@ def plot_utility(
     graph: GraphLike,
     epsilons: npt.ArrayLike,
     prior: npt.ArrayLike | None = None,
-    ax: "Axes | None" = None,
-) -> "Axes":
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the best utility on a graph against the privacy level, with its bound.
 
     Parameters

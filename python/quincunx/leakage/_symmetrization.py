@@ -1,5 +1,7 @@
 """What averaging over symmetries gives, and a report of what it keeps, may change, or breaks."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -22,14 +24,14 @@ _CLOSE = 1e-12
 
 def symmetrize(
     channel: Channel,
-    group_or_graph: "AutomorphismGroup | GraphLike",
-    graph: "GraphLike | None",
+    group_or_graph: AutomorphismGroup | GraphLike,
+    graph: GraphLike | None,
     prior: npt.ArrayLike | None,
     output_action: npt.ArrayLike | None,
     out: FloatArray | None,
     time_limit: float | None,
     threads: int | None,
-) -> "Symmetrization":
+) -> Symmetrization:
     """Do what `Channel.symmetrize` says."""
     workers = _check.threads(threads)
     words: tuple[int, int] | None

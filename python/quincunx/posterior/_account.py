@@ -1,5 +1,7 @@
 """Guarantees of this room: a posterior draw is range-bounded, under one relation."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

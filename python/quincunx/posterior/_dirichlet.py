@@ -1,5 +1,7 @@
 """Categories with a trimmed Dirichlet prior, or a tree of trimmed Beta priors."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -231,7 +233,7 @@ class DirichletCategorical:
     def _binary_grid(self) -> _core.ParameterGrid:
         return BetaBernoulli(1, 1, self._trimmed())._grid()
 
-    def calibrate(self, epsilon: float, *, knob: str | None = None) -> "DirichletCategorical":
+    def calibrate(self, epsilon: float, *, knob: str | None = None) -> DirichletCategorical:
         """Return the model changed so that one draw spends at most epsilon, for every n up to 2**20.
 
         Parameters

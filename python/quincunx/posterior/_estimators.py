@@ -1,5 +1,7 @@
 """scikit-learn estimators with a guarantee: naive Bayes by private counts, regression by a posterior draw."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Conjugate models of one parameter: exact draws on a grid, exact guarantees for finite n."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -326,7 +328,7 @@ class BetaBernoulli(_Model):
         n, t = len(bits), self.temper
         return ConjugatePosterior(self, n, self.a + t * ones, self.b + t * (n - ones))
 
-    def calibrate(self, epsilon: float, *, n: int | None = None, knob: str | None = None) -> "BetaBernoulli":
+    def calibrate(self, epsilon: float, *, n: int | None = None, knob: str | None = None) -> BetaBernoulli:
         """Return the model changed so that one draw spends at most epsilon.
 
         Parameters

@@ -1,5 +1,7 @@
 """What a private posterior draw comes as, and answers to queries from it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

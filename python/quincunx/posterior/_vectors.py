@@ -1,5 +1,7 @@
 """Posteriors of vectors: normal means, precisions and regression coefficients, truncated to a ball."""
 
+from __future__ import annotations
+
 import math
 import os
 from dataclasses import dataclass, field, replace

@@ -4,6 +4,8 @@ For an event E chosen on other draws, ``p = P[M(x) in E]`` and ``q = P[M(y) in E
 an (epsilon, delta)-private M has ``p <= exp(epsilon) q + delta``, so that ``epsilon >= log((p - delta) / q)``.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -262,9 +264,7 @@ class _Source:
             parts.append(part)
         return np.concatenate(parts)
 
-    def count(
-        self, data: Any, number: int, reduce: Callable[[Outputs], Any] | None, events: list["_Event"]
-    ) -> list[int]:
+    def count(self, data: Any, number: int, reduce: Callable[[Outputs], Any] | None, events: list[_Event]) -> list[int]:
         """Return how many of `number` outputs lie in each event."""
         hits = [0] * len(events)
         for block in self.blocks(data, number):

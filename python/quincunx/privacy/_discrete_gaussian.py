@@ -1,5 +1,7 @@
 """Discrete Gaussian noise on whole numbers."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from fractions import Fraction

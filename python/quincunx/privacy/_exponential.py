@@ -1,5 +1,7 @@
 """The exponential mechanism: a choice from a finite set by private scores, made with whole numbers."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 

@@ -1,5 +1,7 @@
 """Gaussian noise on a grid: what is released is the ideal real-valued output, rounded."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import replace

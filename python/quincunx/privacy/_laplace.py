@@ -1,5 +1,7 @@
 """Laplace noise on real numbers, on a grid."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -147,7 +149,7 @@ class LaplaceMechanism(Mechanism):
         self.scale = float(step / self._exponent)
 
     @cached_property
-    def _noise(self) -> "_core.GeometricNoise | _core.LaplaceNoise":
+    def _noise(self) -> _core.GeometricNoise | _core.LaplaceNoise:
         if self.lower is None:
             return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
         return geometric_noise(self._exponent)

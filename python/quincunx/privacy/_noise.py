@@ -1,5 +1,7 @@
 """Two-sided geometric noise on whole numbers, and the release of counts with it."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Values that may be published, with their guarantee."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal
@@ -161,7 +163,7 @@ class Release:
         masks = [np.ma.getmaskarray(one.values) for one in (self, other)]
         return bool(np.array_equal(np.asarray(self), np.asarray(other)) and np.array_equal(masks[0], masks[1]))
 
-    def masked(self, mask: npt.NDArray[np.bool_]) -> "Release":
+    def masked(self, mask: npt.NDArray[np.bool_]) -> Release:
         """Return the release without some of its cells.
 
         Parameters
@@ -270,7 +272,7 @@ class Release:
         _formats.write(target, (header, np.asarray(self.values), mask), found, packed)
 
     @classmethod
-    def load(cls, source: str | os.PathLike[str] | BinaryIO) -> "Release":
+    def load(cls, source: str | os.PathLike[str] | BinaryIO) -> Release:
         """Read a release that `save` wrote, in any format.
 
         Parameters

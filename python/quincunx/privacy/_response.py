@@ -1,5 +1,7 @@
 """Mechanisms for bits and categories: randomized response, generalized randomized response, unary encoding."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from typing import Any, Literal

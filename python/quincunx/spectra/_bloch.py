@@ -8,6 +8,8 @@ On a torus the matrix falls into one Hermitian block for each wave vector k,
 on a cylinder into one block for each wave vector round it; k and -k have the same eigenvalues.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,7 +168,7 @@ def _of_graph(graph: Graph, laplacian: bool) -> FloatArray:
     return aside(np.linalg.eigvalsh, matrix) if n else np.empty(0)
 
 
-def spectrum(graph: "GraphLike", *, laplacian: bool = False) -> FloatArray:
+def spectrum(graph: GraphLike, *, laplacian: bool = False) -> FloatArray:
     """Compute all eigenvalues of a graph's adjacency matrix or Laplacian.
 
     Parameters

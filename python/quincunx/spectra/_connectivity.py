@@ -1,5 +1,7 @@
 """Algebraic connectivity, and what clique insertion does to the spectrum of a regular graph."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _DENSE = 1500
 
 
-def algebraic_connectivity(graph: "GraphLike") -> float:
+def algebraic_connectivity(graph: GraphLike) -> float:
     """Compute the second smallest eigenvalue of the Laplacian.
 
     It is zero for a disconnected graph, and infinite is not an answer: a single vertex has 0.
