@@ -306,7 +306,7 @@ class Recorder(ast.NodeTransformer):
 def examples_of(text: str, record: Callable[..., Any], seconds: float) -> None:
     """Run the examples of a docstring with their calls recorded, as far as the time goes."""
     names: dict[str, Any] = {"__record": record, "__name__": "example"}
-    with contextlib.redirect_stdout(io.StringIO()), limit(seconds), contextlib.suppress(Exception, Stopped):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception, Stopped), limit(seconds):
         for example in doctest.DocTestParser().get_examples(text):
             if example.options.get(doctest.SKIP):
                 continue
@@ -368,8 +368,13 @@ def limit(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        disarm()
+
+
+def disarm() -> None:
+    """End the time limit; also where a signal came too late to be caught inside: the next is a whole limit away."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
 def described(value: Any) -> str:
@@ -459,7 +464,11 @@ def main() -> None:
         if options.tell:
             print(told, file=sys.stderr)
         with contextlib.redirect_stdout(quiet):
-            wrong = call(target, arguments, options.seconds)
+            try:
+                wrong = call(target, arguments, options.seconds)
+            except Stopped:
+                wrong = None
+            disarm()
         if wrong:
             os.write(journal, (json.dumps({"finding": i, "is": told, "wrong": wrong}) + "\n").encode())
         if i % 512 == 0 and pyplot is not None:

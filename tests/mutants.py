@@ -158,7 +158,7 @@ PYTHON = [
         "np.floor(ratio * (clones + 1) / (1 + ratio)) + 9",
         "ldp/test_ldp_known_answers.py",
     ),
-    Mutant("ldp/_sgd.py", "gradients / np.maximum(norms, 1.0)", "gradients", "ldp/test_models.py"),
+    Mutant("ldp/_sgd.py", "(scores - y)[:, None]", "(scores + y)[:, None]", "ldp/test_models.py"),
     # Posterior sampling.
     Mutant(
         "posterior/_account.py",

@@ -18,6 +18,7 @@ from quincunx.entropy import (
     expected_count_polynomial,
     quenched_entropy,
 )
+from quincunx.entropy._numbers import positive_rational
 from quincunx.errors import TooLargeError
 
 POLYNOMIALS = {
@@ -161,3 +162,10 @@ def test_bad_arguments_are_named():
         quenched_entropy(5, 5, exact=True)
     with pytest.raises(TooLargeError):
         expected_count(200, 200)
+
+
+def test_integers_of_numpy_are_integers():
+    assert expected_count(8, 8, np.int64(1)) == expected_count(8, 8, 1)
+    found = positive_rational(np.int64(3), "activity")
+    assert found == 3
+    assert type(found.numerator) is int

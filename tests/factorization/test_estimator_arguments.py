@@ -7,7 +7,7 @@ import pytest
 
 from quincunx import _check
 from quincunx.errors import TooLargeError
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization, _data
 from quincunx.privacy import LaplaceMechanism, privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
@@ -160,3 +160,9 @@ def test_one_below_zero_is_refused_where_there_is_no_noise():
     for released in ([[1, -1]], np.array([[0.0, -1.0]])):
         with pytest.raises(ValueError, match=r"got -1 at index \(0, 1\)"):
             PoissonFactorization(1).fit(released)
+
+
+@pytest.mark.parametrize("ends", [(0, 127), (0, 128), (-129, 0), (-128, 40_000), (-(2**31), 2**31), (0, 2**63 - 1)])
+def test_values_are_kept_in_integers_that_hold_both_ends(ends):
+    kept = _data._compact(np.array(ends))
+    assert kept.tolist() == list(ends)

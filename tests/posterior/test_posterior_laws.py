@@ -421,3 +421,13 @@ def test_calibration_reaches_its_target_and_never_passes_it(epsilon, n, way):
         found = model.calibrate(epsilon, n=records, knob=way).guarantee(records).epsilon
         assert found <= epsilon
         assert found > min(epsilon, 2.9 if way == "temper" else 1e9) * 0.99
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "fourier_l1", "fourier_linf"])
+def test_with_next_to_no_noise_a_network_has_the_tables_of_the_data(mechanism):
+    data = np.random.default_rng(3).integers(0, 2, (400, 3))
+    net = DiscreteBayesNet([("a", "b"), ("a", "c")], {"a": 2, "b": 2, "c": 2})
+    fitted = net.fit_private(data, epsilon=2000.0, mechanism=mechanism, insecure_seed=1)
+    true = net.count_tables(data)
+    for node in "abc":
+        assert np.abs(np.asarray(fitted.counts[node], dtype=float) - true[node]).max() < 0.5, node

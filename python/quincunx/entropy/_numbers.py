@@ -3,7 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
+from numbers import Integral, Rational
 
 from quincunx import _check
 
@@ -14,7 +14,7 @@ def positive_rational(value: object, name: str) -> Fraction:
         value = _check.real(value, name)
     if isinstance(value, (float, Decimal)) and not math.isfinite(value):
         raise ValueError(f"`{name}` must be finite, got {value}")
-    number = Fraction(value)
+    number = Fraction(int(value) if isinstance(value, Integral) else value)  # NumPy's integers would overflow in it
     if not number > 0:
         raise ValueError(f"`{name}` must be positive, got {value}")
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > 900:

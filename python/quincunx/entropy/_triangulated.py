@@ -6,7 +6,7 @@ Each of the ``m x n`` cells of a grid gets one diagonal, the first with probabil
 import math
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
+from numbers import Integral, Rational
 from typing import NamedTuple
 
 import numpy as np
@@ -460,4 +460,6 @@ def _rational(p: object) -> Fraction:
     value = _check.real(p, "p")
     if not 0 <= value <= 1:
         raise ValueError(f"`p` must be in [0, 1], got {p}")
+    if isinstance(p, Integral):
+        return Fraction(int(p))  # NumPy's integers would overflow in it
     return Fraction(float(p)) if isinstance(p, np.floating) else Fraction(p)
