@@ -15,7 +15,7 @@ use quincunx::ldp::histogram::{self, Categories, ColumnSums, Patterns};
 use quincunx::ldp::linear;
 use quincunx::ldp::logistic;
 use quincunx::ldp::nuts::{Chain, Settings, sample_all};
-use quincunx::ldp::quadrature::Computed;
+use quincunx::ldp::quadrature::{Computed, TOLERANCE};
 use quincunx::ldp::tractable::{self, Tractable};
 use quincunx::ldp::{self as core, Block, Likelihood, Prior, Support};
 use quincunx::parallel;
@@ -330,11 +330,11 @@ impl LdpPosterior {
     }
 
     /// The posterior by quadrature.
-    #[pyo3(signature = (progress=None))]
-    fn compute(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<LdpComputed> {
+    #[pyo3(signature = (progress=None, tolerance=TOLERANCE))]
+    fn compute(&self, py: Python<'_>, progress: Option<Py<PyAny>>, tolerance: f64) -> PyResult<LdpComputed> {
         let mut copy = locked(&self.0).clone();
         compute(py, progress, |monitor| {
-            parallel::run(1, 1, monitor, |progress| Computed::new(&mut copy, progress)).map(LdpComputed)
+            parallel::run(1, 1, monitor, |progress| Computed::new(&mut copy, tolerance, progress)).map(LdpComputed)
         })
     }
 }

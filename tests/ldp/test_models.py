@@ -55,6 +55,17 @@ def test_a_computed_posterior_is_that_of_a_brute_force_grid(released):
     assert model.posterior_mean_["sigma"] == pytest.approx((mass * np.exp(log_sigma)).sum(), abs=1e-3)
 
 
+def test_two_rules_agree_to_six_digits(released):
+    computed = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.computed
+    facts = computed.summary()
+    assert facts["change"] < 1e-6
+    rough = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.problem.core.compute(None, 1e-4)
+    assert rough.summary()["evaluations"] < facts["evaluations"]
+    assert rough.summary()["mean"] == pytest.approx(facts["mean"], abs=1e-6)
+    fine = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(released)._posterior.problem.core.compute(None, 1e-8)
+    assert facts["mean"] == pytest.approx(fine.summary()["mean"], abs=1e-7)
+
+
 def test_no_users_leave_the_prior():
     model = ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS).fit([])
     assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-6)

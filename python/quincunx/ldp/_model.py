@@ -28,6 +28,8 @@ class PrivateModel(PosteriorEstimator):
     _mechanisms: ClassVar[tuple[str, ...]] = ()
     #: Whether fits are many and short, so that nobody wants to hear of each: those of a calibration.
     _quiet = False
+    #: What a finer grid may change in computed moments, in standard deviations.
+    _tolerance = 1e-6
     #: Names of priors.
     _prior_names: ClassVar[tuple[str, ...]] = ()
 
@@ -151,7 +153,7 @@ class PrivateModel(PosteriorEstimator):
                 computed, stopped = None, None
                 if problem.quadrature:
                     try:
-                        computed, runs = _problem.compute(problem, runs, settings.draws, report)
+                        computed, runs = _problem.compute(problem, runs, settings.draws, self._tolerance, report)
                     except ConvergenceError:
                         if self.inference == "quadrature":
                             raise
@@ -184,7 +186,7 @@ class PrivateModel(PosteriorEstimator):
     def _make_posterior(self, problem: Any, runs: list[Run]) -> LdpPosteriorDraws:
         posterior = LdpPosteriorDraws(problem, runs)
         if problem.quadrature:
-            posterior.computed = problem.core.compute()
+            posterior.computed = problem.core.compute(None, self._tolerance)
         return posterior
 
     def _set_fitted(self, posterior: LdpPosteriorDraws) -> None:

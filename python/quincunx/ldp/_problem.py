@@ -81,9 +81,11 @@ class Settings:
         return self.warmup, self.draws, self.max_depth, self.target_accept
 
 
-def compute(problem: Problem, runs: list[Run], draws: int, report: Report | None) -> tuple[Any, list[Run]]:
+def compute(
+    problem: Problem, runs: list[Run], draws: int, tolerance: float, report: Report | None
+) -> tuple[Any, list[Run]]:
     """Compute the posterior and draw from it independently; the draws are dealt to the runs."""
-    computed = problem.core.compute(report)
+    computed = problem.core.compute(report, tolerance)
     u = computed.draws(draws * len(runs), runs[0].key)
     naturals = problem.core.natural(u)
     made = []

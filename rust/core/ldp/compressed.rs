@@ -70,23 +70,57 @@ pub trait Marginal: Clone + Send + Sync + 'static {
     /// `exp(-(z-a)/s)`, `below_upper` is `exp(-(b-z)/s)`.
     fn density<const GRADIENT: bool>(at: &Self::At, z: f64, above_lower: f64, below_upper: f64) -> (f64, [f64; 2]);
 
+    /// The weighted sum of ln of [`Self::density`] over points, and of its derivatives; a family may do it in blocks.
+    fn sum<const GRADIENT: bool>(at: &Self::At, points: Slices<'_>) -> [f64; 3] {
+        let mut sums = [0.0; 3];
+        for (((&z, &ea), &eb), &weight) in points.z.iter().zip(points.ea).zip(points.eb).zip(points.weight) {
+            let (density, derivatives) = Self::density::<GRADIENT>(at, z, ea, eb);
+            sums[0] += weight * density.ln();
+            if GRADIENT {
+                sums[1] += weight * derivatives[0];
+                sums[2] += weight * derivatives[1];
+            }
+        }
+        sums
+    }
+
     /// Whether sixteen nodes between two points make an interpolant of `ln p` to full accuracy.
     fn resolves(at: &Self::At, left: f64, right: f64) -> bool;
 }
 
-/// Values with weights, and the exponentials that every theta needs of them.
+/// Values with weights, and the exponentials that every theta needs of them: `exp(-(z-a)/s)` and `exp(-(b-z)/s)`.
 #[derive(Default)]
 struct Points {
-    value: Vec<[f64; 3]>,
+    z: Vec<f64>,
+    ea: Vec<f64>,
+    eb: Vec<f64>,
     weight: Vec<f64>,
+}
+
+/// Some of the points.
+#[derive(Clone, Copy, Debug)]
+pub struct Slices<'a> {
+    /// The values.
+    pub z: &'a [f64],
+    /// `exp(-(z-a)/s)`.
+    pub ea: &'a [f64],
+    /// `exp(-(b-z)/s)`.
+    pub eb: &'a [f64],
+    /// The weights.
+    pub weight: &'a [f64],
 }
 
 impl Points {
     fn push(&mut self, noise: &ClippedLaplace, value: f64, weight: f64) {
-        let ea = (-(value - noise.lower) / noise.scale).exp();
-        let eb = (-(noise.upper - value) / noise.scale).exp();
-        self.value.push([value, ea, eb]);
+        self.z.push(value);
+        self.ea.push((-(value - noise.lower) / noise.scale).exp());
+        self.eb.push((-(noise.upper - value) / noise.scale).exp());
         self.weight.push(weight);
+    }
+
+    fn part(&self, nodes: std::ops::Range<usize>) -> Slices<'_> {
+        let Self { z, ea, eb, weight } = self;
+        Slices { z: &z[nodes.clone()], ea: &ea[nodes.clone()], eb: &eb[nodes.clone()], weight: &weight[nodes] }
     }
 }
 
@@ -334,14 +368,10 @@ impl<M: Marginal> Group<M> {
         }
         let tree = Arc::clone(&self.tree);
         self.walk::<GRADIENT>(&tree, &at, |nodes| {
-            for (&[z, ea, eb], &weight) in tree.points.value[nodes.clone()].iter().zip(&tree.points.weight[nodes]) {
-                let (density, derivatives) = M::density::<GRADIENT>(&at, z, ea, eb);
-                total += weight * density.ln();
-                if GRADIENT {
-                    slope[0] += weight * derivatives[0];
-                    slope[1] += weight * derivatives[1];
-                }
-            }
+            let [value, first, second] = M::sum::<GRADIENT>(&at, tree.points.part(nodes));
+            total += value;
+            slope[0] += first;
+            slope[1] += second;
         });
         (total, slope)
     }
