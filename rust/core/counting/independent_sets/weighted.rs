@@ -226,8 +226,6 @@ mod tests {
     fn bad_weights_and_wide_graphs_are_refused() {
         let complete = crate::graphs::complete(40).unwrap();
         assert!(WeightedSets::new(complete.clone(), vec![[1.into(), 1.into()]], None, u64::MAX, &mut Silent).is_err());
-        assert!(
-            WeightedSets::new(complete, vec![[1.into(), 1.into()]; 40].to_vec(), None, 1 << 30, &mut Silent).is_err()
-        );
+        assert!(WeightedSets::new(complete, vec![[1.into(), 1.into()]; 40], None, 1 << 30, &mut Silent).is_err());
     }
 }
