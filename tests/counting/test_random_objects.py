@@ -185,6 +185,8 @@ def test_bad_input_is_refused_with_the_argument_named():
         expected_size(path(3), float("nan"))
     with pytest.raises(ValueError, match="label"):
         hard_core(path(3), {7: 1})
+    with pytest.raises(ValueError, match="`activity` must be at least 0"):
+        expected_size(path(3), [1, Fraction(-1, 2), 3])
     with pytest.raises(TypeError, match="rng"):
         random_spanning_tree(path(3), rng="seed")
     with pytest.raises(MemoryError, match="frontier"):
