@@ -1,13 +1,15 @@
-"""Posteriors of quincunx.ldp: processor time per gradient, per fit and per effective draw, beside NumPy in one process.
+"""Posteriors of quincunx.ldp: processor time per gradient, per fit and per effective draw, beside peers in one process.
 
-The peers are the same densities as vectorized NumPy and SciPy code, over all users. NumPyro and nutpie, which compile
-for seconds to half a minute before they draw, are not run here.
-Run: python benches/bench_ldp.py [--full]
+Always beside: the same densities as vectorized NumPy and SciPy code, over all users. NumPyro and nutpie (through PyMC),
+which compile for seconds to half a minute before they draw, where they are installed: four chains of 300 draws after
+300 of warm-up, compiling left out of the time that the effective draws are divided by and told beside.
+Run: python benches/bench_ldp.py [--full]        --full: ten million users, and NumPyro on the linear moments (minutes)
 """
 
 import sys
 import time
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 from scipy import special, stats
@@ -18,6 +20,7 @@ from quincunx.ldp.priors import Gamma, Normal
 from quincunx.privacy import GaussianMechanism, LaplaceMechanism, RandomizedResponse, UnaryEncoding
 
 warnings.simplefilter("ignore")
+SETTINGS = {"n_warmup": 300, "n_draws": 300}
 PRIORS = {"mu": Normal(0, 2), "sigma": Gamma(2, 1)}
 
 
@@ -56,6 +59,33 @@ def numpy_gaussian(z, mu, sigma, a=-5.0, b=5.0, s=10.0):
     return special.logsumexp(np.stack(np.broadcast_arrays(*terms)), axis=0).sum()
 
 
+def jax_gaussian(z, u, a=-5.0, b=5.0, s=10.0):
+    """The same four terms and the priors, in jax.numpy."""
+    import jax.numpy as jnp
+    from jax.scipy.special import log_ndtr, logsumexp
+
+    mu, sigma = u[0], jnp.exp(u[1])
+    x, r = np.clip(z, a, b), sigma / s
+    at = [(v - mu) / sigma for v in (a, x, b)]
+
+    def log_between(low, high):
+        upper, lower = log_ndtr(high), log_ndtr(low)
+        return upper + jnp.log(-jnp.expm1(jnp.minimum(lower - upper, -1e-300)))
+
+    terms = [
+        log_ndtr(at[0]) - np.abs(z - a) / s,
+        log_ndtr(-at[2]) - np.abs(z - b) / s,
+        jnp.where(
+            z <= a, -1e300, -(z - mu) / s + r * r / 2 + log_between(at[0] - r, jnp.where(z <= a, at[0] + 1, at[1]) - r)
+        ),
+        jnp.where(
+            z >= b, -1e300, (z - mu) / s + r * r / 2 + log_between(-at[2] - r, -jnp.where(z >= b, at[2] - 1, at[1]) - r)
+        ),
+    ]
+    told = logsumexp(jnp.stack(jnp.broadcast_arrays(*terms)), axis=0).sum()
+    return told - mu**2 / 8 + 2 * u[1] - sigma
+
+
 def gaussian(full):
     rng = np.random.default_rng(0)
     mechanism = LaplaceMechanism(1.0, -5, 5)
@@ -71,7 +101,67 @@ def gaussian(full):
         row(f"Gaussian, fit with 4000 independent draws, N = {n}", first)
         if n == 5000:
             row("Gaussian, the same again", cpu(lambda: model.fit(z), 1))  # noqa: B023
-            effective("Gaussian by NUTS, N = 5000", ldp.GaussianModel(mechanism, priors=PRIORS, inference="nuts"), z)
+            what = "Gaussian by NUTS, N = 5000"
+            _, ours = effective(what, ldp.GaussianModel(mechanism, priors=PRIORS, inference="nuts"), z)
+            numpyro(what, ours, lambda u: jax_gaussian(z, u), 2, lambda u: u)  # noqa: B023
+
+
+def against(what, ours, name, least, spent, compiling):
+    """Print a peer's effective draws per processor second, and how many times as many ours are."""
+    told = f"{least / spent:12.1f} effective draws per processor second ({least:.0f} in {spent:.2f} s)"
+    print(f"{'  ' + name:<58}{told}, {compiling:.1f} s of compiling: {ours * spent / least:.0f} x")
+
+
+def least_effective(draws):
+    """The smallest effective number of draws of any number, of shape (chains, draws, ...)."""
+    from quincunx._inference import diagnose
+
+    flat = {str(k): part for k, part in enumerate(np.moveaxis(draws.reshape(*draws.shape[:2], -1), 2, 0))}
+    return min(ess for _, ess in diagnose(flat).values())
+
+
+def numpyro(what, ours, log_density, size, parameters):
+    """NUTS of NumPyro on a log density in jax.numpy, of `size` unconstrained numbers."""
+    if find_spec("numpyro") is None:
+        return
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from numpyro.infer import MCMC, NUTS
+
+    sampler = NUTS(potential_fn=lambda u: -log_density(u))
+    chains = MCMC(sampler, num_warmup=300, num_samples=300, num_chains=4, chain_method="sequential", progress_bar=False)
+    start = 0.1 * np.random.default_rng(0).normal(size=(4, size))
+    times = []
+    for seed in (0, 1):  # the first run compiles
+        begin = time.process_time()
+        chains.run(jax.random.PRNGKey(seed), init_params=start)
+        draws = np.asarray(jax.vmap(jax.vmap(parameters))(chains.get_samples(group_by_chain=True)))
+        times.append(time.process_time() - begin)
+    # A second run of the same object compiles its loop again where shapes are new only; the least of both is sampling.
+    spent = min(times)
+    against(what, ours, "NumPyro", least_effective(draws), spent, max(times) - spent)
+
+
+def nutpie_histogram(what, ours, rows):
+    """nutpie on PyMC's model of the patterns."""
+    if find_spec("nutpie") is None or find_spec("pymc") is None:
+        return
+    import nutpie
+    import pymc
+
+    patterns, counts = np.unique(rows, axis=0, return_counts=True)
+    with pymc.Model() as model:
+        theta = pymc.Dirichlet("theta", np.ones(rows.shape[1]))
+        share = 1 + (np.exp(1.0) - 1) * pymc.math.dot(patterns.astype(float), theta)
+        pymc.Potential("told", pymc.math.sum(counts * pymc.math.log(share)))
+    begin = time.process_time()
+    compiled = nutpie.compile_pymc_model(model)
+    compiling = time.process_time() - begin
+    begin = time.process_time()
+    trace = nutpie.sample(compiled, draws=300, tune=300, chains=4, cores=1, seed=0, progress_bar=False)
+    spent = time.process_time() - begin
+    against(what, ours, "nutpie", least_effective(trace.posterior["theta"].to_numpy()), spent, compiling)
 
 
 def effective(what, model, *data, **more):
@@ -82,7 +172,7 @@ def effective(what, model, *data, **more):
     spent = time.process_time() - start
     least = min(row["ess_bulk"] for row in model.summary().values())
     print(f"{what:<58}{least / spent:12.0f} effective draws per processor second ({least:.0f} in {spent:.2f} s)")
-    return model
+    return model, least / spent
 
 
 def histogram():
@@ -90,7 +180,24 @@ def histogram():
     theta = rng.dirichlet(np.ones(10))
     mechanism = UnaryEncoding(1.0, 10)
     rows = mechanism.release(rng.choice(10, 10_000, p=theta), insecure_seed=1).values
-    model = effective("histogram by NUTS, k = 10, N = 10^4", ldp.HistogramModel(mechanism), rows)
+    what = "histogram by NUTS, k = 10, N = 10^4"
+    model, ours = effective(what, ldp.HistogramModel(mechanism), rows)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    distinct = distinct.astype(float)
+
+    def softmax(u):
+        import jax
+
+        return jax.nn.softmax(np.linalg.svd(np.ones((1, 10)))[2][1:].T @ u)
+
+    def log_density(u):
+        import jax.numpy as jnp
+
+        theta = softmax(u)
+        return counts @ jnp.log(1 + (np.exp(1.0) - 1) * (distinct @ theta)) + jnp.log(theta).sum()
+
+    numpyro(what, ours, log_density, 9, softmax)
+    nutpie_histogram(what, ours, rows)
     core, u = model._posterior.problem.core, np.zeros(9)
     patterns = len(np.unique(rows, axis=0))
     bits = rows.astype(float)
@@ -103,7 +210,47 @@ def histogram():
     row(f"histogram, gradient, {patterns} patterns", cpu(lambda: core.log_density(u), 1000), cpu(peer, 5))
 
 
-def linear():
+def jax_moments(total, n, d, sigma=1.0):
+    """The dense normal density of the sum of svec(z z') and the priors, in jax.numpy."""
+    import jax
+    import jax.numpy as jnp
+
+    rows, columns = np.triu_indices(d + 1)
+    weights = np.where(rows == columns, 1.0, np.sqrt(2))
+    order = np.concatenate(
+        [np.flatnonzero(columns < d), np.flatnonzero((columns == d) & (rows < d)), np.flatnonzero(rows == d)]
+    )
+    pairs = [(rows[a], columns[a]) for a in order]
+    i, j = (np.array([pair[k] for pair in pairs]) for k in (0, 1))
+    w = weights[order]
+    lower = np.tril_indices(d, -1)
+
+    def log_density(u):
+        theta, residual, tau = u[:d], jnp.exp(u[d]), jnp.exp(u[d + 1 : 2 * d + 1])
+        z = jnp.zeros((d, d)).at[lower].set(jnp.tanh(u[2 * d + 1 :]))
+        left = jnp.cumprod(jnp.concatenate([jnp.ones((d, 1)), 1 - z**2], axis=1), axis=1)[:, :d]
+        factor = jnp.tril(z * jnp.sqrt(left), -1) + jnp.diag(jnp.sqrt(jnp.diagonal(left)))
+        scaled = tau[:, None] * factor
+        s = scaled @ scaled.T
+        cross = s @ theta
+        c = jnp.block([[s, cross[:, None]], [cross[None, :], (theta @ cross + residual**2)[None, None]]])
+        spread = c[i][:, i] * c[j][:, j] + c[i][:, j] * c[j][:, i]
+        covariance = n * (w[:, None] * w * spread + sigma**2 * jnp.eye(len(w)))
+        told = jax.scipy.stats.multivariate_normal.logpdf(total, n * w * c[i, j], covariance)
+        stretch = (
+            jnp.sum(jnp.log1p(-(z[lower] ** 2)))
+            + 0.5 * jnp.sum(jnp.log(left[lower]))
+            + u[d:].sum()
+            - u[2 * d + 1 :].sum()
+        )
+        lkj = jnp.sum((d - np.arange(1, d + 1) + 2.0) * 0.5 * jnp.log(jnp.diagonal(left)))
+        priors = -theta @ theta / 10 - residual**2 / 2 - tau @ tau / 12.5
+        return told + stretch + lkj + priors
+
+    return log_density
+
+
+def linear(full):
     rng = np.random.default_rng(2)
     d, n = 11, 20_000
     x = rng.normal(size=(n, d)) / 4
@@ -112,9 +259,11 @@ def linear():
     mechanism = GaussianMechanism(sigma=1.0, sensitivity=1.0)
     total = told.sum(axis=0) + np.sqrt(n) * rng.normal(size=told.shape[1])
     model = ldp.LinearRegression(mechanism, kind="statistics", noise_ratios=(2, 1))
-    model = effective("linear moments by NUTS, d = 11", model, total, n=n)
+    model, ours = effective("linear moments by NUTS, d = 11", model, total, n=n)
     core = model._posterior.problem.core
     u = core.coordinates(np.concatenate([draws[0, 0].reshape(-1) for draws in model.draws_.values()]))
+    if full:
+        numpyro("", ours, jax_moments(total, n, d), d + 1 + d * (d + 1) // 2, lambda u: u[: d + 1])
     size = told.shape[1]
     covariance = n * (np.cov(told.T) + np.eye(size))
 
@@ -132,7 +281,7 @@ def logistic():
     mechanisms = (GaussianMechanism(sigma=1.0, sensitivity=1.0), RandomizedResponse(1.0))
     noisy = x + rng.normal(size=x.shape), np.where(rng.random(n) < mechanisms[1].keep_probability, y, 1 - y)
     model = ldp.LogisticRegression(mechanisms, n_warmup=300, n_draws=300)
-    model = effective("logistic records by NUTS, N = 10^4, d = 5", model, *noisy)
+    model, _ = effective("logistic records by NUTS, N = 10^4, d = 5", model, *noisy)
     core = model._posterior.problem.core
     u = core.coordinates(np.concatenate([draws[0, 0].reshape(-1) for draws in model.draws_.values()]))
     nodes, weights = np.polynomial.hermite_e.hermegauss(32)
@@ -156,6 +305,6 @@ def calibrated():
 if __name__ == "__main__":
     gaussian("--full" in sys.argv)
     histogram()
-    linear()
+    linear("--full" in sys.argv)
     logistic()
     calibrated()
