@@ -13,6 +13,7 @@ from quincunx._inference import _archive
 from quincunx._inference._drive import Stopped, run_here, run_on
 from quincunx._inference._posterior import Posterior
 from quincunx._inference._runs import Floats, Problem, Run, Schedule, keys
+from quincunx._optional import require
 from quincunx._progress import reporting
 from quincunx.errors import ConvergenceError
 
@@ -150,7 +151,8 @@ class PosteriorEstimator:
     def _lazily(self) -> Any:
         """Return the posterior for a property, whose absence is an AttributeError."""
         if not hasattr(self, "_posterior"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+            error = require("sklearn.exceptions", "sklearn").NotFittedError  # an AttributeError and a ValueError
+            raise error(f"this {type(self).__name__} is not fitted yet")
         return self._posterior
 
     @property

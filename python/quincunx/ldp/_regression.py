@@ -212,6 +212,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             if rows.ndim != 2 or rows.shape[1] == 0:
                 raise ValueError(f"`x` must have shape (n, d), got {rows.shape}")
         else:
+            _check.fits(x, "x")
             rows = validation().check_array(
                 x, dtype=np.float64, estimator=self, input_name="x", ensure_min_samples=0, ensure_all_finite=False
             )
@@ -226,6 +227,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
         """Return the answers as numbers, and what the labels 0 and 1 stand for."""
         if not isinstance(y, Release):
+            _check.fits(y, "y")
             y = validation().column_or_1d(y, warn=True)
             if y.dtype == object:
                 try:
@@ -627,6 +629,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
         classes = np.array([0, 1])
         if not isinstance(y, Release):
+            _check.fits(y, "y")
             y = validation().column_or_1d(y, warn=True)
             if y.dtype.kind == "f":
                 _check.reals(y, "y")
