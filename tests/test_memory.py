@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused_with_both_figures(python):
     for attack, kind, message, needed, limit in outcomes(python, ATTACKS, 2 << 30):
         assert kind == "TooLargeError", (attack, kind, message)
         assert needed > limit >= 1, attack
-        assert str(needed) in message or needed > 10**3000, attack
+        assert str(needed) in message or "needs more than" in message, attack
 
 
 @pytest.mark.slow
@@ -147,5 +147,5 @@ def test_room_is_refused_in_both_figures():
     with pytest.raises(TooLargeError, match="a test needs 101 bytes, the limit is 100 bytes") as caught:
         _check.room(101, "a test", 100)
     assert (caught.value.needed, caught.value.limit) == (101, 100)
-    with pytest.raises(TooLargeError, match="an integer of 33220 bits bytes"):
+    with pytest.raises(TooLargeError, match="a test needs more than"):
         _check.room(10**10000, "a test")

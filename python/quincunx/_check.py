@@ -211,7 +211,8 @@ def room(needed: int, what: str, limit: int | None = None) -> None:
         return
     limit = available_memory() if limit is None else limit
     if needed > limit:
-        raise TooLargeError(f"{what} needs {shown(needed)} bytes, the limit is {limit} bytes", needed, limit)
+        needed = min(needed, 2**130)  # what no machine has is said as such
+        raise TooLargeError(f"{what} needs {needed} bytes, the limit is {limit} bytes", needed, limit)
 
 
 # What the core's clocks and sizes can hold, with room to spare; beyond them nothing can be told apart.

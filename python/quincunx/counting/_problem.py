@@ -19,12 +19,15 @@ KERNELS = frozenset(_core.lattice_kernels())
 
 # Bytes for each vertex and edge where a graph is worked on in Python: entries of lists, and what they refer to.
 _VERTEX, _EDGE = 400, 200
+# Bytes below which nobody is asked: the estimate is a rough one.
+_SMALL = 1 << 26
 
 
 def as_listed(graph: Any) -> Graph:
     """Return a graph that is worked on vertex by vertex, unless that takes more memory than there is."""
     found = as_graph(graph)
-    _check.room(_VERTEX * found.num_vertices + _EDGE * found.num_edges, "listing the vertices of the graph")
+    if (needed := _VERTEX * found.num_vertices + _EDGE * found.num_edges) > _SMALL:
+        _check.room(needed, "listing the vertices of the graph")
     return found
 
 

@@ -79,7 +79,7 @@ const SHORT: usize = 256;
 const VERTEX: u32 = 160;
 const EDGE: u32 = 64;
 /// Bytes it may take however few are allowed.
-const LEAST: u64 = 8 << 20;
+const LEAST: u64 = 64 << 20;
 /// States that are passed over between two looks at the progress.
 const LOOK: usize = 1 << 22;
 
