@@ -64,9 +64,9 @@ LASTING = {
     "a fit by iteration": lambda: factorization.PoissonFactorization(20, inference="vi", n_iter=10**5, tol=1e-300).fit(
         COUNTS, alpha=0.5
     ),
-    "a bound": lambda: entropy.entropy_bounds("square", digits=25),
+    "a bound": lambda: entropy.entropy_bounds("square", digits=40),
     "eigenvalues": lambda: spectra.spectrum(graphs.path(3000)),
-    "an estimate": lambda: entropy.entropy_estimate("square", digits=25),
+    "an estimate": lambda: entropy.entropy_estimate("square", digits=40),
 }
 
 

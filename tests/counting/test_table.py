@@ -142,7 +142,7 @@ def test_progress_counts_the_entries():
     [
         ({"lattice": "cubic"}, ValueError, "`name` must be one of"),
         ({"lattice": 7}, TypeError, "`name` must be a str"),
-        ({"size": 0}, ValueError, "`size` must be at least 1, got 0"),
+        ({"size": 0}, ValueError, "`size` must be between 1 and 1000, got 0"),
         ({"size": 2.5}, TypeError, "`size` must be a whole number"),
         ({"size": 2, "boundary": "open"}, ValueError, "`boundary` must be one of"),
         ({"size": 2, "boundary": None}, TypeError, "`boundary`"),

@@ -222,3 +222,16 @@ def test_logarithmic_quantiles_of_the_steps_themselves_are_those_steps():
     for law in (Skellam(3.0, 2.0), TwoSidedGeometric(0.5)):
         assert (law.ilogcdf(law.logcdf(places)) == places).all()
         assert (law.ilogccdf(law.logccdf(places)) == places).all()
+
+
+def test_the_ends_of_wide_laws_are_found_without_a_walk():
+    law = Skellam(1e15, 1e15)  # the search for an end of it took longer than anybody waits
+    assert (law.ilogccdf(0.0), law.ilogcdf(0.0), law.ilogcdf(-np.inf), law.ilogccdf(-np.inf)) == (
+        -np.inf,
+        np.inf,
+        -np.inf,
+        np.inf,
+    )
+    both = law.ilogccdf([0.0, math.log(0.5)])
+    assert both[0] == -np.inf
+    assert abs(both[1]) <= 1

@@ -424,9 +424,12 @@ class Distribution:
         target = np.broadcast_to(wanted.astype(np.float64), shape)
         ends = [np.broadcast_to(np.asarray(self.icdf(end), dtype=np.float64), shape) for end in (0.0, 1.0)]
 
+        nothing, all_of_it = (target == -np.inf, target == 0) if lower else (target == 0, target == -np.inf)
+        sought = np.where(nothing | all_of_it, -1.0, target)  # the ends are known: no search walks to them
+
         def reached(k: Column) -> npt.NDArray[np.bool_]:
             tail = np.asarray(self.logcdf(k) if lower else self.logccdf(k))
-            return tail >= target if lower else tail <= target
+            return tail >= sought if lower else tail <= sought
 
         low, high = (np.clip(end, -(2.0**53), 2.0**53) for end in ends)
         start = np.broadcast_to(np.asarray(self.icdf(0.5), dtype=np.float64), shape)
@@ -448,7 +451,6 @@ class Distribution:
             is_reached = reached(middle)
             above, below = np.where(is_reached, middle, above), np.where(is_reached, below, middle)
         first = np.where(reached(below), below, above)
-        nothing, all_of_it = (target == -np.inf, target == 0) if lower else (target == 0, target == -np.inf)
         result = np.where(nothing, ends[0], np.where(all_of_it, ends[1], first))
         return result if shape else float(result[()])
 

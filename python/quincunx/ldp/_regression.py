@@ -304,6 +304,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
     def _design(self, x: npt.ArrayLike) -> Floats:
         validation().check_is_fitted(self)
+        _check.fits(x, "X")
         return np.asarray(validation().validate_data(self, x, reset=False, dtype=np.float64))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -554,7 +554,10 @@ class _GammaModel(_Model):
         refined = optimize.minimize_scalar(
             lambda s: -log_ratio(s), bounds=near, method="bounded", options={"xatol": 1e-12}
         )
-        return math.exp(max(found[at], -float(refined.fun)))
+        try:
+            return math.exp(max(found[at], -float(refined.fun)))
+        except OverflowError:  # of numbers of records that nobody has: no finite constant is claimed
+            return math.inf
 
     def _slope(self) -> float:
         """Return the factor between theta and the Lipschitz constant of a record's log-likelihood."""
