@@ -10,7 +10,7 @@ use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::model::{FactorMatrix, Model};
 use quincunx::factorization::released_counts::{Alpha, HELD_OUT};
-use quincunx::factorization::{self as core, Kind, Prior, likelihood};
+use quincunx::factorization::{self as core, Kind, Prior, cell, likelihood};
 use quincunx::inference::{Chain, Records, Steps};
 use quincunx::parallel;
 use std::sync::Arc;
@@ -339,7 +339,7 @@ pub fn expected_counts<'py>(
     rates: PyReadonlyArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    of_rates(py, counts, &rates, threads, likelihood::expected_count, |rate| rate)
+    of_rates(py, counts, &rates, threads, cell::expected_count, |rate| rate)
 }
 
 /// Log-likelihoods of releases given rates; documented at the estimators of `quincunx.factorization`.
@@ -350,7 +350,7 @@ pub fn log_likelihoods<'py>(
     rates: PyReadonlyArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    of_rates(py, counts, &rates, threads, likelihood::log_likelihood, |_| 0.0)
+    of_rates(py, counts, &rates, threads, cell::log_likelihood, |_| 0.0)
 }
 
 /// A variational fit; documented at the estimators of `quincunx.factorization`.

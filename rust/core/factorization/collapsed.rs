@@ -1,8 +1,8 @@
 //! The cells of a row with the noise summed out, eight at a time: weights E[y | o, mu] / mu, and logarithms of likelihoods.
 //!
-//! The sums are those of [`super::likelihood`]. Logarithms are taken of products of many cells at once.
+//! The sums are those of [`super::cell`]. Logarithms are taken of products of many cells at once.
 
-use super::likelihood::{RECIPROCALS, is_short, log_sum, scaled_mean};
+use super::cell::{RECIPROCALS, is_short, log_sum, scaled_mean};
 use super::released_counts::{HELD_OUT, Row};
 use super::split::LANES;
 use crate::numeric::dispatch::Work;
@@ -77,7 +77,7 @@ impl Work for CollapsedRow<'_> {
     }
 }
 
-/// Masses below each joint, and from it on, relative to the mass at zero; see [`super::likelihood`].
+/// Masses below each joint, and from it on, relative to the mass at zero; see [`super::cell`].
 #[inline(always)]
 fn near(released: &[f64; LANES], rate: &[f64; LANES], alpha: f64) -> ([f64; LANES], [f64; LANES]) {
     let (mut below, mut term) = ([0.0; LANES], [1.0; LANES]);

@@ -12,8 +12,8 @@
 //! Source: derived here; the law of a cell is that of `distributions::two_piece_poisson`.
 
 use super::alias::Aliases;
+use super::allocation::{Allocation, Ratios};
 use super::released_counts::{HELD_OUT, Row};
-use super::sweep::Allocation;
 use crate::distributions::{Rng, poisson};
 use crate::stream::Xoshiro;
 use rand_distr::{Distribution, Exp1};
@@ -154,44 +154,3 @@ impl Clock {
 
 /// Marks a cell whose events were kept although there are more of them than its value.
 const KEPT: u32 = 1 << 31;
-
-/// The ratios of the noise in a row.
-#[derive(Clone, Copy, Debug)]
-pub struct Ratios<'a> {
-    /// One per column, where they differ.
-    pub own: Option<&'a [f64]>,
-    /// The least one above zero.
-    pub least: f64,
-    /// The greatest one.
-    pub greatest: f64,
-}
-
-impl<'a> Ratios<'a> {
-    /// The ratios of a row with one for all, or with its own.
-    pub fn new(one: f64, own: Option<&'a [f64]>) -> Self {
-        match own {
-            None => Self { own, least: one, greatest: one },
-            Some(all) => {
-                let positive = all.iter().copied().filter(|&alpha| alpha > 0.0);
-                let least = positive.clone().fold(1.0, f64::min);
-                Self { own, least, greatest: positive.fold(0.0, f64::max) }
-            }
-        }
-    }
-
-    /// The ratio at a column.
-    #[inline(always)]
-    pub fn at(&self, column: usize) -> f64 {
-        self.own.map_or(self.greatest, |own| own[column])
-    }
-
-    /// Keeps an event with a probability that depends on the column's own ratio; always where there is one for all.
-    #[inline(always)]
-    fn keep(&self, column: usize, chance: impl Fn(f64) -> f64, words: &mut Xoshiro) -> bool {
-        match self.own {
-            None => true,
-            // Where a cell has no noise its count is known, and no event serves it.
-            Some(own) => own[column] > 0.0 && words.uniform() < chance(own[column]),
-        }
-    }
-}

@@ -10,15 +10,18 @@
 //! Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou, H. Wallach (2019), Locally private Bayesian inference for count models.
 
 mod alias;
-mod auxiliary;
+mod allocation;
 mod blockmodel;
+pub mod cell;
 mod collapsed;
 pub mod coordinate_ascent;
 mod cp;
 mod events;
+mod gammas;
 pub mod gibbs;
 pub mod likelihood;
 pub mod model;
+mod published;
 pub mod released_counts;
 mod split;
 mod structure;

@@ -8,10 +8,11 @@
 //! models; the auxiliary variables there are summed out but for one method, see `docs/mathematics/factorization.md`.
 
 use super::alias::Aliases;
-use super::auxiliary::Auxiliary;
-use super::events::{Events, Ratios};
+use super::allocation::{Allocation, Ratios};
+use super::events::Events;
 use super::likelihood::{Rates, dot};
 use super::model::{FactorMatrix, Model};
+use super::published::Auxiliary;
 use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts, Row};
 use super::split::{LANES, Splitter};
 use crate::distributions::bessel::Address;
@@ -387,34 +388,6 @@ impl Sweep<'_> {
             sum.iter_mut().zip(&*parts).for_each(|(sum, n)| *sum += n);
         }
         Ok(())
-    }
-}
-
-/// Where the counts of a row go: to components, by column and in all.
-pub(super) struct Allocation<'a> {
-    left: &'a [f64],
-    right: &'a FactorMatrix,
-    splitter: &'a mut Splitter,
-    cells: &'a mut [u64],
-    parts: &'a mut [u64],
-}
-
-impl Allocation<'_> {
-    /// Splits a count over components.
-    #[inline(always)]
-    fn count(&mut self, column: usize, count: u64, words: &mut Xoshiro) {
-        if count > 0 {
-            let stride = self.parts.len();
-            let cell = &mut self.cells[column * stride..(column + 1) * stride];
-            self.splitter.split(count, self.left, self.right.row(column), words, cell, self.parts);
-        }
-    }
-
-    /// Adds an event whose component is known.
-    #[inline(always)]
-    pub(super) fn event(&mut self, column: usize, component: usize) {
-        self.cells[column * self.parts.len() + component] += 1;
-        self.parts[component] += 1;
     }
 }
 

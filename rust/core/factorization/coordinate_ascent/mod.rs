@@ -1,0 +1,291 @@
+//! Variational inference by coordinate ascent: gamma factors with expectations in place of draws.
+//!
+//! With q(entry) = Gamma(A, B) and g = exp(E ln entry) = exp(psi(A)) / B, the optimal q of the counts of a cell has the law
+//! the Gibbs sampler draws from, at the rate G = sum_k prod g: a sum of geometric means. So
+//!   E[y_k] = W prod g,  W = E[y | o, G] / G,      A = shape + sum E[y_k],  B = rate + exposure at the means.
+//! Every step maximizes the evidence lower bound over one block, which therefore never falls:
+//!   sum_cells ln sum_y G^y / y! alpha^|o-y| + n ln((1-alpha)/(1+alpha)) - sum_cells E[mu] - sum_entries KL.
+//!
+//! [`Augmentation`] holds the alternatives of the literature, with q of the rates of the noise besides. `Published` is the
+//! printed algorithm: its Bessel argument uses G[l+ + mu] by the delta method and is too large (the normalizers of binomial
+//! and multinomial depend on m), so it is no coordinate ascent and its bound can fall.
+//! Source: variational paper of A. Schein et al.; corrections derived in `docs/mathematics/factorization.md`.
+
+mod pass;
+
+pub use super::gammas::Gammas;
+pub use super::published::{Augmentation, Noise};
+pub use pass::Sums;
+
+use super::gammas::divergence;
+use super::gibbs::{start, without_rateless_cells};
+use super::model::{FactorMatrix, Kind, Model, Prior};
+use super::released_counts::ReleasedCounts;
+use crate::monitor::{Monitor, Progress};
+use crate::numeric::special::gamma::digamma;
+use crate::{Error, Result, memory, parallel};
+use pass::PassOutput;
+use std::sync::Arc;
+
+/// Shape of the factors a fit starts from: their logarithms vary little.
+const START_SHAPE: f64 = 5.0;
+
+/// A fit: data, laws of the factors and how far it is.
+#[derive(Clone, Debug)]
+pub struct CoordinateAscent {
+    table: Arc<ReleasedCounts>,
+    pub(super) model: Model,
+    pub(super) factors: Vec<Gammas>,
+    pub(super) means: Vec<FactorMatrix>,
+    pub(super) geometric: Vec<FactorMatrix>,
+    digammas: Vec<FactorMatrix>,
+    pub(super) fixed: Vec<bool>,
+    augmentation: Augmentation,
+    noise: Vec<Noise>,
+    bounds: Vec<f64>,
+    iteration: usize,
+}
+
+/// Bytes for each entry of a factor: shapes, rates, three expectations, what an iteration keeps of the last, and its sums.
+const FACTORS: u128 = 8 * 14;
+/// Bytes for the noise of a cell: now, in the last iteration and in the next.
+const NOISE: u128 = 3 * 16;
+
+impl CoordinateAscent {
+    /// A fit that starts from nearly even factors.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub fn new(
+        table: Arc<ReleasedCounts>,
+        (kind, extents, width): (Kind, &[usize], usize),
+        priors: Vec<Prior>,
+        augmentation: Augmentation,
+        key: [u64; 2],
+        fixed: Vec<bool>,
+    ) -> Result<Self> {
+        let model = Model::new(kind, extents, width, priors, &table)?;
+        let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
+        memory::charge("an ascent with so many components", FACTORS * model.padded_entries() + NOISE * cells as u128)?;
+        let gammas = |means: FactorMatrix| {
+            let mut found = Gammas { shape: means.clone(), rate: means };
+            for row in 0..found.shape.rows {
+                for k in 0..found.shape.width {
+                    let mean = found.shape.row(row)[k];
+                    (found.shape.row_mut(row)[k], found.rate.row_mut(row)[k]) = (START_SHAPE, START_SHAPE / mean);
+                }
+            }
+            found
+        };
+        let table = without_rateless_cells(&model, table);
+        let factors: Vec<_> = start(&model, &table, key).into_iter().map(gammas).collect();
+        if fixed.len() != factors.len() {
+            let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
+            return Err(Error::Shape { name: "fixed", expected, found });
+        }
+        let mut fit = Self {
+            table,
+            model,
+            means: factors.iter().map(Gammas::means).collect(),
+            geometric: factors.iter().map(Gammas::means).collect(),
+            digammas: factors.iter().map(Gammas::means).collect(),
+            factors,
+            fixed,
+            augmentation,
+            noise: vec![[0.0; 2]; cells],
+            bounds: vec![],
+            iteration: 0,
+        };
+        (0..fit.factors.len()).for_each(|factor| fit.refresh(factor));
+        Ok(fit)
+    }
+
+    /// Works out what passes ask of the laws of a factor.
+    pub(super) fn refresh(&mut self, factor: usize) {
+        let gammas = &self.factors[factor];
+        self.means[factor] = gammas.means();
+        self.digammas[factor] = gammas.map(|shape, _| digamma(shape));
+        let digammas = &self.digammas[factor];
+        let geometric = &mut self.geometric[factor];
+        for row in 0..geometric.rows {
+            for k in 0..geometric.width {
+                geometric.row_mut(row)[k] = digammas.row(row)[k].exp() / gammas.rate.row(row)[k];
+            }
+        }
+    }
+
+    /// The laws of the factors.
+    pub fn factors(&self) -> &[Gammas] {
+        &self.factors
+    }
+
+    /// Sets the laws of the factors; bounds found so far are forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] for a shape or rate that is not positive and finite.
+    pub fn set_factors(&mut self, factors: Vec<Gammas>) -> Result<()> {
+        for matrices in [
+            factors.iter().map(|gammas| gammas.shape.clone()).collect::<Vec<_>>(),
+            factors.iter().map(|gammas| gammas.rate.clone()).collect(),
+        ] {
+            self.model.check(&matrices)?;
+            let mut entries =
+                matrices.iter().flat_map(|matrix| (0..matrix.rows).flat_map(|row| &matrix.row(row)[..matrix.width]));
+            if entries.any(|entry| *entry <= 0.0) {
+                return Err(Error::Domain { name: "factors", value: "0".to_owned(), requirement: "positive" });
+            }
+        }
+        (self.factors, self.iteration) = (factors, 0);
+        (0..self.factors.len()).for_each(|factor| self.refresh(factor));
+        self.bounds.clear();
+        Ok(())
+    }
+
+    /// The expected counts of noise of each cell, where the augmentation keeps them.
+    pub fn noise(&self) -> &[Noise] {
+        &self.noise
+    }
+
+    /// Sets the expected counts of noise, so that a fit goes on where another one was.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]; [`Error::Domain`] for a count that is negative or not finite.
+    pub fn set_noise(&mut self, noise: Vec<Noise>) -> Result<()> {
+        if noise.len() != self.noise.len() {
+            let (expected, found) = (format!("({},)", self.noise.len()), format!("({},)", noise.len()));
+            return Err(Error::Shape { name: "noise", expected, found });
+        }
+        if let Some(count) = noise.iter().flatten().find(|count| !(count.is_finite() && **count >= 0.0)) {
+            return Err(Error::Domain { name: "noise", value: count.to_string(), requirement: "at least 0" });
+        }
+        self.noise = noise;
+        Ok(())
+    }
+
+    /// The evidence lower bound after each iteration.
+    pub fn bounds(&self) -> &[f64] {
+        &self.bounds
+    }
+
+    /// Iterates until the bound's relative change falls below the tolerance; tells whether it did.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] leaves the fit as the last whole iteration left it.
+    pub fn run(
+        &mut self,
+        iterations: usize,
+        tolerance: f64,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<bool> {
+        let total = iterations as u64;
+        parallel::run(threads, total, monitor, |progress| {
+            for _ in 0..iterations {
+                let before = (self.factors.clone(), self.noise.clone());
+                if let Err(error) = self.iterate(threads, progress) {
+                    (self.factors, self.noise) = before;
+                    (0..self.factors.len()).for_each(|factor| self.refresh(factor));
+                    return Err(error);
+                }
+                self.iteration += 1;
+                progress.advance(1)?;
+                if self.settled(tolerance) {
+                    // The bound that settled is that before this iteration; the fit is one iteration better.
+                    self.close(threads, progress)?;
+                    return Ok(true);
+                }
+            }
+            self.close(threads, progress)?;
+            Ok(self.settled(tolerance))
+        })
+    }
+
+    /// Whether the last two bounds agree.
+    fn settled(&self, tolerance: f64) -> bool {
+        matches!(self.bounds.as_slice(), [.., before, last] if (last - before).abs() < tolerance * last.abs())
+    }
+
+    /// Adds the bound after the last iteration.
+    fn close(&mut self, threads: usize, progress: &Progress) -> Result<()> {
+        if self.bounds.len() < self.iteration {
+            let (sums, _) = self.pass(PassOutput { left: None, right: false, bound: true }, threads, progress)?;
+            self.bounds.push(self.bound(sums.bound));
+        }
+        Ok(())
+    }
+
+    fn iterate(&mut self, threads: usize, progress: &Progress) -> Result<()> {
+        let mut first = true;
+        let mut pass = |fit: &mut Self, left: Option<usize>, right: bool| {
+            let bound = first && fit.bounds.len() < fit.iteration;
+            let (sums, noise) = fit.pass(PassOutput { left, right, bound }, threads, progress)?;
+            if bound {
+                fit.bounds.push(fit.bound(sums.bound));
+            }
+            first = false;
+            fit.noise = noise;
+            Ok::<_, Error>(sums)
+        };
+        self.model.structure().ascend(self, &mut pass)
+    }
+
+    /// The bound, given the part of the cells at the optimal law of their counts.
+    fn bound(&self, cells: f64) -> f64 {
+        let mut total = 0.0;
+        for (factor, gammas) in self.factors.iter().enumerate() {
+            // A fixed factor is a point: it has no law of its own.
+            if self.fixed[factor] {
+                continue;
+            }
+            let symmetric = self.model.structure().is_symmetric(factor);
+            for row in 0..gammas.shape.rows {
+                let from = if symmetric { row } else { 0 };
+                total += (from..gammas.shape.width)
+                    .map(|k| {
+                        let prior = self.model.prior(factor).at(row * gammas.shape.width + k);
+                        let law = (gammas.shape.row(row)[k], gammas.rate.row(row)[k]);
+                        divergence(law, self.digammas[factor].row(row)[k], prior)
+                    })
+                    .sum::<f64>();
+            }
+        }
+        cells - self.model.total_rate(&self.means) - total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factorization::released_counts::Alpha;
+    use crate::monitor::Silent;
+
+    /// One cell, o = 3, the other factor fixed at 1, prior Gamma(1/2, 1/2), alpha = 1/e.
+    fn single_cell(augmentation: Augmentation) -> (f64, f64) {
+        let table = Arc::new(ReleasedCounts::new(&[3], 1, 1, Alpha::One((-1f64).exp()), None).unwrap());
+        let prior = Prior { shape: vec![0.5], rate: vec![0.5] };
+        let sizes = (Kind::Cp, [1, 1].as_slice(), 1);
+        let mut fit =
+            CoordinateAscent::new(table, sizes, vec![prior; 2], augmentation, [1, 2], vec![false, true]).unwrap();
+        let one = |shape: f64, rate: f64| Gammas {
+            shape: FactorMatrix::packed(1, 1, &[shape]).unwrap(),
+            rate: FactorMatrix::packed(1, 1, &[rate]).unwrap(),
+        };
+        // A shape so large is a point at 1.
+        fit.set_factors(vec![one(1.0, 1.0), one(1e16, 1e16)]).unwrap();
+        fit.run(2000, 0.0, 1, &mut Silent).unwrap();
+        (fit.factors()[0].means().row(0)[0], *fit.bounds().last().unwrap())
+    }
+
+    #[test]
+    fn single_cells_have_the_known_means_and_bounds() {
+        let known = [
+            (Augmentation::Collapsed, 1.936_432_816_91, -2.964_359_979_26),
+            (Augmentation::BesselMean, 1.987_526_539_4, -3.296_442_398_52),
+            (Augmentation::BesselMode, 1.902_732_366_43, -3.411_616_926_94),
+        ];
+        for (augmentation, mean, bound) in known {
+            let found = single_cell(augmentation);
+            assert!((found.0 - mean).abs() < 2e-10 && (found.1 - bound).abs() < 1e-10, "{augmentation:?}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One pass of an ascent over all cells: weights W = E[y | o, G] / G, their weighted sums, and the cells' part of the bound.
+//!
+//! Cells are indexed (r, v), components k: a pass forms G_rv = sum_k u_rk R_vk of a tile of rows, turns them into W_rv in their
+//! place, and adds up sum_v W_rv R_vk (to the left of the product) and sum_r W_rv u_rk (to its right). Rows come in blocks
+//! whose partial sums are added in order, so that no sum depends on the number of threads.
+
+use super::super::cell::{log_sum, scaled_mean};
+use super::super::collapsed::CollapsedRow;
+use super::super::likelihood::Rates;
+use super::super::model::FactorMatrix;
+use super::super::published::{Augmentation, Moments, Noise, augmented, moments};
+use super::super::released_counts::HELD_OUT;
+use super::super::split::LANES;
+use super::CoordinateAscent;
+use crate::Result;
+use crate::monitor::Progress;
+use crate::numeric::dispatch::{Level, Work, level, work};
+use crate::numeric::special::log_factorial;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Rows whose sums are formed one after the other; partial sums of such blocks are added in order.
+const BLOCK: usize = 128;
+/// Rows whose rates are formed together.
+const TILE: usize = 4;
+
+/// What a pass over all cells adds up.
+#[derive(Clone, Copy)]
+pub struct PassOutput {
+    /// Weighted sums over columns, for this tally left of the product.
+    pub left: Option<usize>,
+    /// Weighted sums over rows.
+    pub right: bool,
+    /// The cells' part of the bound.
+    pub bound: bool,
+}
+
+/// What a pass has added up.
+#[derive(Default)]
+pub struct Sums {
+    /// Over columns, for a tally left of the product.
+    pub left: Vec<f64>,
+    /// Over rows.
+    pub right: Vec<f64>,
+    /// The cells' part of the bound.
+    pub bound: f64,
+}
+
+impl CoordinateAscent {
+    /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
+    pub fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
+        let (rows, cols) = (self.table.rows(), self.table.cols());
+        let right = self.model.right(&self.geometric);
+        let transposed = right.transposed();
+        let published = (self.augmentation == Augmentation::Published).then(|| moments(&self.factors));
+        let reads = PassInput { fit: self, right, transposed: &transposed, published, wanted };
+        let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
+        let mut noise = self.noise.clone();
+        let level = level();
+        let mut sums = reads.nothing();
+        let mut chunks = noise.chunks_mut((BLOCK * cols).max(1));
+        // Partial sums are as large as what they add up to, so only as many are held as there are threads.
+        for wave in blocks.chunks(threads) {
+            progress.check()?;
+            let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
+            let one = |(rows, noise): (Range<usize>, &mut [Noise])| reads.block(level, rows, noise);
+            let parts: Vec<Sums> = if threads == 1 {
+                jobs.into_iter().map(one).collect()
+            } else {
+                jobs.into_par_iter().map(one).collect()
+            };
+            for part in parts {
+                sums.left.iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
+                sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
+                sums.bound += part.bound;
+            }
+        }
+        Ok((sums, noise))
+    }
+}
+
+/// What a pass reads.
+struct PassInput<'a> {
+    fit: &'a CoordinateAscent,
+    right: &'a FactorMatrix,
+    transposed: &'a [f64],
+    published: Option<Moments>,
+    wanted: PassOutput,
+}
+
+impl PassInput<'_> {
+    fn nothing(&self) -> Sums {
+        let left = self.wanted.left.map_or(0, |tally| {
+            let (rows, width) = self.fit.model.tally_shapes()[tally];
+            rows * width.next_multiple_of(LANES)
+        });
+        let right = if self.wanted.right { self.right.rows * self.right.stride } else { 0 };
+        Sums { left: vec![0.0; left], right: vec![0.0; right], bound: 0.0 }
+    }
+
+    fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
+        let mut sums = self.nothing();
+        let (stride, length, cols) = (self.right.stride, self.fit.table.cols(), self.fit.table.cols());
+        let (mut left, mut weights) = (vec![0.0; TILE * stride], vec![0.0; TILE * length]);
+        let mut products = vec![0.0; TILE * stride];
+        for start in rows.clone().step_by(TILE) {
+            let tile = start..rows.end.min(start + TILE);
+            left.fill(0.0);
+            for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
+                self.fit.model.left(&self.fit.geometric, row, left);
+            }
+            let transposed = self.transposed;
+            work(level, Rates { left: &left, stride, transposed, out: &mut weights, cols });
+            for (i, row) in tile.clone().enumerate() {
+                let weights = &mut weights[i * length..(i + 1) * length];
+                let at = (row - rows.start) * cols;
+                let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
+                sums.bound += self.row(level, row, &mut weights[..cols], noise);
+                weights[cols..].fill(0.0);
+            }
+            if let Some(tally) = self.wanted.left {
+                let right = self.right;
+                work(level, OverColumns { weights: &weights, length, tile: tile.len(), right, out: &mut products });
+                for (i, row) in tile.clone().enumerate() {
+                    let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
+                    let is_product = self.fit.model.structure().is_product();
+                    for (_, index) in self.fit.model.places(row).filter(|(part, _)| *part == tally) {
+                        let sums = &mut sums.left[index * stride..(index + 1) * stride];
+                        for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
+                            *sum += if is_product { u * p } else { *p };
+                        }
+                    }
+                }
+            }
+            if self.wanted.right {
+                let (tile, sums) = (tile.len(), &mut sums.right);
+                work(level, OverRows { weights: &weights, length, tile, left: &left, stride, sums });
+            }
+        }
+        sums
+    }
+
+    /// Turns the rates of a row into weights W; returns the row's part of the bound, if wanted.
+    fn row(&self, level: Level, row: usize, rates: &mut [f64], noise: &mut [Noise]) -> f64 {
+        let fit = self.fit;
+        let data = fit.table.row(row);
+        let alphas = fit.table.alphas(row);
+        let one = fit.table.alpha_at(row * fit.table.cols());
+        if fit.augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
+            return work(level, CollapsedRow { data, alpha: one, rates, logarithms: self.wanted.bound });
+        }
+        let published = self.published.as_ref().map(|moments| self.rates_of_moments(moments, row));
+        let mut bound = 0.0;
+        for (column, rate) in rates.iter_mut().enumerate() {
+            let code = data.codes[column];
+            if code == HELD_OUT {
+                *rate = 0.0;
+                continue;
+            }
+            let alpha = alphas.map_or(one, |alphas| alphas[column]);
+            let released = data.value(column, code);
+            if alpha == 0.0 {
+                bound += if released == 0 { 0.0 } else { released as f64 * rate.ln() - log_factorial(released as f64) };
+                *rate = if released == 0 { 0.0 } else { released as f64 / rate.max(f64::MIN_POSITIVE) };
+            } else if fit.augmentation == Augmentation::Collapsed {
+                bound += ((1.0 - alpha) / (1.0 + alpha)).ln() + log_sum(released, *rate, alpha);
+                *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
+            } else {
+                let moments = published.as_ref().map(|rows| [rows[0][column], rows[2][column] - rows[1][column]]);
+                let (mean, part) = augmented(fit.augmentation, released, *rate, alpha, &mut noise[column], moments);
+                bound += part;
+                *rate = if mean > 0.0 { mean / rate.max(f64::MIN_POSITIVE) } else { 0.0 };
+            }
+        }
+        bound
+    }
+
+    /// Rates of a row with means, squared means and second moments in place of the factors.
+    fn rates_of_moments(&self, moments: &Moments, row: usize) -> [Vec<f64>; 3] {
+        let mut left = vec![0.0; self.right.stride];
+        std::array::from_fn(|moment| {
+            let factors = &moments[moment];
+            self.fit.model.left(factors, row, &mut left);
+            let right = self.fit.model.right(factors);
+            (0..right.rows).map(|column| left.iter().zip(right.row(column)).map(|(a, b)| a * b).sum()).collect()
+        })
+    }
+}
+
+/// `out_r = sum_v W_rv R_v` for the rows of a tile.
+struct OverColumns<'a> {
+    weights: &'a [f64],
+    length: usize,
+    tile: usize,
+    right: &'a FactorMatrix,
+    out: &'a mut [f64],
+}
+
+impl Work for OverColumns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let stride = self.right.stride;
+        for start in (0..stride).step_by(LANES) {
+            let mut sums = [[0.0; LANES]; TILE];
+            for (v, right) in self.right.padded().chunks_exact(stride).enumerate() {
+                let right = &right[start..start + LANES];
+                for (r, sums) in sums.iter_mut().enumerate() {
+                    let weight = self.weights[r * self.length + v];
+                    for (sum, x) in sums.iter_mut().zip(right) {
+                        *sum += weight * x;
+                    }
+                }
+            }
+            for (r, sums) in sums.iter().enumerate().take(self.tile) {
+                self.out[r * stride + start..][..LANES].copy_from_slice(sums);
+            }
+        }
+    }
+}
+
+/// `sums_v += W_rv u_r` for the rows of a tile, one after the other.
+struct OverRows<'a> {
+    weights: &'a [f64],
+    length: usize,
+    tile: usize,
+    left: &'a [f64],
+    stride: usize,
+    sums: &'a mut [f64],
+}
+
+impl Work for OverRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (v, sums) in self.sums.chunks_exact_mut(self.stride).enumerate() {
+            for start in (0..self.stride).step_by(LANES) {
+                let sums = &mut sums[start..start + LANES];
+                let mut held = [0.0; LANES];
+                held.copy_from_slice(sums);
+                for r in 0..self.tile {
+                    let weight = self.weights[r * self.length + v];
+                    let left = &self.left[r * self.stride + start..][..LANES];
+                    for (sum, x) in held.iter_mut().zip(left) {
+                        *sum += weight * x;
+                    }
+                }
+                sums.copy_from_slice(&held);
+            }
+        }
+    }
+}
