@@ -177,5 +177,5 @@ def test_the_samplers_of_the_thesis_do_not_keep_their_epsilon_of_three():
     # The right trimming passes.
     right = BetaBernoulli(1, 1, trim=1 / (1 + math.exp(3.0 / (2 * (d + 1)))))
     node = right
-    found = audit(release, True, False, draws=240_000, epsilon=3.0, statistic=loss, vectorized=True)
+    found = audit(release, True, False, draws=60_000, epsilon=3.0, statistic=loss, vectorized=True)
     assert not found.rejected

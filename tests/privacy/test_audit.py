@@ -67,9 +67,14 @@ def check_true(mechanism, x, y, draws, share):
     return by_likelihood, by_cell
 
 
+def times(mechanism):
+    """How many times the draws. Noise has no seed: so the shares found lie ten deviations above what is asked for."""
+    return 4 if isinstance(mechanism, ExponentialMechanism) else 1  # an event of 51 candidates is seen seldom
+
+
 @pytest.mark.parametrize(("mechanism", "x", "y"), TRUE, ids=lambda value: repr(value)[:60])
 def test_true_claims_are_accepted_and_most_of_them_is_found(mechanism, x, y):
-    check_true(mechanism, x, y, 60_000, 0.3)
+    check_true(mechanism, x, y, 60_000 * times(mechanism), 0.3)
 
 
 @pytest.mark.slow
@@ -81,7 +86,7 @@ def test_the_list_of_audited_mechanisms_is_complete():
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "x", "y"), TRUE, ids=lambda value: repr(value)[:60])
 def test_every_mechanism_keeps_its_claim_over_many_draws(mechanism, x, y):
-    by_likelihood, by_cell = check_true(mechanism, x, y, 6_000_000, 0.9)
+    by_likelihood, by_cell = check_true(mechanism, x, y, 6_000_000 * times(mechanism), 0.9)
     print(f"| {mechanism!r} | {found(by_likelihood)} | by cells {by_cell.epsilon:.4f} |")
 
 
@@ -150,19 +155,20 @@ def test_planted_strategies_are_rejected_however_small_their_gain(claim, draws):
 
 
 def test_a_vector_under_the_profile_of_one_number_is_rejected():
-    # F2: at |v|_2 = 2 the profile of one number claims .13758 at 20/3.
+    # F2: at |v|_2 = 2 the profile of one number claims .13758 at 20/3. The bounds found are 7.75 +- .15.
     mechanism = DiscreteGaussianMechanism(variance=0.3, delta=0.15)
-    result = audit(mechanism, [0] * 4, [-1] * 4, epsilon=20 / 3, delta=0.13759, draws=2_000_000, confidence=SURE)
+    result = audit(mechanism, [0] * 4, [-1] * 4, epsilon=20 / 3, delta=0.13759, draws=1_000_000, confidence=SURE)
     print("F2", found(result))
     assert result.rejected
 
 
 def test_a_claim_scaled_linearly_with_the_distance_is_rejected():
     # F1 itself has an event of probability 1e-4 against less than 1e-12, which no draws can tell; so its like: at
-    # distance 1 this mechanism has (.3, .01627), at 16 it is said to have (4.8, .2604), and has .7047.
+    # distance 1 this mechanism has (.3, .01627), at 16 it is said to have (4.8, .2604), and has .7047. The bounds found
+    # are 6.8 +- .14.
     mechanism = DiscreteGaussianMechanism(variance=16, delta=0.01628)
     assert mechanism.epsilon < 0.3
-    result = audit(mechanism, 0, 16, epsilon=4.8, delta=16 * mechanism.delta, draws=60_000, confidence=SURE)
+    result = audit(mechanism, 0, 16, epsilon=4.8, delta=16 * mechanism.delta, draws=240_000, confidence=SURE)
     print("F1, its like", found(result))
     assert result.rejected
 

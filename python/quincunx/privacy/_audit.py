@@ -57,7 +57,7 @@ class AuditResult:
     Examples
     --------
     >>> from quincunx.privacy import RandomizedResponse, audit
-    >>> result = audit(RandomizedResponse(1.0), 0, 1, draws=10_000)
+    >>> result = audit(RandomizedResponse(1.0), 0, 1, draws=10_000, confidence=1 - 1e-9)
     >>> result.draws
     (3334, 3334)
     >>> result.rejected
@@ -146,7 +146,7 @@ def audit(
     --------
     >>> import numpy as np
     >>> from quincunx.privacy import GeometricMechanism, audit
-    >>> result = audit(GeometricMechanism(1.0, n=1), 0, 1, draws=100_000)
+    >>> result = audit(GeometricMechanism(1.0, n=1), 0, 1, draws=100_000, confidence=1 - 1e-9)
     >>> 0.8 < result.epsilon < 1, result.rejected
     (True, False)
     >>> noise = np.random.default_rng(1)
