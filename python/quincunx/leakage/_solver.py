@@ -1,8 +1,8 @@
 """Linear programs by HiGHS: large ones in a process of their own, where an interrupt and a time limit end them.
 
 The solver runs in compiled code that hears no signal. A program that may last is therefore solved by a child that is
-killed when this process is interrupted, or the time is over; ``python -m quincunx.leakage._solver`` is that child. It
-reads its program from a file and writes what it found to another, both in a folder of this process alone.
+killed when this process is interrupted, or the time is over. It reads its program from a file and writes what it found
+to another, both in a folder of this process alone.
 """
 
 import math
@@ -82,7 +82,7 @@ def _solve_in_child(program: dict[str, Any], end: Deadline) -> Found | Exception
         places = os.pathsep.join(place for place in sys.path if place)
         # A session of its own: an interrupt of the terminal is answered here, and once.
         child = subprocess.Popen(
-            [sys.executable, "-m", "quincunx.leakage._solver", folder],
+            [sys.executable, "-c", _CHILD, folder],
             stdin=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": places},
             start_new_session=True,
@@ -103,10 +103,10 @@ def _solve_in_child(program: dict[str, Any], end: Deadline) -> Found | Exception
         return found
 
 
-if __name__ == "__main__":
-    import quincunx.leakage._solver as own  # what is pickled is named by this module, not by __main__
+_CHILD = f"import sys, {__name__} as solver; solver._answer(sys.argv[1])"
 
-    folder = Path(sys.argv[1])
-    folder.joinpath("found").write_bytes(
-        pickle.dumps(own._solve(*pickle.loads(folder.joinpath("program").read_bytes())))
-    )
+
+def _answer(folder: str) -> None:
+    """Solve the program of a folder: what the child does."""
+    found = _solve(*pickle.loads(Path(folder, "program").read_bytes()))
+    Path(folder, "found").write_bytes(pickle.dumps(found))
