@@ -4,6 +4,8 @@
 //! ends with its process however that ends, and says who holds it. A child of a fork inherits such a lock and may outlive its
 //! parent; a lock whose holder is no longer alive is therefore taken over. Where the file system knows no locks, jobs go on
 //! without.
+//!
+//! Source: flock(2).
 
 use crate::{Error, Result};
 use std::fs::{self, File, OpenOptions, TryLockError};

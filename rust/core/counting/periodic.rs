@@ -15,6 +15,9 @@
 //!
 //! Example: sites 0, 1, 2 of a row of the square lattice, bonds inside the row and one period up. The frontier is the last
 //! row, its states 000, 001, 010, 100, 101; site 0 forgets the site below it.
+//!
+//! Sources: L. Collatz (1942), Einschliessungssatz fuer die charakteristischen Zahlen von Matrizen, Math. Z. 48; H. Wielandt
+//! (1950), Unzerlegbare, nicht negative Matrizen, Math. Z. 52.
 
 use crate::monitor::Progress;
 use crate::numeric::double_double::DoubleDouble;

@@ -3,6 +3,9 @@
 //! Elements are drawn in blocks of 4096. A block has eight generators side by side, xoshiro256++ each, whose states are Philox
 //! blocks at `[lane, block, side, WORDS]`; element j of the block has word j / 8 of lane j mod 8. So a word is a function of key,
 //! element and side, and the eight recurrences run as vectors.
+//!
+//! Sources: D. Blackman, S. Vigna (2021), Scrambled linear pseudorandom number generators (xoshiro256++); J. Salmon et al.
+//! (2011), Parallel random numbers: as easy as 1, 2, 3 (Philox).
 
 use crate::numeric::dispatch::{Level, Work, work};
 use crate::stream::philox;

@@ -1,7 +1,10 @@
 //! Small dense matrices over doubles and double-doubles: products, a triangular factor, singular values.
 //!
-//! Singular values come from one-sided Jacobi rotations (M. R. Hestenes, 1958), which find the small ones of a graded matrix
+//! Singular values come from one-sided Jacobi rotations, which find the small ones of a graded matrix
 //! to a relative accuracy; that is what decides how many digits a truncation keeps.
+//!
+//! Sources: M. Hestenes (1958), Inversion of matrices by biorthogonalization and related results, J. SIAM 6; J. Demmel,
+//! K. Veselic (1992), Jacobi's method is more accurate than QR, SIAM J. Matrix Anal. Appl. 13.
 
 use crate::Result;
 use crate::monitor::Progress;

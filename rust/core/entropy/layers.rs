@@ -9,6 +9,8 @@
 //! | M | sector | z^-abs(s) | a |
 //! | N | sector, bond, sector | O(s, t) | b^g |
 //! | Q | sector, bond, bond, sector | z^abs(s) O(s, t) O(s, t') | b^(1 + 2g) |
+//!
+//! Source: derived here for theorem D of `docs/mathematics/entropy.md`.
 
 use super::dense::{Matrix, Real};
 use super::model::{Entry, Model, Rational};

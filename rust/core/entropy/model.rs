@@ -18,6 +18,9 @@
 //!
 //! The square lattice takes a weight for each pair of next neighbors that are both occupied: 1 is the square lattice itself, 0
 //! that of the king. With 1/2 the constant is that of the expected count over random diagonals.
+//!
+//! Source: R. Baxter (1999), Planar lattice gases with nearest-neighbour exclusion, Annals of Combinatorics 3 (square and
+//! honeycomb); the other lattices are derived here, see `docs/mathematics/entropy.md`.
 
 use num_bigint::BigUint;
 

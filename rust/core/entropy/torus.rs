@@ -3,6 +3,8 @@
 //! The torus of n letters and l rows is the trace of `S^n`, where `S` acts along the rows: for a face model on words of l
 //! letters, for a vertex model on words of l bonds. Entries are not negative, so that a computed power is right to a relative
 //! error that is proved. Half steps alternate with their transposes: `tr (A A^T)^k`, `l = 2k`.
+//!
+//! Source: tr T^l as beta^l in theorem D of `docs/mathematics/entropy.md`.
 
 use super::model::Model;
 

@@ -1,6 +1,8 @@
 //! The cells of a row with the noise summed out, eight at a time: weights E[y | o, mu] / mu, and logarithms of likelihoods.
 //!
 //! The sums are those of [`super::cell`]. Logarithms are taken of products of many cells at once.
+//!
+//! Source: the two-piece Poisson law, derived in `distributions::two_piece_poisson`.
 
 use super::cell::{RECIPROCALS, is_short, log_sum, scaled_mean};
 use super::released_counts::{HELD_OUT, Row};

@@ -3,6 +3,8 @@
 //! Products are summed in eight lanes, component k in lane k mod 8, keeping every partial sum. A count then finds its lane
 //! among eight sums and its place among the partial sums of that lane: two short scans without a branch instead of a search
 //! through all components. Large counts are split by conditional binomials.
+//!
+//! Source: L. Devroye (1986), Non-Uniform Random Variate Generation, chapter XI (multinomials by conditional binomials).
 
 use crate::distributions::Rng;
 use crate::stream::Xoshiro;

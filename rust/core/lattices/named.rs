@@ -1,4 +1,6 @@
 //! The lattices that have a name in the field, by their unit cells.
+//!
+//! Source: B. Gruenbaum, G. Shephard (1987), Tilings and Patterns, section 2.1, for the uniform tilings and their symbols.
 
 use super::{Bond, UnitCell};
 use crate::{Error, Result};

@@ -7,6 +7,9 @@
 //!  - the Aztec diamond of order n: the unit squares of the plane with |x + 1/2| + |y + 1/2| <= n as vertices.
 //!  - the generalized Aztec diamond: the points of an a x b box with i + j even, joined along diagonals.
 //!  - the triangulated grid: m x n cells, each with one diagonal, (i, j)-(i+1, j+1) or (i+1, j)-(i, j+1).
+//!
+//! Source of the Aztec diamond: N. Elkies, G. Kuperberg, M. Larsen, J. Propp (1992), Alternating-sign matrices and domino
+//! tilings, J. Algebraic Combin. 1.
 
 use super::{Bond, Boundary, Lattice, UnitCell};
 use crate::graphs::Graph;

@@ -6,6 +6,8 @@
 //! basis. Panels form a tree: one that is too wide for the theta at hand is replaced by its halves, at the end by the values
 //! themselves, so that no theta is served with less accuracy. Ten million values are first condensed to cells with four
 //! moments each.
+//!
+//! Source: L. Trefethen (2013), Approximation Theory and Approximation Practice, theorem 8.2 (how fast the error falls).
 
 use super::Likelihood;
 use crate::{Error, Result};

@@ -4,6 +4,8 @@
 //! B(j) = sum_{x>j} f(x) alpha^(x-j-1) follow by recursion, and a release z in [j, j+1) has
 //! p(z) ~ A(j) e^(-d (z-j)) + B(j) e^(-d (j+1-z)): a table of b - a + 1 entries serves all users.
 //! Where many releases fall between two whole numbers they are replaced by Chebyshev nodes, as in [`super::compressed`].
+//!
+//! Source: derived here; the sum over x of f(x) times the noise's law, split at z.
 
 use super::Likelihood;
 use crate::numeric::special::log_factorial;

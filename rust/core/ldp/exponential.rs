@@ -2,6 +2,9 @@
 //!
 //!   2 s p(z) = e^(-(b-z)/s) e^(-theta b)/(1 + theta s) + theta (e^(-theta z) - e^(-z/s))/(1/s - theta) + theta s e^(-theta z)/(1 + theta s)
 //! for 0 <= z <= b: positive terms, with no singularity at theta = 1/s, where the middle one is theta z e^(-z/s).
+//!
+//! Source: T. Kulkarni, J. Jälkö, S. Kaski, A. Honkela, Locally differentially private Bayesian inference, equations 29 and 30,
+//! with z where y is printed and the factor 1/(2s) restored.
 
 use super::Likelihood;
 use super::compressed::{ClippedLaplace, Marginal};

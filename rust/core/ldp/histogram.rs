@@ -6,6 +6,9 @@
 //! categories share subset sums by bytes. The column sums alone have mean N mu, mu = q + (p - q) theta, and covariance
 //! N (diag(mu (1-mu) + (p-q)^2 theta^2) - (p-q)^2 theta theta'), of which the normal law is taken in O(k); where N q < 50, the
 //! rule of which must not depend on theta, each sum is taken as binomial by itself.
+//!
+//! Sources: T. Wang, J. Blocki, N. Li, S. Jha (2017), Locally differentially private protocols for frequency estimation; T.
+//! Kulkarni et al., equations 31 to 33 for rows; in its equation 9 the two probabilities are those of other events.
 
 use super::Likelihood;
 use crate::numeric::special::log_factorial;

@@ -8,6 +8,9 @@
 //!   ln L = -N/2 sum_ij W_ij^2/D_ij - sum_{i<=j} ln D_ij / 2 - p(p+1)/4 ln(2 pi N),
 //! in O(p^3). Where the square of y has other noise, a rank-one term more. From G for C follow B'GB for S, 2 S B'Ge for
 //! theta, 2 sigma G_pp for sigma. Natural parameters: theta, sigma, S row by row.
+//!
+//! Source: T. Kulkarni, J. Jälkö, S. Kaski, A. Honkela, Locally differentially private Bayesian inference, equation 41, of which
+//! the scatter matrix is sufficient; section 13.1 for summed moments, whose covariance is N times that of one user.
 
 use super::Likelihood;
 use super::matrix::{cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed};

@@ -10,6 +10,9 @@
 //! 1, has mean N (k1 a, S) and per-user covariances S - k1^2 a a', k1 (S_ik a_j + S_jk a_i) + k3 a_i a_j a_k and
 //! S_ik S_jl + S_il S_jk. In the eigenbasis of S the last is diagonal; Schur's complement on d columns gives O(d^4).
 //! dk1/dv = k3/2, dk3/dv = k5/2.
+//!
+//! Source: T. Kulkarni, J. Jälkö, S. Kaski, A. Honkela, Locally differentially private Bayesian inference, sections 12.2 (records;
+//! E is integrated, where equation 44 expands the sigmoid) and 13.2 (moments).
 
 use super::Likelihood;
 use super::matrix::{cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed};

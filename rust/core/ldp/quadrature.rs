@@ -8,6 +8,8 @@
 //! for then the density has a kink at each of them. What the grid holds is a
 //! trigonometric polynomial as exact as the rule, p(v) = sum c_lm exp(i (w_l v_1 + w_m v_2)), whose integrals are known:
 //! distribution functions, quantiles and independent draws by inversion come from it.
+//!
+//! Source: L. Trefethen, J. Weideman (2014), The exponentially convergent trapezoidal rule, SIAM Review 56, theorem 5.1.
 
 use super::{Block, Posterior, Support};
 use crate::monitor::Progress;

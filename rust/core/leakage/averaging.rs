@@ -8,6 +8,8 @@
 //! averaging what was averaged changes no bit.
 //!
 //! Cost: each entry is read and written once, and its class, of two bytes, read twice.
+//!
+//! Source: B. Sturmfels (1993), Algorithms in Invariant Theory, section 2.1 (the operator); passes and blocks are derived here.
 
 use super::Matrix;
 use super::sums::Sum;

@@ -1,6 +1,8 @@
 //! Channels: the check that a matrix is one, and the best guess for each output.
 //!
 //! With prior p the Bayes vulnerability after the output is sum_y max_x p_x C_xy: the chance that the best guess is right.
+//!
+//! Source: G. Smith (2009), On the foundations of quantitative information flow.
 
 use super::vector::for_wide_vectors;
 use crate::{Error, Result};

@@ -8,6 +8,8 @@
 //! S_d = sum over head distances c and tails l with c + dist(tail, l) = d of the chunk sums.
 //!
 //! The means are written back as chunks too. Order of sums and precision are as in `averaging`.
+//!
+//! Source: derived here from the orbits on pairs of words, which are the distances (Brouwer, Cohen, Neumaier, section 9.2).
 
 use super::Matrix;
 use super::sums::{Sum, two_sum};

@@ -2,6 +2,8 @@
 //!
 //! TwoSum (Knuth): s = fl(a + b), and a + b = s + e exactly. A sum keeps s and adds up the errors e. For up to 2^40 terms
 //! of one sign the relative error of s + e is below 2^-60, so the rounded mean of n equal numbers is exact.
+//!
+//! Source: T. Ogita, S. Rump, S. Oishi (2005), Accurate sum and dot product, SIAM J. Sci. Comput. 26 (algorithm Sum2).
 
 /// The rounded sum and what rounding lost.
 #[inline(always)]

@@ -7,6 +7,9 @@
 //!
 //! so 4095 folded numbers can be added before the next fold. A product of two numbers below 2^52 is kept as its low and its
 //! high 52 bits, each summed on its own, 4096 products at most. All levels compute the same residues.
+//!
+//! Source: A. Menezes, P. van Oorschot, S. Vanstone (1996), Handbook of Applied Cryptography, algorithm 14.47 (moduli b^t - c),
+//! stopped before its last step.
 
 use super::dispatch::{Arithmetic, EVERY_LEVEL, Level};
 use super::residue::Modulus;

@@ -7,6 +7,9 @@
 //!
 //! so 511 folded numbers can be added in a 64-bit word before the next fold. A fold is four cheap instructions on any
 //! vector unit, down to SSE2 and NEON. Any modulus m up to 2^32 fits too, through its largest multiple below 2^55.
+//!
+//! Source: A. Menezes, P. van Oorschot, S. Vanstone (1996), Handbook of Applied Cryptography, algorithm 14.47 (moduli b^t - c),
+//! stopped before its last step.
 
 use super::big;
 use super::neighbors::SHORT_BITS;

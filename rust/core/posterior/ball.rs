@@ -5,6 +5,8 @@
 //! larger, else it is 0. Everything happens in the eigenbasis of P, where coordinates are independent and the norm is the same.
 //!
 //! The loop goes on until it accepts; how long that took depends on the data and can be timed. Nothing is ever clipped instead.
+//!
+//! Source: derived here; nu is the multiplier of the constraint E |w|^2 = W^2.
 
 use crate::monitor::Monitor;
 use crate::privacy::source::Source;

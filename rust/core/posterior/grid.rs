@@ -8,6 +8,8 @@
 //!
 //! The m points are the midpoints of equal cells in the coordinate. A grid prior is a prior like any other, so the bounds by the
 //! range hold; the finite-n epsilon of the grid itself is [`Grid::replace_epsilon`].
+//!
+//! Source: derived here; the bounds by the range are those of Z. Zhang (2017), doctoral thesis, theorem 3.5.1, sharpened.
 
 use crate::numeric::interval::Interval;
 use crate::privacy::choice::{Choice, Weights, dyadic};

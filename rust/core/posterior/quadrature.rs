@@ -5,6 +5,8 @@
 //! integrals with the same maximum taken out. Differences of incomplete beta or gamma functions would cancel to nothing here.
 //!
 //! E is convex in the coordinate u, so a panel of a few standard deviations sees a smooth function and 16 points leave nothing.
+//!
+//! Source: derived here; the rule is Gauss's with 16 points.
 
 use super::grid::Coordinate;
 use crate::{Error, Result};

@@ -6,6 +6,8 @@
 //! vector is drawn from the last category to the first, each coordinate by an exact choice among at most N + 1 weights
 //! ([`crate::privacy::choice`]): the work does not depend on the data. The weights are exponentials of doubles, so what is drawn
 //! differs from the law above by a factor within exp(+-[`log_error`]), which the caller adds to its epsilon twice.
+//!
+//! Source: derived here; the bound by the range: Z. Zhang (2017), doctoral thesis, theorem 3.5.1, sharpened.
 
 use crate::memory::reserved;
 use crate::monitor::Monitor;

@@ -3,6 +3,8 @@
 //! Bits: 64 records a word. For a family S the numbers m(T) of records with all bits of T set, T within S, are popcounts of
 //! conjunctions; the table follows by subtraction (Moebius inversion over the subsets). Wider families and categories that are not binary
 //! are counted record by record. Values outside a column's categories are clipped, each record by itself.
+//!
+//! Source: R. Stanley (2012), Enumerative Combinatorics 1, 2nd ed., theorem 2.1.1 (inclusion and exclusion).
 
 use crate::monitor::Monitor;
 use crate::numeric::dispatch::{Work, level, work};

@@ -3,6 +3,8 @@
 //! Integers become x + noise. Real numbers become multiples of a power of two, the grid step: the two-sided geometric noise of
 //! the Laplace mechanism is added to the value rounded to the grid, the Gaussian noise before rounding. Every output is a
 //! function of an integer, so what a float can and cannot represent does not depend on the data.
+//!
+//! Source: I. Mironov (2012), On significance of the least significant bits for differential privacy (why a grid).
 
 use super::laplace::RoundedLaplace;
 use super::noise::{DiscreteGaussian, TwoSidedGeometric};

@@ -11,6 +11,9 @@
 //! In one dimension the directions of x and x' are equal or opposite. With a = R^4, b = c1 R^2 Y^2, g = c2 Y^4,
 //! Delta^2 = max of a + b + g, e(b, g) and e(b, a), where e(b, g) = max over t in [0, 1] of (1 + t)^2 (b + g (1 - t)^2) is at
 //! t = 1 or at the lesser root of 2 g t (1 - t) = b. For logistic statistics it is e(R^2, c R^4).
+//!
+//! Source: T. Kulkarni, J. Jälkö, S. Kaski, A. Honkela, Locally differentially private Bayesian inference, lemmas 3.1 and 13.1,
+//! which bound each term by itself and are larger; the joint maxima are derived here, see `docs/mathematics/ldp.md`.
 
 use crate::{Error, Result};
 

@@ -2,6 +2,8 @@
 //!
 //! A [`Generator`] is made for one release and dropped after it. Nothing survives from one release to the next, so a forked
 //! child, a second thread and a restored snapshot of a machine each begin with a key of their own.
+//!
+//! Source: D. Bernstein (2008), ChaCha, a variant of Salsa20; here with twelve rounds.
 
 use crate::{Error, Result};
 use rand::SeedableRng;

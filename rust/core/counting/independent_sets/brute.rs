@@ -2,6 +2,8 @@
 //!
 //! An independent set of a graph with an edge at `v` either avoids `v` or holds `v` and avoids its neighbors:
 //! `Z(G) = Z(G - v) + z Z(G - N[v])`; without edges `Z = (1 + z)^n`.
+//!
+//! Source: I. Gutman, F. Harary (1983), Generalizations of the matching polynomial, Utilitas Math. 24 (the recursion).
 
 use crate::graphs::Graph;
 use crate::{Error, Result};

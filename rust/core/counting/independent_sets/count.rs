@@ -2,6 +2,9 @@
 //!
 //! All three are values of `Z` modulo primes, put together by [`exact`]: at 1; at 1, 2, ..., d, interpolated modulo each prime,
 //! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer.
+//!
+//! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., sections 5.2 (interpolation) and 5.4
+//! (Chinese remainders).
 
 use super::bound::evaluated_log2;
 use super::planner::Planner;

@@ -8,6 +8,8 @@
 //! whose right side is sparse but for a border. Modulo p^2 and at t = p nothing is left of the higher terms: one elimination
 //! gives tau Kf modulo p, tau being known. A resistance is at most a distance, and all distances together are at most those of
 //! a path: tau Kf <= tau (n^3 - n)/6 says how many primes are needed.
+//!
+//! Source: D. Klein, M. Randic (1993), Resistance distance, J. Math. Chem. 12 (the index); the determinant is derived here.
 
 use crate::counting::exact;
 use crate::graphs::Graph;

@@ -1,4 +1,6 @@
 //! One draw at a time, by regime: a zero at once, inversion of the power series, a thinned Poisson count, or rejection.
+//!
+//! Source: that of [`super`]; which regime is chosen where is said there.
 
 use super::rejection;
 use crate::distributions::{Rng, poisson};

@@ -3,6 +3,8 @@
 //! Cells are indexed (r, v), components k: a pass forms G_rv = sum_k u_rk R_vk of a tile of rows, turns them into W_rv in their
 //! place, and adds up sum_v W_rv R_vk (to the left of the product) and sum_r W_rv u_rk (to its right). Rows come in blocks
 //! whose partial sums are added in order, so that no sum depends on the number of threads.
+//!
+//! Source: the optimal laws of [`super`].
 
 use super::super::cell::{log_sum, scaled_mean};
 use super::super::collapsed::CollapsedRow;

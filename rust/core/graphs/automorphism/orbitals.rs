@@ -12,6 +12,8 @@
 //! no two classes are one, or joins them.
 //!
 //! Labels count the orbitals in the order in which they are first met row by row.
+//!
+//! Source: J. Dixon, B. Mortimer (1996), Permutation Groups, section 3.2 (orbits of stabilizers); the labels are derived here.
 
 use super::Clock;
 use super::permutation::{Orbits, Permutation};

@@ -9,6 +9,8 @@
 //! and 8j + 2 symbols fold their sums. A word visits levels in steps of one or two and is left alone on a level only where
 //! it is 0 1 .., which the level below adds to; so it is folded once in every such three. Between two folds lie at most five
 //! levels and those of a leaf: at most 2^7 folded elements are added, fewer than the 511 that a lane holds.
+//!
+//! Source: the operator is that of [`super`]; when to fold is derived here.
 
 use super::super::square::words::words;
 use crate::numeric::dispatch::{Arithmetic, Kernel, Plain};

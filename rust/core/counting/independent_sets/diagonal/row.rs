@@ -1,4 +1,6 @@
 //! A sweep over one row: the blocks in between, and both ends of a path or the seam of a ring.
+//!
+//! Source: the operator is that of [`super`].
 
 use super::Diagonals;
 use super::kernel::{Butterfly, Chances, Fixed, Leaf, SiteBlock, SitePass, Way, folds, program};

@@ -7,6 +7,8 @@
 //!
 //! Under carry 1 the symbol of the site ahead is 0 and left out of the words. Between the halves that is the first of the
 //! other half, bit `low - 1` on the way to the low half and bit `low` on the way to the high one.
+//!
+//! Source: derived here from the operator of a column in [`super`].
 
 use super::sites::Activity;
 use super::tile::{ColumnPass, ColumnTile, Most, Turn, Vectors, program};

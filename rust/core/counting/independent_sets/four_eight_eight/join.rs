@@ -10,6 +10,8 @@
 //!    first gives B (its S corner empty: u, s) and D (occupied: z t, 0), and the link between them (B + D) B' + B D'.
 //!
 //! The corners of all words are charged here. The vectors of a ring meet by its first diamond, a quadratic form in them.
+//!
+//! Source: derived here from the operator of a column in [`super`].
 
 use super::cut::ColumnCut;
 use crate::counting::transfer::Weight;

@@ -1,4 +1,6 @@
 //! Columns of a few diamonds: site after site over the whole vector.
+//!
+//! Source: the formulas of [`super`] as they stand; no tiles, no registers.
 
 use crate::Result;
 use crate::counting::strip::Context;

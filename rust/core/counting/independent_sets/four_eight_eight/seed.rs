@@ -1,4 +1,6 @@
 //! Where the vectors begin: after a first column that nothing reaches from behind, or before one at a given seam.
+//!
+//! Source: derived here from the operator of a column in [`super`].
 
 use super::cut::ColumnCut;
 use super::sites::{Activity, Charge, Unit, pass};

@@ -3,6 +3,8 @@
 //! A group is the 2^n sums over the symbols of n neighboring sites under carry 0, and the 2^(n-1) sums under carry 1 into the
 //! first of them, whose symbol is then 0. When site b is passed to site q = b - 1 or b + 1, the carried sums, numbered by the
 //! symbols without that of b, become numbered by those without that of q: the place of x_q is taken over by y_b.
+//!
+//! Source: the formulas of [`super`], for registers.
 
 use crate::numeric::dispatch::{Arithmetic, Plain};
 use crate::numeric::ring::Ring;

@@ -13,6 +13,8 @@
 //!
 //! is all ones plus, for x = y = 0, z (2 + z, 1; 1, 0): the vectors begin with any i from x_1 = 0 or 1, with i = 0 from x_1 = 0,
 //! and with i = 1 from x_1 = 0. Between columns the first two are the sums over y_1 = 0 and y_1 = 1.
+//!
+//! Source: derived here from the operator of a column in [`super`].
 
 use super::sites::{Charge, Passed, Unit, begin, begin_carried, end, pass, pass_out, pass_within, without};
 use crate::numeric::dispatch::{Arithmetic, Kernel};

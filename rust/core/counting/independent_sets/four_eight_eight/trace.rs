@@ -7,6 +7,8 @@
 //!
 //! and since the word on the right reads the same backwards, half of the columns do: X = J, w = (R J)^((N-1)/2) e_U for odd N,
 //! X = R, w = J (R J)^((N-2)/2) e_U for even N. One U of each orbit under the symmetries of a column serves for all.
+//!
+//! Source: derived here from the operator of a column in [`super`].
 
 use super::cut::{ColumnCut, Half};
 use super::seed;

@@ -2,6 +2,8 @@
 //!
 //! For each independent set of outer vertices the block is found in the table, the patterns of each event by a walk over its higher
 //! vertices alone ([`super::sums`]), and the places of its segments by sorting the segments of all blocks.
+//!
+//! Source: that of [`super::set_table`], whose worked example follows one block.
 
 use super::circuit::{Factor, Node};
 use super::family::{Mask, count, walk};

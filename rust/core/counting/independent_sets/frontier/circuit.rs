@@ -3,6 +3,8 @@
 //! Reducing a graph gives its vertices and edges weights such as `1 + z` or `(1 + z)^2 + z`. While a plan is made they are
 //! nodes of a graph of sums and products; a plan keeps the finished [`Tape`], whose registers are reused as soon as
 //! their value is no longer needed, so that a path of a million vertices needs a handful of them.
+//!
+//! Source: P. Buergisser, M. Clausen, M. Shokrollahi (1997), Algebraic Complexity Theory, section 4.1 (straight-line programs).
 
 use crate::counting::transfer::Weight;
 use crate::numeric::ring::Ring;

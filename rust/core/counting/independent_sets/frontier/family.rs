@@ -2,6 +2,8 @@
 //!
 //! A set is a mask over the frontier's vertices. In rising order the sets whose highest members are given form a run, and
 //! so on down: a walk keeps, for each member chosen, which lower vertices are still allowed.
+//!
+//! Source: derived here; the sets are the states of [`super::set_table`].
 
 /// A set of vertices `0..64 W`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

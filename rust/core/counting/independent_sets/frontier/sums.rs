@@ -3,6 +3,8 @@
 //! Within a block the subsets of the lowest few vertices come in runs that look the same wherever the same of them are
 //! allowed. So the event is worked out once for each subset of these, as lists of sums with their places, and a block is a
 //! sequence of such patterns.
+//!
+//! Source: that of [`super::set_table`].
 
 use super::circuit::Factor;
 use super::family::{Mask, walk};

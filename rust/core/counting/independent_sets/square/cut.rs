@@ -8,6 +8,8 @@
 //!
 //! a new first symbol 0 sees both halves, a new 1 needs an old 0 and leaves the old neighbors of it free. R is symmetric, so
 //! two rows are join, T, T, part, and the two T are done at once (`path`).
+//!
+//! Source: derived here; T is that of [`super`].
 
 use super::path::{Passage, Path, additions};
 use super::words::{list, words};

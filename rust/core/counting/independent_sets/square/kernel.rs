@@ -1,6 +1,8 @@
 //! The inner loops: runs a program over one block, compiled for each set of vector instructions.
 //!
 //! An item of the block is what belongs to one word: a few neighboring elements, each of which has the same done to it.
+//!
+//! Source: the butterfly of [`super`], in the order of [`super::program`].
 
 use super::network::{down, up, whole};
 use super::program::{Action, BlockPass, FOLD_IN, FOLD_MIDDLE, FOLD_OUT, order};

@@ -10,6 +10,8 @@
 //!
 //! In a ring (`cut`) the product is X0^T T X0 + 2 E^T T X0, where E[0t0] = X1[t]; there H E is H on the shorter words t, its
 //! value not depending on a new first symbol where the old one is 0.
+//!
+//! Source: derived here; T is that of [`super`].
 
 use super::cut::RowCut;
 use super::path::{Passage, Path, Tiles};

@@ -7,6 +7,8 @@
 //! and T_k = (T_{k-1} on [A, B], T_{k-2} on C) after a split, which as a symmetric operator is also a merge after those. An
 //! *open* network goes down to the level where A, B and C are single elements and stops: more symbols follow, among them the
 //! one that decides the last; a *closed* one ends in T_1: (a, b) -> (a + b, a).
+//!
+//! Source: derived here; T is that of [`super`].
 
 use super::words::{count, words};
 use crate::numeric::dispatch::Arithmetic;

@@ -7,6 +7,8 @@
 //!
 //! A tile of s that begin with 0 has all p, and is open: its last symbol is decided together with the next. A tile of s that
 //! begin with 1 has the p that end in 0, which are as many as the words of L - 1 symbols, and is closed.
+//!
+//! Source: derived here; T is that of [`super`].
 
 use super::kernel::{Order, PathBlock};
 use super::network::LONGEST;

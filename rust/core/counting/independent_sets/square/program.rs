@@ -8,6 +8,8 @@
 //! After j symbols of a row an element is a sum of at most f(j) old ones, after i symbols of one row and j of the next of at
 //! most f(i) f(j); with i + j <= 12 both are below the headroom of 511, and with i + j <= 16 below that of 4095 of the shorter
 //! primes of `reflection`. The list says where to fold accordingly.
+//!
+//! Source: derived here; f(k) is the number of words of k symbols, a Fibonacci number.
 
 use super::network;
 use super::words::words;

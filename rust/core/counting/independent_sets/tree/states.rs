@@ -8,6 +8,8 @@
 //!
 //! Example: the scope a, b, c with the edge a b, one low bit (a). Low parts: 0, a. High parts: 0, b, c, bc; b and bc forbid a.
 //! States in order: 0, a | b | c, ac | bc; first = 0, 2, 3, 5; the table for "a forbidden" knows only low part 0.
+//!
+//! Source: derived here.
 
 use std::collections::HashMap;
 

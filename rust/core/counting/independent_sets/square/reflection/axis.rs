@@ -7,6 +7,8 @@
 //! words of an A part that begin with 0: place i of every segment has the same rest.
 //!
 //! Of a symmetric matrix over an axis the blocks (a, b) of runs a <= b are stored, row by row of tiles; blocks (a, a) in full.
+//!
+//! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::super::words::{count, list, words};
 use crate::numeric::neighbors::{TILE, TILE_WORDS};

@@ -12,6 +12,9 @@
 //!
 //! where the sum of fractions misses the whole number below it by x / P < 1/4 at most, far more than its rounding errors. Each
 //! element found so is compared modulo a spare prime that the vector was computed by as well.
+//!
+//! Source: derived here, see `docs/mathematics/counting.md`; the floor q: D. Bernstein, J. Sorenson (2007), Modular
+//! exponentiation via the explicit Chinese remainder theorem, Math. Comp. 76, section 2.
 
 use super::axis::Symmetric;
 use crate::numeric::neighbors::{NeighborKernel, Neighbors, PRODUCTS, ShortPrime, TILE, TILE_WORDS};

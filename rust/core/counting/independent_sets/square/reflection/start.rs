@@ -8,6 +8,8 @@
 //!
 //! and X1 the same over the words 0t of row r and the middle columns that begin with 0. So the vector has rank f(r - 1), and r
 //! rows cost a product of f(r - 1) terms an element. The last symbols of row r + 1 are applied to G and L before the product.
+//!
+//! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::super::words::{count, words};
 use super::axis::{Axis, Symmetric};

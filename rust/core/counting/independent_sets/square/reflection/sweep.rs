@@ -10,6 +10,8 @@
 //!   supersets: X0[0t, 0u] += X1[t, u].
 //!
 //! Without a middle vertex no two words both begin with 1, and those elements are not stored.
+//!
+//! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::axis::{PrefixSegment, Symmetric};
 use super::walk::Walk;

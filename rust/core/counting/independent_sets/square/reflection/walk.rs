@@ -3,6 +3,8 @@
 //! An item is what belongs to one word: `width` neighboring words of a vector, the next item `stride` words behind it. Besides
 //! T and its halves there are superset sums, y(w) = sum over words v with w & v = w of x(v): symbol by symbol
 //! x(..0..) += x(..1..), where that is a word. They take the course of T downwards.
+//!
+//! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::super::kernel::streams;
 use super::super::network::{LONGEST, down, up, whole};
