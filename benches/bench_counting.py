@@ -12,10 +12,8 @@ has a fresh process too. `user s` is the user time of all threads; `rate` is add
 is what `estimate_cost` promised over what was measured, of memory and of wall time.
 """
 
-import argparse
 import importlib.util
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -26,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-import quincunx
+from measuring import arguments, forget_peak, in_a_fresh_process, print_build, seconds, status, verdict
 from quincunx import _core, _job, lattices
 from quincunx.counting import (
     count_independent_sets,
@@ -117,12 +115,6 @@ def user_seconds() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
 
-def status(word: str) -> int:
-    """Return a figure of this process in bytes, as Linux tells it."""
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(word))
-
-
 def additions_per_second(words: int = 1 << 15) -> float:
     """Measure how many 64-bit words a thread adds a second out of its nearest caches."""
     total, term = np.zeros(words, np.uint64), np.ones(words, np.uint64)
@@ -136,9 +128,7 @@ def additions_per_second(words: int = 1 << 15) -> float:
 
 def peak_above_start(job: Callable[[], object]) -> int:
     """Run a job; return by how much the resident memory rose at its peak."""
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak starts from here
-    before = status("VmRSS")
+    before = forget_peak()
     job()
     return status("VmHWM") - before
 
@@ -160,17 +150,6 @@ def least_times(calls: list[Callable[[], object]], rounds: int) -> list[float]:
                 call()
             best[i] = min(best[i], (time.process_time() - start) / repeats[i])
     return best
-
-
-def in_a_fresh_process(task: dict[str, Any]) -> dict[str, Any]:
-    """Run one task of `child` in a process of its own."""
-    command = [sys.executable, os.path.abspath(__file__), "--child", json.dumps(task)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
-        return {"failed": last[0]}
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
 
 
 def child(task: dict[str, Any]) -> dict[str, Any]:
@@ -293,11 +272,6 @@ def amount(size: float) -> str:
     return f"{size:.3g} GB"
 
 
-def verdict(value: float, target: float, at_most: bool = True) -> str:
-    holds = value <= target if at_most else value >= target
-    return f"target {'<=' if at_most else '>='} {target:g}: {'holds' if holds else 'MISSED'}"
-
-
 def print_ratios(full: bool, only: str) -> None:
     print(f"{'peer over quincunx':52} {'peer':>10} {'quincunx':>10} {'time':>8} {'memory':>8}")
     for peer, kind, rows, cols, rounds, quick in PAIRS:
@@ -310,16 +284,19 @@ def print_ratios(full: bool, only: str) -> None:
         where = (kind, rows, cols)
         task = {"task": "ratio", "lattice": where, "rounds": rounds}
         if rounds > 1:
-            times = in_a_fresh_process(task | {"sides": [peer, "quincunx"]})
+            times = in_a_fresh_process(__file__, task | {"sides": [peer, "quincunx"]})
         else:
             # A peer that has worked for seconds leaves threads behind, whose time would be counted as ours.
-            alone = [in_a_fresh_process(task | {"sides": [side]}) for side in (peer, "quincunx")]
+            alone = [in_a_fresh_process(__file__, task | {"sides": [side]}) for side in (peer, "quincunx")]
             times = next((side for side in alone if "failed" in side), None) or {
                 "seconds": [side["seconds"][0] for side in alone]
             }
             if "failed" not in times and alone[0]["count"] != alone[1]["count"]:
                 times = {"failed": f"the sides disagree: {alone[0]['count']} and {alone[1]['count']}"}
-        peaks = [in_a_fresh_process({"task": "memory", "lattice": where, "side": side}) for side in (peer, "quincunx")]
+        peaks = [
+            in_a_fresh_process(__file__, {"task": "memory", "lattice": where, "side": side})
+            for side in (peer, "quincunx")
+        ]
         failed = [answer["failed"] for answer in (times, *peaks) if "failed" in answer]
         if failed:
             print(f"{name:52} failed: {failed[0]}")
@@ -334,19 +311,12 @@ def print_ratios(full: bool, only: str) -> None:
     print()
 
 
-def seconds(value: float) -> str:
-    for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6)):
-        if value * factor >= 1 or unit == "us":
-            return f"{value * factor:.3g} {unit}"
-    return ""
-
-
 def print_jobs(jobs: dict[str, Job], only: str) -> None:
     print(f"{'job':40} {'user s':>8} {'wall s':>8} {'peak':>8} {'rate':>8} {'of limit':>8}  {'forecast':>13}")
     for name, (_, user, wall, memory, _) in jobs.items():
         if only not in name:
             continue
-        found = in_a_fresh_process({"task": "job", "name": name})
+        found = in_a_fresh_process(__file__, {"task": "job", "name": name})
         if "failed" in found:
             print(f"{name:40} failed: {found['failed']}", flush=True)
             continue
@@ -393,21 +363,13 @@ def print_overhead() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--quick", action="store_true", help="small sizes only (the default)")
-    which.add_argument("--full", action="store_true", help="every target")
+    parser = arguments(__doc__, quick="small sizes only", full="every target", only="lines")
     parser.add_argument("--moonshot", action="store_true", help="the 45 x 45 square, too")
-    parser.add_argument("--only", default="", metavar="TEXT", help="lines whose name contains this")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if _core.__build_profile__ == "debug":
-        sys.exit("this is a debug build, whose times mean nothing: maturin develop --release")
     if options.child:
         print(json.dumps(child(json.loads(options.child))))
         return
-    threads, load = _core.available_threads(), os.getloadavg()[0]
-    print(f"quincunx {quincunx.__version__}, {threads} threads, load {load:.1f} before the start\n")
+    print_build()
     if not options.only:
         print_overhead()
     print_ratios(options.full, options.only)

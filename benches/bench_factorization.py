@@ -11,20 +11,17 @@ time. Published figures are constants, not measured here: the ICML authors' code
 variational paper's own.
 """
 
-import argparse
 import json
 import math
 import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import quincunx
+from measuring import arguments, forget_peak, in_a_fresh_process, print_build, status, verdict
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson
 
@@ -96,11 +93,6 @@ def sweep_time(job: Job, method: str, threads: int = 1, clock: Callable[[], floa
     chain = job.chain(method)
     chain.run(3, 0, threads)
     return median_time(lambda: chain.run(1, 0, threads), 5, 0.5, clock)
-
-
-def verdict(value: float, target: float, at_most: bool = True) -> str:
-    holds = value <= target if at_most else value >= target
-    return f"target {'<=' if at_most else '>='} {target:g}: {'holds' if holds else 'MISSED'}"
 
 
 # Parts.
@@ -190,22 +182,12 @@ def memory(size: int, components: int, full: bool) -> None:
     print(f"bytes of state per cell, and peak above the released array in a fresh process, {size} x {size}")
     cells = size * size
     for method in ("collapsed", "event", "split", "bessel", "auto", "vi collapsed"):
-        found = in_a_fresh_process({"method": method, "size": size, "components": components})
+        found = in_a_fresh_process(__file__, {"method": method, "size": size, "components": components})
+        if "failed" in found:
+            print(f"{method:14} failed: {found['failed']}", flush=True)
+            continue
         print(f"{method:14} table {found['state'] / cells:5.2f} B, peak {found['peak'] / cells:7.2f} B per cell")
     print()
-
-
-def in_a_fresh_process(task: dict[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, os.path.abspath(__file__), "--child", json.dumps(task)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
-
-
-def status(word: str) -> int:
-    """Return a figure of this process in bytes, as Linux tells it."""
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(word))
 
 
 def child(task: dict[str, Any]) -> dict[str, Any]:
@@ -215,9 +197,7 @@ def child(task: dict[str, Any]) -> dict[str, Any]:
     small = Job(8, task["components"], 0.5, 0.1)
     # The pool and the code are there before the count begins.
     (small.ascent("collapsed") if "vi" in task["method"] else small.chain(task["method"])).run(1, 0, 1)
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
-    before = status("VmRSS")
+    before = forget_peak()
     data = _core.ReleasedCounts(values, job.size, job.size, np.array([job.alpha]))
     if "vi" in task["method"]:
         ascent = job.ascent("collapsed")
@@ -313,20 +293,12 @@ PARTS: dict[str, Callable[[int, int, bool], None]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--quick", action="store_true", help="200 x 200 with 10 components (the default)")
-    which.add_argument("--full", action="store_true", help="every target: 1000 x 1000 with 50 components")
-    parser.add_argument("--only", default="", metavar="TEXT", help="parts whose name contains this")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if _core.__build_profile__ == "debug":
-        sys.exit("this is a debug build, whose times mean nothing: maturin develop --release")
+    quick, full = "200 x 200 with 10 components", "every target: 1000 x 1000 with 50 components"
+    options = arguments(__doc__, quick=quick, full=full, only="parts").parse_args()
     if options.child:
         print(json.dumps(child(json.loads(options.child))))
         return
-    load = os.getloadavg()[0]
-    print(f"quincunx {quincunx.__version__}, {_core.available_threads()} threads, load {load:.1f} before the start\n")
+    print_build()
     size, components = (1000, 50) if options.full else (200, 10)
     for name, part in PARTS.items():
         if options.only in name:

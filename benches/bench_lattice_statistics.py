@@ -9,20 +9,16 @@ the peak of the resident memory above what it was at the start. It holds if the 
 a busy machine the latter is the wall time of a quiet one, or more.
 """
 
-import argparse
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import quincunx
-from quincunx import _core, counting, entropy, graphs, lattices, spectra
+from measuring import arguments, forget_peak, in_a_fresh_process, print_build, seconds, status
+from quincunx import counting, entropy, graphs, lattices, spectra
 
 square = lattices.square
 
@@ -308,18 +304,10 @@ def targets() -> dict[str, Target]:
 # Measures.
 
 
-def status(word: str) -> int:
-    """Return a figure of this process in bytes, as Linux tells it."""
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(word))
-
-
 def measured(call: Callable[[], Any]) -> dict[str, float]:
     """Return the least wall time of a call, what it took of the processor then, and the peak of its memory."""
     counting.count_spanning_trees(square(3, 3))  # the library is there
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak starts from here
-    before = status("VmRSS")
+    before = forget_peak()
     start = time.perf_counter(), time.process_time()
     call()
     best = (time.perf_counter() - start[0], time.process_time() - start[1])
@@ -331,23 +319,7 @@ def measured(call: Callable[[], Any]) -> dict[str, float]:
     return {"wall": best[0], "processor": best[1], "peak": max(0, peak)}
 
 
-def in_a_fresh_process(name: str) -> dict[str, Any]:
-    command = [sys.executable, os.path.abspath(__file__), "--child", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return {"failed": (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]}
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
-
-
 # What is printed.
-
-
-def seconds(value: float) -> str:
-    for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6)):
-        if value * factor >= 1 or unit == "us":
-            return f"{value * factor:.3g} {unit}"
-    return ""
 
 
 def print_ratios(full: bool, only: str) -> None:
@@ -382,7 +354,7 @@ def print_targets(full: bool, only: str) -> None:
     for name, (_, wall, memory, long) in targets().items():
         if only not in name or (long and not full):
             continue
-        found = in_a_fresh_process(name)
+        found = in_a_fresh_process(__file__, name)
         if "failed" in found:
             print(f"{name:44} failed: {found['failed']}", flush=True)
             continue
@@ -398,18 +370,12 @@ def print_targets(full: bool, only: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--full", action="store_true", help="the largest cases and long runs of peers, too")
-    parser.add_argument("--only", default="", metavar="TEXT", help="lines whose name contains this")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if _core.__build_profile__ == "debug":
-        sys.exit("this is a debug build, whose times mean nothing: maturin develop --release")
+    full = "the largest cases and long runs of peers, too"
+    options = arguments(__doc__, quick=None, full=full, only="lines").parse_args()
     if options.child:
-        print(json.dumps(measured(targets()[options.child][0])))
+        print(json.dumps(measured(targets()[json.loads(options.child)][0])))
         return
-    about = f"quincunx {quincunx.__version__} ({_core.__build_profile__} build), {_core.available_threads()} threads"
-    print(f"{about}, load {os.getloadavg()[0]:.1f} before the start\n")
+    print_build()
     print_ratios(options.full, options.only)
     print_targets(options.full, options.only)
 
