@@ -12,6 +12,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _core
 from quincunx.errors import TooLargeError
 
 
@@ -157,8 +158,6 @@ def counts_as_floats(value: object, name: str, *, minimum: int | None = 0) -> np
 
 def threads(value: object) -> int:
     """Return a number of threads; `None` means what this process may use."""
-    from quincunx import _core
-
     return _core.available_threads() if value is None else whole(value, "threads", minimum=1, maximum=256)
 
 
@@ -226,8 +225,6 @@ def available_memory() -> int:
     That is the least of what the system, the limit of its address space and its control groups leave; the answer may be
     a second old.
     """
-    from quincunx import _core
-
     return _core.available_memory()
 
 

@@ -51,7 +51,6 @@ class Job:
 
     def __init__(
         self,
-        *,
         threads: int | None = None,
         memory_limit: int | None = None,
         progress: Progress = None,

@@ -162,14 +162,7 @@ def hard_core(
         if mode == "exact" or isinstance(activity, Mapping):
             return _of_each_vertex(graph, activity, mode, order, Job(**how))
         return _of_each_activity(graph, activity, mode, how | {"order": order})
-    job = Job(
-        threads=threads,
-        memory_limit=memory_limit,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_interval=checkpoint_interval,
-        executor=executor,
-    )
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     problem = as_problem(graph, order)
     if mode != "exact":
         if checkpoint is not None or executor is not None:

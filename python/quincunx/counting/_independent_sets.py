@@ -103,14 +103,7 @@ def count_independent_sets(
     >>> count_independent_sets((3, [(0, 1), (1, 2)]))
     5
     """
-    job = Job(
-        threads=threads,
-        memory_limit=memory_limit,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_interval=checkpoint_interval,
-        executor=executor,
-    )
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     problem = as_problem(graph, order)
     (count,), _ = _exact.solve(
         partial(_core.plan_independent_sets, problem, "count"),
@@ -163,14 +156,7 @@ def independence_polynomial(
     >>> independence_polynomial(lattices.square(3, 3))
     [1, 9, 24, 22, 6, 1]
     """
-    job = Job(
-        threads=threads,
-        memory_limit=memory_limit,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_interval=checkpoint_interval,
-        executor=executor,
-    )
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     problem = as_problem(graph, order)
     coefficients, _ = _exact.solve(
         partial(_core.plan_independent_sets, problem, "polynomial"),

@@ -95,14 +95,7 @@ def count_perfect_matchings(
     1024
     """
     _check.one_of(method, "method", _METHODS)
-    how = {
-        "threads": threads,
-        "memory_limit": memory_limit,
-        "progress": progress,
-        "checkpoint": checkpoint,
-        "checkpoint_interval": checkpoint_interval,
-        "executor": executor,
-    }
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     if order is not None and method == "auto":
         method = "frontier"
     if order is not None and method != "frontier":
@@ -110,20 +103,20 @@ def count_perfect_matchings(
     if method in ("auto", "product"):
         square = as_square(graph)
         if square is not None and not any(square[2]):
-            return _solve(partial(_core.plan_perfect_matchings, square), "perfect matchings", how)[0]
+            return _solve(partial(_core.plan_perfect_matchings, square), "perfect matchings", job)[0]
         if method == "product":
             raise ValueError("`method` must be 'product' only for the free square lattice")
     if method not in ("frontier", "even-subgraphs"):
         plan = _kasteleyn(graph, method)
         if plan is not None:
-            return _solve(lambda threads, limit: plan(threads, limit), "perfect matchings", how)[0]
+            return _solve(lambda threads, limit: plan(threads, limit), "perfect matchings", job)[0]
     if method in ("auto", "even-subgraphs"):
         insertion = as_insertion(graph)
         if insertion is not None:
-            return _solve(partial(_core.plan_even_subgraphs, insertion), "perfect matchings", how)[0]
+            return _solve(partial(_core.plan_even_subgraphs, insertion), "perfect matchings", job)[0]
         if method == "even-subgraphs":
             raise ValueError("`method` must be 'even-subgraphs' only for a clique insertion of a graph without loops")
-    return _solve(_frontier(graph, order, "perfect"), "perfect matchings", how)[0]
+    return _solve(_frontier(graph, order, "perfect"), "perfect matchings", job)[0]
 
 
 def _kasteleyn(graph: Any, method: str) -> Any:
@@ -153,8 +146,8 @@ def _frontier(graph: Any, order: Sequence[Any] | None, which: str) -> Any:
     return partial(_core.plan_matchings, (found.num_vertices, found.edges, checked), which)
 
 
-def _solve(make_plan: Any, description: str, how: dict[str, Any]) -> list[int]:
-    job = Job(**how)
+def _solve(make_plan: Any, description: str, job: Job) -> list[int]:
+    """Return the integers of a plan made of threads and bytes."""
     return _exact.solve(lambda job: make_plan(job.threads, job.memory_limit), description, job)[0]
 
 
@@ -209,15 +202,8 @@ def count_matchings(
     >>> count_matchings(lattices.square(5, 5))
     2810694
     """
-    how = {
-        "threads": threads,
-        "memory_limit": memory_limit,
-        "progress": progress,
-        "checkpoint": checkpoint,
-        "checkpoint_interval": checkpoint_interval,
-        "executor": executor,
-    }
-    return _solve(_frontier(graph, order, "all"), "matchings", how)[0]
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    return _solve(_frontier(graph, order, "all"), "matchings", job)[0]
 
 
 def matching_polynomial(
@@ -263,15 +249,8 @@ def matching_polynomial(
     >>> matching_polynomial(complete(6))
     [1, 15, 45, 15]
     """
-    how = {
-        "threads": threads,
-        "memory_limit": memory_limit,
-        "progress": progress,
-        "checkpoint": checkpoint,
-        "checkpoint_interval": checkpoint_interval,
-        "executor": executor,
-    }
-    return _solve(_frontier(graph, order, "by size"), "matchings by size", how)
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
 
 
 def log_perfect_matchings(graph: "GraphLike", *, method: Method = "auto") -> float:

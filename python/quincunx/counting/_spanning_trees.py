@@ -86,14 +86,7 @@ def count_spanning_trees(
         if method == "product":
             raise ValueError("`method` must be 'elimination' for a graph with no product: no square lattice, no torus")
         problem = _plain(graph)
-    job = Job(
-        threads=threads,
-        memory_limit=memory_limit,
-        progress=progress,
-        checkpoint=checkpoint,
-        checkpoint_interval=checkpoint_interval,
-        executor=executor,
-    )
+    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     (count,), _ = _exact.solve(
         lambda job: _core.plan_spanning_trees(problem, job.threads, job.memory_limit), "spanning trees", job
     )
