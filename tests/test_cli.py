@@ -515,20 +515,29 @@ def test_privatize_refuses_labels_and_says_what_it_released(run, tmp_path):
     assert Release.load(target).index == tuple(numbers)
 
 
-def test_a_pipe_goes_from_counts_to_components(python, tmp_path):
-    """Standard input and output, in all formats, without a file in between."""
-    counts = "a,b,c,d\n" + "\n".join(["9,8,0,0", "7,9,1,0", "0,0,6,9", "1,0,8,7"]) + "\n"
-    for format in ("npz", "csv", "json"):
-        command = ["-m", "quincunx", "privatize", "-", "--epsilon", "2", "--format", format]
-        privatize = python(None, *command, text=False, stdin=subprocess.PIPE)
-        released, said = privatize.communicate(counts.encode(), timeout=60)
-        assert privatize.returncode == 0, said
-        assert b"4 x 4 counts; labels, published as they are: axis 1: (a, b, c, ...)" in said
-        command = ["-m", "quincunx", "factorize", "-", "--components", "2", "--inference", "vi", "--seed", "1"]
-        factorize = python(None, *command, text=False, stdin=subprocess.PIPE)
-        out, said = factorize.communicate(released, timeout=60)
-        assert factorize.returncode == 0, said
-        assert b"PoissonFactorization, 2 components" in out
+def test_a_pipe_goes_from_counts_to_components(python, capsysbinary, monkeypatch):
+    """Standard input and output, in all formats, without a file in between: archives between programs, text in one."""
+    counts = b"a,b,c,d\n9,8,0,0\n7,9,1,0\n0,0,6,9\n1,0,8,7\n"
+    release = ["privatize", "-", "--epsilon", "2", "--format"]
+    told = b"4 x 4 counts; labels, published as they are: axis 1: (a, b, c, ...)"
+    privatize = python(None, "-m", "quincunx", *release, "npz", text=False, stdin=subprocess.PIPE)
+    released, said = privatize.communicate(counts, timeout=60)
+    assert privatize.returncode == 0, said
+    assert told in said
+    command = ["-m", "quincunx", "factorize", "-", *SHORT, "--out", "-"]
+    factorize = python(None, *command, text=False, stdin=subprocess.PIPE)
+    model, said = factorize.communicate(released, timeout=60)
+    assert factorize.returncode == 0, said
+    assert PoissonFactorization.load(io.BytesIO(model)).n_iter_ == 40
+    assert b"kept draws" in said
+    for format in ("csv", "json"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(counts)))
+        assert cli.main([*release, format]) == 0
+        released, said = capsysbinary.readouterr()
+        assert told in said
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(released)))
+        assert cli.main(["factorize", "-", "--components", "2", "--inference", "vi", "--seed", "1"]) == 0
+        assert b"PoissonFactorization, 2 components" in capsysbinary.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.csv.gz", "r.json", "r.json.gz", "r.npz"])
@@ -558,13 +567,6 @@ def test_packed_files_are_read_by_every_verb(run, tmp_path):
     for verb in (["leakage"], [*COUNT, "--edges"], ["ldp", "mean"]):
         status, out, _ = run(*verb, tmp_path / "torn.csv.gz")
         assert (status, out) == (2, "")
-
-
-def test_a_model_goes_through_a_pipe(python, released, tmp_path):
-    command = ["-m", "quincunx", "factorize", str(released), *SHORT, "--out", "-"]
-    model, said = python(None, *command, text=False).communicate(timeout=60)
-    assert PoissonFactorization.load(io.BytesIO(model)).n_iter_ == 40
-    assert b"kept draws" in said
 
 
 def test_what_says_nothing_of_its_noise_is_not_factorized_and_unpickling_is_not_advised(run, tmp_path):

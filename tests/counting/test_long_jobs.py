@@ -635,7 +635,7 @@ def test_a_job_that_is_stopped_writes_its_checkpoint_at_once(lattice, tmp_path):
 
 
 def test_a_job_stopped_again_and_again_gives_the_same_number(tmp_path):
-    longer = lattices.square(22, 800)
+    longer = lattices.square(22, 300)
     count = count_independent_sets(longer)
     state, stops = tmp_path / "state", 0
     while True:

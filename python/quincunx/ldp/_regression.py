@@ -398,8 +398,8 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     >>> import numpy as np
     >>> from quincunx.ldp import LinearRegression
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 2))
-    >>> y = X @ [1.0, -0.5] + 0.1 * rng.normal(size=500)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = X @ [1.0, -0.5] + 0.1 * rng.normal(size=100)
     >>> model = LinearRegression(random_state=0, n_warmup=500).fit(X, y)  # without noise: the ordinary posterior
     >>> model.coef_.round(1).tolist()
     [1.0, -0.5]
@@ -572,8 +572,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     >>> import numpy as np
     >>> from quincunx.ldp import LogisticRegression
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 2))
-    >>> y = (rng.random(400) < 1 / (1 + np.exp(-X @ [2.0, -1.0]))).astype(int)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = (rng.random(100) < 1 / (1 + np.exp(-X @ [2.0, -1.0]))).astype(int)
     >>> model = LogisticRegression(random_state=0, n_warmup=500).fit(X, y)
     >>> bool(model.score(X, y) > 0.7)
     True
