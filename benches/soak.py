@@ -139,8 +139,10 @@ def prepare(folder: Path, size: int) -> None:
     privacy.Budget.open(folder / "study.budget", 1000.0)
 
 
-def soak(seconds: float, processes: int, kill_every: float, size: int, folder: Path) -> dict[str, Any]:
-    """Let processes work and kill them; return the figures."""
+def soak(
+    seconds: float, processes: int, kill_every: float, size: int, folder: Path, enough: float = float("inf")
+) -> dict[str, Any]:
+    """Let processes work and kill them, at the most until there are `enough` jobs and a kill; return the figures."""
     prepare(folder, size)
     dice = random.Random(1)
     command = [sys.executable, __file__, "--worker", str(folder)]
@@ -155,6 +157,8 @@ def soak(seconds: float, processes: int, kill_every: float, size: int, folder: P
     try:
         while time.monotonic() < end:
             time.sleep(0.05)
+            if kills and sum(diary.read_bytes().count(b"\n") for diary in folder.glob("diary-*")) >= enough:
+                break
             for number, worker in enumerate(workers):
                 if worker.poll() is not None:
                     died += 1  # by itself: nobody killed it

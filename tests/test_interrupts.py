@@ -18,7 +18,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from quincunx import counting, distributions, entropy, factorization, graphs, lattices, leakage, privacy, spectra
+from quincunx import (
+    counting,
+    distributions,
+    entropy,
+    factorization,
+    graphs,
+    lattices,
+    ldp,
+    leakage,
+    posterior,
+    privacy,
+    spectra,
+)
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
 
@@ -38,6 +50,9 @@ def many_components(number, size):
 
 PAIRS = [(p, i % p) for i, p in enumerate(counting.primes(20_000))]
 COUNTS = np.random.default_rng(1).poisson(3.0, (400, 300))
+
+ROWS = np.random.default_rng(0).normal(size=(20_000, 8))
+REPORTS = privacy.UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
 
 # Each lasts for seconds; those beside it are small and show that the process can go on.
 LASTING = {
@@ -68,6 +83,27 @@ LASTING = {
     "a bound": lambda: entropy.entropy_bounds("square", digits=40),
     "eigenvalues": lambda: spectra.spectrum(graphs.path(3000)),
     "an estimate": lambda: entropy.entropy_estimate("square", digits=40),
+    "a histogram of reports": lambda: ldp.HistogramModel(random_state=0, n_warmup=100, n_draws=10**6).fit(REPORTS),
+    "a linear regression": lambda: ldp.LinearRegression(random_state=0, n_draws=10**6).fit(ROWS, ROWS[:, 0]),
+    "a logistic regression": lambda: ldp.LogisticRegression(random_state=0, n_draws=10**6).fit(ROWS, ROWS[:, 0] > 0),
+    "a descent": lambda: ldp.LDPSGD("linear", epsilon=2.0, insecure_seed=1, random_state=0).fit(
+        np.tile(ROWS, (20, 1)), np.tile(ROWS[:, 0], 20)
+    ),
+    "vectors in a ball": lambda: (
+        posterior.MultivariateNormalMean(np.eye(20), radius=1.0, data_bound=1.0)
+        .posterior(np.ones((5, 20)) / 20)
+        .sample(3 * 10**6)
+    ),
+    "precision matrices": lambda: (
+        posterior.MultivariateNormalPrecision(4.0, np.eye(2), radius=5.0, data_bound=0.5)
+        .posterior([[0.1, 0.0]])
+        .sample(10**7)
+    ),
+    "eigenvalues of a torus": lambda: spectra.spectrum(lattices.kagome(1500, 1500, "torus")),
+    "a density of states": lambda: spectra.density_of_states(lattices.martini(1500, 1500, "torus"), 30),
+    "the connectivity of an expander": lambda: spectra.algebraic_connectivity(regular_graph(6000)),
+    "exact resistances": lambda: spectra.kirchhoff_index(graphs.grid(40, 40), exact=True),
+    "resistances": lambda: spectra.average_resistance(graphs.grid(70, 70)),
 }
 
 

@@ -13,14 +13,19 @@ _SMALL = 300 * 300
 
 
 def aside(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
+    """Call a function of arrays apart (see `apart`) if one of them is large; for small ones as it is."""
+    sizes = [getattr(argument, "size", 0) for argument in arguments]
+    return apart(function, *arguments, **how) if max(sizes, default=0) > _SMALL else function(*arguments, **how)
+
+
+def apart(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
     """Call a function on a thread of its own and wait for it where an interrupt is answered.
 
     For functions that let the interpreter go while they work, such as those of LAPACK. After an interrupt the work goes
     on unseen to its end, and its result is dropped: there is no other way to stop it. Off the main thread, which alone
-    hears signals, and for small arrays, the function is called as it is.
+    hears signals, the function is called as it is.
     """
-    sizes = [getattr(argument, "size", 0) for argument in arguments]
-    if max(sizes, default=0) <= _SMALL or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         return function(*arguments, **how)
     outcome: list[Result] = []
     failure: list[BaseException] = []

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from quincunx.errors import TooLargeError
 from quincunx.lattices import UnitCell
 
 UNIT = [(1, 0), (0, 1)]
@@ -91,6 +92,13 @@ def test_a_cell_without_bonds_vanishes_under_clique_insertion():
 def test_a_cell_too_large_is_refused_before_it_is_made(k):
     with pytest.raises(ValueError, match=rf"`k` must be so small .* got {k}"):
         UnitCell.named("kagome").clique_insert(k)
+
+
+@pytest.mark.parametrize("k", [6, 7, 9])
+def test_more_tuples_than_a_cell_holds_are_refused_at_once(k):
+    with pytest.raises(TooLargeError, match=rf"has {8**k} sites and {8 ** (k + 1) // 2} bonds"):
+        UnitCell.named("king").clique_insert(k)
+    assert UnitCell.named("king").clique_insert(2).num_sites == 64
 
 
 @pytest.mark.parametrize(

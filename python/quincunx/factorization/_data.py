@@ -1,6 +1,7 @@
 """Released counts as the models take them: checked, held in the smallest integers that fit, with noise and mask."""
 
 import hashlib
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -95,11 +96,12 @@ def unpack(
 
 
 def _short(value: Any) -> str:
-    return repr(value) if np.ndim(value) == 0 else f"an array of shape {np.shape(value)}"
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else reprlib.repr(value)
 
 
 def _mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return a mask as an array of booleans of a shape."""
+    _check.fits(mask, "mask")
     array: npt.NDArray[Any] = np.asarray(mask)
     if array.dtype != np.bool_:
         raise TypeError(f"`mask` must hold booleans, True where a cell is held out, got dtype {array.dtype}")

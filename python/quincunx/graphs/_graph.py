@@ -482,6 +482,11 @@ class Graph:
         -------
         scipy.sparse.csr_array of int64, shape (num_vertices, num_vertices)
 
+        Raises
+        ------
+        quincunx.errors.TooLargeError
+            If it does not fit into memory.
+
         Examples
         --------
         >>> from quincunx.graphs import path
@@ -490,6 +495,7 @@ class Graph:
         """
         from scipy.sparse import coo_array
 
+        _check.room(16 * self._num_vertices + 80 * len(self._edges), "the adjacency matrix")
         rows = np.concatenate([self._edges[:, 0], self._edges[:, 1]])
         cols = np.concatenate([self._edges[:, 1], self._edges[:, 0]])
         shape = (self._num_vertices, self._num_vertices)

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
 
@@ -198,6 +200,8 @@ class UnitCell:
             If `k` is not a whole number.
         ValueError
             If `k` is negative, nothing is left, or there would be ``2**32`` sites or more.
+        TooLargeError
+            If there would be more than ``2**18`` sites or bonds; graphs of finite lattices may have more.
 
         See Also
         --------
@@ -215,6 +219,12 @@ class UnitCell:
             cell, k = named_cell(_INSERTED[cell._kind]), k - 1
         if k == 0:
             return cell
+        degrees = cell.degrees()
+        sites, bonds = _core.clique_insertion_size(
+            np.array(degrees, dtype=np.int64), k if max(degrees, default=0) > 1 else 1
+        )
+        if sites < 2**32:
+            _refuse_large("cell after clique insertion", sites, bonds)
         whole = _core.clique_insert_cell(cell._parts(), k)  # refused before anything is made
         below = cell if k == 1 else UnitCell._from_core(_core.clique_insert_cell(cell._parts(), k - 1), None)
         return UnitCell._from_core(whole, None, below)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-# Numbers in the blocks that are solved at once.
-_BATCH = 1 << 22
+# Numbers in the blocks that are solved at once: tens of milliseconds, so that an interrupt is answered between two batches.
+_BATCH = 1 << 16
 
 
 def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplacian: bool = False) -> Any:
@@ -103,7 +103,7 @@ def _of_torus(lattice: Lattice, laplacian: bool) -> FloatArray:
         return np.repeat(_blocks(lattice.unit_cell, waves, laplacian)[:, 0, 0].real, times)
     step = max(1, _BATCH // (s * s))
     found = [
-        np.linalg.eigvalsh(_blocks(lattice.unit_cell, waves[i : i + step], laplacian))
+        aside(np.linalg.eigvalsh, _blocks(lattice.unit_cell, waves[i : i + step], laplacian))
         for i in range(0, len(waves), step)
     ]
     return np.repeat(np.concatenate(found), times, axis=0).ravel()

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._aside import apart
 from quincunx.graphs._graph import as_graph
 from quincunx.lattices import Lattice
 from quincunx.spectra._bloch import FloatArray, eigenvalues
@@ -69,7 +70,8 @@ def _sparse_connectivity(graph: Any) -> float:
     laplacian = diags_array(adjacency.sum(axis=1)) - adjacency
     start = np.random.default_rng(0).random(graph.num_vertices)
     # Shifted a little below zero, where the matrix is positive definite.
-    values = eigsh(laplacian.tocsc(), k=2, sigma=-1e-3, v0=start, return_eigenvectors=False, tol=1e-13)
+    how = {"k": 2, "sigma": -1e-3, "v0": start, "return_eigenvectors": False, "tol": 1e-13}
+    values = apart(eigsh, laplacian.tocsc(), **how)
     return max(0.0, float(np.sort(values)[1]))
 
 
