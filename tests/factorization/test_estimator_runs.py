@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import signal
 import threading
+import tracemalloc
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -125,6 +126,22 @@ def test_parameters_that_json_knows_nothing_of_come_back_from_files(tmp_path):
     with np.load(tmp_path / "model.npz", allow_pickle=False) as arrays:
         assert json.loads(str(arrays["factorization"]))["estimator"] == "PoissonFactorization"
         assert all(array.dtype != object for array in arrays.values())
+
+
+def test_reading_a_fit_needs_little_more_than_what_is_read(tmp_path):
+    counts = np.random.default_rng(2).poisson(0.5, (1500, 1500))
+    PoissonFactorization(2, n_iter=4, burn_in=1, thin=1, n_chains=1, random_state=1).fit(counts, alpha=0.37).save(
+        tmp_path / "model.npz"
+    )
+    PoissonFactorization.load(tmp_path / "model.npz")
+    tracemalloc.start()
+    try:
+        PoissonFactorization.load(tmp_path / "model.npz")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # A byte a cell, the draws, and what zipfile and NumPy read at a time.
+    assert peak < 1.2 * counts.size + (1 << 20), peak / counts.size
 
 
 def test_what_is_no_such_file_is_refused(tmp_path):

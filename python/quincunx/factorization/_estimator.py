@@ -650,11 +650,12 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         self.n_features_in_ = header["n_features"]
         if header["features"] is not None:
             self.feature_names_in_ = np.array(header["features"], dtype=object)
+        values = arrays["values"]  # each look at an archive reads the array anew
         data = Data(
-            arrays["values"],
+            values,
             arrays["alpha"],
             arrays["held_out"] if "held_out" in arrays else None,
-            _tables.from_json(header.get("axes", ()), arrays["values"].shape),
+            _tables.from_json(header.get("axes", ()), values.shape),
         )
         fitted = type(self)(n_components=header["n_components"])
         for name, value in header["layout"].items():
