@@ -2,12 +2,17 @@
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+
+# Before NumPy is loaded: waiting threads of OpenBLAS keep a core busy, seconds for a small matrix on a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,8 +35,7 @@ def python():
     def start(program, *arguments, **how):
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         command = [sys.executable, *(["-c", program] if program else []), *arguments]
-        # OpenBLAS starts a thread per core at import, which no test needs.
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"} | how.pop("env", {})
+        environment = os.environ | how.pop("env", {})
         started.append(subprocess.Popen(command, **(pipes | how), env=environment))
         return started[-1]
 
@@ -51,5 +55,24 @@ def output(python):
         printed, complaints = process.communicate(timeout=timeout)
         assert process.returncode == 0, complaints
         return printed
+
+    return run
+
+
+@pytest.fixture
+def experiment(monkeypatch, tmp_path, capsys):
+    """Return a function that runs an experiment of the benches as a program would, and returns what it printed."""
+    folder = ROOT / "benches" / "experiments"
+
+    def run(name, *arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(folder)
+        monkeypatch.setenv("MPLBACKEND", "Agg")
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        with warnings.catch_warnings(action="default"):
+            runpy.run_path(str(folder / f"{name}.py"), run_name="__main__")
+        if "matplotlib.pyplot" in sys.modules:
+            sys.modules["matplotlib.pyplot"].close("all")
+        return capsys.readouterr().out
 
     return run

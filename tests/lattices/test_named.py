@@ -65,8 +65,8 @@ def test_the_3_12_12_lattice_is_the_clique_inserted_honeycomb():
 
 
 def test_the_3_6_24_lattice_is_the_clique_inserted_3_12_12_lattice():
-    inserted = lattices.clique_insert(lattices.truncated_hexagonal(3, 3, "torus"))
-    assert isomorphic(named("3-6-24", 3, 3, "torus"), inserted)
+    inserted = lattices.clique_insert(lattices.truncated_hexagonal(2, 3, "torus"))
+    assert isomorphic(named("3-6-24", 2, 3, "torus"), inserted)
 
 
 def test_triangular_kagome_is_the_line_graph_of_the_3_12_12_lattice():

@@ -414,4 +414,4 @@ def test_shuffling_is_the_divergence_of_the_clones():
     found = ldp.shuffled_epsilon(math.log(3), 4, 217 / 1024)
     assert found == pytest.approx(math.log(1.25), rel=1e-6)
     assert ldp.shuffled_epsilon(1.0, 1, 1e-6) == pytest.approx(1.0, rel=1e-5)
-    assert ldp.shuffled_epsilon(1.0, 10**6, 1e-6) < 0.02
+    assert ldp.shuffled_epsilon(1.0, 10**5, 1e-6) < 0.02
