@@ -17,6 +17,8 @@ import pytest
 from quincunx import _core, graphs, lattices
 from quincunx.counting import (
     count_independent_sets,
+    count_matchings,
+    count_spanning_trees,
     estimate_cost,
     hard_core,
     independence_polynomial,
@@ -46,6 +48,51 @@ def pool_threads():
         if name.startswith("quincunx-"):
             names.append((task.name, name))
     return names
+
+
+# Other threads.
+
+TOGETHER = """
+import os, threading, time
+from quincunx import counting, lattices
+from quincunx.graphs import grid
+
+begun, end = threading.Event(), threading.Event()
+
+def progress(done, total):
+    begun.set()
+    if end.is_set():
+        raise EOFError
+
+def long():
+    try:
+        counting.count_independent_sets(lattices.square(24, 4000), progress=progress)
+    except EOFError:
+        print("stopped")
+
+thread = threading.Thread(target=long)
+thread.start()
+begun.wait()
+print(counting.count_independent_sets(lattices.square(17, 17)) % 1000)  # planned on a pool
+print(counting.count_independent_sets(grid(9, 9)) % 1000)
+print(counting.count_matchings(grid(7, 7)) % 1000)
+print(counting.count_spanning_trees(grid(12, 12)) % 1000)
+print(counting.estimate_cost(grid(9, 9)).engine)
+print(thread.is_alive())
+end.set()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_small_count_is_answered_while_another_thread_has_a_long_one(output, threads):
+    grid = graphs.grid
+    together = output(TOGETHER, env={"OMP_NUM_THREADS": threads}).split("\n")
+    counts = [count_independent_sets(lattices.square(17, 17)), count_independent_sets(grid(9, 9))]
+    counts += [count_matchings(grid(7, 7)), count_spanning_trees(grid(12, 12))]
+    expected = [str(count % 1000) for count in counts]
+    assert together[:4] == expected
+    assert together[5:7] == ["True", "stopped"]
 
 
 # Other processes.

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from quincunx import _check, _core
+from quincunx import _check, _core, counting, lattices
 from quincunx.errors import TooLargeError
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address spaces are limited as on Linux")
@@ -149,3 +149,37 @@ def test_room_is_refused_in_both_figures():
     assert (caught.value.needed, caught.value.limit) == (101, 100)
     with pytest.raises(TooLargeError, match="a test needs more than"):
         _check.room(10**10000, "a test")
+
+
+WIDE = """
+counting.count_independent_sets(lattices.square(60, 60), memory_limit=10**9)
+counting.count_independent_sets(lattices.square(500, 500), memory_limit=10**9)
+counting.count_independent_sets(lattices.square(60, 60, "torus"), memory_limit=10**9)
+counting.count_independent_sets(lattices.square(31, 31, "torus"), memory_limit=10**9)
+counting.count_independent_sets(lattices.square(31, 31, "torus"), memory_limit=10**6)
+counting.count_independent_sets(lattices.square(57, 57), memory_limit=10**9)
+counting.count_independent_sets(lattices.triangular(60, 60), memory_limit=10**9)
+counting.count_independent_sets(lattices.king(80, 80, "torus"), memory_limit=10**9)
+counting.count_independent_sets(lattices.king(300, 300), memory_limit=10**9)
+counting.count_independent_sets(lattices.four_eight_eight(60, 60), memory_limit=10**9)
+counting.count_independent_sets(lattices.four_eight_eight(60, 60, "cylinder"), memory_limit=10**9)
+counting.count_independent_sets(lattices.kagome(40, 40), memory_limit=10**9)
+counting.count_matchings(lattices.square(60, 60), memory_limit=10**9)
+counting.hard_core(lattices.square(60, 60), 2, memory_limit=10**9)
+counting.hard_core(lattices.square(60, 60), 0.5, mode="log", memory_limit=10**9 + 1)
+counting.independence_polynomial(lattices.square(60, 60), memory_limit=10**9)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("attack", WIDE)
+def test_the_limit_of_a_refusal_is_the_caller_s_however_early_the_forecast_ends(attack):
+    limit = next(limit for word, limit in LIMITS.items() if f"memory_limit={word})" in attack)
+    with pytest.raises(TooLargeError) as caught:
+        eval(attack, {"counting": counting, "lattices": lattices})
+    assert caught.value.limit == limit < caught.value.needed, str(caught.value)
+    assert f"the limit is {limit} bytes" in str(caught.value)
+    needed = "at least 2^127" if caught.value.needed == 2**127 else str(caught.value.needed)
+    assert f"needs {needed} bytes" in str(caught.value)
+
+
+LIMITS = {"10**9": 10**9, "10**6": 10**6, "10**9 + 1": 10**9 + 1}

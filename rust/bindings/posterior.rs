@@ -3,6 +3,7 @@
 use crate::boundary::{compute, raise};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use quincunx::memory;
 use quincunx::posterior::ball::BallNormal;
 use quincunx::posterior::grid::{Coordinate, Grid};
 use quincunx::posterior::infinity::InfinityNoise;
@@ -117,7 +118,8 @@ pub fn ball_normal<'py>(
     let (eigenvalues, means) = (copied(&eigenvalues), copied(&means));
     let (rows, proposals) = compute(py, None, |monitor| {
         let law = BallNormal::new(&eigenvalues, &means, radius)?;
-        let mut rows = vec![0.0; size.saturating_mul(means.len())];
+        let len = size.saturating_mul(means.len());
+        let mut rows = memory::filled_patiently(0.0, len, "draws from a ball", monitor)?;
         let proposals = law.draw_rows(&mut rows, &mut Generator::new(insecure_seed)?, monitor)?;
         Ok((rows, proposals))
     })?;

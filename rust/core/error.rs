@@ -3,6 +3,19 @@
 /// What every fallible function of the core returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What a forecast ends at: larger numbers are not counted out.
+pub const COUNTLESS: u128 = 1 << 127;
+
+/// Bytes of a vector over all subsets of so many things; `COUNTLESS` at the most.
+pub fn subsets_bytes(things: u32) -> u128 {
+    1 << things.saturating_add(3).min(127)
+}
+
+/// A number of bytes in words.
+fn amount(bytes: u128) -> String {
+    if bytes == COUNTLESS { "at least 2^127".into() } else { bytes.to_string() }
+}
+
 /// Why a computation was refused or stopped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -28,7 +41,7 @@ pub enum Error {
         found: String,
     },
     /// The job is larger than the stated limit.
-    #[error("{what} needs {needed} bytes, the limit is {limit} bytes")]
+    #[error("{what} needs {} bytes, the limit is {limit} bytes", amount(*.needed))]
     TooLarge {
         /// What asked for the memory.
         what: &'static str,
@@ -76,4 +89,36 @@ pub enum Error {
     /// The monitor asked the kernel to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl Error {
+    /// The same with the caller's limit, where a forecast of vectors of eight bytes ended at a number of states, or at what
+    /// no memory holds; of `vectors` such vectors side by side.
+    pub fn under(self, states: usize, vectors: u64, allowed: u64) -> Self {
+        let Self::TooLarge { what, needed, limit } = self else { return self };
+        let (needed, own) = (needed.saturating_mul(vectors.into()), limit.saturating_mul(vectors.into()));
+        let is_callers = limit == 8 * states as u128;
+        let limit = if is_callers { allowed.into() } else { own.min(allowed.into()) };
+        Self::TooLarge { what, needed, limit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forecast_that_ended_early_names_the_limit_of_the_caller() {
+        let refused = |needed, limit| Error::TooLarge { what: "a vector", needed, limit };
+        assert_eq!(refused(90, 80).under(10, 1, 83), refused(90, 83), "whole states of a limit");
+        assert_eq!(refused(90, 80).under(10, 2, 167), refused(180, 167), "two vectors share it");
+        assert_eq!(refused(1 << 50, 1 << 43).under(10, 1, 83), refused(1 << 50, 83), "what no memory holds");
+        assert_eq!(refused(90, 50).under(10, 1, 83), refused(90, 50), "what the system leaves");
+        assert_eq!(Error::Interrupted.under(1, 1, 1), Error::Interrupted);
+        assert_eq!([0, 60, 123].map(subsets_bytes), [8, 8 << 60, 1 << 126]);
+        assert_eq!([124, 125, 128, u32::MAX].map(subsets_bytes), [COUNTLESS; 4], "no bit is lost at the end");
+        let said = refused(COUNTLESS, 83).to_string();
+        assert_eq!(said, "a vector needs at least 2^127 bytes, the limit is 83 bytes");
+        assert_eq!(refused(90, 83).to_string(), "a vector needs 90 bytes, the limit is 83 bytes");
+    }
 }

@@ -1,9 +1,13 @@
 //! The one place with threads: our own pools, which survive `fork`, and the loop that waits for them.
 //!
-//! The global pool of rayon is never touched: it cannot be rebuilt in a forked child, nor resized. Our pools are kept one
-//! per size in a table of atomic pointers, built on first use and published by compare-and-exchange, so that no lock can be
-//! held at the moment of a fork. After a fork [`forget_pools`] clears the table in the child; the old pools are leaked on
-//! purpose, for their threads no longer exist and joining them would wait for ever.
+//! The global pool of rayon is never touched: it cannot be rebuilt in a forked child, nor resized. Our pools are kept in a
+//! list per size that only grows, its head an atomic pointer and its ends published by compare-and-exchange, so that no lock
+//! can be held at the moment of a fork. After a fork [`forget_pools`] clears the table in the child; the old pools are leaked
+//! on purpose, for their threads no longer exist and joining them would wait for ever.
+//!
+//! A pool of several threads is shared by all who ask for so many: its workers take from all jobs, and a process has no more
+//! threads than asked for. A pool of one thread is lent to one caller at a time: its worker is through with a job before it
+//! takes the next, and a plan of milliseconds would wait for hours. Further ones are made when callers meet, and kept.
 
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::ring::Ring;
@@ -20,7 +24,20 @@ pub const MAX_THREADS: usize = 256;
 /// How often the waiting thread looks at its monitor.
 const TICK: Duration = Duration::from_millis(50);
 
-static POOLS: [AtomicPtr<ThreadPool>; MAX_THREADS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_THREADS];
+/// Pools of one thread, beyond which callers share the newest.
+const MOST_LENT: usize = 256;
+
+/// A pool in the list of its size.
+struct Kept {
+    pool: ThreadPool,
+    /// Callers that have it.
+    users: AtomicUsize,
+    /// Pools of this size, with this one.
+    count: usize,
+    older: Option<&'static Kept>,
+}
+
+static POOLS: [AtomicPtr<Kept>; MAX_THREADS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_THREADS];
 
 /// Forgets every pool, for the child of a `fork`.
 pub fn forget_pools() {
@@ -42,29 +59,61 @@ pub fn available_threads() -> usize {
         .min(MAX_THREADS)
 }
 
-/// The shared pool with `threads` threads, built on first use.
-fn pool(threads: usize) -> Result<&'static ThreadPool> {
+/// A pool that is the caller's until this is dropped.
+struct Lent(&'static Kept);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A new pool at the head of its list, lent already; the head itself where that is to be shared, or there are no more threads.
+fn grown(threads: usize) -> Result<&'static Kept> {
     let slot = &POOLS[threads - 1];
-    let mut found = slot.load(Ordering::Acquire);
-    if found.is_null() {
+    loop {
+        let head = slot.load(Ordering::Acquire);
+        // SAFETY: a published entry is never freed (`forget_pools` leaks), so the reference lives as long as the process.
+        let older = unsafe { head.as_ref() };
+        let count = older.map_or(0, |entry| entry.count) + 1;
         let built = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("quincunx-{i}"))
-            .stack_size(8 << 20)
-            .build()
-            .map_err(|reason| Error::Check { what: "starting threads", detail: reason.to_string() })?;
-        let fresh = Box::into_raw(Box::new(built));
-        found = match slot.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => fresh,
-            Err(winner) => {
-                // SAFETY: `fresh` came from `Box::into_raw` just above and was not published.
-                drop(unsafe { Box::from_raw(fresh) });
-                winner
+            .stack_size(8 << 20);
+        let most = if threads == 1 { MOST_LENT } else { 1 };
+        let built = (count <= most).then(|| built.build());
+        let pool = match (older, built) {
+            (_, Some(Ok(pool))) => pool,
+            (Some(shared), _) => {
+                shared.users.fetch_add(1, Ordering::AcqRel);
+                return Ok(shared);
             }
+            (None, Some(Err(reason))) => {
+                return Err(Error::Check { what: "starting threads", detail: reason.to_string() });
+            }
+            (None, None) => unreachable!("the first pool of a size is always built"),
         };
+        let fresh = Box::into_raw(Box::new(Kept { pool, users: AtomicUsize::new(1), count, older }));
+        if slot.compare_exchange(head, fresh, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            // SAFETY: published just now, and never freed.
+            return Ok(unsafe { &*fresh });
+        }
+        // SAFETY: `fresh` came from `Box::into_raw` just above and was not published.
+        drop(unsafe { Box::from_raw(fresh) });
     }
-    // SAFETY: a published pool is never freed (`forget_pools` leaks), so the reference lives as long as the process.
-    Ok(unsafe { &*found })
+}
+
+/// A pool with `threads` threads for this caller: one that nobody has, or the one that is shared.
+fn lend(threads: usize) -> Result<Lent> {
+    // SAFETY: as in `grown`.
+    let mut next = unsafe { POOLS[threads - 1].load(Ordering::Acquire).as_ref() };
+    while let Some(entry) = next {
+        if entry.users.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return Ok(Lent(entry));
+        }
+        next = entry.older;
+    }
+    grown(threads).map(Lent)
 }
 
 /// Runs `work` on a pool of `threads` threads while this thread waits and keeps the monitor informed.
@@ -85,7 +134,8 @@ pub fn run<T: Send>(
     }
     let progress = Progress::new(total);
     let finished = (Mutex::new(None), Condvar::new());
-    let objection = pool(threads)?.in_place_scope(|scope| {
+    let lent = lend(threads)?;
+    let objection = lent.0.pool.in_place_scope(|scope| {
         scope.spawn(|_| {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&progress)));
             *finished.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(outcome);
@@ -106,6 +156,7 @@ pub fn run<T: Send>(
         }
         objection
     });
+    drop(lent);
     let outcome = finished.0.into_inner().unwrap_or_else(|e| e.into_inner());
     match (objection, outcome) {
         (Some(error), _) => Err(error),
@@ -267,8 +318,33 @@ mod tests {
         assert_eq!(tiles(3, 1, || Ok(()), failing), Ok(()));
     }
 
+    /// Held by tests that look at the table of pools or clear it.
+    static TABLE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn callers_of_one_thread_have_a_pool_each_and_those_of_several_share() {
+        let _alone = TABLE.lock().unwrap_or_else(|e| e.into_inner());
+        let long = |progress: &Progress| {
+            // A second caller is answered while this one waits for it.
+            let (say, hear) = std::sync::mpsc::channel();
+            std::thread::spawn(move || say.send(run(1, 1, &mut Silent, |_| Ok(rayon::current_num_threads()))));
+            let answer = hear.recv_timeout(Duration::from_secs(60));
+            progress.advance(1)?;
+            Ok(answer)
+        };
+        for _ in 0..20 {
+            assert_eq!(run(1, 1, &mut Silent, long), Ok(Ok(Ok(1))));
+        }
+        let lent: Vec<Lent> = (0..20).map(|_| lend(1).unwrap()).collect();
+        assert!(lent.iter().all(|one| one.0.users.load(Ordering::Relaxed) == 1), "each has its own");
+        drop(lent);
+        let shared = [lend(5).unwrap(), lend(5).unwrap()];
+        assert!(std::ptr::eq(shared[0].0, shared[1].0) && shared[0].0.users.load(Ordering::Relaxed) == 2);
+    }
+
     #[test]
     fn forgotten_pools_are_built_again() {
+        let _alone = TABLE.lock().unwrap_or_else(|e| e.into_inner());
         for _ in 0..3 {
             assert_eq!(run(2, 1, &mut Silent, |_| Ok(rayon::current_num_threads())), Ok(2));
             forget_pools();

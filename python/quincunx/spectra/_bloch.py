@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-# Numbers in the blocks that are solved at once: tens of milliseconds, so that an interrupt is answered between two batches.
+# Numbers in the blocks that are solved at once, in tens of milliseconds: an interrupt is answered between two batches.
 _BATCH = 1 << 16
 
 

@@ -16,6 +16,7 @@ use super::exact::{Modular, fitting, one_by_one};
 use super::independent_sets::frontier::order::{self, StateKind};
 use super::independent_sets::planner::Planner;
 use super::perfect_matchings::log2_bound;
+use crate::error::subsets_bytes;
 use crate::graphs::{Graph, maximum_matching};
 use crate::memory::{self, reserved};
 use crate::monitor::{Monitor, Progress};
@@ -113,7 +114,7 @@ impl Matchings {
         let (steps, width) = steps(graph, &neighbors, &order);
         if width > 58 || 8u64 << width > limit {
             let what = "the states of the matchings";
-            let needed = 8u128.checked_shl(width).unwrap_or(u128::MAX);
+            let needed = subsets_bytes(width);
             return Err(Error::TooLarge { what, needed, limit: limit.into() });
         }
         let mut words = vec![u64::from_le_bytes(*b"matching"), which as u64, graph.vertices() as u64];

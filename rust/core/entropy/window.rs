@@ -9,6 +9,7 @@
 //! W grows site by site about C; sites without neighbors outside are summed over. A table holds for each independent set of
 //! the frontier both partition functions; every entry is a sum of positive products, right to one rounding a term.
 
+use crate::memory::available_now;
 use crate::monitor::Progress;
 use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +114,11 @@ impl Table {
     fn introduce(&mut self, bit: u64, mask: u64, weight: f64, first: bool, progress: &Progress) -> Result<()> {
         let old = self.words.len();
         let joined = self.words.iter().filter(|&&word| word & mask == 0).count();
-        let full = |_| Error::TooLarge { what: "a window of this width", needed: 24 * joined as u128, limit: 0 };
+        let full = |_| Error::TooLarge {
+            what: "a window of this width",
+            needed: 24 * (old + joined) as u128,
+            limit: available_now().into(),
+        };
         self.words.try_reserve_exact(joined).map_err(full)?;
         self.whole.try_reserve_exact(joined).map_err(full)?;
         self.without.try_reserve_exact(joined).map_err(full)?;

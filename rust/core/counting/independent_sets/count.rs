@@ -71,7 +71,7 @@ impl IndependentSets {
                 requirement: "a number",
             });
         }
-        let engine = planned(&problem, max_states(options), monitor)?;
+        let engine = planned(&problem, 1, options, monitor)?;
         let largest = match &engine {
             Engine::Frontier(frontier) => frontier.independence_bound(),
             Engine::Tree(tree) => tree.independence_bound(),
@@ -277,20 +277,21 @@ pub fn hard_core_rational(
 /// # Errors
 /// As [`count_independent_sets`].
 pub fn residues(problem: &Problem, points: &[Point], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-    let engine = planned(problem, max_states(options), monitor)?;
+    let engine = planned(problem, 1, options, monitor)?;
     evaluation::residues(&engine, 0, points, options, monitor)
 }
 
-/// States a vector of one lane may have.
-pub(super) fn max_states(options: &Options) -> usize {
-    usize::try_from(options.memory_limit / 8).unwrap_or(usize::MAX)
-}
-
-/// The engine for a problem, planned on the pool if that takes long: there it can be stopped.
+/// The engine for a problem, planned on the pool if that takes long: there it can be stopped. So many of its vectors of one
+/// lane share the memory limit.
 ///
 /// # Errors
-/// As [`Engine::new`].
-pub(super) fn planned(problem: &Problem, states: usize, monitor: &mut dyn Monitor) -> Result<Engine> {
+/// As [`Engine::new`], with the limit of the options.
+pub(super) fn planned(problem: &Problem, vectors: u64, options: &Options, monitor: &mut dyn Monitor) -> Result<Engine> {
+    let states = usize::try_from(options.memory_limit / (8 * vectors)).unwrap_or(usize::MAX);
+    engine(problem, states, monitor).map_err(|error| error.under(states, vectors, options.memory_limit))
+}
+
+fn engine(problem: &Problem, states: usize, monitor: &mut dyn Monitor) -> Result<Engine> {
     let is_short = match *problem {
         Problem::Lattice { rows, cols, .. } => rows.min(cols) <= 16,
         Problem::Graph { ref graph, .. } => graph.vertices() + graph.edges().len() <= 64,

@@ -6,7 +6,7 @@
 //! Source: N. Higham (2002), Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1.
 
 use super::Problem;
-use super::count::{max_states, planned};
+use super::count::planned;
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::{Monitor, Progress};
@@ -38,7 +38,7 @@ pub fn hard_core_float(
         let requirement = "finite and not negative in floating point";
         return Err(Error::Domain { name: "activity", value: activity.to_string(), requirement });
     }
-    let engine = planned(problem, max_states(options) / 2, monitor)?;
+    let engine = planned(problem, 2, options, monitor)?;
     let needed = 16 * engine.len() as u128;
     if needed > u128::from(options.memory_limit) {
         let limit = u128::from(options.memory_limit);

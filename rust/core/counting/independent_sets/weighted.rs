@@ -9,6 +9,7 @@
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, fitting, one_by_one};
 use crate::counting::matchings::{good_order, last_neighbors, sum};
+use crate::error::subsets_bytes;
 use crate::graphs::Graph;
 use crate::memory::reserved;
 use crate::monitor::{Monitor, Progress};
@@ -61,7 +62,7 @@ impl WeightedSets {
         };
         let (steps, width) = steps(&graph, &neighbors, &order);
         if width > 58 || 8u64 << width > limit {
-            let needed = 8u128.checked_shl(width).unwrap_or(u128::MAX);
+            let needed = subsets_bytes(width);
             return Err(Error::TooLarge { what: "the states of the frontier", needed, limit: limit.into() });
         }
         let work = steps.iter().map(|step| f64::from(step.active).exp2()).sum();

@@ -14,6 +14,7 @@
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, fitting, one_by_one};
 use crate::counting::matchings::{good_order, sum};
+use crate::error::subsets_bytes;
 use crate::graphs::Graph;
 use crate::memory::reserved;
 use crate::monitor::{Monitor, Progress};
@@ -61,7 +62,7 @@ impl EvenSubgraphs {
             .min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0)))
             .unwrap_or_default();
         if width > 58 || 8u64 << width > limit {
-            let needed = 8u128.checked_shl(width).unwrap_or(u128::MAX);
+            let needed = subsets_bytes(width);
             return Err(Error::TooLarge { what: "the states of the even subgraphs", needed, limit: limit.into() });
         }
         let mut words = vec![u64::from_le_bytes(*b"even sub"), graph.vertices() as u64];

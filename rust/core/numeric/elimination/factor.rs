@@ -14,6 +14,7 @@
 //! stable decomposition of skew-symmetric matrices.
 
 use super::plan::EliminationPlan;
+use crate::memory::available_now;
 use crate::monitor::Progress;
 use crate::numeric::residue::{Montgomery, inverse_modulo};
 use crate::{Error, Result};
@@ -179,7 +180,7 @@ impl<'a> Elimination<'a> {
                 Ok(()) => Ok(values),
                 Err(_) => {
                     let what = "the fronts of an elimination";
-                    Err(Error::TooLarge { what, needed: 8 * len as u128, limit: isize::MAX as u128 })
+                    Err(Error::TooLarge { what, needed: 8 * len as u128, limit: available_now().into() })
                 }
             }
         };

@@ -23,12 +23,13 @@ mod kernel;
 mod row;
 
 use super::Boundary;
+use super::square::too_wide;
 use super::square::words::{LONGEST, list, words};
 use crate::counting::strip::{Context, RowOperator, Rows, Strip};
 use crate::counting::transfer::Weight;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
-use crate::{Error, Result, parallel};
+use crate::{Result, parallel};
 use kernel::{MOST_IN_REGISTERS, Way};
 use row::{Programs, Sweep, compact, each_last};
 use std::sync::OnceLock;
@@ -111,8 +112,7 @@ impl RowOperator for DiagonalRow {
     fn new(diagonals: Diagonals, width: usize, ring: bool, rows: Rows) -> Result<Self> {
         let widest = if matches!(rows, Rows::Closed(_)) { WIDEST_SEAM } else { WIDEST };
         if width > widest {
-            let limit = isize::MAX as u128;
-            return Err(Error::TooLarge { what: "the transfer vector of a grid", needed: u128::MAX, limit });
+            return Err(too_wide("the transfer vector of a grid", width, widest, rows));
         }
         Ok(Self { diagonals, width, ring, programs: vec![OnceLock::new(); MOST_IN_REGISTERS + 1] })
     }

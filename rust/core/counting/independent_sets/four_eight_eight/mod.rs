@@ -135,7 +135,9 @@ impl RowOperator for DiamondColumn {
     fn new((): (), diamonds: usize, ring: bool, columns: Rows) -> Result<Self> {
         let widest = if matches!(columns, Rows::Open(_)) { WIDEST } else { WIDEST_SEAM };
         if diamonds > widest {
-            let bytes = |width: usize| 1u128.checked_shl(width.min(120) as u32 + 3).unwrap_or(u128::MAX);
+            // Closed columns would take the pairs of seam and column.
+            let times = if matches!(columns, Rows::Open(_)) { 1 } else { 2 };
+            let bytes = |width: usize| 1u128 << (3 + width.saturating_mul(times).min(124));
             let what = "the transfer vector of a 4-8-8 section";
             return Err(Error::TooLarge { what, needed: bytes(diamonds), limit: bytes(widest) });
         }

@@ -36,6 +36,7 @@ use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
 use super::planner::Planner;
 use crate::counting::transfer::{Transfer, Weight};
+use crate::error::subsets_bytes;
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
@@ -137,7 +138,7 @@ impl Frontier {
                     if cut.len() > MOST_CUT || more.is_empty() {
                         return Err(Error::TooLarge {
                             what: "the table of independent sets",
-                            needed: 8u128.checked_shl(widest as u32).unwrap_or(u128::MAX),
+                            needed: subsets_bytes(widest as u32),
                             limit: 8 * max_states as u128,
                         });
                     }

@@ -33,8 +33,6 @@ use cut::{RowCut, Shape};
 use middle::HalfRow;
 use path::{Passage, Path};
 
-/// The largest number of states of a cut.
-const MOST_STATES: u128 = 1 << 40;
 /// The longest cut whose seams are listed.
 const LONGEST_SEAM: usize = 30;
 
@@ -67,6 +65,13 @@ fn longest(rows: Rows) -> usize {
     if matches!(rows, Rows::Open(_)) { words::LONGEST } else { LONGEST_SEAM }
 }
 
+/// The refusal of a row that is longer than those that are counted: open rows take a vector, closed ones would take the
+/// pairs of seam and row, for one at a time they are too many.
+pub fn too_wide(what: &'static str, width: usize, longest: usize, rows: Rows) -> Error {
+    let pairs = matches!(rows, Rows::Closed(_));
+    Error::TooLarge { what, needed: words::bytes(width, pairs), limit: words::bytes(longest, pairs) }
+}
+
 impl RowOperator for SquareRow {
     type Links = ();
 
@@ -88,7 +93,7 @@ impl RowOperator for SquareRow {
 
     fn new((): (), width: usize, ring: bool, rows: Rows) -> Result<Self> {
         if width > longest(rows) {
-            return Err(Error::TooLarge { what: "the square lattice", needed: u128::MAX, limit: MOST_STATES * 8 });
+            return Err(too_wide("the vector of partial sums", width, longest(rows), rows));
         }
         let cut = RowCut::new(shape(width, ring));
         let half = matches!(rows, Rows::Open(rows) if rows.is_multiple_of(2)).then(|| HalfRow::new(&cut));

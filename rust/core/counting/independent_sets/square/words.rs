@@ -5,6 +5,8 @@
 //!
 //! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph.
 
+use crate::error::COUNTLESS;
+
 /// The longest words that are used; f(57) is the last number of words below 2^40.
 pub const LONGEST: usize = 57;
 
@@ -29,6 +31,16 @@ pub const fn count(k: isize) -> usize {
 #[inline(always)]
 pub const fn words(k: usize) -> usize {
     COUNTS[k + 1]
+}
+
+/// Bytes of a vector over the words of length `k`, or over all pairs of them, however many; `COUNTLESS` at the most.
+pub fn bytes(k: usize, pairs: bool) -> u128 {
+    let (mut shorter, mut count) = (1u128, 1u128);
+    for _ in 0..k.min(200) {
+        (shorter, count) = (count, shorter.saturating_add(count).min(COUNTLESS));
+    }
+    let count = if pairs { count.saturating_mul(count) } else { count };
+    count.saturating_mul(8).min(COUNTLESS)
 }
 
 /// All words of length `k` in order, the first symbol in the highest of `k` bits.
@@ -58,6 +70,9 @@ mod tests {
             assert_eq!(words(k), expected.len());
             assert!(expected.iter().enumerate().all(|(i, &w)| rank(k, w) == i));
         }
+        assert!((0..=LONGEST).all(|k| bytes(k, false) == 8 * words(k) as u128));
+        assert_eq!(bytes(30, true), 8 * (words(30) as u128).pow(2));
+        assert_eq!([bytes(185, false), bytes(usize::MAX, true)], [COUNTLESS; 2]);
         assert!(words(LONGEST) < 1 << 40 && words(LONGEST) + words(LONGEST - 1) >= 1 << 40);
     }
 }
