@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -116,10 +117,16 @@ def test_only_the_boundary_releases_the_interpreter():
             assert not re.search(r"\.detach\(|Python::attach|check_signals", code) or path.name == "arrays.rs", path
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a Python file."""
+    return ast.parse(path.read_text())
+
+
 def python_imports(path: Path) -> list[tuple[str, bool]]:
     """Modules a file imports, and whether at its top level."""
     found = []
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
 
     def visit(node: ast.AST, top: bool) -> None:
         for child in ast.iter_child_nodes(node):
@@ -273,7 +280,7 @@ def test_every_file_opens_by_saying_what_it_is_for():
     for folder in (PACKAGE, ROOT / "tests", ROOT / "benches"):
         for path in folder.rglob("*.py"):
             if path.name != "conftest.py" and path.stat().st_size:
-                assert ast.get_docstring(ast.parse(path.read_text())), path
+                assert ast.get_docstring(parsed(path)), path
 
 
 def test_the_stub_lists_the_names_of_the_module():

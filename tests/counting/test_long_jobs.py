@@ -460,7 +460,7 @@ def test_loky_is_an_executor():
 def test_a_dask_cluster_is_an_executor():
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
         client.get_executor(pure=False) as executor,
     ):
