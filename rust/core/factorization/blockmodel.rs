@@ -40,6 +40,7 @@ impl Blockmodel {
         out: &mut [f64],
     ) {
         let (members, blocks) = (&factors[0], &factors[1]);
+        // The sum of T_j over those an actor is observed with: over all, less the actor itself and the pairs held out.
         let others = |side: Side| {
             let mut others: Vec<f64> = sums.iter().zip(members.row(actor)).map(|(sum, own)| sum - own).collect();
             let mut take = |side: Side| {
@@ -55,6 +56,7 @@ impl Blockmodel {
             if self.undirected {
                 taken += take(Side::Receiver);
             }
+            // Where nobody is left the sum is zero, and nothing that rounding leaves of a difference.
             let nobody = taken + 1 == model.extents()[0];
             others.iter_mut().for_each(|x| *x = if nobody { 0.0 } else { x.max(0.0) });
             others
@@ -64,6 +66,7 @@ impl Blockmodel {
         for (c, out) in out[..model.width()].iter_mut().enumerate() {
             *out = blocks.row(c).iter().zip(&sent).map(|(p, t)| p * t).sum();
         }
+        // As receiver the actor has the component of the columns: P_dc in place of P_cd.
         if !self.undirected {
             let received = others(Side::Receiver);
             for (d, &weight) in received[..model.width()].iter().enumerate() {
@@ -93,6 +96,7 @@ impl Blockmodel {
                 out[d] *= 0.5;
             }
         }
+        // Each pair held out, from its sender's list; an undirected one counts for (c, d) and for (d, c).
         for i in 0..model.extents()[0] {
             for &cell in model.held[0].at(i) {
                 let (sender, receiver) = model.cell(cell, model.extents()[0]);
@@ -114,11 +118,13 @@ impl Blockmodel {
         let (stride, width) = (means[0].stride, means[0].width);
         let mut totals = means[0].sums();
         let mut exposure = vec![0.0; stride];
+        // Actors follow one another: `totals` has the new means of those before, so that each step is an optimum of its own.
         for actor in 0..means[0].rows {
             self.exposure_of_actor(&fit.model, actor, &means, &totals, &mut exposure);
             let sent = &sent[actor * stride..(actor + 1) * stride];
             for c in 0..width {
                 let (shape, rate) = fit.model.prior(0).at(actor * width + c);
+                // Both sums lack the actor's own T_ic; those by sender, over components d of R, P_cd as well.
                 let as_sender: f64 = geometric[1].row(c).iter().zip(sent).map(|(p, sum)| p * sum).sum();
                 let counts = geometric[0].row(actor)[c] * (as_sender + received[actor * stride + c]);
                 let (shape, rate) = (shape + counts, rate + exposure[c]);
@@ -248,6 +254,7 @@ impl Structure for Blockmodel {
                 if weights.iter().all(|&weight| weight == 0.0) {
                     weights.fill(1.0); // all underflowed: any share will do until the next sweep
                 }
+                // Part d of the row's counts is of the blocks (c, d), shared in proportion to T_ic P_cd.
                 binomials(count, &weights, &mut words, |c, part| {
                     members[actor * stride + c] += part;
                     blocks[c * width + d] += part;
@@ -263,6 +270,7 @@ impl Structure for Blockmodel {
                 for c in 0..width {
                     let (shape, rate) = chain.model.prior(0).at(actor * width + c);
                     let counts = members[actor * stride + c] as f64;
+                    // Given the fresh memberships of the actors before: a Gibbs step for each actor.
                     let fresh = gamma::draw(shape + counts, rate + exposure[c], &mut words);
                     let old = std::mem::replace(&mut chain.factors[0].row_mut(actor)[c], fresh);
                     sums[c] += fresh - old;

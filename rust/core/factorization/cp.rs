@@ -30,6 +30,7 @@ impl Cp {
         sums: &[Vec<f64>],
         out: &mut [f64],
     ) {
+        // Over all cells the sum of products is a product of sums; the cells held out, which are few, are taken away.
         out.fill(1.0);
         for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
             out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
@@ -37,6 +38,7 @@ impl Cp {
         let cells = model.held[mode].at(index);
         let (last, slice) =
             (model.extents().len() - 1, model.extents().iter().product::<usize>() / model.extents()[mode]);
+        // Nothing of the slice is observed: zero, and nothing that rounding leaves of a difference.
         if cells.len() == slice {
             out.fill(0.0);
             return;
@@ -64,6 +66,7 @@ impl Cp {
             self.exposure(&fit.model, mode, index, &fit.means, &totals, &mut exposure);
             for k in 0..width {
                 let (shape, rate) = fit.model.prior(mode).at(index * width + k);
+                // A pass multiplies the sums to the left of the product by u_r already, those to its right not.
                 let weight = if last { geometric.row(index)[k] } else { 1.0 };
                 fit.factors[mode].shape.row_mut(index)[k] = shape + weight * sums[index * stride + k];
                 fit.factors[mode].rate.row_mut(index)[k] = rate + exposure[k];
@@ -102,6 +105,7 @@ impl Structure for Cp {
         if number == last {
             return column;
         }
+        // Rows are the first M - 1 modes in C order, the last of them fastest.
         let inner: usize = extents[number + 1..last].iter().product();
         row / inner % extents[number]
     }
@@ -109,6 +113,7 @@ impl Structure for Cp {
     fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         let (last, mut row) = (factors.len() - 1, row);
         let mut first = true;
+        // Digits of the row in mixed radix, the fastest mode first.
         for factor in factors[..last].iter().rev() {
             let entries = factor.row(row % factor.rows);
             row /= factor.rows;

@@ -115,6 +115,8 @@ for_wide_vectors! {
     }
 }
 
+/// Householder's reduction (tred2) from the last row up: `d` the diagonal, `e[1..]` what is beside it, and in the rows of `v`
+/// the transformation. While it runs, d[..=i] is row i of what is left of the matrix, then the vector u of its reflection.
 #[inline(always)]
 fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     d[..n].copy_from_slice(&v[(n - 1) * n..n * n]);
@@ -129,6 +131,7 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
                 v[i * n + j] = 0.0;
             }
         } else {
+            // Scaled, squares neither overflow nor vanish.
             for x in &mut d[..i] {
                 *x /= scale;
                 h += *x * *x;
@@ -136,6 +139,7 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
             let f = d[i - 1];
             let g = if f > 0.0 { -h.sqrt() } else { h.sqrt() };
             e[i] = scale * g;
+            // The sign of g makes f - g a sum; from here h = u'u / 2.
             h -= f * g;
             d[i - 1] = f - g;
             e[..i].fill(0.0);
@@ -150,6 +154,7 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
                 }
                 e[j] = g;
             }
+            // e = A u / h, then e - (u'e / 2h) u: the update of both sides is A - u e' - e u'.
             let mut f = 0.0;
             for j in 0..i {
                 e[j] /= h;
@@ -170,6 +175,7 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
         }
         d[i] = h;
     }
+    // The product of the reflections I - u u' / h, from the smallest on, so that each meets only what it can change.
     for i in 0..n - 1 {
         v[i * n + n - 1] = v[i * n + i];
         v[i * n + i] = 1.0;
@@ -195,6 +201,8 @@ fn tridiagonalize(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     e[0] = 0.0;
 }
 
+/// The QL iteration with implicit shifts (tql2): rotations make e[l] vanish, for one l after the other; `f` is the sum of the
+/// shifts so far, and the rows of `v` turn along.
 #[inline(always)]
 fn implicit_ql(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     for i in 1..n {
@@ -204,12 +212,14 @@ fn implicit_ql(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
     let (mut f, mut largest) = (0.0f64, 0.0f64);
     for l in 0..n {
         largest = largest.max(d[l].abs() + e[l].abs());
+        // Rows l..=m are a matrix of their own: nothing is left beside row m.
         let mut m = l;
         while m < n - 1 && e[m].abs() > f64::EPSILON * largest {
             m += 1;
         }
         if m > l {
             for _ in 0..60 {
+                // The shift is the eigenvalue of the leading 2 x 2 block that is closer to d[l].
                 let g = d[l];
                 let mut p = (d[l + 1] - g) / (2.0 * e[l]);
                 let mut r = p.hypot(1.0);
@@ -228,6 +238,7 @@ fn implicit_ql(v: &mut [f64], d: &mut [f64], e: &mut [f64], n: usize) {
                 let (mut c, mut c2, mut c3) = (1.0, 1.0, 1.0);
                 let after = e[l + 1];
                 let (mut s, mut s2) = (0.0, 0.0);
+                // One rotation for each pair of neighboring rows, from the bottom up.
                 for i in (l..m).rev() {
                     c3 = c2;
                     c2 = c;
