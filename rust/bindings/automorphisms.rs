@@ -3,11 +3,10 @@
 use crate::arrays::{self, graph, vertices};
 use crate::boundary::{compute, raise};
 use num_bigint::BigUint;
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use quincunx::graphs::automorphism::{self as core, Clock};
 use quincunx::graphs::distances as kernels;
-use quincunx::leakage::{self, Matrix};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +23,13 @@ pub struct PermutationGroup(Arc<core::AutomorphismGroup>);
 /// The orbits on pairs; see `quincunx.graphs.Orbitals`.
 #[pyclass(frozen, module = "quincunx._core")]
 pub struct PairOrbits(Arc<core::Orbitals>);
+
+impl PairOrbits {
+    /// What the core calls them, for functions of rooms above this one.
+    pub fn orbitals(&self) -> &core::Orbitals {
+        &self.0
+    }
+}
 
 fn row<T: Copy + Into<i64>>(py: Python<'_>, values: impl IntoIterator<Item = T>) -> Row<'_> {
     PyArray1::from_iter(py, values.into_iter().map(Into::into))
@@ -242,20 +248,6 @@ impl PairOrbits {
     fn labels<'py>(&self, py: Python<'py>, threads: usize) -> PyResult<Bound<'py, PyArray2<i32>>> {
         let labels = compute(py, None, |monitor| self.0.labels(threads, monitor))?;
         PyArray1::from_vec(py, labels).reshape([self.0.points(), self.0.points()])
-    }
-
-    /// Averages a matrix; see `quincunx.leakage.Channel.symmetrize`.
-    fn average(
-        &self,
-        py: Python<'_>,
-        matrix: PyReadonlyArray2<'_, f64>,
-        mut output: PyReadwriteArray2<'_, f64>,
-        threads: usize,
-    ) -> PyResult<()> {
-        let (rows, cols) = matrix.as_array().dim();
-        let matrix = Matrix::new(matrix.as_slice()?, rows, cols).map_err(|error| raise(py, error))?;
-        let output = output.as_slice_mut()?;
-        compute(py, None, |monitor| leakage::average(matrix, &self.0, output, threads, monitor))
     }
 }
 

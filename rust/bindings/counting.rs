@@ -18,6 +18,7 @@ use quincunx::counting::perfect_matchings::even_subgraphs::EvenSubgraphs;
 use quincunx::counting::spanning_trees::kirchhoff;
 use quincunx::counting::transfer::Point;
 use quincunx::counting::{perfect_matchings, spanning_trees};
+use quincunx::graphs::Graph;
 use quincunx::lattices::Bond;
 use quincunx::monitor::Monitor;
 use quincunx::numeric::residue::Modulus;
@@ -348,14 +349,26 @@ impl DrawnArgument<'_> {
     }
 }
 
-/// A plan that is built again from the arguments it was built from.
-fn repeatable<M: Modular + 'static>(
-    quantity: M,
-    monitor: &mut dyn Monitor,
+/// Plans a quantity; a pickled plan is built again by a function of this module from the arguments it was built from.
+fn planned<M: Modular + 'static>(
+    py: Python<'_>,
     builder: &'static str,
-    arguments: impl Fn(Python<'_>) -> PyResult<Py<PyTuple>> + Send + Sync + 'static,
-) -> quincunx::Result<ExactPlan> {
-    Ok(ExactPlan { plan: Arc::new(Plan::new(quantity, monitor)?), builder, arguments: Box::new(arguments) })
+    arguments: Bound<'_, PyTuple>,
+    quantity: impl FnOnce(&mut dyn Monitor) -> quincunx::Result<M> + Send,
+) -> PyResult<ExactPlan> {
+    let plan = compute(py, None, |monitor| Plan::new(quantity(monitor)?, monitor))?;
+    let said = arguments.unbind();
+    Ok(ExactPlan { plan: Arc::new(plan), builder, arguments: Box::new(move |py| Ok(said.clone_ref(py))) })
+}
+
+/// A graph as Python says it, with an order of its vertices or none.
+type OrderedEdges<'py> = (usize, PyReadonlyArray2<'py, i64>, Option<PyReadonlyArray1<'py, i64>>);
+
+/// The graph and the order.
+fn ordered(py: Python<'_>, problem: &Bound<'_, PyAny>) -> PyResult<(Graph, Option<Vec<u32>>)> {
+    let (n, edges, order) = problem.extract::<OrderedEdges<'_>>()?;
+    let graph = arrays::graph(py, n, &edges)?;
+    Ok((graph, order.map(|order| arrays::vertices(&order, "order")).transpose()?))
 }
 
 /// A plan for the spanning trees of a graph.
@@ -366,14 +379,9 @@ pub fn plan_spanning_trees(
     threads: usize,
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
-    let said = problem.clone().unbind();
+    let arguments = (&problem, threads, memory_limit).into_pyobject(py)?;
     let problem = problem.extract::<DrawnArgument<'_>>()?.trees(py)?;
-    compute(py, None, |monitor| {
-        let trees = spanning_trees::plan(problem, monitor)?;
-        repeatable(trees, monitor, "plan_spanning_trees", move |py| {
-            Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
-        })
-    })
+    planned(py, "plan_spanning_trees", arguments, |monitor| spanning_trees::plan(problem, monitor))
 }
 
 /// The natural logarithm of the number of spanning trees and a bound on its error.
@@ -391,13 +399,9 @@ pub fn plan_perfect_matchings(
     threads: usize,
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
-    let said = problem.clone().unbind();
+    let arguments = (&problem, threads, memory_limit).into_pyobject(py)?;
     let problem = problem.extract::<DrawnArgument<'_>>()?.dimers(py)?;
-    compute(py, None, |monitor| {
-        repeatable(perfect_matchings::Dimers::plan(problem, monitor)?, monitor, "plan_perfect_matchings", move |py| {
-            Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
-        })
-    })
+    planned(py, "plan_perfect_matchings", arguments, |monitor| perfect_matchings::Dimers::plan(problem, monitor))
 }
 
 /// A plan for the matchings of a graph by its frontier: "perfect", "all" or "by size".
@@ -409,17 +413,11 @@ pub fn plan_matchings(
     threads: usize,
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
-    let said = problem.clone().unbind();
-    let (n, edges, order) =
-        problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Option<PyReadonlyArray1<'_, i64>>)>()?;
-    let graph = arrays::graph(py, n, &edges)?;
-    let order = order.map(|order| arrays::vertices(&order, "order")).transpose()?;
+    let arguments = (&problem, &which, threads, memory_limit).into_pyobject(py)?;
+    let (graph, order) = ordered(py, &problem)?;
     let kind = named(&[Which::Perfect, Which::All, Which::BySize], Which::name, &which, "which")?;
-    compute(py, None, |monitor| {
-        let matchings = Matchings::plan(&graph, kind, order.as_deref(), memory_limit, monitor)?;
-        repeatable(matchings, monitor, "plan_matchings", move |py| {
-            Ok((said.clone_ref(py), which.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
-        })
+    planned(py, "plan_matchings", arguments, |monitor| {
+        Matchings::plan(&graph, kind, order.as_deref(), memory_limit, monitor)
     })
 }
 
@@ -431,14 +429,11 @@ pub fn plan_even_subgraphs(
     threads: usize,
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
-    let said = problem.clone().unbind();
+    let arguments = (&problem, threads, memory_limit).into_pyobject(py)?;
     let (n, edges, dangling) = problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Vec<u32>)>()?;
     let graph = arrays::graph(py, n, &edges)?;
-    compute(py, None, |monitor| {
-        let quantity = EvenSubgraphs::new(&graph, &dangling, memory_limit, monitor)?;
-        repeatable(quantity, monitor, "plan_even_subgraphs", move |py| {
-            Ok((said.clone_ref(py), threads, memory_limit).into_pyobject(py)?.unbind())
-        })
+    planned(py, "plan_even_subgraphs", arguments, |monitor| {
+        EvenSubgraphs::new(&graph, &dangling, memory_limit, monitor)
     })
 }
 
@@ -447,20 +442,15 @@ pub fn plan_even_subgraphs(
 pub fn plan_weighted_sets(
     py: Python<'_>,
     problem: Bound<'_, PyAny>,
-    weights: Vec<[BigInt; 2]>,
+    weights: Bound<'_, PyAny>,
     threads: usize,
     memory_limit: u64,
 ) -> PyResult<ExactPlan> {
-    let said = problem.clone().unbind();
-    let (n, edges, order) =
-        problem.extract::<(usize, PyReadonlyArray2<'_, i64>, Option<PyReadonlyArray1<'_, i64>>)>()?;
-    let graph = arrays::graph(py, n, &edges)?;
-    let order = order.map(|order| arrays::vertices(&order, "order")).transpose()?;
-    compute(py, None, |monitor| {
-        let sets = WeightedSets::new(graph, weights.clone(), order.as_deref(), memory_limit, monitor)?;
-        repeatable(sets, monitor, "plan_weighted_sets", move |py| {
-            Ok((said.clone_ref(py), weights.clone(), threads, memory_limit).into_pyobject(py)?.unbind())
-        })
+    let arguments = (&problem, &weights, threads, memory_limit).into_pyobject(py)?;
+    let (graph, order) = ordered(py, &problem)?;
+    let weights = weights.extract::<Vec<[BigInt; 2]>>()?;
+    planned(py, "plan_weighted_sets", arguments, |monitor| {
+        WeightedSets::new(graph, weights, order.as_deref(), memory_limit, monitor)
     })
 }
 

@@ -1,11 +1,14 @@
 //! Channels and their leakage: from Python to the core and back.
 
 use crate::arrays;
+use crate::automorphisms::PairOrbits;
 use crate::boundary::{compute, raise};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use quincunx::graphs::Graph;
 use quincunx::leakage::{self, Matrix, divergence};
+use quincunx::monitor::Monitor;
 
 type Entries<'py> = PyReadonlyArray2<'py, f64>;
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
@@ -64,6 +67,18 @@ pub fn shannon_capacity<'py>(
     Ok((found.lower, found.upper, PyArray1::from_vec(py, found.prior), found.iterations))
 }
 
+/// A level of a channel over the edges of a graph on its inputs.
+fn over_edges(
+    py: Python<'_>,
+    matrix: &Entries<'_>,
+    edges: &PyReadonlyArray2<'_, i64>,
+    level: impl FnOnce(Matrix<'_>, &Graph, &mut dyn Monitor) -> quincunx::Result<f64> + Send,
+) -> PyResult<f64> {
+    let matrix = view(py, matrix)?;
+    let graph = arrays::graph(py, matrix.rows(), edges)?;
+    compute(py, None, |monitor| level(matrix, &graph, monitor))
+}
+
 /// See `quincunx.leakage.Channel.dp_epsilon`.
 #[pyfunction]
 pub fn channel_epsilon(
@@ -72,9 +87,7 @@ pub fn channel_epsilon(
     edges: PyReadonlyArray2<'_, i64>,
     threads: usize,
 ) -> PyResult<f64> {
-    let matrix = view(py, &matrix)?;
-    let graph = arrays::graph(py, matrix.rows(), &edges)?;
-    compute(py, None, |monitor| divergence::epsilon(matrix, &graph, threads, monitor))
+    over_edges(py, &matrix, &edges, |channel, graph, monitor| divergence::epsilon(channel, graph, threads, monitor))
 }
 
 /// See `quincunx.leakage.Channel.dp_delta`.
@@ -86,9 +99,9 @@ pub fn channel_delta(
     epsilon: f64,
     threads: usize,
 ) -> PyResult<f64> {
-    let matrix = view(py, &matrix)?;
-    let graph = arrays::graph(py, matrix.rows(), &edges)?;
-    compute(py, None, |monitor| divergence::delta(matrix, &graph, epsilon, threads, monitor))
+    over_edges(py, &matrix, &edges, |channel, graph, monitor| {
+        divergence::delta(channel, graph, epsilon, threads, monitor)
+    })
 }
 
 /// See `quincunx.leakage.Channel.renyi_dp`.
@@ -100,9 +113,9 @@ pub fn channel_renyi(
     alpha: f64,
     threads: usize,
 ) -> PyResult<f64> {
-    let matrix = view(py, &matrix)?;
-    let graph = arrays::graph(py, matrix.rows(), &edges)?;
-    compute(py, None, |monitor| divergence::renyi(matrix, &graph, alpha, threads, monitor))
+    over_edges(py, &matrix, &edges, |channel, graph, monitor| {
+        divergence::renyi(channel, graph, alpha, threads, monitor)
+    })
 }
 
 /// See `quincunx.leakage.Channel.metric_epsilon`.
@@ -116,6 +129,20 @@ pub fn metric_epsilon(
     let matrix = view(py, &matrix)?;
     let distances = distances.as_slice().map_err(|_| not_contiguous("metric"))?;
     compute(py, None, |monitor| divergence::metric_epsilon(matrix, distances, threads, monitor))
+}
+
+/// Averages over the group of these orbits on pairs; see `quincunx.leakage.Channel.symmetrize`.
+#[pyfunction]
+pub fn average_channel(
+    py: Python<'_>,
+    matrix: Entries<'_>,
+    orbits: &PairOrbits,
+    mut output: PyReadwriteArray2<'_, f64>,
+    threads: usize,
+) -> PyResult<()> {
+    let matrix = view(py, &matrix)?;
+    let output = output.as_slice_mut().map_err(|_| not_contiguous("out"))?;
+    compute(py, None, |monitor| leakage::average(matrix, orbits.orbitals(), output, threads, monitor))
 }
 
 /// Averages over the automorphisms of a Hamming graph; see `quincunx.leakage.Channel.symmetrize`.

@@ -59,8 +59,8 @@ mod _core {
     use crate::ldp::{LdpChains, LdpComputed, LdpLikelihood, LdpPosterior, ldp_logistic_normal, ldp_tractable};
     #[pymodule_export]
     use crate::leakage::{
-        average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima, metric_epsilon,
-        mutual_information, renyi_entropy, shannon_capacity,
+        average_channel, average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima,
+        metric_epsilon, mutual_information, renyi_entropy, shannon_capacity,
     };
     #[pymodule_export]
     use crate::posterior::{

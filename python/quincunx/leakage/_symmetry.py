@@ -89,7 +89,7 @@ def average(
     if words is not None and output_action is None:
         _core.average_hamming(matrix, *words, target, threads)
     else:
-        pair_orbits(group, output_action)._pairs.average(matrix, target, threads)
+        _core.average_channel(matrix, pair_orbits(group, output_action)._pairs, target, threads)
     return target
 
 

@@ -140,7 +140,7 @@ impl InHand<'_> {
 
 /// The job a checkpoint has to fit: what its content is compared with.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape<'a> {
+pub struct JobShape<'a> {
     /// The modulus of each point.
     pub moduli: &'a [Modulus],
     /// Points of each modulus, in a row; one modulus for each point is 1.
@@ -149,7 +149,7 @@ pub struct Shape<'a> {
     pub vectors: Option<(usize, u64)>,
 }
 
-impl Shape<'_> {
+impl JobShape<'_> {
     fn points(&self) -> usize {
         self.moduli.len() * self.each
     }
@@ -233,7 +233,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// [`Error::File`] if the file cannot be read, is damaged, or belongs to another job; the progress's.
-    pub fn load(&self, shape: Shape<'_>, progress: &Progress) -> Result<Option<Saved>> {
+    pub fn load(&self, shape: JobShape<'_>, progress: &Progress) -> Result<Option<Saved>> {
         let file = match open_own(OpenOptions::new().read(true), &self.path) {
             Ok(file) => file,
             // Without its folder it could not be saved later: better said now than after the first half minute.
@@ -454,7 +454,7 @@ mod tests {
 
     fn load(checkpoint: &Checkpoint, points: usize, vectors: Option<(usize, u64)>) -> Result<Option<Saved>> {
         let moduli = primes(points).unwrap();
-        checkpoint.load(Shape { moduli: &moduli, each: 1, vectors }, &Progress::default())
+        checkpoint.load(JobShape { moduli: &moduli, each: 1, vectors }, &Progress::default())
     }
 
     fn vector(first: usize, lanes: usize, step: u64) -> Vector {

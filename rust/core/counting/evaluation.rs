@@ -6,7 +6,7 @@
 //! that goes on splits the groups of its checkpoint into as many lanes as its own limit allows, and reads each when its turn
 //! comes.
 
-use super::checkpoint::{Checkpoint, Found, InHand, Shape, Stored, Vector};
+use super::checkpoint::{Checkpoint, Found, InHand, JobShape, Stored, Vector};
 use super::lock::Lock;
 use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Progress};
@@ -174,7 +174,7 @@ impl<E: Transfer> Evaluation<'_, E> {
         if let Some(checkpoint) = &checkpoint {
             let moduli: Vec<Modulus> = self.points.iter().map(|point| point.modulus).collect();
             let vectors_of = Some((self.engine.len(), self.engine.steps().max(1)));
-            let shape = Shape { moduli: &moduli, each: 1, vectors: vectors_of };
+            let shape = JobShape { moduli: &moduli, each: 1, vectors: vectors_of };
             if let Some(saved) = checkpoint.load(shape, self.progress)? {
                 found.extend(saved.finished);
                 let parts = |stored: Stored| stored.split(self.layout.lanes, self.points.len());

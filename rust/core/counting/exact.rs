@@ -8,9 +8,10 @@
 //!
 //! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., algorithms 5.4 and 10.22.
 
-use super::checkpoint::{Checkpoint, Found, Shape, fingerprint};
+use super::checkpoint::{Checkpoint, Found, JobShape, fingerprint};
 use super::evaluation::Options;
 use super::lock::Lock;
+use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::big;
 use crate::numeric::residue::{self, Modulus};
@@ -218,7 +219,7 @@ impl<M: Modular + ?Sized> Plan<M> {
     fn loaded(&self, options: &Options, progress: &Progress) -> Result<Vec<Option<u64>>> {
         let mut found = Found::new(self.primes.len() * self.quantity.values());
         let checkpoint = checkpoint(&self.quantity, &self.primes, options);
-        let shape = Shape { moduli: &self.primes, each: self.quantity.values(), vectors: None };
+        let shape = JobShape { moduli: &self.primes, each: self.quantity.values(), vectors: None };
         if let Some(saved) = checkpoint.map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
@@ -332,6 +333,33 @@ pub fn fitting(options: &Options, bytes: u128, what: &'static str) -> Result<Opt
     Ok(Options { threads: options.threads.min(most), ..options.clone() })
 }
 
+/// The words that tell the edges of a graph, for [`Modular::description`].
+pub fn edge_words(graph: &Graph) -> impl Iterator<Item = u64> {
+    graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v))
+}
+
+/// [`one_by_one`] for a quantity of one value; bytes and work for a modulus are those of its [`Modular::method`], and `held`
+/// says what the bytes hold.
+///
+/// # Errors
+/// [`Error::TooLarge`] if the memory does not suffice for one modulus; as [`one_by_one`].
+pub fn one_value(
+    quantity: &impl Modular,
+    held: &'static str,
+    moduli: &[Modulus],
+    options: &Options,
+    monitor: &mut dyn Monitor,
+    value: impl Fn(Modulus, &Progress) -> Result<u64> + Sync,
+) -> Result<Vec<u64>> {
+    let (_, bytes, work) = quantity.method();
+    let (options, work) = (&fitting(options, bytes, held)?, work.max(1.0) as u64);
+    one_by_one(quantity, moduli, work, options, monitor, |modulus, progress| {
+        let value = value(modulus, progress)?;
+        progress.advance(work)?;
+        Ok(vec![value])
+    })
+}
+
 /// Residues of a quantity that is computed modulo one prime at a time, on one thread each, with a checkpoint of the finished
 /// ones: `one(modulus, progress)` gives the values, looks at its progress now and then and advances it by `work` in all.
 ///
@@ -360,7 +388,7 @@ pub fn one_by_one(
     }
     let found = parallel::run(options.threads, total, monitor, |progress| {
         let mut found = Found::new(moduli.len() * each);
-        let shape = Shape { moduli, each, vectors: None };
+        let shape = JobShape { moduli, each, vectors: None };
         if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
@@ -409,7 +437,7 @@ pub fn in_turn<S>(
     let total = work.saturating_mul(moduli.len() as u64);
     let found = parallel::run(options.threads, total, monitor, |progress| {
         let mut found = Found::new(moduli.len() * each);
-        let shape = Shape { moduli, each, vectors: None };
+        let shape = JobShape { moduli, each, vectors: None };
         if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }

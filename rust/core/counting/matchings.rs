@@ -12,7 +12,7 @@
 //! intractable (why the width is in the exponent).
 
 use super::evaluation::Options;
-use super::exact::{Modular, fitting, one_by_one};
+use super::exact::{Modular, edge_words, fitting, one_by_one};
 use super::independent_sets::frontier::order::{self, StateKind};
 use super::independent_sets::planner::Planner;
 use super::perfect_matchings::log2_bound;
@@ -118,7 +118,7 @@ impl Matchings {
             return Err(Error::TooLarge { what, needed, limit: limit.into() });
         }
         let mut words = vec![u64::from_le_bytes(*b"matching"), which as u64, graph.vertices() as u64];
-        words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
+        words.extend(edge_words(graph));
         let bits = match which {
             Which::Perfect => log2_bound(graph),
             _ => log2_bound_all(graph),

@@ -201,7 +201,7 @@ impl Number for BigUint {
 
 /// What a site multiplies by, `None` for one. Integers have the common denominator as weight of an empty site.
 #[derive(Clone, Debug)]
-pub struct Weight<T> {
+pub struct SiteWeight<T> {
     /// Of the empty site.
     pub empty: Option<T>,
     /// Of the occupied site.
@@ -213,7 +213,7 @@ pub type Ratio = (BigUint, BigUint);
 
 /// Where the states go when a site is introduced.
 #[derive(Clone, Debug)]
-struct Step {
+struct SiteStep {
     site: usize,
     /// For each state its place with the site empty and occupied.
     places: Vec<[u32; 2]>,
@@ -259,7 +259,7 @@ pub struct Root {
 /// The operator of one period.
 #[derive(Clone, Debug)]
 pub struct PeriodicOperator {
-    steps: Vec<Step>,
+    steps: Vec<SiteStep>,
     states: usize,
     most_states: usize,
     frontier: usize,
@@ -360,7 +360,7 @@ impl PeriodicOperator {
             if stays {
                 labels.push(label);
             }
-            steps.push(Step { site, places, states: targets.len() });
+            steps.push(SiteStep { site, places, states: targets.len() });
             most_states = most_states.max(targets.len());
             words = targets;
         }
@@ -392,7 +392,7 @@ impl PeriodicOperator {
     /// [`Error::Interrupted`]; [`Error::Domain`] if a number leaves the range in which its roundings are relative ones.
     pub fn apply<T: Number>(
         &self,
-        weights: &[Weight<T>],
+        weights: &[SiteWeight<T>],
         x: &mut Vec<T>,
         spare: &mut Vec<T>,
         progress: &Progress,
@@ -435,7 +435,7 @@ impl PeriodicOperator {
     /// # Errors
     /// [`Error::Interrupted`].
     pub fn count(&self, periods: u64, progress: &Progress) -> Result<BigUint> {
-        let weights = vec![Weight { empty: None, occupied: None }; self.sites()];
+        let weights = vec![SiteWeight { empty: None, occupied: None }; self.sites()];
         let mut x = vec![BigUint::ZERO; self.states];
         x[0] = BigUint::from(1u32);
         let mut spare = Vec::new();
@@ -473,11 +473,11 @@ impl PeriodicOperator {
     /// Power iteration: the vector and the best enclosure met.
     fn iterate<T: Float>(&self, weights: &[Ratio], start: Vec<T>, progress: &Progress) -> Result<(Vec<T>, Root)> {
         let one = BigUint::from(1u32);
-        let weights: Vec<Weight<T>> = weights
+        let weights: Vec<SiteWeight<T>> = weights
             .iter()
             .map(|(numerator, denominator)| {
                 let is_one = numerator == denominator || (numerator, denominator) == (&one, &one);
-                Weight { empty: None, occupied: (!is_one).then(|| T::ratio(numerator, denominator)) }
+                SiteWeight { empty: None, occupied: (!is_one).then(|| T::ratio(numerator, denominator)) }
             })
             .collect();
         let (mut x, mut spare) = (start, Vec::with_capacity(self.most_states));
@@ -535,8 +535,8 @@ impl PeriodicOperator {
     fn quotients(&self, weights: &[Ratio], vector: Vec<BigUint>, progress: &Progress) -> Result<(BigUint, BigUint)> {
         let one = BigUint::from(1u32);
         let some = |x: &BigUint| (*x != one).then(|| x.clone());
-        let exact: Vec<Weight<BigUint>> =
-            weights.iter().map(|(a, b)| Weight { empty: some(b), occupied: some(a) }).collect();
+        let exact: Vec<SiteWeight<BigUint>> =
+            weights.iter().map(|(a, b)| SiteWeight { empty: some(b), occupied: some(a) }).collect();
         let scale = weights.iter().fold(one.clone(), |product, (_, denominator)| product * denominator);
         let mut image = vector.clone();
         self.apply(&exact, &mut image, &mut Vec::new(), progress)?;

@@ -1,6 +1,7 @@
 //! What independent sets are counted on: a lattice with a kernel of its own, or any graph.
 
 use super::StripKind;
+use crate::counting::exact::edge_words;
 use crate::graphs::Graph;
 
 /// How a lattice ends.
@@ -73,7 +74,7 @@ impl Problem {
                 vec![*kind as u64, *rows as u64, *cols as u64, *boundary as u64]
             }
             Self::Graph { graph, order } => {
-                let edges = graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v));
+                let edges = edge_words(graph);
                 let order = order.iter().flatten().map(|&v| u64::from(v));
                 [u64::MAX, graph.vertices() as u64].into_iter().chain(edges).chain([u64::MAX]).chain(order).collect()
             }

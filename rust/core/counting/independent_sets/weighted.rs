@@ -5,9 +5,11 @@
 //!   prod of b_v * Z = sum over independent sets S of prod over S of a_v * prod over the others of b_v.
 //!
 //! Vertices come in an order; a state says which vertices of the frontier, those with neighbors still to come, are occupied.
+//!
+//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth (tables along a path decomposition).
 
 use crate::counting::evaluation::Options;
-use crate::counting::exact::{Modular, fitting, one_by_one};
+use crate::counting::exact::{Modular, edge_words, one_value};
 use crate::counting::matchings::{good_order, last_neighbors, sum};
 use crate::error::subsets_bytes;
 use crate::graphs::Graph;
@@ -22,14 +24,14 @@ use num_bigint::BigInt;
 pub struct WeightedSets {
     graph: Graph,
     weights: Vec<[BigInt; 2]>,
-    steps: Vec<Step>,
+    steps: Vec<VertexStep>,
     width: u32,
     work: f64,
 }
 
 /// A vertex: bits of its earlier neighbors that stay and that leave, its own bit if it stays, bits in use until now.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct VertexStep {
     vertex: u32,
     staying: u64,
     leaving: u64,
@@ -117,7 +119,7 @@ impl WeightedSets {
 }
 
 /// The steps of an order, and the bits of a state.
-fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<Step>, u32) {
+fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<VertexStep>, u32) {
     let (place, last) = last_neighbors(neighbors, order);
     let mut looped = vec![false; order.len()];
     graph.edges().iter().filter(|(u, v)| u == v).for_each(|&(v, _)| looped[v as usize] = true);
@@ -141,7 +143,7 @@ fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<Step>, u3
             bit[v as usize] = found;
             found
         });
-        steps.push(Step { vertex: v, staying, leaving, own, looped: looped[v as usize], active: width });
+        steps.push(VertexStep { vertex: v, staying, leaving, own, looped: looped[v as usize], active: width });
     }
     (steps, width)
 }
@@ -149,7 +151,7 @@ fn steps(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<Step>, u3
 impl Modular for WeightedSets {
     fn description(&self) -> Vec<u64> {
         let mut words = vec![u64::from_le_bytes(*b"weighted"), self.graph.vertices() as u64];
-        words.extend(self.graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
+        words.extend(edge_words(&self.graph));
         for weight in self.weights.iter().flatten() {
             let digits = weight.magnitude().to_u64_digits();
             words.extend([(digits.len() as u64) << 1 | u64::from(weight.sign() == num_bigint::Sign::Minus)]);
@@ -179,12 +181,8 @@ impl Modular for WeightedSets {
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        let options = &fitting(options, self.bytes(), "the states of the frontier")?;
-        let work = self.work.max(1.0) as u64;
-        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
-            let value = self.evaluate(modulus, progress)?;
-            progress.advance(work)?;
-            Ok(vec![value])
+        one_value(self, "the states of the frontier", moduli, options, monitor, |modulus, progress| {
+            self.evaluate(modulus, progress)
         })
     }
 }

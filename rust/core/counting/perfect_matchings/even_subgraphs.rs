@@ -10,9 +10,12 @@
 //! come in an order; a state says which edges between those that came and the others are in F.
 //!
 //! For a square lattice of L columns this takes 2^(L+1) states, a quarter to an eighth of those of a frontier of C(G).
+//!
+//! Source: derived here, see `docs/mathematics/lattice-statistics.md`; the bound: N. Alon, S. Friedland (2008), The maximum
+//! number of perfect matchings in graphs with a given degree sequence, Electron. J. Combin. 15, N13.
 
 use crate::counting::evaluation::Options;
-use crate::counting::exact::{Modular, fitting, one_by_one};
+use crate::counting::exact::{Modular, edge_words, one_value};
 use crate::counting::matchings::{good_order, sum};
 use crate::error::subsets_bytes;
 use crate::graphs::Graph;
@@ -25,7 +28,7 @@ use crate::{Error, Result, parallel};
 #[derive(Debug)]
 pub struct EvenSubgraphs {
     words: Vec<u64>,
-    steps: Vec<Step>,
+    steps: Vec<EdgeStep>,
     width: u32,
     work: f64,
     bits: f64,
@@ -33,7 +36,7 @@ pub struct EvenSubgraphs {
 
 /// A vertex: bits of its edges to earlier and later vertices, ends that are in every subgraph, bits in use until now.
 #[derive(Clone, Debug)]
-struct Step {
+struct EdgeStep {
     closed: u64,
     opened: Vec<u32>,
     dangling: u32,
@@ -67,7 +70,7 @@ impl EvenSubgraphs {
         }
         let mut words = vec![u64::from_le_bytes(*b"even sub"), graph.vertices() as u64];
         words.extend(dangling.iter().map(|&ends| u64::from(ends)));
-        words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
+        words.extend(edge_words(graph));
         // Bregman's bound prod (d!)^(1/(2 d)) on the simple graph C(G), whose d ends at a vertex have the degree d.
         let ends = graph.degrees().into_iter().zip(dangling).map(|(degree, &more)| degree + u64::from(more));
         let factorials = ends.map(|d| (2..=d).map(|i| (i as f64).log2()).sum::<f64>() / 2.0);
@@ -96,7 +99,7 @@ impl EvenSubgraphs {
     }
 }
 
-impl Step {
+impl EdgeStep {
     fn take(&self, states: &mut [u64], modulus: Modulus, p: u64) {
         let opened = self.opened.iter().fold(0u64, |bits, &bit| bits | 1 << bit);
         let mask = self.closed | opened;
@@ -154,12 +157,12 @@ fn subsets(mask: u64) -> Vec<u64> {
 }
 
 /// States passed over.
-fn cost(steps: &[Step]) -> f64 {
+fn cost(steps: &[EdgeStep]) -> f64 {
     steps.iter().map(|step| f64::from(step.active).exp2()).sum()
 }
 
 /// The steps of an order, and the bits of a state.
-fn steps(graph: &Graph, dangling: &[u32], order: &[u32]) -> (Vec<Step>, u32) {
+fn steps(graph: &Graph, dangling: &[u32], order: &[u32]) -> (Vec<EdgeStep>, u32) {
     let mut place = vec![0usize; order.len()];
     order.iter().enumerate().for_each(|(at, &v)| place[v as usize] = at);
     let mut at_vertex: Vec<Vec<(u32, u32)>> = vec![Vec::new(); order.len()];
@@ -184,7 +187,7 @@ fn steps(graph: &Graph, dangling: &[u32], order: &[u32]) -> (Vec<Step>, u32) {
             width = width.max(bit[e as usize] + 1);
             opened.push(bit[e as usize]);
         }
-        steps.push(Step { closed, opened, dangling: dangling[v as usize], active: width });
+        steps.push(EdgeStep { closed, opened, dangling: dangling[v as usize], active: width });
     }
     (steps, width)
 }
@@ -203,12 +206,8 @@ impl Modular for EvenSubgraphs {
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        let options = &fitting(options, self.bytes(), "the states of the even subgraphs")?;
-        let work = self.work.max(1.0) as u64;
-        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
-            let value = self.evaluate(modulus, progress)?;
-            progress.advance(work)?;
-            Ok(vec![value])
+        one_value(self, "the states of the even subgraphs", moduli, options, monitor, |modulus, progress| {
+            self.evaluate(modulus, progress)
         })
     }
 }

@@ -10,6 +10,9 @@
 //! torus the pairs with an edge that goes round come last, where pivots are searched for.
 //!
 //! Bounds: M <= prod (d_v!)^(1/(2 d_v)) for simple graphs (Bregman; Kahn and Lovasz), prod sqrt(d_v) for all.
+//!
+//! Sources: P. W. Kasteleyn (1963), Dimer statistics and phase transitions, J. Math. Phys. 4; the bound: N. Alon, S. Friedland
+//! (2008), The maximum number of perfect matchings in graphs with a given degree sequence, Electron. J. Combin. 15, N13.
 
 pub mod coupling;
 pub mod embedding;
@@ -17,7 +20,7 @@ pub mod even_subgraphs;
 pub mod product;
 
 use super::evaluation::Options;
-use super::exact::{Modular, fitting, one_by_one};
+use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::{Graph, maximum_matching};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{Matrix, MatrixKind};
@@ -199,7 +202,7 @@ impl Dimers {
             }
         }
         let Some(flipped) = embedding.orientation() else { return Ok(MatchingMethod::Known(0)) };
-        let pairs = Pairs::new(graph, &mate);
+        let pairs = MatchedPairs::new(graph, &mate);
         if genus == 0 {
             return Ok(MatchingMethod::Plane(Box::new(pairs.signed(
                 graph,
@@ -273,7 +276,7 @@ impl Dimers {
 }
 
 /// The pairs of a perfect matching, as rows and columns of a matrix.
-struct Pairs {
+struct MatchedPairs {
     count: usize,
     /// The pair of each vertex.
     pair: Vec<u32>,
@@ -282,7 +285,7 @@ struct Pairs {
     bipartite: bool,
 }
 
-impl Pairs {
+impl MatchedPairs {
     fn new(graph: &Graph, mate: &[u32]) -> Self {
         let colors = graph.two_coloring();
         let (mut pair, mut count) = (vec![0; mate.len()], 0);
@@ -344,7 +347,7 @@ impl Modular for Dimers {
             MatchingProblem::Grid(grid) => words.extend([0, grid.rows as u64, grid.cols as u64]),
             MatchingProblem::Drawn { graph, windings, .. } => {
                 words.extend([1, graph.vertices() as u64]);
-                words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
+                words.extend(edge_words(graph));
                 words.extend(
                     windings.iter().map(|winding| u64::from(winding[0] as u32) << 32 | u64::from(winding[1] as u32)),
                 );
@@ -369,12 +372,8 @@ impl Modular for Dimers {
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        let work = self.work().max(1.0) as u64;
-        let options = &fitting(options, self.bytes(), "the fronts of the Kasteleyn matrix")?;
-        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
-            let residue = self.residue(modulus, progress)?;
-            progress.advance(work)?;
-            Ok(vec![residue])
+        one_value(self, "the fronts of the Kasteleyn matrix", moduli, options, monitor, |modulus, progress| {
+            self.residue(modulus, progress)
         })
     }
 }

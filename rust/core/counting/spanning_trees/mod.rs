@@ -2,17 +2,20 @@
 //!
 //! Kirchhoff's theorem: with any vertex removed, det L is the number of spanning trees; parallel edges count one by one and
 //! loops not at all. Square lattices and tori have their eigenvalues in closed form ([`product`]), cylinders one banded block
-//! for each wave vector round them ([`cylinder`]); every other graph is eliminated modulo primes in an order of little fill. The size of the answer is known beforehand: from the closed form, from
-//! the same elimination in floating point with a proved error, or from the degrees,
+//! for each wave vector round them ([`cylinder`]); every other graph is eliminated modulo primes in an order of little fill.
+//! The size of the answer is known beforehand: from the closed form, from the same elimination in floating point with a proved
+//! error, or from the degrees,
 //!
 //!   N <= (n/(n-1))^(n-1) prod d_v / (2m)      (the inequality of the means for the nonzero eigenvalues of D^-1/2 L D^-1/2).
+//!
+//! Source: G. Kirchhoff (1847), Ueber die Aufloesung der Gleichungen, Ann. Phys. 72 (the matrix-tree theorem).
 
 pub mod cylinder;
 pub mod kirchhoff;
 pub mod product;
 
 use super::evaluation::Options;
-use super::exact::{Modular, fitting, one_by_one};
+use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::elimination::{self, Matrix, MatrixKind};
@@ -295,7 +298,7 @@ impl Modular for Trees {
             }
             TreeProblem::Graph(graph) => {
                 words.extend([2, graph.vertices() as u64]);
-                words.extend(graph.edges().iter().map(|&(u, v)| u64::from(u) << 32 | u64::from(v)));
+                words.extend(edge_words(graph));
             }
         }
         words
@@ -319,12 +322,8 @@ impl Modular for Trees {
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        let work = self.work().max(1.0) as u64;
-        let options = &fitting(options, self.bytes(), "the fronts of the Laplacian")?;
-        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
-            let residue = self.residue(modulus, progress)?;
-            progress.advance(work)?;
-            Ok(vec![residue])
+        one_value(self, "the fronts of the Laplacian", moduli, options, monitor, |modulus, progress| {
+            self.residue(modulus, progress)
         })
     }
 }
