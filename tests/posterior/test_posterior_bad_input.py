@@ -250,10 +250,10 @@ def test_query_answerers_check_their_sample_and_utilities():
 
 def test_a_guarantee_by_a_large_delta_alone_is_none():
     constants = privacy.LipschitzConstants(c=20.0, L0=0.0, C=1.5)
-    with pytest.warns(InsecureGuaranteeWarning, match="promises nothing"):
+    with pytest.warns(InsecureGuaranteeWarning, match="guarantees nothing"):
         g = constants.delta_guarantee()
     assert not g.is_meaningful
-    with pytest.warns(InsecureGuaranteeWarning, match="promises nothing"):
+    with pytest.warns(InsecureGuaranteeWarning, match="guarantees nothing"):
         assert not constants.guarantee(0.1).is_meaningful
     assert constants.guarantee(1.0).is_meaningful
     assert PrivacyGuarantee(1.0, 1e-6).is_meaningful

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import assembled
 from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
@@ -26,6 +27,31 @@ Boundary: TypeAlias = Literal["free", "cylinder", "torus"]
 Arrays: TypeAlias = tuple[
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]
 ]
+
+#: What the methods have in common that repeat another cell over the same box.
+_over_the_box = assembled(
+    times="""
+    Parameters
+    ----------
+    k : int, default 1
+        How many times, >= 0.
+    max_vertices : int, optional
+        Refuse a result with more vertices.
+    multigraph : bool, default False
+    """,
+    lattice="""
+    Returns
+    -------
+    Lattice
+
+    Raises
+    ------
+    TypeError
+        If `k` or `max_vertices` is not a whole number.
+    ValueError
+        If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+    """,
+)
 
 
 class Lattice:
@@ -326,6 +352,7 @@ class Lattice:
             rows["twist"] = self.twist
         return table_html(f"Lattice {self.name}" if self.kind else "Lattice", rows)
 
+    @_over_the_box
     def clique_insert(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
         """Return the lattice with cliques inserted `k` times in the unit cell, over the same box.
 
@@ -333,25 +360,10 @@ class Lattice:
         `quincunx.lattices.clique_insert` of a lattice inserts into the finite graph, cut *before*, and gives fewer
         vertices: for 3 x 3 cells of the honeycomb 42 instead of 54. On a torus both give the same graph.
 
-        Parameters
-        ----------
-        k : int, default 1
-            How many times, >= 0.
-        max_vertices : int, optional
-            Refuse a result with more vertices.
-        multigraph : bool, default False
+        {times}
             Whether parallel edges are allowed, which only a lattice with a loop gives.
 
-        Returns
-        -------
-        Lattice
-
-        Raises
-        ------
-        TypeError
-            If `k` or `max_vertices` is not a whole number.
-        ValueError
-            If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+        {lattice}
             vertices, or it has parallel edges without `multigraph`.
         TooLargeError
             If the machine has no memory for the result; before it is made.
@@ -376,6 +388,7 @@ class Lattice:
         inserted = self._cell.clique_insert(k)
         return Lattice(inserted, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
+    @_over_the_box
     def line_graph(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
         """Return the lattice of the line graph of the unit cell, `k` times over, on the same box.
 
@@ -383,25 +396,10 @@ class Lattice:
         box has a vertex. The function `quincunx.graphs.line_graph` of a lattice takes the finite graph, cut *before*:
         for 3 x 3 cells of the honeycomb 21 vertices instead of 27. On a torus both give the same graph.
 
-        Parameters
-        ----------
-        k : int, default 1
-            How many times, >= 0.
-        max_vertices : int, optional
-            Refuse a result with more vertices.
-        multigraph : bool, default False
+        {times}
             Whether the loops and parallel edges of small closed axes are allowed.
 
-        Returns
-        -------
-        Lattice
-
-        Raises
-        ------
-        TypeError
-            If `k` or `max_vertices` is not a whole number.
-        ValueError
-            If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+        {lattice}
             vertices, or it has loops or parallel edges without `multigraph`.
         TooLargeError
             If the cell or the lattice is too large.
@@ -416,6 +414,7 @@ class Lattice:
         """
         return self._of_cell("line_graph", "graphs.line_graph", k, max_vertices, multigraph)
 
+    @_over_the_box
     def subdivide(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":
         """Return the lattice with a new site in the middle of each bond of the unit cell, `k` times, on the same box.
 
@@ -423,25 +422,10 @@ class Lattice:
         keeps the half inside, with its middle. The function `quincunx.graphs.subdivide` of a lattice takes the finite
         graph, cut *before*. On a torus both give the same graph.
 
-        Parameters
-        ----------
-        k : int, default 1
-            How many times, >= 0.
-        max_vertices : int, optional
-            Refuse a result with more vertices.
-        multigraph : bool, default False
+        {times}
             Whether the parallel edges that a loop gives are allowed.
 
-        Returns
-        -------
-        Lattice
-
-        Raises
-        ------
-        TypeError
-            If `k` or `max_vertices` is not a whole number.
-        ValueError
-            If `k` is negative, the lattice is no whole number of unit cells, the result has more than `max_vertices`
+        {lattice}
             vertices, or it has parallel edges without `multigraph`.
         TooLargeError
             If the cell or the lattice is too large.

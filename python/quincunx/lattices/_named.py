@@ -10,8 +10,25 @@ from quincunx.lattices._unit_cell import named_cell
 
 PBC = tuple[bool, bool] | None
 
-#: What all lattices of cells have in common.
+#: What all lattices of cells have in common, and those with one vertex in a cell.
 _of_cells = assembled(
+    vertices="""
+    Parameters
+    ----------
+    m, n : int
+        Vertices along the first and the second axis, >= 1.
+    boundary, pbc, twist, multigraph
+        As for `square`.
+
+    Returns
+    -------
+    Lattice
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Lattice`.
+    """,
     cells="""
     Parameters
     ----------
@@ -28,7 +45,7 @@ _of_cells = assembled(
     ------
     TypeError, ValueError
         As `Lattice`.
-    """
+    """,
 )
 
 
@@ -89,6 +106,7 @@ def square(
     return _build("square", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def king(
     m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
@@ -96,21 +114,7 @@ def king(
 
     Also known as the square lattice with crossed diagonals, or with Moore neighborhoods.
 
-    Parameters
-    ----------
-    m, n : int
-        Vertices along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {vertices}
 
     Examples
     --------
@@ -121,6 +125,7 @@ def king(
     return _build("king", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def triangular(
     m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
@@ -130,21 +135,7 @@ def triangular(
     ``(i+1, j+1)``, is the mirror image in the first axis: the same graph up to the names of the vertices, under each
     boundary.
 
-    Parameters
-    ----------
-    m, n : int
-        Vertices along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {vertices}
 
     Examples
     --------

@@ -219,12 +219,7 @@ class DiscreteGaussianMechanism(Mechanism):
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of a released number given the private one.
 
-        Parameters
-        ----------
-        z : array_like of int or Release
-            Released numbers.
-        x : array_like of int
-            Private numbers, clipped as in `release`; broadcast against `z`.
+        {numbers}
 
         {returns}
             If they are not whole numbers.

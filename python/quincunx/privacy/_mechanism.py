@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from quincunx import _tables
 from quincunx._docs import assembled
-from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._release import Release, marked
+from quincunx.privacy._release import Guaranteed, Release, marked
 
 #: What the `release` of every mechanism has in common.
 release_doc = assembled(
@@ -29,6 +28,14 @@ release_doc = assembled(
 
 #: What the `log_likelihood` of mechanisms on single values has in common.
 likelihood_doc = assembled(
+    numbers="""
+    Parameters
+    ----------
+    z : array_like of int or Release
+        Released numbers.
+    x : array_like of int
+        Private numbers, clipped as in `release`; broadcast against `z`.
+    """,
     returns="""
     Returns
     -------
@@ -38,26 +45,15 @@ likelihood_doc = assembled(
     Raises
     ------
     ValueError, TypeError
-    """
+    """,
 )
 
 
-class Mechanism:
+class Mechanism(Guaranteed):
     """A way of releasing data; equal to another of the same kind and parameters, and picklable."""
 
-    guarantee: PrivacyGuarantee
     #: Whether `release` of a stack of data sets is a stack of independent releases, as `audit` draws them.
     stacks = True
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee."""
-        return self.guarantee.delta
 
     def _published(
         self, values: npt.NDArray[Any], data: object, name: str, parameters: dict[str, Any], insecure_seed: object

@@ -346,7 +346,7 @@ class LipschitzConstants:
 
 def _warned(g: PrivacyGuarantee) -> PrivacyGuarantee:
     if not g.is_meaningful:
-        said = f"a delta of {g.delta:.3g} promises nothing: one record in {math.ceil(1 / g.delta)} may be published"
+        said = f"a delta of {g.delta:.3g} guarantees nothing: one record in {math.ceil(1 / g.delta)} may be published"
         warnings.warn(said, InsecureGuaranteeWarning, stacklevel=3)
     return g
 

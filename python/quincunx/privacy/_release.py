@@ -19,7 +19,23 @@ from quincunx.privacy._relations import AddRemove, DataMetric
 FORMAT = 1
 
 
-class Release:
+class Guaranteed:
+    """What a guarantee belongs to: a mechanism, a release."""
+
+    guarantee: PrivacyGuarantee
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of the guarantee."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of the guarantee."""
+        return self.guarantee.delta
+
+
+class Release(Guaranteed):
     """Noisy values, the mechanism that made them, and what they guarantee.
 
     A release is used as an array (``np.asarray(release)``) wherever one is expected. Made from a table with labels (of
@@ -121,16 +137,6 @@ class Release:
             return f"{count} added or removed"
         clipped = "" if bound is None else f", each clipped to a sum of at most {bound}"
         return f"{count} replaced by any other{clipped}"
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
-        return self.guarantee.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The delta of the guarantee."""
-        return self.guarantee.delta
 
     @property
     def shape(self) -> tuple[int, ...]:
