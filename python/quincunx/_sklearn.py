@@ -37,6 +37,11 @@ class Deferred:
         raise NotImplementedError
 
 
+def store(estimator: object, parameters: dict[str, Any]) -> None:
+    """Store what a constructor was given, its `locals()`, each parameter under its own name."""
+    vars(estimator).update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
+
+
 def complete() -> None:
     """Give every class that waits for them its bases."""
     with _lock:

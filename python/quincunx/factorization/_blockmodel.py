@@ -11,6 +11,7 @@ from quincunx import _tables
 from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._sklearn import store
 from quincunx._tables import Axes
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
 from quincunx.factorization._estimator import Method, PoissonModel, model_doc
@@ -82,6 +83,8 @@ class PoissonBlockmodel(PoissonModel):
     ((20, 2), (2, 2), (20, 20))
     """
 
+    directed: bool
+
     def __init__(
         self,
         n_components: int = 10,
@@ -104,26 +107,7 @@ class PoissonBlockmodel(PoissonModel):
         callback: Callback | None = None,
         non_integer: Literal["error", "round"] = "error",
     ) -> None:
-        super().__init__(
-            n_components,
-            prior_shape=prior_shape,
-            prior_rate=prior_rate,
-            inference=inference,
-            method=method,
-            noise=noise,
-            n_iter=n_iter,
-            burn_in=burn_in,
-            thin=thin,
-            n_chains=n_chains,
-            tol=tol,
-            threads=threads,
-            random_state=random_state,
-            warm_start=warm_start,
-            progress=progress,
-            callback=callback,
-            non_integer=non_integer,
-        )
-        self.directed = directed
+        store(self, locals())
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         width = int(self.n_components)

@@ -700,3 +700,39 @@ class RowTransformer(Deferred, sklearn=("TransformerMixin", "ClassNamePrefixFeat
         return model.fit(released, y, alpha=alpha, mask=mask, executor=executor).transform(
             released, alpha=alpha, mask=mask
         )
+
+    def score(
+        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the mean log-likelihood of a release per observed cell, at its expected rates.
+
+        The rates are those of the embedding that `transform` finds; the counts before noise are summed out.
+
+        Parameters
+        ----------
+        released, alpha, mask
+            As in `transform`.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be, or all is held out.
+        """
+        model: Any = self
+        data, rows, components = self._embedded(released, alpha, mask)
+        return float(model._mean_log_likelihood(data, rows @ components))
+
+    def _embedded(self, released: Any, alpha: Any, mask: Any) -> tuple[Data, Floats, Floats]:
+        """Return new data, their embedding, and the components as a matrix."""
+        model: Any = self
+        model._fitted()
+        data = model._new_data(released, alpha, mask)
+        components = model.components_.reshape(model._n_features_out, -1)
+        return data, model._infer_rows(data, components), components

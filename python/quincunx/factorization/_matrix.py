@@ -128,9 +128,8 @@ class PoissonFactorization(RowTransformer, PoissonModel):
         Ten iterations at a time, until no entry of a row moves by more than 1e-4 of the row's largest; rows that stand
         still are left out of the next ten.
         """
-        self._fitted()
-        data = self._new_data(released, alpha, mask)
-        found: Floats = self._labelled_rows(data, self._infer_rows(data, self.components_))
+        data, rows, _ = self._embedded(released, alpha, mask)
+        found: Floats = self._labelled_rows(data, rows)
         return found
 
     def inverse_transform(self, embedding: npt.ArrayLike) -> Floats:
@@ -154,31 +153,3 @@ class PoissonFactorization(RowTransformer, PoissonModel):
         if rows.shape[1] != len(self.components_):
             raise ValueError(f"`embedding` must have {len(self.components_)} columns, got {rows.shape[1]}")
         return rows @ self.components_
-
-    def score(
-        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
-    ) -> float:
-        """Return the mean log-likelihood of a release per observed cell, at its expected rates.
-
-        The rates are ``transform(released) @ components_``; the counts before noise are summed out.
-
-        Parameters
-        ----------
-        released, alpha, mask
-            As in `transform`.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be, or all is held out.
-        """
-        self._fitted()
-        data = self._new_data(released, alpha, mask)
-        return self._mean_log_likelihood(data, self._infer_rows(data, self.components_) @ self.components_)

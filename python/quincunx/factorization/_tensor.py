@@ -10,7 +10,7 @@ import numpy.typing as npt
 from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx._sklearn import validation
+from quincunx._sklearn import store, validation
 from quincunx.factorization._estimator import Method, PoissonModel, RowTransformer, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
@@ -75,6 +75,8 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
     ([(6, 2), (5, 2), (4, 2)], (6, 5, 4))
     """
 
+    weights: bool
+
     def __init__(
         self,
         n_components: int = 10,
@@ -97,26 +99,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         callback: Callback | None = None,
         non_integer: Literal["error", "round"] = "error",
     ) -> None:
-        super().__init__(
-            n_components,
-            prior_shape=prior_shape,
-            prior_rate=prior_rate,
-            inference=inference,
-            method=method,
-            noise=noise,
-            n_iter=n_iter,
-            burn_in=burn_in,
-            thin=thin,
-            n_chains=n_chains,
-            tol=tol,
-            threads=threads,
-            random_state=random_state,
-            warm_start=warm_start,
-            progress=progress,
-            callback=callback,
-            non_integer=non_integer,
-        )
-        self.weights = weights
+        store(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -205,37 +188,6 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         ValueError, TypeError
             If the data are not what they should be.
         """
-        self._fitted()
-        components = self.components_.reshape(self._n_features_out, -1)
-        data = self._new_data(released, alpha, mask)
-        found: Floats = self._labelled_rows(data, self._infer_rows(data, components))
+        data, rows, _ = self._embedded(released, alpha, mask)
+        found: Floats = self._labelled_rows(data, rows)
         return found
-
-    def score(
-        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
-    ) -> float:
-        """Return the mean log-likelihood of a release per observed cell, at its expected rates.
-
-        The rates are those of the embedding that `transform` finds; the counts before noise are summed out.
-
-        Parameters
-        ----------
-        released, alpha, mask
-            As in `transform`.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be, or all is held out.
-        """
-        self._fitted()
-        data = self._new_data(released, alpha, mask)
-        components = self.components_.reshape(self._n_features_out, -1)
-        return self._mean_log_likelihood(data, self._infer_rows(data, components) @ components)

@@ -13,6 +13,7 @@ from quincunx import _check
 from quincunx._inference import Variable
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._sklearn import store
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._problem import Block, Part
 from quincunx.ldp.priors import Dirichlet, Prior
@@ -58,6 +59,8 @@ class HistogramModel(PrivateModel):
     _mechanisms = ("unary-encoding", "generalized-randomized-response")
     _prior_names = ("theta",)
 
+    data: str
+
     def __init__(
         self,
         mechanism: Any = None,
@@ -75,21 +78,7 @@ class HistogramModel(PrivateModel):
         warm_start: bool = False,
         progress: Progress = False,
     ) -> None:
-        super().__init__(
-            mechanism,
-            priors=priors,
-            inference=inference,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            n_draws=n_draws,
-            target_accept=target_accept,
-            max_depth=max_depth,
-            random_state=random_state,
-            threads=threads,
-            warm_start=warm_start,
-            progress=progress,
-        )
-        self.data = data
+        store(self, locals())
 
     def fit(
         self,

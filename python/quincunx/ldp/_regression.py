@@ -15,7 +15,7 @@ from quincunx._inference import Floats, Variable
 from quincunx._optional import require
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx._sklearn import Deferred, validation
+from quincunx._sklearn import Deferred, store, validation
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import is_several, noise_of, sigmas, single_sigma
 from quincunx.ldp._problem import Block, Part
@@ -41,42 +41,9 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     # The noisy records go by position, and are no metadata to route.
     _data_arguments: ClassVar = {"fit": "x"}
 
-    def __init__(
-        self,
-        mechanism: Any = None,
-        *,
-        kind: str = "inputs",
-        fit_intercept: bool = False,
-        x_bound: float | None = None,
-        priors: Mapping[str, Prior] | None = None,
-        inference: str = "auto",
-        n_chains: int = 4,
-        n_warmup: int = 1000,
-        n_draws: int = 1000,
-        target_accept: float = 0.9,
-        max_depth: int = 10,
-        random_state: RandomSource = None,
-        threads: int | None = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-    ) -> None:
-        super().__init__(
-            mechanism,
-            priors=priors,
-            inference=inference,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            n_draws=n_draws,
-            target_accept=target_accept,
-            max_depth=max_depth,
-            random_state=random_state,
-            threads=threads,
-            warm_start=warm_start,
-            progress=progress,
-        )
-        self.kind = kind
-        self.fit_intercept = fit_intercept
-        self.x_bound = x_bound
+    kind: str
+    fit_intercept: bool
+    x_bound: float | None
 
     def fit(
         self,
@@ -409,6 +376,8 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     _label_mechanisms = ("gaussian",)
     _prior_names = ("coefficients", "residual_sd", "scales", "correlation")
 
+    noise_ratios: tuple[float, float]
+
     def __init__(
         self,
         mechanism: Any = None,
@@ -429,24 +398,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         warm_start: bool = False,
         progress: Progress = False,
     ) -> None:
-        super().__init__(
-            mechanism,
-            kind=kind,
-            fit_intercept=fit_intercept,
-            x_bound=x_bound,
-            priors=priors,
-            inference=inference,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            n_draws=n_draws,
-            target_accept=target_accept,
-            max_depth=max_depth,
-            random_state=random_state,
-            threads=threads,
-            warm_start=warm_start,
-            progress=progress,
-        )
-        self.noise_ratios = noise_ratios
+        store(self, locals())
 
     def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
         joint = np.column_stack([x, y])
@@ -583,6 +535,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     _label_mechanisms = ("randomized-response",)
     _prior_names = ("coefficients", "scales", "correlation")
 
+    noise_ratio: float
+
     def __init__(
         self,
         mechanism: Any = None,
@@ -603,24 +557,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         warm_start: bool = False,
         progress: Progress = False,
     ) -> None:
-        super().__init__(
-            mechanism,
-            kind=kind,
-            fit_intercept=fit_intercept,
-            x_bound=x_bound,
-            priors=priors,
-            inference=inference,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            n_draws=n_draws,
-            target_accept=target_accept,
-            max_depth=max_depth,
-            random_state=random_state,
-            threads=threads,
-            warm_start=warm_start,
-            progress=progress,
-        )
-        self.noise_ratio = noise_ratio
+        store(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ from quincunx import _check, _core
 from quincunx._inference import Floats, Variable
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
+from quincunx._sklearn import store
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Noise, single_sigma
 from quincunx.ldp._problem import Block, Part
@@ -416,6 +417,9 @@ class TractableModel(ScalarModel):
     _mechanisms = ("gaussian",)
     _prior_names = ("t1", "t2")
 
+    g: Sequence[float]
+    interval: tuple[float, float]
+
     def __init__(
         self,
         g: Sequence[float] = (1.0,),
@@ -434,22 +438,7 @@ class TractableModel(ScalarModel):
         warm_start: bool = False,
         progress: Progress = False,
     ) -> None:
-        super().__init__(
-            mechanism,
-            priors=priors,
-            inference=inference,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            n_draws=n_draws,
-            target_accept=target_accept,
-            max_depth=max_depth,
-            random_state=random_state,
-            threads=threads,
-            warm_start=warm_start,
-            progress=progress,
-        )
-        self.g = g
-        self.interval = interval
+        store(self, locals())
 
     def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
         return Variable("t1"), Variable("t2")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import require
-from quincunx._sklearn import Deferred, validation
+from quincunx._sklearn import Deferred, store, validation
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
@@ -92,7 +92,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         return self
 
     def predict_joint_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Return log P(class, features), up to nothing: shape (n_samples, n_classes).
+        """Return log P(class, features), no constant left out, of shape (n_samples, n_classes).
 
         Parameters
         ----------
@@ -205,6 +205,8 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     (array([1, 0]), 2.0)
     """
 
+    binarize: float
+
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -216,13 +218,7 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
         classes: Any = None,
         insecure_seed: int | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.mechanism = mechanism
-        self.nonneg = nonneg
-        self.smooth = smooth
-        self.binarize = binarize
-        self.classes = classes
-        self.insecure_seed = insecure_seed
+        store(self, locals())
 
     def _sizes(self, features: int) -> list[int]:
         return [2] * features
@@ -262,6 +258,8 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
     array([0, 2])
     """
 
+    n_categories: Any
+
     def __init__(
         self,
         epsilon: float = 1.0,
@@ -273,13 +271,7 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
         classes: Any = None,
         insecure_seed: int | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.n_categories = n_categories
-        self.mechanism = mechanism
-        self.nonneg = nonneg
-        self.smooth = smooth
-        self.classes = classes
-        self.insecure_seed = insecure_seed
+        store(self, locals())
 
     def _sizes(self, features: int) -> list[int]:
         sizes = np.asarray(self.n_categories)
