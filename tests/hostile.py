@@ -44,7 +44,7 @@ from quincunx import errors
 
 MEMORY = 3 << 30  # of addresses, above what the imports take
 IMPORTED_BEFORE = ("matplotlib.pyplot", "networkx", "pandas", "sklearn.linear_model", "xarray", "arviz_base")
-IMPORTED_BEFORE += ("tqdm", "yaml", "dask", "scipy.sparse.linalg", "scipy.optimize", "scipy.stats")
+IMPORTED_BEFORE += ("tqdm", "yaml", "dask.array", "scipy.sparse.linalg", "scipy.optimize", "scipy.stats")
 DEAF = 2.0  # seconds of processor time between a signal and the end of a call
 
 
@@ -213,6 +213,7 @@ OTHERS: list[Callable[[], Any]] = [
     lambda: (-1, []),
     lambda: (2.5, []),
     lambda: (10**6, []),
+    lambda: (4 * 10**9, []),
     lambda: (2**70, []),
     lambda: (30, list(itertools.combinations(range(30), 2))),
     lambda: quincunx.lattices.square(3, 3),
@@ -450,6 +451,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26,) * 2)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    time.sleep(1.1)  # the memory that is left is asked once a second
     journal = os.open(options.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     journal = os.dup2(journal, 200)  # hostile whole numbers may be taken for descriptors
     quiet = open(os.devnull, "w")

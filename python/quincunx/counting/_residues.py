@@ -35,7 +35,7 @@ def primes(count: int) -> list[int]:
     >>> primes(2)
     [36028797018963913, 36028797018963901]
     """
-    return _core.primes(_check.whole(count, "count", maximum=2**32))
+    return _core.primes(_check.whole(count, "count", maximum=2**64 - 1))
 
 
 def residue(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _tables
+from quincunx import _check, _tables
 from quincunx._inference import Callback, Floats
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
@@ -145,6 +145,7 @@ class PoissonBlockmodel(PoissonModel):
         return values
 
     def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+        _check.room(2 * shape[0] ** 2, "a mask of the cells")
         held_out = np.eye(shape[0], dtype=bool)
         return held_out if self.directed else np.tri(shape[0], dtype=bool)
 

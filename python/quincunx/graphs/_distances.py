@@ -246,6 +246,7 @@ def induced_graph(graph: GraphLike, query: Callable[[Any], Hashable] | Iterable[
     """
     graph = as_graph(graph)
     n = graph.num_vertices
+    _check.fits(query, "query")
     if callable(query):
         answers = [query(label) for label in graph.labels]
     elif isinstance(query, np.ndarray):

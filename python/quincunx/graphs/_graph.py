@@ -215,6 +215,7 @@ class Graph:
         >>> Graph.from_relation(abs(ages[:, None] - ages) == 1).edges.tolist()
         [[0, 1], [2, 3]]
         """
+        _check.fits(relation, "relation")
         try:
             table: npt.NDArray[Any] = np.asarray(relation)
         except ValueError:
@@ -636,6 +637,7 @@ def _distinct(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...]
     """Return n different labels, `None` if they are 0..n-1."""
     if labels is None:
         return None
+    _check.fits(labels, "labels")
     names = tuple(labels)
     if len(names) != n:
         raise ValueError(f"`labels` must name {n} vertices, got {len(names)} labels")

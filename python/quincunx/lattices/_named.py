@@ -59,7 +59,7 @@ def _build(kind: str, m: int, n: int, boundary: str, pbc: PBC, twist: int, multi
         closed = CLOSED[boundary]
     else:
         closed = closed_axes(boundary, pbc)
-    if twist != 0 or type(twist) is not int:
+    if type(twist) is not int or twist != 0:
         twist = checked_twist(twist, (m, n), closed)
     cell = named_cell(kind)
     # The bonds of every named cell reach the next cell at most: from extent 3 on they cannot meet round the other side.

@@ -141,7 +141,7 @@ def calibration(
     >>> calibration(BernoulliModel(RandomizedResponse(1.0)), repeats=50, random_state=0).passed
     True
     """
-    number = _check.whole(repeats, "repeats", minimum=10)
+    number = _check.whole(repeats, "repeats", minimum=10, maximum=2**31)
     users = _check.whole(n, "n", minimum=1)
     wanted = tuple(_check.real(level, "levels") for level in levels)
     if not all(0 < level < 1 for level in wanted):

@@ -272,7 +272,10 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _design(self, x: npt.ArrayLike) -> Floats:
         validation().check_is_fitted(self)
         _check.fits(x, "X")
-        return np.asarray(validation().validate_data(self, x, reset=False, dtype=np.float64))
+        try:
+            return np.asarray(validation().validate_data(self, x, reset=False, dtype=np.float64))
+        except OverflowError as error:
+            raise ValueError(f"`X` must be within the range of a double: {error}") from None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_posterior")

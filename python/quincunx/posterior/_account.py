@@ -45,6 +45,7 @@ def upwards(value: float, margin: float = 0.0) -> float:
 def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> npt.NDArray[np.float64]:
     """Return records as floats in [lower, upper]: each is clipped by itself, NaN to the lower end, without a word."""
     _check.fits(data, name)
+    _check.fits(data, name)
     array = np.asarray(data)
     if array.dtype.kind not in "biuf" and array.size:
         raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
@@ -73,7 +74,7 @@ def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "
 
 def trim_for(share: float, categories: int = 2) -> float:
     """Return the w whose range ``2 ln((1 - (K - 1) w) / w)`` is `share`, rounded so that it is not more."""
-    return min(1 / (categories - 1 + math.exp(share / 2)) * (1 + 2.0**-50), (1 - 2.0**-40) / categories)
+    return min(1 / (categories - 1 + math.exp(min(share / 2, 700.0))) * (1 + 2.0**-50), (1 - 2.0**-40) / categories)
 
 
 def log_odds(trim: float, categories: int = 2) -> float:

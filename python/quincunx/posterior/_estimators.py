@@ -56,6 +56,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         -------
         self
         """
+        _check.fits(X, "X")
         _check.fits(y, "y")
         rows, y = validation().validate_data(self, X, y, ensure_all_finite=False)
         if self.classes is None:
@@ -104,6 +105,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         ndarray of float64, shape (n_samples, n_classes)
         """
         validation().check_is_fitted(self)
+        _check.fits(X, "X")
         codes = self._codes(validation().validate_data(self, X, reset=False, ensure_all_finite=False))
         joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
         for column, table in zip(codes.T, self.feature_log_prob_, strict=True):
@@ -370,6 +372,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         -------
         self
         """
+        _check.fits(X, "X")
         _check.fits(y, "y")
         try:
             rows, responses = validation().validate_data(
@@ -397,5 +400,9 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
         ndarray of float64, shape (n_samples,)
         """
         validation().check_is_fitted(self)
-        rows = validation().validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        _check.fits(X, "X")
+        try:
+            rows = validation().validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        except OverflowError as error:
+            raise ValueError(f"`X` must be within the range of a double: {error}") from None
         return np.asarray(rows @ self.coef_)

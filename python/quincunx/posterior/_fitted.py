@@ -98,7 +98,7 @@ class PrivateBayesNet:
         ValueError, TypeError
             If an argument lies outside its domain.
         """
-        count = _check.whole(size, "size")
+        count = _check.whole(size, "size", maximum=2**48)
         source = generator(rng)
         _check.room(8 * count * (len(self.net.nodes) + 3), "the table of records")
         records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)

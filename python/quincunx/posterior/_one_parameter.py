@@ -586,7 +586,9 @@ class _GammaModel(_Model):
         c1, c2 = self.bounds
         slope = self._slope()
         c = self.rate / (slope * -math.expm1(-self.rate * (c2 - c1)))
-        return LipschitzConstants(c, c1 * slope, max(1.0, self._constant(_check.whole(n, "n", minimum=1))))
+        return LipschitzConstants(
+            c, c1 * slope, max(1.0, self._constant(_check.whole(n, "n", minimum=1, maximum=2**53)))
+        )
 
 
 def _oscillation(power: float, s: float, c1: float, c2: float) -> float:

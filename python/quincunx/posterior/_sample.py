@@ -112,7 +112,7 @@ class QueryAnswerer:
             If there is no response, or a utility leaves [0, 1] or has another shape.
         """
         _check.fits(responses, "responses")
-        options = list(responses)
+        options = [response for response in responses]  # list() would ask for the length, and believe it
         if not options:
             raise ValueError("`responses` must hold at least one response, got none")
         means = []
@@ -143,7 +143,8 @@ class QueryAnswerer:
         ValueError
             As `utilities`.
         """
-        return list(responses)[int(np.argmax(self.utilities(utility, responses)))]
+        options = [response for response in responses]
+        return options[int(np.argmax(self.utilities(utility, options)))]
 
     def error_bound(self, n_responses: int, n_queries: int = 1, *, beta: float = 0.05) -> float:
         """Return the posterior expected utility that each of T answers loses at most, with probability 1 - beta.
@@ -170,4 +171,4 @@ class QueryAnswerer:
 
 def sample_size(size: object) -> int:
     """Return a number of draws, at least one."""
-    return _check.whole(size, "size", minimum=1)
+    return _check.whole(size, "size", minimum=1, maximum=2**48)

@@ -347,6 +347,8 @@ class PrivacyGuarantee:
         >>> round(g.epsilon, 6)  # ln 3
         1.098612
         """
+        _check.fits(p, "p")
+        _check.fits(q, "q")
         table = tuple(
             (_rational.fraction(a, "p"), _rational.fraction(b, "q")) for a, b in zip(list(p), list(q), strict=True)
         )
@@ -859,7 +861,7 @@ class PrivacyGuarantee:
             stated_pair = Fraction(values["epsilon"]), Fraction(values["delta"])
             if stated_pair != (guarantee.exact_epsilon, guarantee.exact_delta):
                 raise ValueError("its pair is not the sum of its parts")
-        except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as reason:
+        except (AttributeError, LookupError, TypeError, ValueError, ZeroDivisionError, OverflowError) as reason:
             raise ValueError(
                 f"`values` must be a guarantee as `to_dict` describes it, got {values!r}: {reason}"
             ) from reason

@@ -156,7 +156,7 @@ def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: flo
     >>> round(le_cam_lower_bound(PrivacyGuarantee(1.0, range_bounded=True), distance=2.0), 6)
     0.755081
     """
-    n = _check.whole(n_samples, "n_samples", minimum=1)
+    n = _check.whole(n_samples, "n_samples", minimum=1, maximum=2**63)
     size = _check.real(distance, "distance", positive=True)
     kl = n * kl_bound(g)
     found = [1.0, math.sqrt(kl / 2) if kl < math.inf else 1.0, math.sqrt(-math.expm1(-kl))]
@@ -381,7 +381,7 @@ def prior_change_bounds(eta: float) -> tuple[float, float]:
     size = _check.real(eta, "eta")
     if size < 0:
         raise ValueError(f"`eta` must be at least 0, got {size}")
-    return min(2 * size, size**2 / 2), 2 * math.tanh(size / 2)
+    return min(2 * size, size * size / 2), 2 * math.tanh(size / 2)
 
 
 def regret_bound(total_variation: float) -> float:
@@ -455,6 +455,7 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     level = _check.real(epsilon, "epsilon")
     if level < 0:
         raise ValueError(f"`epsilon` must be at least 0, got {level}")
+    level = min(level, 700.0)  # the divergence falls with epsilon, and e**epsilon is a double
     first, second = _check.real(a, "a", positive=True), _check.real(b, "b", positive=True)
     tau = _check.real(temper, "temper", positive=True)
     records = _check.whole(n, "n", minimum=0)

@@ -56,7 +56,7 @@ class _Records:
         int
             ``ceil(distance / records)``.
         """
-        return math.ceil(Fraction(math.floor(distance), self.records))
+        return math.ceil(Fraction(math.floor(_check.real(distance, "distance")), self.records))
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,6 +167,7 @@ class DataMetric:
             None where no number of steps is enough for all of them: whole numbers in several coordinates under "l2",
             or a radius below 1.
         """
+        _check.real(distance, "distance")
         far, near = Fraction(distance), Fraction(self.radius)
         if integers or self.integers or self.metric == "hamming":
             if self.metric == "l2":

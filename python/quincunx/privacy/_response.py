@@ -172,7 +172,7 @@ def _check_memory(needed: int) -> None:
 
 
 def _nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if z.ndim == 0 or len(z) == 0:
+    if z.ndim == 0 or z.size == 0:
         raise ValueError(f"`z` must hold at least one report along its first axis, got shape {z.shape}")
     return z
 

@@ -64,6 +64,8 @@ def parallel(
             raise TypeError(f"`guarantees` must be of one relation, got {blocks[0].relation} and {block.relation}")
     _check.one_of(by, "by", ("value", "key"))
     about = blocks[0].relation
+    if relation is not None and not isinstance(relation, Relation):
+        raise TypeError(f"`relation` must be a relation or None, got {type(relation).__name__}")
     numerics = max((block.numerics for block in blocks), key=NUMERICS.index)
     if relation is not None and relation != about and (about, relation) != (AddRemove(), ReplaceOne()):
         raise NoGuarantee(f"no rule is known from {about} to {relation}")
