@@ -354,3 +354,29 @@ impl<E: Transfer> Evaluation<'_, E> {
         Ok(Some(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::independent_sets::Boundary;
+    use crate::counting::independent_sets::square::Square;
+
+    #[test]
+    fn lanes_and_threads_are_as_many_as_the_limit_holds() {
+        let engine = Square::new(10, 10, Boundary::Free).unwrap();
+        let one = bytes(&engine, 1);
+        let laid = |memory_limit| {
+            let options = Options { threads: 4, memory_limit, ..Options::default() };
+            layout(&engine, 64, &options).map(|layout| (layout.lanes, layout.concurrent, layout.bytes))
+        };
+        assert_eq!(laid(u64::MAX), Ok((8, 4, 32 * one)));
+        assert_eq!(laid(8 * one), Ok((8, 1, 8 * one)));
+        for (limit, lanes) in [(8 * one - 1, 4), (2 * one, 2), (2 * one - 1, 1), (one, 1)] {
+            let (found, _, taken) = laid(limit).unwrap();
+            assert!(found == lanes && taken <= limit, "{found} lanes take {taken} bytes of {limit}");
+        }
+        let refused =
+            Err(Error::TooLarge { what: "the vector of partial sums", needed: one.into(), limit: u128::from(one) - 1 });
+        assert_eq!(laid(one - 1), refused);
+    }
+}
