@@ -138,7 +138,8 @@ def test_the_default_limit_honours_the_address_space(output):
 
 
 def test_the_default_limit_is_that_of_the_core():
-    assert _check.available_memory() == _core.available_memory() > 1 << 20
+    # An answer is kept for a second, which may end between the two calls.
+    assert any(_check.available_memory() == _core.available_memory() > 1 << 20 for _ in range(5))
 
 
 def test_room_is_refused_in_both_figures():
