@@ -120,21 +120,7 @@ def _add_count(verbs: Any) -> None:
         description="Count on a lattice or a graph, exactly. Prints the integer and nothing else.",
     )
     verb.add_argument("what", choices=list(_COUNTS), metavar="WHAT", help=", ".join(_COUNTS))
-    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
-    verb.add_argument(
-        "size",
-        nargs="?",
-        metavar="MxN",
-        help="the two extents, as 20x20; octagons for 4-8-8, one order for aztec-diamond",
-    )
-    verb.add_argument(
-        "--edges", metavar="FILE", help="count on the graph with this list of edges instead; - is standard input"
-    )
-    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
-    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
-    verb.add_argument(
-        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
-    )
+    _add_graph(verb)
     verb.add_argument("--polynomial", action="store_true", help="count by size: one number a line, sizes 0, 1, 2, ...")
     verb.add_argument("--checkpoint", metavar="FILE", help="keep the state of a long job here, and go on from it")
     verb.add_argument("--estimate", action="store_true", help="say what the job would take, and do nothing")
@@ -149,16 +135,9 @@ def _add_hard_core(verbs: Any) -> None:
         description="Sum z**size over all independent sets. Prints one line for each activity: an exact number, or "
         "with --mode float or log a value and the bound of its error.",
     )
-    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
-    verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20; octagons for 4-8-8")
+    _add_graph(verb)
     verb.add_argument("--activity", nargs="+", default=["1"], metavar="Z", help="numbers such as 2, 1/2 or 0.5")
     verb.add_argument("--mode", choices=["exact", "float", "log"], default="exact", help="exact (default), or doubles")
-    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead; - is standard input")
-    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
-    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
-    verb.add_argument(
-        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
-    )
     _add_limits(verb)
     verb.set_defaults(run=_hard_core)
 
@@ -201,14 +180,7 @@ def _add_spectrum(verbs: Any) -> None:
         help="eigenvalues of a lattice or a graph",
         description="Eigenvalues of the adjacency matrix, one a line and rising; or a number made of them.",
     )
-    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 3-12-12, ...")
-    verb.add_argument("size", nargs="?", metavar="MxN", help="the two extents, as 20x20")
-    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead; - is standard input")
-    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
-    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
-    verb.add_argument(
-        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
-    )
+    _add_graph(verb)
     verb.add_argument("--laplacian", action="store_true", help="eigenvalues of the Laplacian")
     what = verb.add_mutually_exclusive_group()
     what.add_argument("--energy", action="store_true", help="the energy: the sum of their absolute values")
@@ -422,6 +394,19 @@ def _add_selftest(verbs: Any) -> None:
     )
     verb.add_argument("--json", action="store_true", help="print a JSON object for each check")
     verb.set_defaults(run=_selftest)
+
+
+def _add_graph(verb: Any) -> None:
+    """Add what says a lattice or a graph: what `_graph` reads."""
+    verb.add_argument("lattice", nargs="?", help="square, king, triangular, honeycomb, kagome, 4-8-8, 3-12-12, ...")
+    size = "the two extents, as 20x20; octagons for 4-8-8, one order for aztec-diamond"
+    verb.add_argument("size", nargs="?", metavar="MxN", help=size)
+    verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead; - is standard input")
+    verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
+    verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
+    verb.add_argument(
+        "--multigraph", action="store_true", help="allow periodic extents that make loops or parallel edges"
+    )
 
 
 def _add_limits(verb: Any) -> None:
