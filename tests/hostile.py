@@ -420,8 +420,10 @@ def call(target: Target, arguments: dict[str, Any], seconds: float) -> str | Non
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        wrong = f"{type(error).__name__}: {error!s:.200} ({Path(where.filename).name}:{where.lineno})"
+        frames = traceback.extract_tb(error.__traceback__)
+        where = frames[-1]
+        if all(frame.filename != "<example>" for frame in frames):  # a function of the caller
+            wrong = f"{type(error).__name__}: {error!s:.200} ({Path(where.filename).name}:{where.lineno})"
     spent = time.process_time() - start
     if wrong is None and spent > seconds + DEAF:
         wrong = f"deaf to signals for {spent:.1f} s of processor time"

@@ -2,6 +2,7 @@
 
 import io
 import multiprocessing
+import sys
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -116,6 +117,26 @@ def test_draws_have_chains_first_and_the_law_that_was_asked_for():
     (rhat, ess), _ = model._posterior.diagnostics().values()
     assert rhat < 1.01
     assert abs(model.mean_[0] - 3) < 4.9 / np.sqrt(ess)  # false alarm 1e-6
+
+
+def test_no_interrupt_finds_an_estimator_without_its_settings():
+    """Looked at between any two lines of a fit that fails: a second interrupt may come there."""
+    model, seen = Normal(random_state=1).fit(), []
+
+    def look(frame, event, argument):
+        seen.append(hasattr(model, "n_iter") and hasattr(model, "mean_"))
+        return look
+
+    model.n_chains = 0
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        with pytest.raises(ValueError, match="n_chains"):
+            model.fit()
+    finally:
+        sys.settrace(before)
+    assert len(seen) > 10
+    assert all(seen)
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])

@@ -97,12 +97,10 @@ class PosteriorEstimator:
         try:
             kept, stopped = fit()
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__ = before  # in one step: a second interrupt must not find it half done
             raise
         if not kept:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__ = before
             if stopped is None or isinstance(stopped, Stopped):
                 raise ConvergenceError("the callback stopped the fit before anything was kept")
         if stopped is not None and not isinstance(stopped, Stopped):

@@ -154,6 +154,7 @@ def expected_count_polynomial(m: int, n: int) -> list[int]:
     m, n = _sizes(m, n)
     m, n = min(m, n), max(m, n)
     degree = m * n // 2
+    _check.room(1000 * (degree + 1) + 16 * (degree + 1) ** 2, "the polynomial of so many cells")
     shape = profile(m + 1)
     points = list(range(1, degree + 2))
     # All points side by side: the last axis.

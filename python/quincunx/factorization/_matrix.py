@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from quincunx import _check
 from quincunx._inference import Floats
 from quincunx._sklearn import validation
 from quincunx.factorization._estimator import PoissonModel, RowTransformer, model_doc
@@ -149,6 +150,7 @@ class PoissonFactorization(RowTransformer, PoissonModel):
             If its width is not the number of components.
         """
         self._fitted()
+        _check.fits(embedding, "embedding")
         rows: Floats = validation().check_array(embedding, input_name="embedding")
         if rows.shape[1] != len(self.components_):
             raise ValueError(f"`embedding` must have {len(self.components_)} columns, got {rows.shape[1]}")

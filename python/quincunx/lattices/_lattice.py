@@ -515,7 +515,7 @@ def closed_axes(boundary: str, pbc: tuple[bool, bool] | None) -> tuple[bool, boo
     """Return which axes are closed, from one of two ways to say it."""
     if pbc is None:
         return CLOSED[_check.one_of(boundary, "boundary", CLOSED)]
-    if boundary != "free":
+    if _check.one_of(boundary, "boundary", CLOSED) != "free":
         raise ValueError(f"`boundary` and `pbc` must not both be given, got {boundary!r} and {pbc!r}")
     try:
         first, second = pbc

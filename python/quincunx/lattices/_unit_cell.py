@@ -376,6 +376,7 @@ def _refuse_large(what: str, sites: int, bonds: int) -> None:
 def _listed(value: object) -> list[Any]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise TypeError(f"`bonds` must hold (from, to, (dx, dy)), got {type(value).__name__}")
+    _check.fits(value, "bonds")
     return list(value)
 
 

@@ -180,9 +180,11 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                 raise ValueError(f"`x` must have shape (n, d), got {rows.shape}")
         else:
             _check.fits(x, "x")
-            rows = validation().check_array(
-                x, dtype=np.float64, estimator=self, input_name="x", ensure_min_samples=0, ensure_all_finite=False
-            )
+            how = {"estimator": self, "input_name": "x", "ensure_min_samples": 0, "ensure_all_finite": False}
+            try:
+                rows = validation().check_array(x, dtype=np.float64, **how)
+            except OverflowError as error:
+                raise ValueError(f"`x` must be within the range of a double: {error}") from None
             rows = _check.reals(rows, "x")
         answers, classes = self._answers(y, for_y, rows)
         if self.fit_intercept:

@@ -535,6 +535,7 @@ def _few(names: Sequence[Hashable]) -> str:
 def _names(names: Iterable[Hashable] | None, n: int, argument: str) -> tuple[Hashable, ...] | None:
     if names is None:
         return None
+    _check.fits(names, argument)
     found = tuple(names)
     if len(found) != n:
         raise ValueError(f"`{argument}` must hold {n} names, got {len(found)}")

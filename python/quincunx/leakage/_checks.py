@@ -115,6 +115,7 @@ def distribution(value: object, name: str) -> FloatArray:
 def prior(value: object, n: int) -> FloatArray:
     """Return a prior on n inputs; None is uniform."""
     if value is None:
+        _check.room(16 * n, "a prior")
         return np.full(n, 1 / n)
     values = distribution(value, "prior")
     if values.shape != (n,):

@@ -161,6 +161,7 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
     0.5
     """
     try:
+        _check.fits(metric, "metric")
         distances = np.asarray(metric, dtype=np.float64)
         is_table = distances.ndim == 2 and not isinstance(metric, (tuple,))
     except OverflowError:

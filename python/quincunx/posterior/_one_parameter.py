@@ -350,7 +350,7 @@ class BetaBernoulli(_Model):
             If an argument lies outside its domain.
         """
         level = _check.real(epsilon, "epsilon", positive=True)
-        count = None if n is None else _check.whole(n, "n", minimum=1)
+        count = None if n is None else _check.whole(n, "n", minimum=1, maximum=2**53)
         way = knob if knob is not None else ("trim" if self.trim is None else "temper")
         if _check.one_of(way, "knob", ("trim", "temper")) == "temper":
             self._trimmed()
@@ -391,7 +391,7 @@ class BetaBernoulli(_Model):
 
         if self.a != self.b:
             raise ValueError(f"`a` and `b` must be equal, got {self.a} and {self.b}")
-        count = _check.whole(n, "n", minimum=1)
+        count = _check.whole(n, "n", minimum=1, maximum=2**53)
         _check.room(64 * (count + 1), "the divergence of so many records")
         k = np.arange(count + 1.0)
         logs = special.xlogy(k, k / count) + special.xlogy(count - k, 1 - k / count)
@@ -526,7 +526,7 @@ class _GammaModel(_Model):
             If an argument lies outside its domain.
         """
         level = _check.real(epsilon, "epsilon", positive=True)
-        count = None if n is None else _check.whole(n, "n", minimum=1)
+        count = None if n is None else _check.whole(n, "n", minimum=1, maximum=2**53)
         return self._calibrated("temper", level, count, self.temper * 2.0**-1000, self.temper)
 
     def _constant(self, n: int) -> float:

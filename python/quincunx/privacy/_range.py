@@ -197,7 +197,7 @@ def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta:
     >>> round(query_error_bound(n_samples=1000, n_responses=10, n_queries=5, beta=0.05), 6)
     0.123296
     """
-    n = _check.whole(n_samples, "n_samples", minimum=1)
+    n = _check.whole(n_samples, "n_samples", minimum=1, maximum=2**63)
     k = _check.whole(n_responses, "n_responses", minimum=1)
     t = _check.whole(n_queries, "n_queries", minimum=1)
     rate = _check.real(beta, "beta")
@@ -260,7 +260,7 @@ class LipschitzConstants:
         float
             In nats.
         """
-        n = _check.whole(n_samples, "n_samples", minimum=1)
+        n = _check.whole(n_samples, "n_samples", minimum=1, maximum=2**63)
         return n * 2 * self.C * (self.L0 + 1 / self.c) * _check.real(distance, "distance", positive=True)
 
     def tv_bound(self, *, distance: float = 1.0, n_samples: int = 1) -> float:
@@ -512,12 +512,15 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     level = _check.real(epsilon, "epsilon")
     if level < 0:
         raise ValueError(f"`epsilon` must be at least 0, got {level}")
+    level = min(level, 700.0)  # as in `beta_hockey_stick`
     records = _check.whole(n, "n", minimum=0)
     total = _check.real(shape, "shape", positive=True) + records
     least = _check.real(rate, "rate", positive=True)
     most = least + _check.real(data_bound, "data_bound", positive=True)
     if records == 0:
         return 0.0
+    if not least < most < math.inf:
+        raise ValueError(f"`data_bound` must be told from `rate` in doubles, got {data_bound} beside {rate}")
     # log of Gamma(total, least) over Gamma(total, most) at t: total ln(least/most) + (most - least) t, increasing.
     shift = total * math.log(least / most)
     width = most - least
