@@ -89,7 +89,7 @@ PYTHON = [
     ),
     # Distributions.
     Mutant(
-        "distributions/_base.py", "tail >= target if lower", "tail > target if lower", "distributions/test_tails.py"
+        "distributions/_base.py", "tail >= sought if lower", "tail > sought if lower", "distributions/test_tails.py"
     ),
     Mutant(
         "_rng.py", "random_raw(2).tolist()", "random_raw(1).tolist() * 2", "distributions/test_draws.py test_rng.py"
@@ -169,8 +169,8 @@ PYTHON = [
     ),
     Mutant(
         "posterior/_account.py",
-        "math.exp(share / 2)",
-        "math.exp(share)",
+        "math.exp(min(share / 2, 700.0))",
+        "math.exp(min(share, 700.0))",
         "posterior/test_posterior_known_answers.py posterior/test_posterior_laws.py",
     ),
     Mutant(
