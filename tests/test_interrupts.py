@@ -62,6 +62,8 @@ LASTING = {
     "count on a torus": lambda: counting.count_independent_sets(lattices.square(20, 22, "torus")),
     "planning many components": lambda: counting.count_independent_sets(many_components(600, 60)),
     "planning one graph": lambda: counting.count_independent_sets(regular_graph(1000)),
+    "branching beside planning": lambda: counting.count_independent_sets(regular_graph(220)),
+    "half of the primes": lambda: counting.count_independent_sets(lattices.four_eight_eight(21, 21)),
     "a forecast of many components": lambda: counting.estimate_cost(many_components(600, 60)),
     "a forecast of one graph": lambda: counting.estimate_cost(regular_graph(1000)),
     "planning matchings": lambda: counting.count_matchings(regular_graph(1000)),

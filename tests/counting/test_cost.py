@@ -24,7 +24,7 @@ KERNELS = {
     "king": "one-site",
     "triangular": "one-site",
     "4-8-8": "4-8-8 columns",
-    "kagome": "frontier|tree decomposition",  # whichever is planned and counted sooner
+    "kagome": "branching|frontier|tree decomposition",  # whichever is planned and counted sooner
 }
 
 

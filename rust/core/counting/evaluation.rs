@@ -87,6 +87,16 @@ pub fn layout(engine: &impl Transfer, points: usize, options: &Options) -> Resul
     Ok(Layout { lanes, concurrent, bytes: one * concurrent as u64 })
 }
 
+/// How many times longer an addition of one residue takes on so many lanes than on eight.
+pub fn narrow(lanes: usize) -> f64 {
+    match lanes {
+        8 => 1.0,
+        4 => 1.5,
+        2 => 3.0,
+        _ => 5.0,
+    }
+}
+
 /// Additions of elements for one group, the unit of progress.
 pub fn work(engine: &impl Transfer) -> u64 {
     (0..engine.steps()).map(|step| engine.work(step)).fold(0, u64::saturating_add)

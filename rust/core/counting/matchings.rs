@@ -261,7 +261,8 @@ pub(super) fn good_order(neighbors: &[Vec<u32>], progress: &Progress) -> Result<
     if cost <= CHEAP {
         return Ok(plain);
     }
-    let planner = Planner::new(progress);
+    // A prime at a time: an addition takes two fifths of the time that it takes for eight.
+    let planner = Planner::new(progress).for_residues(3.2 * (neighbors.len() as f64 / 55.0 + 2.0));
     let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
     let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, &planner).1;
     progress.check()?;

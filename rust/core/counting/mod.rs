@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub mod evaluation;
 pub mod exact;
 pub mod independent_sets;
+pub mod lifting;
 pub mod lock;
 pub mod matchings;
 pub mod perfect_matchings;

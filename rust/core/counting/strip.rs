@@ -24,6 +24,7 @@ use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
 use crate::{Error, Result, memory};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Seams are worked on in batches of about so many elements.
 const BATCH: usize = 1 << 16;
@@ -95,6 +96,11 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     fn pieces(rows: usize, cols: usize, _: Boundary) -> (Vec<(usize, usize, Boundary)>, usize) {
         let (long, short) = (rows.max(cols), rows.min(cols));
         ([long.div_ceil(2), long / 2].map(|rows| (rows, short, Boundary::Free)).into(), 0)
+    }
+
+    /// The extents of an open section that contains each graph whose sets [`Self::open_halves`] counts.
+    fn half(rows: usize, cols: usize) -> (usize, usize) {
+        (rows.max(cols) / 2, rows.min(cols))
     }
 
     /// About how many additions a job takes, infinity where it is out of reach: the driver takes the cheaper direction.
@@ -192,6 +198,12 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
         let (x, kept) = x.split_at(self.len());
         let x = &x[..self.states()];
         self.dot(context, x, if rows.is_multiple_of(2) { kept } else { x })
+    }
+
+    /// The elements that [`Self::open_finish`] reads, where each is a number of independent sets of at most half of the
+    /// rows; none where that is not known.
+    fn open_halves(&self, _rows: u64) -> Option<Vec<Range<usize>>> {
+        None
     }
 
     /// The seams of a closed direction, one of each orbit.
@@ -474,6 +486,13 @@ impl<O: RowOperator> Transfer for Strip<O> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn halves(&self) -> Option<Vec<Range<usize>>> {
+        match &self.direction {
+            Direction::Open { row, rows } => row.open_halves(*rows),
+            Direction::Empty | Direction::Closed { .. } => None,
         }
     }
 

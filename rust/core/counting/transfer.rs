@@ -10,6 +10,7 @@ use crate::monitor::Progress;
 use crate::numeric::buffer::{Buffer, Zero};
 use crate::numeric::residue::Modulus;
 use crate::numeric::ring::{Lanes, Ring};
+use std::ops::Range;
 
 /// Where a partition function is evaluated: the values of its parameters modulo `modulus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,10 @@ pub trait Transfer: Sync {
     /// [`crate::Error::Interrupted`] when the caller says so.
     fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress)
     -> Result<()>;
+    /// The elements that [`Self::finish`] reads, where all are numbers of sets of one half; none where that is not known.
+    fn halves(&self) -> Option<Vec<Range<usize>>> {
+        None
+    }
     /// The partition function, folded, after the last step.
     fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element;
 }

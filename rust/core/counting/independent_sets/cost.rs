@@ -1,6 +1,6 @@
 //! What a count will take, before any of it is done.
 
-use super::count::{IndependentSets, Quantity};
+use super::count::{IndependentSets, Method, Quantity};
 use super::{Engine, Problem};
 use crate::Result;
 use crate::counting::evaluation::{self, GRAIN, Options};
@@ -36,19 +36,46 @@ pub struct Cost {
 pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Monitor) -> Result<Cost> {
     let start = Instant::now();
     let plan = Plan::new(IndependentSets::new(problem.clone(), Quantity::Count, None, options, monitor)?, monitor)?;
-    let (engine, primes) = (plan.quantity().engine(), plan.primes().len());
+    let primes = plan.primes().len();
     // The count will plan once more, and for a small graph that is most of what it does.
     let planning = start.elapsed().as_secs_f64();
-    if let Some(reflection) = plan.quantity().reflection() {
-        let (bytes, seconds) = reflection.forecast(primes, options)?;
+    let engine = match plan.quantity().method() {
+        Method::Engine(engine) => engine,
+        Method::Reflection(reflection) => {
+            let (bytes, seconds) = reflection.forecast(primes, options)?;
+            return Ok(Cost {
+                engine: "square reflection",
+                states: reflection.len() as u64,
+                lanes: 1,
+                bytes,
+                primes: primes as u64,
+                additions: reflection.additions() * primes as f64,
+                seconds: planning + seconds,
+            });
+        }
+        &Method::Known { bytes, .. } => {
+            return Ok(Cost {
+                engine: "branching",
+                states: 1,
+                lanes: 1,
+                bytes,
+                primes: primes as u64,
+                additions: 0.0,
+                seconds: planning,
+            });
+        }
+    };
+    if let Some(half) = plan.quantity().half(engine, plan.primes(), options) {
+        let additions = evaluation::work(engine) as f64;
         return Ok(Cost {
-            engine: "square reflection",
-            states: reflection.len() as u64,
-            lanes: 1,
-            bytes,
+            engine: engine.name(),
+            states: engine.len() as u64,
+            lanes: half.all_lanes() as u64,
+            bytes: half.bytes,
             primes: primes as u64,
-            additions: reflection.additions() * primes as f64,
-            seconds: planning + seconds,
+            additions: additions * half.all_lanes() as f64,
+            seconds: planning
+                + additions * half.time * nanoseconds_per_addition(engine, 8) * 1e-9 / options.threads as f64,
         });
     }
     let layout = evaluation::layout(engine, primes, options)?;
@@ -69,12 +96,7 @@ pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Mon
 
 /// The nanoseconds of one addition of one residue on so many lanes, with the vector instructions in use.
 fn nanoseconds_per_addition(engine: &Engine, lanes: usize) -> f64 {
-    let narrow = match lanes {
-        8 => 1.0,
-        4 => 1.5,
-        2 => 3.0,
-        _ => 5.0,
-    };
+    let narrow = evaluation::narrow(lanes);
     let vectors = match level() {
         Level::Avx512 => 1.0,
         Level::Avx2 => 1.5,

@@ -7,12 +7,15 @@
 //! (Chinese remainders).
 
 use super::bound::evaluated_log2;
+use super::branching::Branching;
 use super::planner::Planner;
 use super::square::reflection::Reflection;
-use super::{Engine, Problem, interpolate, log2_bound};
+use super::{Boundary, Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
+use crate::counting::lifting::{self, HalfLayout, Halves};
 use crate::counting::transfer::{Point, Transfer};
+use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
@@ -38,17 +41,33 @@ pub enum Quantity {
     },
 }
 
-/// A quantity of the independent sets of a problem, with the engine that computes it.
+/// How a quantity is found.
+#[derive(Debug)]
+pub enum Method {
+    /// By a transfer operator, some points side by side.
+    Engine(Engine),
+    /// On an open square lattice, one prime at a time.
+    Reflection(Box<Reflection>),
+    /// Found already, by branching.
+    Known {
+        /// The number of independent sets.
+        count: BigUint,
+        /// Bytes that branching took.
+        bytes: u64,
+    },
+}
+
+/// A quantity of the independent sets of a problem, with the method that computes it.
 #[derive(Debug)]
 pub struct IndependentSets {
     problem: Problem,
     quantity: Quantity,
-    engine: Engine,
-    /// The way for one prime at a time, where there is one.
-    reflection: Option<Reflection>,
+    method: Method,
     /// A size no independent set exceeds.
     largest: usize,
     bits: f64,
+    /// What is known of the vector in the middle.
+    halves: Option<Halves>,
 }
 
 impl IndependentSets {
@@ -71,24 +90,26 @@ impl IndependentSets {
                 requirement: "a number",
             });
         }
-        let engine = planned(&problem, 1, options, monitor)?;
-        let largest = match &engine {
-            Engine::Frontier(frontier) => frontier.independence_bound(),
-            Engine::Tree(tree) => tree.independence_bound(),
+        let method = Method::new(&problem, &quantity, options, monitor)?;
+        let largest = match &method {
+            Method::Engine(Engine::Frontier(frontier)) => frontier.independence_bound(),
+            Method::Engine(Engine::Tree(tree)) => tree.independence_bound(),
             _ => problem.largest_set_bound().unwrap_or_else(|| problem.vertices()),
         };
         let bits = match bits {
             Some(bits) => bits,
-            None => quantity.bits(&problem, &engine, largest, options, monitor)?,
+            None => quantity.bits(&problem, &method, largest, options, monitor)?,
         };
-        let reflection = match quantity {
-            Quantity::Count => Reflection::for_problem(&problem, &Progress::default())?,
-            _ => None,
-        };
-        if let (Problem::Graph { order, .. }, Engine::Frontier(frontier)) = (&mut problem, &engine) {
+        if let (Problem::Graph { order, .. }, Method::Engine(Engine::Frontier(frontier))) = (&mut problem, &method) {
             *order = Some(frontier.planned_order().to_vec());
         }
-        Ok(Self { problem, quantity, engine, reflection, largest, bits })
+        let halves = match (&problem, &method) {
+            (Problem::Lattice { .. }, Method::Engine(engine)) if quantity == Quantity::Count => {
+                halves(&problem, engine, options, monitor)?
+            }
+            _ => None,
+        };
+        Ok(Self { problem, quantity, method, largest, bits, halves })
     }
 
     /// The problem, a graph with the order it was planned with: planned again, it is the same engine without a search.
@@ -101,14 +122,15 @@ impl IndependentSets {
         &self.quantity
     }
 
-    /// The engine.
-    pub fn engine(&self) -> &Engine {
-        &self.engine
+    /// How it is found.
+    pub fn method(&self) -> &Method {
+        &self.method
     }
 
-    /// The way for one prime at a time, where there is one.
-    pub fn reflection(&self) -> Option<&Reflection> {
-        self.reflection.as_ref()
+    /// How half of the primes are laid out, where that is faster.
+    pub fn half(&self, engine: &Engine, moduli: &[Modulus], options: &Options) -> Option<HalfLayout> {
+        let halves = self.halves.as_ref()?;
+        HalfLayout::new(engine, halves, moduli, engine.nanoseconds(), options)
     }
 
     /// The points of one modulus.
@@ -126,22 +148,61 @@ impl IndependentSets {
     }
 }
 
+impl Method {
+    /// The method for a quantity; a count on a graph is looked for by branching as long as its engine is planned and would work.
+    fn new(problem: &Problem, quantity: &Quantity, options: &Options, monitor: &mut dyn Monitor) -> Result<Self> {
+        let engine = |values, monitor| planned(problem, 1, values, options, monitor).map(Self::Engine);
+        match (problem, quantity) {
+            (Problem::Graph { graph, order: None }, Quantity::Count) => {
+                let states = max_states(1, options);
+                let plan = |progress: &Progress| Self::for_count(problem, graph, states, options.threads, progress);
+                stoppable(problem, monitor, plan).map_err(|error| error.under(states, 1, options.memory_limit))
+            }
+            (_, Quantity::Count) => match Reflection::for_problem(problem, &Progress::default())? {
+                Some(reflection) => Ok(Self::Reflection(Box::new(reflection))),
+                None => engine(1, monitor),
+            },
+            (_, Quantity::Polynomial) => engine(problem.vertices(), monitor),
+            (_, Quantity::Activity { .. }) => engine(1, monitor),
+        }
+    }
+
+    fn for_count(problem: &Problem, graph: &Graph, states: usize, threads: usize, progress: &Progress) -> Result<Self> {
+        let bytes = states.saturating_mul(8);
+        let planner = planner(problem, 1, progress).beside(Branching::new(graph, bytes), graph);
+        let engine = if planner.is_beaten() { None } else { Some(Engine::new(problem, states, &planner)) };
+        if let Some(Ok(engine)) = &engine {
+            planner.make_seconds(engine.graph_seconds() / threads as f64);
+        }
+        progress.check()?;
+        if let Some(branching) = planner.winner()
+            && let Some(count) = branching.found()?
+        {
+            return Ok(Self::Known { count, bytes: branching.bytes() });
+        }
+        engine.unwrap_or(Err(Error::Interrupted)).map(Self::Engine)
+    }
+}
+
 impl Quantity {
     /// The bound on the integers sought.
     fn bits(
         &self,
         problem: &Problem,
-        engine: &Engine,
+        method: &Method,
         largest: usize,
         options: &Options,
         monitor: &mut dyn Monitor,
     ) -> Result<f64> {
+        if let Method::Known { count, .. } = method {
+            return Ok(count.bits() as f64);
+        }
         let Quantity::Activity { numerator, denominator } = self else {
             // Every coefficient is at most their sum, the count.
-            return bound(problem, 1.0, engine, options, monitor);
+            return bound(problem, 1.0, method, options, monitor);
         };
         let bits = match upper_quotient(numerator.magnitude(), denominator) {
-            Some(activity) => bound(problem, activity, engine, options, monitor)?,
+            Some(activity) => bound(problem, activity, method, options, monitor)?,
             None => (problem.vertices() as u64 * (numerator.bits() + 1)) as f64,
         };
         Ok(bits + largest as f64 * denominator.bits() as f64)
@@ -151,7 +212,11 @@ impl Quantity {
 impl Modular for IndependentSets {
     fn description(&self) -> Vec<u64> {
         let mut words = self.problem.description();
-        words.extend([self.engine.len() as u64, self.engine.steps()]);
+        words.extend(match &self.method {
+            Method::Engine(engine) => [engine.len() as u64, engine.steps()],
+            Method::Reflection(reflection) => [reflection.len() as u64, 0],
+            Method::Known { .. } => [0, 0],
+        });
         match &self.quantity {
             Quantity::Count => words.push(0),
             Quantity::Polynomial => words.push(1),
@@ -168,7 +233,7 @@ impl Modular for IndependentSets {
     }
 
     fn is_short(&self) -> bool {
-        self.reflection.is_some()
+        matches!(self.method, Method::Reflection(_))
     }
 
     fn is_signed(&self) -> bool {
@@ -184,8 +249,13 @@ impl Modular for IndependentSets {
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        if let Some(reflection) = &self.reflection {
-            return reflection.residues(self, moduli, options, monitor);
+        let engine = match &self.method {
+            Method::Engine(engine) => engine,
+            Method::Reflection(reflection) => return reflection.residues(self, moduli, options, monitor),
+            Method::Known { count, .. } => return Ok(moduli.iter().map(|modulus| modulus.residue_of(count)).collect()),
+        };
+        if let (Some(halves), Some(half)) = (&self.halves, self.half(engine, moduli, options)) {
+            return lifting::residues(engine, halves, &half, moduli, options, monitor);
         }
         let digits = match &self.quantity {
             Quantity::Activity { numerator, denominator } => numerator.bits() + denominator.bits(),
@@ -202,7 +272,7 @@ impl Modular for IndependentSets {
             found.into_iter().flatten().collect()
         };
         let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
-        evaluation::residues(&self.engine, job, &points, options, monitor)
+        evaluation::residues(engine, job, &points, options, monitor)
     }
 
     fn integers(&self, prime: Modulus, values: &[u64]) -> Vec<u64> {
@@ -277,48 +347,78 @@ pub fn hard_core_rational(
 /// # Errors
 /// As [`count_independent_sets`].
 pub fn residues(problem: &Problem, points: &[Point], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-    let engine = planned(problem, 1, options, monitor)?;
+    let engine = planned(problem, 1, 1, options, monitor)?;
     evaluation::residues(&engine, 0, points, options, monitor)
 }
 
+/// States a vector of one lane may have where so many share the memory limit.
+fn max_states(vectors: u64, options: &Options) -> usize {
+    usize::try_from(options.memory_limit / (8 * vectors)).unwrap_or(usize::MAX)
+}
+
 /// The engine for a problem, planned on the pool if that takes long: there it can be stopped. So many of its vectors of one
-/// lane share the memory limit.
+/// lane share the memory limit, and it will be asked for `values` values modulo each prime.
 ///
 /// # Errors
 /// As [`Engine::new`], with the limit of the options.
-pub(super) fn planned(problem: &Problem, vectors: u64, options: &Options, monitor: &mut dyn Monitor) -> Result<Engine> {
-    let states = usize::try_from(options.memory_limit / (8 * vectors)).unwrap_or(usize::MAX);
-    engine(problem, states, monitor).map_err(|error| error.under(states, vectors, options.memory_limit))
+pub(super) fn planned(
+    problem: &Problem,
+    vectors: u64,
+    values: usize,
+    options: &Options,
+    monitor: &mut dyn Monitor,
+) -> Result<Engine> {
+    let states = max_states(vectors, options);
+    stoppable(problem, monitor, |progress| Engine::new(problem, states, &planner(problem, values, progress)))
+        .map_err(|error| error.under(states, vectors, options.memory_limit))
 }
 
-fn engine(problem: &Problem, states: usize, monitor: &mut dyn Monitor) -> Result<Engine> {
+/// A planner for `values` values modulo each prime. There are about as many bits as vertices.
+fn planner<'w>(problem: &Problem, values: usize, progress: &'w Progress) -> Planner<'w> {
+    Planner::new(progress).for_residues((problem.vertices() as f64 / 55.0 + 2.0) * values as f64)
+}
+
+/// Plans on the pool, where it can be stopped, unless that is short.
+fn stoppable<T: Send>(
+    problem: &Problem,
+    monitor: &mut dyn Monitor,
+    plan: impl FnOnce(&Progress) -> Result<T> + Send,
+) -> Result<T> {
     let is_short = match *problem {
         Problem::Lattice { rows, cols, .. } => rows.min(cols) <= 16,
         Problem::Graph { ref graph, .. } => graph.vertices() + graph.edges().len() <= 64,
     };
-    if is_short {
-        return Engine::new(problem, states, &Planner::new(&Progress::default()));
-    }
-    parallel::run(1, 0, monitor, |progress| Engine::new(problem, states, &Planner::new(progress)))
+    if is_short { plan(&Progress::default()) } else { parallel::run(1, 0, monitor, plan) }
 }
 
 /// The bound on `log2 Z`, found on the pool if finding it takes large vectors.
 fn bound(
     problem: &Problem,
     activity: f64,
-    engine: &Engine,
+    method: &Method,
     options: &Options,
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
-    if let Engine::Tree(tree) = engine {
+    if let Method::Engine(Engine::Tree(tree)) = method {
         return parallel::run(options.threads, 0, monitor, |progress| {
             evaluated_log2(tree.as_ref(), activity, progress)
         });
     }
-    if engine.len() <= GRAIN && problem.vertices() <= GRAIN && matches!(problem, Problem::Lattice { .. }) {
+    let is_short = matches!(method, Method::Engine(engine) if engine.len() <= GRAIN);
+    if is_short && problem.vertices() <= GRAIN && matches!(problem, Problem::Lattice { .. }) {
         return log2_bound(problem, activity, &Progress::default());
     }
     parallel::run(options.threads, 0, monitor, |progress| log2_bound(problem, activity, progress))
+}
+
+/// What is known of the vector in the middle of a large open lattice.
+fn halves(problem: &Problem, engine: &Engine, options: &Options, monitor: &mut dyn Monitor) -> Result<Option<Halves>> {
+    let &Problem::Lattice { kind, rows, cols, boundary: Boundary::Free } = problem else { return Ok(None) };
+    let Some(parts) = engine.halves().filter(|_| engine.len() > 8 * GRAIN) else { return Ok(None) };
+    let (rows, cols) = kind.half(rows, cols);
+    let half = Problem::Lattice { kind, rows, cols, boundary: Boundary::Free };
+    let bits = parallel::run(options.threads, 0, monitor, |progress| log2_bound(&half, 1.0, progress))?;
+    Ok(Some(Halves { parts, bits }))
 }
 
 /// A double no smaller than the quotient; `None` beyond the range of doubles.

@@ -17,6 +17,7 @@ use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result, memory};
+use std::ops::Range;
 
 /// Seconds of one addition of eight residues, by tree and by frontier (`benches/counting.rs`).
 const TREE_ADDITION: f64 = 4e-8;
@@ -29,6 +30,14 @@ const EDGE: u32 = 32;
 const LEAST: usize = 1 << 20;
 
 impl Engine {
+    /// About how many seconds eight residues take on a graph.
+    pub fn graph_seconds(&self) -> f64 {
+        match self {
+            Self::Tree(tree) => tree.total_work() as f64 * TREE_ADDITION,
+            engine => work(engine) as f64 * FRONTIER_ADDITION,
+        }
+    }
+
     /// The tree or the frontier, whichever forecasts less time; the frontier alone for an order of the user's.
     ///
     /// A frontier takes long to plan, so it is not looked for where the tree would be done sooner.
@@ -88,6 +97,11 @@ macro_rules! registry {
             /// A size no independent set of a section exceeds.
             pub fn largest_set(self, rows: usize, cols: usize, boundary: Boundary) -> usize {
                 match self { $(Self::$kind => <$row>::largest_set($links, rows, cols, boundary),)* }
+            }
+
+            /// The extents of a section that holds the half of one, up to the vector in its middle.
+            pub fn half(self, rows: usize, cols: usize) -> (usize, usize) {
+                match self { $(Self::$kind => <$row>::half(rows, cols),)* }
             }
 
             /// Sections without the edges between them, and how many further edges lie between their vertices.
@@ -171,6 +185,10 @@ macro_rules! registry {
                 progress: &Progress,
             ) -> Result<()> {
                 each!(self, engine => engine.step(weight, step, state, progress); $($kind)*)
+            }
+
+            fn halves(&self) -> Option<Vec<Range<usize>>> {
+                each!(self, engine => engine.halves(); $($kind)*)
             }
 
             fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {

@@ -7,6 +7,7 @@
 //! Every exact result is computed modulo one prime more than its proved bound asks for, and compared with it.
 
 mod bound;
+mod branching;
 pub mod brute;
 mod cost;
 mod count;

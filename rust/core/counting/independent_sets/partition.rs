@@ -38,7 +38,7 @@ pub fn hard_core_float(
         let requirement = "finite and not negative in floating point";
         return Err(Error::Domain { name: "activity", value: activity.to_string(), requirement });
     }
-    let engine = planned(problem, 2, options, monitor)?;
+    let engine = planned(problem, 2, 1, options, monitor)?;
     let needed = 16 * engine.len() as u128;
     if needed > u128::from(options.memory_limit) {
         let limit = u128::from(options.memory_limit);

@@ -4,25 +4,98 @@
 //! tens of nanoseconds each. It is counted and not timed, so that the same graph has the same plan everywhere. A graph has one
 //! effort for all of its components, orders and tables. Work that has begun ends soon after a stop, with what it has; the
 //! caller then asks [`Planner::check`] and forgets it.
+//!
+//! Branching ([`Branching`]) may take turns with planning, each as long as the other: where it ends first, planning stops, and
+//! nothing took more than twice as long as it had to.
 
-use crate::Result;
+use super::branching::Branching;
+use crate::graphs::Graph;
 use crate::monitor::Progress;
-use std::cell::Cell;
+use crate::{Error, Result};
+use std::cell::{Cell, RefCell};
 
 /// Changes for one graph: a second or two.
 const EFFORT: u64 = 1 << 25;
+/// Changes of a turn: a tenth of a millisecond.
+const TURN: u64 = 1 << 12;
+/// Seconds of a change, about.
+const CHANGE: f64 = 3e-8;
+/// Additions of eight residues that take as long as a change, about.
+const ADDITIONS: f64 = 6.0;
+/// Changes that branching is given before anything is planned, where edges are few: half a millisecond.
+const LEAD: u64 = 1 << 14;
 
 /// The effort that is left for one graph.
 #[derive(Debug)]
 pub struct Planner<'w> {
     progress: &'w Progress,
     left: Cell<u64>,
+    /// Groups of eight residues that the planned engine will compute.
+    groups: f64,
+    /// Changes made, those that are not spent yet among them.
+    made: Cell<u64>,
+    /// What takes turns with planning, until it is over.
+    rival: RefCell<Option<Branching>>,
+    /// Whether it found the count.
+    is_beaten: Cell<bool>,
 }
 
 impl<'w> Planner<'w> {
     /// The effort for one graph.
     pub fn new(progress: &'w Progress) -> Self {
-        Self { progress, left: Cell::new(EFFORT) }
+        Self {
+            progress,
+            left: Cell::new(EFFORT),
+            groups: 1.0,
+            made: Cell::new(0),
+            rival: RefCell::new(None),
+            is_beaten: Cell::new(false),
+        }
+    }
+
+    /// The same for an engine that will compute so many residues: the more, the longer it may be planned.
+    pub fn for_residues(self, residues: f64) -> Self {
+        Self { groups: (residues / 8.0).max(1.0), ..self }
+    }
+
+    /// The same in turns with branching, which is a little ahead: by less than the first orders take on such a graph.
+    pub fn beside(self, rival: Option<Branching>, graph: &Graph) -> Self {
+        let planner = Self { rival: RefCell::new(rival), ..self };
+        planner.make(LEAD + LEAD * graph.edges().len() as u64 / (4 * graph.vertices().max(1) as u64));
+        planner
+    }
+
+    /// Says that so many changes were made, and lets branching catch up.
+    #[inline]
+    pub fn make(&self, changes: u64) {
+        let made = self.made.get().saturating_add(changes);
+        self.made.set(made);
+        let rival = &mut *self.rival.borrow_mut();
+        if let Some(branching) = rival {
+            while branching.effort() + TURN <= made && !branching.is_over() && !self.progress.is_stopping() {
+                branching.advance(TURN);
+            }
+            if branching.has_found() {
+                self.is_beaten.set(true);
+            } else if branching.is_over() {
+                *rival = None; // a number was too long
+            }
+        }
+    }
+
+    /// Lets branching go on for so many seconds, those that the planned engine will take.
+    pub fn make_seconds(&self, seconds: f64) {
+        self.make((seconds / CHANGE) as u64);
+    }
+
+    /// Branching, if it has found the count.
+    pub fn winner(self) -> Option<Branching> {
+        self.rival.into_inner().filter(Branching::has_found)
+    }
+
+    /// How many additions of eight residues take as long as so many changes, when all residues make each of them.
+    pub fn additions(&self, changes: u64) -> f64 {
+        changes as f64 * ADDITIONS / self.groups
     }
 
     /// Not more than is wanted, nor than the given part of what is left.
@@ -43,14 +116,19 @@ impl<'w> Planner<'w> {
     /// Whether to come to an end.
     #[inline]
     pub fn is_stopping(&self) -> bool {
-        self.progress.is_stopping()
+        self.progress.is_stopping() || self.is_beaten.get()
+    }
+
+    /// Whether branching found the count.
+    pub fn is_beaten(&self) -> bool {
+        self.is_beaten.get()
     }
 
     /// Whether to go on.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] once somebody asked to stop.
+    /// [`Error::Interrupted`] once somebody asked to stop, or branching was faster.
     pub fn check(&self) -> Result<()> {
-        self.progress.check()
+        if self.is_beaten.get() { Err(Error::Interrupted) } else { self.progress.check() }
     }
 }

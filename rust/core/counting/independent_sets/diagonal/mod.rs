@@ -32,6 +32,7 @@ use crate::numeric::ring::Ring;
 use crate::{Result, parallel};
 use kernel::{MOST_IN_REGISTERS, Way};
 use row::{Programs, Sweep, compact, each_last};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The diagonals of the cells of a grid.
@@ -200,6 +201,13 @@ impl RowOperator for DiagonalRow {
                 (power.map_or(x[from + at], |power| ring.mul(x[from + at], *power)), y[other])
             }))
         })
+    }
+
+    /// The rows below row a of 2a - 1, or the first a of 2a; before them what is kept.
+    fn open_halves(&self, rows: u64) -> Option<Vec<Range<usize>>> {
+        let (states, len) = (self.states(), self.len());
+        let kept = if rows.is_multiple_of(2) { Some(len..len + states) } else { None };
+        Some(std::iter::once(0..states).chain(kept).collect())
     }
 
     fn open_start<R: Ring>(&self, context: Context<R>, _rows: u64, x: &mut [R::Element]) {

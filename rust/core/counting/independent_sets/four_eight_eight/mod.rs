@@ -37,6 +37,7 @@ use cut::{ColumnCut, Half};
 use join::Middle;
 use narrow::Narrow;
 use seed::Crossing;
+use std::ops::Range;
 use tile::Turn;
 
 /// The 4-8-8 lattice.
@@ -119,6 +120,11 @@ impl RowOperator for DiamondColumn {
                 (pieces.into(), short + usize::from(boundary == Boundary::Free))
             }
         }
+    }
+
+    /// The columns of diamonds up to the middle one, all corners of it included.
+    fn half(m: usize, n: usize) -> (usize, usize) {
+        (m.max(n) / 2 + 1, m.min(n))
     }
 
     fn forecast((): (), diamonds: usize, ring: bool, columns: Rows) -> f64 {
@@ -241,6 +247,16 @@ impl RowOperator for DiamondColumn {
                 (columns / 2 + 2).saturating_mul(6 * u64::from(cut.sites()) + 12).saturating_add(products)
             }
         }
+    }
+
+    /// At the links nothing is left under carry 1.
+    fn open_halves(&self, _columns: u64) -> Option<Vec<Range<usize>>> {
+        let read = match self {
+            Self::Narrow(_) => return None,
+            Self::Wide(cut, Middle::Links) => cut.none_len(),
+            Self::Wide(cut, Middle::Column) => cut.state_len(),
+        };
+        Some(std::iter::once(0..read).collect())
     }
 
     fn open_start<R: Ring>(&self, context: Context<R>, columns: u64, x: &mut [R::Element]) {

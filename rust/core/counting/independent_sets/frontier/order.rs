@@ -15,6 +15,7 @@
 
 use crate::counting::independent_sets::planner::Planner;
 use crate::stream::Stream;
+use std::cell::Cell;
 
 /// A neighbor, and whether the two cannot both be in.
 pub type Neighbor = (u32, bool);
@@ -161,6 +162,8 @@ pub fn search(neighbors: &[Vec<Neighbor>], states: StateKind, planner: &Planner<
         front: Front::new(neighbors, &bits),
         places: vec![u32::MAX; neighbors.len()],
         planner,
+        made: Cell::new(0),
+        ends: [neighbors.iter().map(Vec::len).sum::<usize>() as u64, 8 * neighbors.len().max(1) as u64],
         effort: 0,
         began: 0,
         costs: vec![0.0; 1 << WINDOW],
@@ -226,6 +229,10 @@ struct Search<'g> {
     neighbors: &'g [Vec<Neighbor>],
     front: Front<'g>,
     planner: &'g Planner<'g>,
+    /// Changes that the planner knows of.
+    made: Cell<u64>,
+    /// Edge ends, and eight times the vertices: a change looks at a vertex's neighbors, and takes twice as long for eight.
+    ends: [u64; 2],
     /// Where a vertex is in an order under construction.
     places: Vec<u32>,
     /// Changes that may be made, and had been made before.
@@ -280,10 +287,24 @@ impl Search<'_> {
         pool.swap_remove(0)
     }
 
-    /// Whether more changes may be looked at: not more than there are additions to save.
+    /// Whether more changes may be looked at: they take less time than the additions that they could save.
     fn worthwhile(&self, cost: f64) -> bool {
         let changes = self.front.changes - self.began;
-        changes < self.effort && (changes as f64) < cost && cost < HOPELESS && !self.planner.is_stopping()
+        let additions = self.planner.additions(self.time(changes));
+        changes < self.effort && additions < cost && cost < HOPELESS && !self.is_stopping()
+    }
+
+    /// Whether to come to an end; the planner hears of the changes so far.
+    fn is_stopping(&self) -> bool {
+        let changes = self.front.changes;
+        self.planner.make(self.time(changes - self.made.replace(changes)));
+        self.planner.is_stopping()
+    }
+
+    /// So many changes, in those of a graph of few edges.
+    fn time(&self, changes: u64) -> u64 {
+        let [ends, vertices] = self.ends;
+        changes + (u128::from(changes) * u128::from(ends) / u128::from(vertices)) as u64
     }
 
     fn beginnings(&mut self, component: Vec<u32>) -> Vec<Vec<u32>> {
@@ -332,7 +353,7 @@ impl Search<'_> {
         let limit = self.front.changes + self.effort / 8;
         let mut candidates = vec![start];
         let mut order = Vec::with_capacity(vertices);
-        while order.len() < vertices && self.front.changes < limit && !self.planner.is_stopping() {
+        while order.len() < vertices && self.front.changes < limit && !self.is_stopping() {
             let mut best = (u64::MAX, u32::MAX, 0);
             for (i, &v) in candidates.iter().enumerate() {
                 let weight = self.weight_with(v);
@@ -362,7 +383,7 @@ impl Search<'_> {
     fn arrange(&mut self, order: &mut [u32]) -> f64 {
         let (mut gain, mut start) = (0.0, 0);
         while start < order.len() {
-            if self.planner.is_stopping() {
+            if self.is_stopping() {
                 self.introduction(&order[start..]);
                 break;
             }
@@ -418,7 +439,7 @@ impl Search<'_> {
     fn renew(&mut self, order: &mut [u32], stream: &mut Stream) -> f64 {
         let (mut gain, mut start) = (0.0, 0);
         while start < order.len() {
-            if self.planner.is_stopping() {
+            if self.is_stopping() {
                 self.introduction(&order[start..]);
                 break;
             }

@@ -188,6 +188,9 @@ pub struct Forecast {
     lengths: Vec<u64>,
 }
 
+/// Changes of a frontier that take as long as a branching.
+const BRANCHING: u64 = 4;
+
 impl Forecast {
     /// Finds the sizes of a table, unless that takes more than `effort` branchings, a length exceeds `most` or the planner
     /// stops.
@@ -207,7 +210,10 @@ impl Forecast {
             let words = frontier.words();
             let rows = frontier.rows(words, &frontier.vertices);
             let all = frontier.vertices.len();
-            let len = with_words!(words, W => count::<W>(&rows.masks(), Mask::below(all), &mut effort))?;
+            let before = effort;
+            let len = with_words!(words, W => count::<W>(&rows.masks(), Mask::below(all), &mut effort));
+            planner.make(BRANCHING * (before - effort));
+            let len = len?;
             lengths.push(Some(len).filter(|&len| len <= most)?);
         }
         Some(Self { events, lengths })

@@ -16,6 +16,8 @@ pub const WIDEST: usize = 60;
 /// Steps of work that one order may cost, for each vertex and in all.
 const EFFORT: u64 = 1 << 14;
 const MOST_EFFORT: u64 = 1 << 27;
+/// Steps that take as long as a change of a frontier.
+const STEPS: u64 = 8;
 
 /// Which vertex is eliminated next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,7 @@ impl EliminationOrder {
         let mut effort = (EFFORT * n as u64).min(MOST_EFFORT);
         let mut spend = |steps: usize| {
             effort = effort.checked_sub(steps as u64 + 1)?;
+            planner.make(steps as u64 / STEPS);
             (!planner.is_stopping()).then_some(())
         };
         let mut current = vec![0u64; n];

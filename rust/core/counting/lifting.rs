@@ -1,0 +1,398 @@
+//! Half of the primes: the vector in the middle of a lattice holds numbers half as long as the count.
+//!
+//! An open lattice is met in the middle, Z = u^T M u, and the elements of u count sets of one half. So `k` primes tell each
+//! element x, where the count takes about twice as many:
+//!
+//!   x = sum of y_i P / p_i - q P,   y_i = x (P / p_i)^-1 mod p_i,   q = floor of sum of y_i / p_i,   P = p_1 .. p_k,
+//!
+//! with x / P < 1/4, far more than the rounding errors of the sum of fractions. The vectors by the `k` primes and a spare one are
+//! computed side by side in lanes and finished; then the residues of each element by the other primes take their places, and
+//! are finished likewise. Each element is compared modulo the spare prime, which the vector was computed by as well.
+//!
+//! Derivation: docs/mathematics/counting.md, "Half of the primes".
+
+use super::evaluation::{GRAIN, Options, narrow, work};
+use super::transfer::{Point, Transfer, lane_weight};
+use crate::monitor::{Monitor, Progress};
+use crate::numeric::buffer::Buffer;
+use crate::numeric::residue::{Modulus, inverse_modulo};
+use crate::parallel::{self, Shared};
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// Bits of a prime, a little less.
+const BITS: f64 = 54.999;
+/// The most primes that elements are found by, and lanes of all vectors together.
+const MOST_KNOWN: usize = 24;
+const MOST_LANES: usize = 48;
+/// Bits of `2^55 - p`, at most.
+const EXCESS: u32 = 20;
+/// Elements that are lifted at a time.
+const BLOCK: usize = 1 << 10;
+/// Nanoseconds of one product of the lift, about.
+const PRODUCT: f64 = 0.5;
+
+/// What is known of the vector before the last line: the elements that it reads, and a bound on their bits.
+#[derive(Clone, Debug)]
+pub struct Halves {
+    /// The elements that [`Transfer::finish`] reads; all are non-negative numbers.
+    pub parts: Vec<Range<usize>>,
+    /// `log2` of a number that none exceeds.
+    pub bits: f64,
+}
+
+/// How vectors are laid out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HalfLayout {
+    /// Primes that elements are found by; the next is the spare one.
+    known: usize,
+    /// Lanes of each vector.
+    lanes: Vec<usize>,
+    /// Bytes of all vectors.
+    pub bytes: u64,
+    /// The time of all vectors, in that of one lane of eight, the lift included.
+    pub time: f64,
+}
+
+impl HalfLayout {
+    /// The layout for these primes, if it is faster than all primes on eight lanes and fits into memory. `nanoseconds` is the
+    /// time of an addition.
+    pub fn new(
+        engine: &impl Transfer,
+        halves: &Halves,
+        moduli: &[Modulus],
+        nanoseconds: f64,
+        options: &Options,
+    ) -> Option<Self> {
+        let primes = moduli.len();
+        let known = ((halves.bits.max(1.0) + 2.0) * (1.0 + 1e-6) / BITS).ceil() as usize;
+        let is_near = moduli.iter().all(|prime| prime.excess() < 1 << EXCESS);
+        if engine.len() <= 8 * GRAIN
+            || !is_near
+            || options.checkpoint.is_some()
+            || known > MOST_KNOWN
+            || known + 1 >= primes
+        {
+            return None;
+        }
+        let (lanes, others) = (groups(known + 1), primes - known - 1);
+        let all: usize = lanes.iter().sum();
+        let bytes = (engine.len() as u64).saturating_mul(8 * all as u64);
+        let time = |lanes: &[usize]| lanes.iter().map(|&lanes| lanes as f64 * narrow(lanes)).sum::<f64>();
+        let elements: usize = halves.parts.iter().map(ExactSizeIterator::len).sum();
+        let products = (elements * known * (others + 2)) as f64;
+        let time_of_half = time(&lanes) + products * PRODUCT / nanoseconds / work(engine) as f64;
+        let is_better = time_of_half < time(&groups(primes)) && bytes <= options.memory_limit;
+        (is_better && others <= all && all <= MOST_LANES).then_some(Self { known, lanes, bytes, time: time_of_half })
+    }
+
+    /// Lanes of all vectors.
+    pub fn all_lanes(&self) -> usize {
+        self.lanes.iter().sum()
+    }
+}
+
+/// Groups of eight lanes, and one more.
+fn groups(primes: usize) -> Vec<usize> {
+    let rest = if primes.is_multiple_of(8) { None } else { Some((primes % 8).next_power_of_two()) };
+    std::iter::repeat_n(8, primes / 8).chain(rest).collect()
+}
+
+/// Residues of the count modulo all moduli, in their order.
+///
+/// # Errors
+/// [`Error::TooLarge`] without memory, [`Error::Check`] if an element contradicts the spare prime, the monitor's error.
+pub fn residues(
+    engine: &impl Transfer,
+    halves: &Halves,
+    layout: &HalfLayout,
+    moduli: &[Modulus],
+    options: &Options,
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<u64>> {
+    let work = work(engine);
+    let total = work.saturating_mul(layout.lanes.len() as u64);
+    parallel::run(options.threads, total, monitor, |progress| {
+        let (first, others) = moduli.split_at(layout.known + 1);
+        let mut vectors = Vec::new();
+        for (points, &lanes) in first.chunks(8).zip(&layout.lanes) {
+            let mut words = Buffer::<u64>::zeroed(engine.len() * lanes)?;
+            with_lanes(lanes, Advance { engine, moduli: points, words: &mut words, progress })?;
+            vectors.push((lanes, words));
+        }
+        let mut found = Vec::new();
+        finish(engine, &mut vectors, first, &mut found);
+        progress.check()?;
+        if !others.is_empty() {
+            Lifting::new(first, others).lift(halves, &mut vectors, progress)?;
+            finish(engine, &mut vectors, others, &mut found);
+        }
+        Ok(found)
+    })
+}
+
+/// Appends the residues of vectors modulo so many moduli, one in each lane.
+fn finish(engine: &impl Transfer, vectors: &mut [(usize, Buffer<u64>)], moduli: &[Modulus], found: &mut Vec<u64>) {
+    let mut moduli = moduli;
+    for (lanes, words) in vectors {
+        let (here, rest) = moduli.split_at(moduli.len().min(*lanes));
+        if !here.is_empty() {
+            found.extend(with_lanes(*lanes, Finish { engine, moduli: here, words }));
+        }
+        moduli = rest;
+    }
+}
+
+/// Work on a vector of some lanes.
+trait OnLanes {
+    type Output;
+    fn run<const L: usize>(self) -> Self::Output;
+}
+
+fn with_lanes<W: OnLanes>(lanes: usize, work: W) -> W::Output {
+    match lanes {
+        1 => work.run::<1>(),
+        2 => work.run::<2>(),
+        4 => work.run::<4>(),
+        _ => work.run::<8>(),
+    }
+}
+
+/// From the start to the last step.
+struct Advance<'a, E> {
+    engine: &'a E,
+    moduli: &'a [Modulus],
+    words: &'a mut Buffer<u64>,
+    progress: &'a Progress,
+}
+
+impl<E: Transfer> OnLanes for Advance<'_, E> {
+    type Output = Result<()>;
+
+    fn run<const L: usize>(self) -> Result<()> {
+        let weight = lane_weight::<L>(&points(self.moduli));
+        let (state, _) = self.words.as_chunks_mut::<L>();
+        self.engine.start(&weight, state);
+        (0..self.engine.steps()).try_for_each(|step| self.engine.step(&weight, step, state, self.progress))
+    }
+}
+
+/// The last line.
+struct Finish<'a, E> {
+    engine: &'a E,
+    moduli: &'a [Modulus],
+    words: &'a Buffer<u64>,
+}
+
+impl<E: Transfer> OnLanes for Finish<'_, E> {
+    type Output = Vec<u64>;
+
+    fn run<const L: usize>(self) -> Vec<u64> {
+        let weight = lane_weight::<L>(&points(self.moduli));
+        let value = self.engine.finish(&weight, self.words.as_chunks::<L>().0);
+        self.moduli.iter().zip(value).map(|(modulus, x)| modulus.residue(x)).collect()
+    }
+}
+
+fn points(moduli: &[Modulus]) -> Vec<Point> {
+    moduli.iter().map(|&modulus| Point::new(modulus, 1)).collect()
+}
+
+/// From residues by some primes to those by others.
+struct Lifting {
+    known: Vec<Modulus>,
+    /// The inverse of P / p_i modulo p_i, and 1 / p_i.
+    inverses: Vec<u64>,
+    reciprocals: Vec<f64>,
+    /// The spare prime, and the others in the lanes they are written to.
+    targets: Vec<Modulus>,
+    /// By target: P / p_i for each i, and - P.
+    products: Vec<Vec<u64>>,
+}
+
+impl Lifting {
+    /// `first` are the primes that elements are found by, and the spare one.
+    fn new(first: &[Modulus], others: &[Modulus]) -> Self {
+        let known = &first[..first.len() - 1];
+        let targets = [&first[first.len() - 1..], others].concat();
+        let product = |p: Modulus, without: Option<usize>| {
+            let factors = known.iter().enumerate().filter(|(i, _)| Some(*i) != without);
+            p.residue(factors.fold(1, |product, (_, prime)| p.mul(product, p.residue(prime.value()))))
+        };
+        let inverse = |(i, &prime): (usize, &Modulus)| {
+            inverse_modulo(product(prime, Some(i)), prime.value())
+                .unwrap_or_else(|| unreachable!("primes are distinct"))
+        };
+        let row = |&prime: &Modulus| {
+            let mut row: Vec<u64> = (0..known.len()).map(|i| product(prime, Some(i))).collect();
+            row.push(prime.value() - product(prime, None));
+            row
+        };
+        Self {
+            inverses: known.iter().enumerate().map(inverse).collect(),
+            reciprocals: known.iter().map(|prime| 1.0 / prime.value() as f64).collect(),
+            products: targets.iter().map(row).collect(),
+            known: known.to_vec(),
+            targets,
+        }
+    }
+
+    /// Writes the residues by the others over those of all elements.
+    fn lift(&self, halves: &Halves, vectors: &mut [(usize, Buffer<u64>)], progress: &Progress) -> Result<()> {
+        let places: Vec<(usize, Shared<u64>)> =
+            vectors.iter_mut().map(|(lanes, words)| (*lanes, Shared::new(words))).collect();
+        for part in &halves.parts {
+            let block = |(): &mut (), block: usize| {
+                let start = part.start + block * BLOCK;
+                for element in start..part.end.min(start + BLOCK) {
+                    // SAFETY: each element is in one block of one part, and all vectors have it.
+                    unsafe { self.element(&places, element) }?;
+                }
+                progress.check()
+            };
+            parallel::tiles(part.len().div_ceil(BLOCK), 1, || Ok(()), block)?;
+        }
+        Ok(())
+    }
+
+    /// One element.
+    ///
+    /// # Safety
+    /// The vectors have it, and nobody else works on it.
+    #[inline(always)]
+    unsafe fn element(&self, places: &[(usize, Shared<u64>)], element: usize) -> Result<()> {
+        let mut residues = [0u64; MOST_LANES];
+        let mut at = 0;
+        for (lanes, words) in places {
+            // SAFETY: the caller's.
+            residues[at..at + lanes].copy_from_slice(unsafe { words.part(element * lanes, *lanes) });
+            at += lanes;
+        }
+        let all = at;
+        let known = self.known.len();
+        let spare = canonical(self.targets[0], residues[known]);
+        let mut digits = [0u64; MOST_KNOWN + 1];
+        let mut fraction = 2f64.powi(-20);
+        for i in 0..known {
+            let p = self.known[i];
+            digits[i] = canonical(p, fold(p, u128::from(residues[i]) * u128::from(self.inverses[i])));
+            fraction += digits[i] as f64 * self.reciprocals[i];
+        }
+        digits[known] = fraction as u64;
+        let digits = &digits[..=known];
+        for (k, (&p, products)) in self.targets.iter().zip(&self.products).enumerate() {
+            let sum: u128 = digits.iter().zip(products).map(|(&y, &c)| u128::from(y) * u128::from(c)).sum();
+            let residue = canonical(p, fold(p, sum));
+            match k {
+                0 if residue != spare => {
+                    let detail = format!("an element is {residue} modulo {}, computed was {spare}", p.value());
+                    return Err(Error::Check { what: "the vector in the middle", detail });
+                }
+                0 => {}
+                _ => residues[k - 1] = residue,
+            }
+        }
+        // Lanes that are left over repeat the last, as lanes without a point do.
+        let last = self.targets.len() - 2;
+        let repeated = residues[last];
+        residues[last..all].fill(repeated);
+        let mut at = 0;
+        for (lanes, words) in places {
+            // SAFETY: the caller's.
+            unsafe { words.part(element * lanes, *lanes) }.copy_from_slice(&residues[at..at + lanes]);
+            at += lanes;
+        }
+        Ok(())
+    }
+}
+
+/// A folded number congruent to one below 2^116, for moduli within 2^20 below 2^55.
+#[inline(always)]
+fn fold(p: Modulus, x: u128) -> u64 {
+    const MASK: u64 = (1 << 55) - 1;
+    let excess = u64::from(p.excess());
+    let x = u128::from(x as u64 & MASK) + u128::from((x >> 55) as u64) * u128::from(excess); // below 2^82
+    p.fold((x as u64 & MASK) + (x >> 55) as u64 * excess) // below 2^56
+}
+
+/// The residue of a folded number.
+#[inline(always)]
+fn canonical(p: Modulus, x: u64) -> u64 {
+    if x >= p.value() { x - p.value() } else { x }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::evaluation;
+    use crate::counting::independent_sets::planner::Planner;
+    use crate::counting::independent_sets::{Boundary, Engine, Problem, StripKind, log2_bound};
+    use crate::monitor::Silent;
+    use crate::numeric::residue::primes;
+
+    fn engine(kind: StripKind, rows: usize, cols: usize) -> (Engine, Halves) {
+        let problem = |rows, cols| Problem::Lattice { kind, rows, cols, boundary: Boundary::Free };
+        let progress = Progress::default();
+        let engine = Engine::new(&problem(rows, cols), usize::MAX, &Planner::new(&progress)).unwrap();
+        let (half_rows, half_cols) = kind.half(rows, cols);
+        let bits = log2_bound(&problem(half_rows, half_cols), 1.0, &progress).unwrap();
+        let parts = engine.halves().unwrap();
+        (engine, Halves { parts, bits })
+    }
+
+    fn layout(known: usize) -> HalfLayout {
+        HalfLayout { known, lanes: groups(known + 1), bytes: 0, time: 0.0 }
+    }
+
+    #[test]
+    fn residues_by_half_of_the_primes_are_those_by_all() {
+        let kinds = [StripKind::King, StripKind::Triangular, StripKind::FourEightEight];
+        for (kind, rows, cols) in kinds.into_iter().flat_map(|kind| {
+            let sizes = if kind == StripKind::FourEightEight {
+                [(5, 6), (7, 5), (6, 6), (6, 5)]
+            } else {
+                [(9, 16), (17, 9), (12, 12), (13, 12)]
+            };
+            sizes.map(|(rows, cols)| (kind, rows, cols))
+        }) {
+            let (engine, halves) = engine(kind, rows, cols);
+            let known = ((halves.bits + 2.0) / BITS).ceil() as usize;
+            let moduli = primes(known + 8).unwrap();
+            let points = points(&moduli);
+            let expected = evaluation::residues(&engine, 0, &points, &Options::default(), &mut Silent).unwrap();
+            for (known, others) in [(known, 0), (known, 1), (known, known + 1), (known + 4, 3)] {
+                let moduli = &moduli[..moduli.len().min(known + 1 + others)];
+                let found =
+                    residues(&engine, &halves, &layout(known), moduli, &Options::default(), &mut Silent).unwrap();
+                assert_eq!(found, expected[..moduli.len()], "{kind:?} {rows} x {cols}: {known} known, {others} others");
+            }
+        }
+    }
+
+    #[test]
+    fn elements_beyond_the_known_primes_contradict_the_spare_one() {
+        for kind in [StripKind::King, StripKind::Triangular] {
+            let (engine, halves) = engine(kind, 24, 12);
+            assert!(halves.bits > 56.0 && halves.bits < 108.0);
+            let moduli = primes(5).unwrap();
+            let found = residues(&engine, &halves, &layout(1), &moduli[..4], &Options::default(), &mut Silent);
+            assert!(matches!(found, Err(Error::Check { .. })));
+            assert!(residues(&engine, &halves, &layout(2), &moduli, &Options::default(), &mut Silent).is_ok());
+        }
+    }
+
+    #[test]
+    fn layouts_are_chosen_where_they_save_time_and_fit() {
+        let (engine, halves) = engine(StripKind::Triangular, 28, 28);
+        let moduli = primes(9).unwrap();
+        let all = HalfLayout::new(&engine, &halves, &moduli, 0.18, &Options::default()).unwrap();
+        assert_eq!((all.known, all.all_lanes()), (4, 8));
+        assert_eq!(all.bytes, 64 * engine.len() as u64);
+        let limited = |memory_limit| Options { memory_limit, ..Options::default() };
+        assert_eq!(HalfLayout::new(&engine, &halves, &moduli, 0.18, &limited(all.bytes)), Some(all.clone()));
+        assert_eq!(HalfLayout::new(&engine, &halves, &moduli, 0.18, &limited(all.bytes - 1)), None);
+        assert_eq!(HalfLayout::new(&engine, &halves, &moduli[..5], 0.18, &Options::default()), None);
+        let checkpoint = Options { checkpoint: Some("somewhere".into()), ..Options::default() };
+        assert_eq!(HalfLayout::new(&engine, &halves, &moduli, 0.18, &checkpoint), None);
+    }
+}
