@@ -5,8 +5,8 @@
 //! effort for all of its components, orders and tables. Work that has begun ends soon after a stop, with what it has; the
 //! caller then asks [`Planner::check`] and forgets it.
 //!
-//! Branching ([`Branching`]) may take turns with planning, each as long as the other: where it ends first, planning stops, and
-//! nothing took more than twice as long as it had to.
+//! Branching ([`Branching`]) may take turns with planning, each as long as the other: where it ends first, planning stops. Where
+//! branching takes no longer than a graph may be planned, nothing took more than twice as long as it had to.
 
 use super::branching::Branching;
 use crate::graphs::Graph;
@@ -83,9 +83,10 @@ impl<'w> Planner<'w> {
         }
     }
 
-    /// Lets branching go on for so many seconds, those that the planned engine will take.
+    /// Lets branching go on for so many seconds, those that the planned engine will take, but no longer than a graph may be
+    /// planned: until then nothing is kept of a job, and a forecast waits for it.
     pub fn make_seconds(&self, seconds: f64) {
-        self.make((seconds / CHANGE) as u64);
+        self.make(((seconds / CHANGE) as u64).min(EFFORT));
     }
 
     /// Branching, if it has found the count.
