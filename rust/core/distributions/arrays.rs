@@ -19,6 +19,8 @@ use rayon::prelude::*;
 const FIRST: u64 = 0x0066_6972_7374;
 /// The purpose of the streams of further words.
 const FURTHER: u64 = 0x0066_7572_7468_6572;
+/// The sides of second words follow those of first words.
+const SECOND: u64 = 2;
 /// Elements whose words are made at a time; a divisor of the block.
 const BATCH: usize = 512;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
@@ -43,6 +45,22 @@ impl Rng for CellRng {
     #[inline]
     fn word(&mut self) -> u64 {
         self.first.take().unwrap_or_else(|| self.further.word())
+    }
+}
+
+/// Two words that are known, and then those of a stream.
+struct PairRng {
+    words: [u64; 2],
+    used: usize,
+    further: Stream,
+}
+
+impl Rng for PairRng {
+    #[inline]
+    fn word(&mut self) -> u64 {
+        let used = self.used;
+        self.used += 1;
+        self.words.get(used).copied().unwrap_or_else(|| self.further.word())
     }
 }
 
@@ -365,20 +383,28 @@ fn poisson_cells(
     mut take: impl FnMut(&mut i64, i64),
 ) {
     let mut words = BlockWords::new(key, (start / BLOCK) as u64, side);
-    let (mut rate, mut buffer, mut counts) = ([0.0; BATCH], [0; BATCH], [0; BATCH]);
+    let mut second = BlockWords::new(key, (start / BLOCK) as u64, SECOND + side);
+    let (mut rate, mut buffer, mut counts) = ([0.0; BATCH], [[0; BATCH]; 2], [0; BATCH]);
+    let mut passed = 0;
     for (batch, slots) in out.chunks_mut(BATCH).enumerate() {
         let (start, len) = (start + batch * BATCH, slots.len());
         repeat(rates, start, &mut rate[..len]);
-        words.fill(level, &mut buffer[..len]);
-        poisson::invert_many(level, &rate[..len], &buffer[..len], &mut counts[..len]);
-        for i in 0..len {
-            if rate[i] >= poisson::SMALL {
+        let [first, others] = &mut buffer;
+        words.fill(level, &mut first[..len]);
+        poisson::invert_many(level, &rate[..len], &first[..len], &mut counts[..len]);
+        if rate[..len].iter().any(|&rate| rate >= poisson::SMALL) {
+            // A cell's words depend on its place alone: those of batches that had no use for them are passed over.
+            (passed..batch).for_each(|_| second.fill(level, others));
+            second.fill(level, &mut others[..len]);
+            passed = batch + 1;
+            poisson::propose_many(level, &rate[..len], [&first[..len], &others[..len]], &mut counts[..len]);
+            for (i, count) in counts[..len].iter_mut().enumerate().filter(|(_, count)| **count < 0) {
                 let further = Stream::new(key, FURTHER, side, (start + i) as u64);
-                let mut words = CellRng { first: Some(buffer[i]), further };
-                counts[i] = poisson::transformed_rejection(rate[i], &mut words);
+                let mut words = PairRng { words: [first[i], others[i]], used: 0, further };
+                *count = poisson::transformed_rejection(rate[i], &mut words);
             }
-            take(&mut slots[i], counts[i]);
         }
+        slots.iter_mut().zip(counts).for_each(|(slot, count)| take(slot, count));
     }
 }
 

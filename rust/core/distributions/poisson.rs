@@ -7,7 +7,7 @@
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, outward};
-use crate::distributions::{Rng, Tail};
+use crate::distributions::{Rng, Tail, open_uniform_of, uniform_of};
 use crate::numeric::dispatch::{Level, Work, work};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
 use std::f64::consts::LOG2_E;
@@ -219,19 +219,55 @@ fn exp_negative(x: &[f64; LANES]) -> [f64; LANES] {
     out
 }
 
+/// The proposal of two uniform numbers: how far from an edge the first one is, the count, and whether the squeeze keeps it.
+#[inline(always)]
+fn propose(rate: f64, u: f64, v: f64) -> (f64, f64, bool) {
+    let b = 0.931 + 2.53 * rate.sqrt();
+    let a = -0.059 + 0.024_83 * b;
+    let squeeze = 0.9277 - 3.6224 / (b - 2.0);
+    let edge = 0.5 - u.abs();
+    let k = ((2.0 * a / edge + b) * u + rate + 0.43).floor();
+    (edge, k, (edge >= 0.07) & (v <= squeeze))
+}
+
+/// The first step of [`transformed_rejection`] for many cells, two words each: the count where the squeeze keeps it, else -1.
+/// Where the rate is below [`SMALL`] the count stays as it is.
+pub(super) fn propose_many(level: Level, rates: &[f64], words: [&[u64]; 2], counts: &mut [i64]) {
+    work(level, Proposals { rates, words, counts });
+}
+
+struct Proposals<'a> {
+    rates: &'a [f64],
+    words: [&'a [u64]; 2],
+    counts: &'a mut [i64],
+}
+
+impl Work for Proposals<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let [first, second] = self.words;
+        let cells = self.counts.iter_mut().zip(self.rates).zip(first).zip(second);
+        for (((count, &rate), &first), &second) in cells {
+            let (_, k, kept) = propose(rate, uniform_of(first) - 0.5, open_uniform_of(second));
+            let found = if kept { k } else { -1.0 };
+            *count = if rate >= SMALL { found as i64 } else { *count };
+        }
+    }
+}
+
 #[inline(never)]
 pub(super) fn transformed_rejection(rate: f64, words: &mut impl Rng) -> i64 {
     let b = 0.931 + 2.53 * rate.sqrt();
     let a = -0.059 + 0.024_83 * b;
     let inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     let factorials = &*LOG_FACTORIALS;
-    let squeeze = 0.9277 - 3.6224 / (b - 2.0);
     loop {
         let u = words.uniform() - 0.5;
         let v = words.open_uniform();
-        let edge = 0.5 - u.abs();
-        let k = ((2.0 * a / edge + b) * u + rate + 0.43).floor();
-        if edge >= 0.07 && v <= squeeze {
+        let (edge, k, kept) = propose(rate, u, v);
+        if kept {
             return k as i64;
         }
         if k < 0.0 || (edge < 0.013 && v > edge) {
@@ -280,6 +316,35 @@ mod tests {
             apart += usize::from(count != invert(rate, u.min(1.0 - 1e-15), (-rate).exp()));
         }
         assert_eq!(apart, 0, "a uniform number lies within rounding of a threshold with probability below 1e-11");
+    }
+
+    #[test]
+    fn proposals_side_by_side_are_those_of_a_draw_alone() {
+        struct Listed<'a>(&'a mut dyn Iterator<Item = u64>);
+        impl Rng for Listed<'_> {
+            fn word(&mut self) -> u64 {
+                self.0.next().unwrap_or(0)
+            }
+        }
+        let rates: Vec<f64> = (0..4003).map(|i| 5.0 * (f64::from(i) / 100.0).exp().min(1e15)).collect();
+        let mut stream = crate::stream::Stream::new([5, 1], 1, 0, 0);
+        let words: [Vec<u64>; 2] = std::array::from_fn(|_| rates.iter().map(|_| stream.word()).collect());
+        let mut kept = 0;
+        for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+            let mut counts = vec![7; rates.len()];
+            propose_many(level, &rates, [&words[0], &words[1]], &mut counts);
+            for (i, &count) in counts.iter().enumerate() {
+                if rates[i] < SMALL {
+                    assert_eq!(count, 7);
+                } else if count >= 0 {
+                    let mut pair = [words[0][i], words[1][i]].into_iter();
+                    assert_eq!(count, transformed_rejection(rates[i], &mut Listed(&mut pair)));
+                    assert_eq!(pair.next(), None);
+                    kept += 1;
+                }
+            }
+        }
+        assert!(kept > 3 * 2500, "{kept}");
     }
 
     #[test]
