@@ -1,5 +1,10 @@
 """Long calls of compiled libraries that hear no signal, where the caller's thread can be interrupted."""
 
+import atexit
+import contextlib
+import os
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,6 +15,8 @@ Result = TypeVar("Result")
 _LOOK = 0.05
 # Entries of an array that takes tens of milliseconds at the most.
 _SMALL = 300 * 300
+# Of calls that are under way, those of interrupted callers among them.
+_unfinished: set[threading.Event] = set()
 
 
 def aside(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
@@ -22,8 +29,8 @@ def apart(function: Callable[..., Result], *arguments: Any, **how: Any) -> Resul
     """Call a function on a thread of its own and wait for it where an interrupt is answered.
 
     For functions that let the interpreter go while they work, such as those of LAPACK. After an interrupt the work goes
-    on unseen to its end, and its result is dropped: there is no other way to stop it. Off the main thread, which alone
-    hears signals, the function is called as it is.
+    on unseen to its end, and its result is dropped: there is no other way to stop it. The process ends after that, or
+    at the next interrupt. Off the main thread, which alone hears signals, the function is called as it is.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments, **how)
@@ -37,11 +44,31 @@ def apart(function: Callable[..., Result], *arguments: Any, **how: Any) -> Resul
         except BaseException as error:
             failure.append(error)
         finally:
+            _unfinished.discard(done)
             done.set()
 
+    _unfinished.add(done)
     threading.Thread(target=work, name="quincunx-aside", daemon=True).start()
     while not done.wait(_LOOK):
         pass
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@atexit.register
+def _leave() -> None:
+    """Wait for calls under way: libraries that are unloaded in the middle of one wait for themselves, for ever.
+
+    A process that an interrupt ends does not wait, nor does one that is interrupted again.
+    """
+    if not _unfinished:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # closed, or none at all
+                stream.flush()
+        os.kill(os.getpid(), signal.SIGINT)
+    for done in list(_unfinished):
+        done.wait()

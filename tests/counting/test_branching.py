@@ -26,7 +26,7 @@ GRAPHS = {
     "dense, 120": lambda: nx.gnp_random_graph(120, 0.5, seed=1),
     "dense, 100": lambda: nx.gnp_random_graph(100, 0.3, seed=1),
     "sparse, 60": lambda: nx.gnp_random_graph(60, 0.1, seed=1),
-    "hubs, 100": lambda: nx.barabasi_albert_graph(100, 2, seed=3),
+    "hubs, 100": lambda: nx.barabasi_albert_graph(100, 4, seed=3),
     "cubic, 60": lambda: nx.random_regular_graph(3, 60, seed=1),
     "band, 120": lambda: band(120, 10, 0.5, 5),
     "wide band, 100": lambda: band(100, 20, 0.3, 5),

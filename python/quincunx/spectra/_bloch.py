@@ -162,10 +162,14 @@ def _refuse_large(n: int) -> None:
 def _of_graph(graph: Graph, laplacian: bool) -> FloatArray:
     n = graph.num_vertices
     _refuse_large(n)
-    matrix = graph.to_scipy().toarray().astype(float)
+    if n == 0:
+        return np.empty(0)
+    matrix = graph.to_scipy().astype(float)
     if laplacian:
-        matrix = np.diag(matrix.sum(axis=1)) - matrix
-    return aside(np.linalg.eigvalsh, matrix) if n else np.empty(0)
+        from scipy.sparse import diags_array
+
+        matrix = diags_array(matrix.sum(axis=1)) - matrix
+    return aside(np.linalg.eigvalsh, matrix.toarray())
 
 
 def spectrum(graph: GraphLike, *, laplacian: bool = False) -> FloatArray:

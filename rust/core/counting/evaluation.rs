@@ -12,9 +12,11 @@ use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
-use crate::{Error, Result, parallel};
+use crate::parallel::{self, Shared};
+use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::VecDeque;
+use std::hint::black_box;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -95,6 +97,30 @@ pub fn narrow(lanes: usize) -> f64 {
         2 => 3.0,
         _ => 5.0,
     }
+}
+
+/// Words of a vector that are asked of the system at a time, and those of a page.
+const BLOCK: usize = 1 << 17;
+const PAGE: usize = 512;
+
+/// A vector of zeros whose memory is there. The system takes seconds to give gigabytes: it is asked where a stop is heard.
+///
+/// # Errors
+/// [`Error::TooLarge`] without memory, [`Error::Interrupted`] after a stop.
+pub fn fresh(len: usize, progress: &Progress) -> Result<Buffer<u64>> {
+    let mut words = Buffer::zeroed(len)?;
+    if len > BLOCK {
+        let shared = Shared::new(&mut words);
+        let ask = |(): &mut (), block: usize| {
+            let start = block * BLOCK;
+            // SAFETY: each word is in one block.
+            let block = unsafe { shared.part(start, BLOCK.min(len - start)) };
+            block.iter_mut().step_by(PAGE).for_each(|word| *word = black_box(0));
+            progress.check()
+        };
+        parallel::tiles(len.div_ceil(BLOCK), 1, || Ok(()), ask)?;
+    }
+    Ok(words)
 }
 
 /// Additions of elements for one group, the unit of progress.
@@ -331,7 +357,7 @@ impl<E: Transfer> Evaluation<'_, E> {
                 let len = self.engine.len() * lanes;
                 let words = match idle.map(|vector| vector.words).filter(|words| words.len() == len) {
                     Some(words) => words,
-                    None => Buffer::zeroed(len)?,
+                    None => fresh(len, self.progress)?,
                 };
                 Vector { first: points.start, lanes, step: 0, words }
             }

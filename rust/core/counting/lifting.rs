@@ -11,7 +11,7 @@
 //!
 //! Derivation: docs/mathematics/counting.md, "Half of the primes".
 
-use super::evaluation::{GRAIN, Options, narrow, work};
+use super::evaluation::{GRAIN, Options, fresh, narrow, work};
 use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
@@ -116,7 +116,7 @@ pub fn residues(
         let (first, others) = moduli.split_at(layout.known + 1);
         let mut vectors = Vec::new();
         for (points, &lanes) in first.chunks(8).zip(&layout.lanes) {
-            let mut words = Buffer::<u64>::zeroed(engine.len() * lanes)?;
+            let mut words = fresh(engine.len() * lanes, progress)?;
             with_lanes(lanes, Advance { engine, moduli: points, words: &mut words, progress })?;
             vectors.push((lanes, words));
         }
