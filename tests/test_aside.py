@@ -34,6 +34,25 @@ except {caught}:
     print("interrupted", flush=True)
 """
 
+FORKED = """
+import os, signal, threading, time
+from quincunx._aside import apart
+threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+try:
+    apart(time.sleep, 60)
+except KeyboardInterrupt:
+    pass
+if os.fork():
+    os.wait()
+    print("the child ended", flush=True)
+    os._exit(0)
+"""
+
+
+def test_a_forked_child_waits_for_no_call_of_its_parent():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (0, "the child ended\n")
+
 
 def test_a_process_that_caught_its_interrupts_ends_when_the_calls_have():
     done = subprocess.run([sys.executable, "-c", CAUGHT], capture_output=True, text=True, timeout=120)

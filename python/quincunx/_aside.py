@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 _LOOK = 0.05
 # Entries of an array that takes tens of milliseconds at the most.
 _SMALL = 300 * 300
-# Of calls that are under way, those of interrupted callers among them.
-_unfinished: set[threading.Event] = set()
+# The name of the threads that calls are made on.
+_NAME = "quincunx-aside"
 
 
 def aside(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
@@ -44,11 +44,9 @@ def apart(function: Callable[..., Result], *arguments: Any, **how: Any) -> Resul
         except BaseException as error:
             failure.append(error)
         finally:
-            _unfinished.discard(done)
             done.set()
 
-    _unfinished.add(done)
-    threading.Thread(target=work, name="quincunx-aside", daemon=True).start()
+    threading.Thread(target=work, name=_NAME, daemon=True).start()
     while not done.wait(_LOOK):
         pass
     if failure:
@@ -62,7 +60,8 @@ def _leave() -> None:
 
     A process that an interrupt ends does not wait, nor does one that is interrupted again.
     """
-    if not _unfinished:
+    under_way = [thread for thread in threading.enumerate() if thread.name == _NAME and thread.is_alive()]
+    if not under_way:
         return
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if getattr(sys, "last_type", None) is KeyboardInterrupt:
@@ -70,5 +69,5 @@ def _leave() -> None:
             with contextlib.suppress(Exception):  # closed, or none at all
                 stream.flush()
         os.kill(os.getpid(), signal.SIGINT)
-    for done in list(_unfinished):
-        done.wait()
+    for thread in under_way:
+        thread.join()
