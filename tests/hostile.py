@@ -25,6 +25,7 @@ import random
 import re
 import resource
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -139,7 +140,7 @@ WORDS: list[Any] = [
         "é\ud800",
         "a" * 10_000,
     ),
-    *(b"", b"\xff\x00", Path("nowhere/at/all"), Path("."), Path("/dev/null")),
+    *(b"", b"\xff\x00", Path("nowhere/at/all"), Path("."), Path("socket")),
 ]
 ARRAYS: list[Callable[[], Any]] = [
     lambda: np.array(0.0),
@@ -447,6 +448,7 @@ def main() -> None:
             importlib.import_module(module)
     sys.modules["matplotlib"].use("agg")
     os.chdir(tempfile.mkdtemp(prefix="hostile-"))
+    socket.socket(socket.AF_UNIX).bind("socket")  # what is no file, and is missed by nobody
     groups = targets()
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY,) * 2)

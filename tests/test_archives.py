@@ -1,13 +1,14 @@
 """Files hold data and nothing else, and are there wholly or not at all."""
 
 import os
+import stat
 
 import numpy as np
 import pytest
 
 from quincunx import _npz
 from quincunx.factorization import PoissonFactorization
-from quincunx.privacy import Release, privatize
+from quincunx.privacy import Budget, Release, privatize
 
 
 class Payload:
@@ -76,3 +77,31 @@ def test_a_writer_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path)
     with np.load(path) as arrays:
         assert arrays["a"].tolist() == [0, 1, 2, 3, 4]
     assert os.listdir(tmp_path) == ["kept.npz"]
+
+
+def test_what_is_no_file_is_written_into_and_stays_what_it_was(tmp_path):
+    """A pipe stands for `/dev/null` and `/dev/stdout`: root could put a file in their place, and break the machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        _npz.write_whole(pipe, lambda file: file.write(b"through"), ".kept-", ".npz")
+        assert os.read(reader, 100) == b"through"
+        with pytest.raises(ValueError, match="it is not a file"):
+            Budget.open(pipe, 1.0)
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(os.lstat(pipe).st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_link_leads_to_the_file_that_is_replaced(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link, file = tmp_path / "link.npz", tmp_path / "elsewhere" / "kept.npz"
+    link.symlink_to(file)
+    for size in (5, 6):  # the first makes the file
+        _npz.write_npz(link, {"a": np.arange(size)}, ".kept-")
+        assert link.is_symlink()
+        with np.load(file) as arrays:
+            assert len(arrays["a"]) == size
+    assert os.listdir(tmp_path / "elsewhere") == ["kept.npz"]

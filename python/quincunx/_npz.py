@@ -30,12 +30,21 @@ def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any],
 def write_whole(
     target: str | os.PathLike[str] | BinaryIO, write: Callable[[BinaryIO], object], prefix: str, suffix: str
 ) -> None:
-    """Let a function write a file; to a path by way of a file beside it, that takes its place when it is whole."""
+    """Let a function write a file; to a path by way of a file beside it, that takes its place when it is whole.
+
+    A link leads to the file that is replaced. What is no file (a pipe, a terminal, ``/dev/null``) is written into as it
+    stands: a file in its place would take it from everybody else.
+    """
     if not isinstance(target, (str, os.PathLike)):
         write(target)
         return
     path = os.fspath(target)
-    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=suffix)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            write(file)
+        return
+    path = os.path.realpath(path)
+    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path), prefix=prefix, suffix=suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)

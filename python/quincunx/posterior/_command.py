@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from quincunx._npz import write_whole
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.privacy import AddRemove, ReplaceOne
 
@@ -97,10 +98,7 @@ def bayesnet_fit(
     text = json.dumps(answer)
     if out is None:
         return text
-    partial = f"{os.fspath(out)}.part"  # wholly or not at all
-    with open(partial, "w") as file:
-        file.write(text + "\n")
-    os.replace(partial, out)
+    write_whole(out, lambda file: file.write(f"{text}\n".encode()), ".bayesnet-", ".json")
     return f"{fitted.mechanism}, {fitted.guarantee}: {os.fspath(out)}"
 
 

@@ -111,6 +111,8 @@ class File:
                 pass
         elif not os.path.exists(self.path):
             raise FileNotFoundError(f"there is no ledger {self.path}; a new one needs `epsilon`")
+        if not os.path.isfile(self.path):
+            raise ValueError(f"{self.path}: it is not a file, so it cannot keep a ledger")
         self.limits = self._create_or_read(limits)
 
     def _connection(self) -> sqlite3.Connection:
