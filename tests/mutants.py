@@ -4,9 +4,9 @@
     python tests/mutants.py --rust              # those of the core: one development build of its tests for all
     python tests/mutants.py --only spare        # those whose file or text holds a word
 
-A fault is one replacement in one file of a copy of the package; the tests named beside it run against the copy and must
-fail. The copies lie in a temporary folder: nothing here touches the working tree. A replacement whose text is no longer
-in its file is an error, so that the list follows the code. Status 1 if a fault survives.
+A fault is one replacement in one file of a copy of the package; the tests named beside it in `mutants.toml` run against
+the copy and must fail. The copies lie in a temporary folder: nothing here touches the working tree. A replacement whose
+text is no longer in its file is an error, so that the list follows the code. Status 1 if a fault survives.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -33,218 +34,10 @@ class Mutant(NamedTuple):
     tests: str
 
 
-PYTHON = [
-    # What was once damaged on purpose and not seen.
-    Mutant("privacy/_formats.py", "allow_pickle=False", "allow_pickle=True", "privacy/test_releases_and_files.py"),
-    Mutant("_inference/_archive.py", "allow_pickle=False", "allow_pickle=True", "test_archives.py"),
-    Mutant("_npz.py", "os.replace(partial, path)", "__import__('shutil').copy(partial, path)", "test_archives.py"),
-    Mutant("privacy/_ledger.py", '"BEGIN IMMEDIATE"', '"BEGIN DEFERRED"', "privacy/test_ledger.py"),
-    Mutant("privacy/_ledger.py", "0o600", "0o644", "privacy/test_ledger.py"),
-    Mutant(
-        "privacy/_ledger.py",
-        "        with self._lock:\n            account = decide",
-        "        if True:\n            account = decide",
-        "privacy/test_budget.py",
-    ),
-    # Counting.
-    Mutant("counting/_residues.py", "needed = len(pairs) - 1", "needed = len(pairs)", "counting/test_residues.py"),
-    Mutant("counting/_frontier.py", "if taken and not state & mask", "if taken", "counting/test_random_objects.py"),
-    Mutant("counting/_frontier.py", "ticket -= weight", "ticket -= 1", "counting/test_random_objects.py"),
-    Mutant("counting/_exact.py", "found[start] = part", "pass", "counting/test_long_jobs.py"),
-    # Graphs and lattices.
-    Mutant("graphs/_derived.py", "np.triu_indices(degree, 1)", "np.triu_indices(degree, 0)", "graphs/test_derived.py"),
-    Mutant("graphs/_families.py", "min(shape) < 3", "min(shape) < 2", "graphs/test_families.py"),
-    Mutant(
-        "lattices/_lattice.py",
-        "self._cell, self._extent, self._pbc",
-        "self._cell, self._extent",
-        "lattices/test_lattice.py",
-    ),
-    # Spectra.
-    Mutant(
-        "spectra/_bloch.py",
-        "blocks[..., v, u] += phase.conj()",
-        "blocks[..., v, u] += phase",
-        "spectra/test_spectra.py",
-    ),
-    Mutant(
-        "spectra/_connectivity.py",
-        "np.partition(values, 1)[1]",
-        "np.partition(values, 1)[0]",
-        "spectra/test_spectra.py",
-    ),
-    Mutant("counting/_activities.py", "any(value < 0 for", "any(value < -1 for", "counting/test_random_objects.py"),
-    Mutant("spectra/_resistance.py", "if parts > 1:", "if parts > 2:", "spectra/test_spectra.py"),
-    # Entropy.
-    Mutant("entropy/_triangulated.py", "a, b - a, b)", "a, a, b)", "entropy/test_triangulated.py"),
-    Mutant(
-        "entropy/_triangulated.py",
-        "[first] * m, [second] * m",
-        "[first] * m, [first] * m",
-        "entropy/test_triangulated.py",
-    ),
-    Mutant("entropy/_triangulated.py", "low * (1 - slack)", "low * (1 + 1e-9)", "entropy/test_triangulated.py"),
-    Mutant(
-        "entropy/_jensen.py", "near = 1 / (1 + np.exp(2", "near = 1 / (1 + np.exp(1", "entropy/test_trees_and_dimers.py"
-    ),
-    # Distributions.
-    Mutant(
-        "distributions/_base.py", "tail >= sought if lower", "tail > sought if lower", "distributions/test_tails.py"
-    ),
-    Mutant(
-        "_rng.py", "random_raw(2).tolist()", "random_raw(1).tolist() * 2", "distributions/test_draws.py test_rng.py"
-    ),
-    # Privacy.
-    Mutant("privacy/_records.py", "if total <= bound:", "if total <= 2 * bound:", "privacy/test_records.py"),
-    Mutant("privacy/_records.py", "bound if numbers == 1 else 2 * bound", "bound", "privacy/test_records.py"),
-    Mutant("privacy/_filters.py", "total.epsilon > most", "total.epsilon > 2 * most", "privacy/test_budget.py"),
-    Mutant("privacy/_filters.py", "total.delta > most", "total.delta > 2 * most", "privacy/test_budget.py"),
-    Mutant("privacy/_filters.py", 'if charge.numerics == "insecure"', "if False", "privacy/test_budget.py"),
-    Mutant("privacy/_filters.py", "before - (-part.numerator", "before + (part.numerator", "privacy/test_budget.py"),
-    Mutant(
-        "privacy/_filters.py",
-        "math.tanh(level / 2)) * (1 + F",
-        "math.tanh(level / 3)) * (1 + F",
-        "privacy/test_rule_book.py privacy/test_budget.py",
-    ),
-    Mutant("privacy/_noise.py", "n=record_distance(numbers, bound)", "n=bound", "privacy/test_records.py"),
-    Mutant(
-        "privacy/_gaussian.py",
-        "np.clip(numbers, -self.radius, self.radius)",
-        "numbers",
-        "privacy/test_noise_mechanisms.py privacy/test_gaussian_calibration.py",
-    ),
-    # Leakage.
-    Mutant(
-        "leakage/_bounds.py",
-        "distance >= 0, np.exp(-level",
-        "distance >= 0, np.exp(level",
-        "leakage/test_mechanisms.py",
-    ),
-    Mutant("leakage/_bounds.py", "1 + smallest * (", "1 + 2 * smallest * (", "leakage/test_mechanisms.py"),
-    Mutant(
-        "leakage/_measures.py", "_log2(_prior_vulnerability(self, prior)), 0.0)", "0.0, 0.0)", "leakage/test_channel.py"
-    ),
-    Mutant("leakage/_measures.py", "max(column) for column", "min(column) for column", "leakage/test_channel.py"),
-    # Factorization.
-    Mutant(
-        "factorization/_data.py",
-        "(whole < 0) & (alpha == 0)",
-        "(whole < -1) & (alpha == 0)",
-        "factorization/test_estimator_arguments.py",
-    ),
-    Mutant(
-        "factorization/_data.py",
-        "whole = np.maximum(whole, 0)",
-        "whole = abs(whole)",
-        "factorization/test_estimator_arguments.py factorization/test_estimator_results.py",
-    ),
-    Mutant(
-        "factorization/_data.py",
-        "np.where(held_out, np.zeros",
-        "np.where(~held_out, np.zeros",
-        "factorization/test_estimator_runs.py factorization/test_estimator_results.py",
-    ),
-    Mutant(
-        "factorization/_data.py",
-        "<= low and high <=",
-        "<= low or high <=",
-        "factorization/test_estimator_arguments.py factorization/test_estimator_results.py",
-    ),
-    # Local privacy.
-    Mutant("ldp/_shuffle.py", "clone = 2 / (math", "clone = 1 / (math", "ldp/test_ldp_known_answers.py"),
-    Mutant(
-        "ldp/_shuffle.py",
-        "np.floor(ratio * (clones + 1) / (1 + ratio)) + 1",
-        "np.floor(ratio * (clones + 1) / (1 + ratio)) + 9",
-        "ldp/test_ldp_known_answers.py",
-    ),
-    Mutant("ldp/_sgd.py", "(scores - y)[:, None]", "(scores + y)[:, None]", "ldp/test_models.py"),
-    # Posterior sampling.
-    Mutant(
-        "posterior/_account.py",
-        "np.where(np.isnan(values), lower, values), lower, upper",
-        "values, lower, upper",
-        "posterior/test_posterior_bad_input.py",
-    ),
-    Mutant(
-        "posterior/_account.py",
-        "math.exp(min(share / 2, 700.0))",
-        "math.exp(min(share, 700.0))",
-        "posterior/test_posterior_known_answers.py posterior/test_posterior_laws.py",
-    ),
-    Mutant(
-        "posterior/_one_parameter.py",
-        "(2 if isinstance(relation, ReplaceOne) else 1) * self.temper",
-        "self.temper",
-        "posterior/test_posterior_known_answers.py",
-    ),
-    Mutant(
-        "posterior/_mechanisms.py",
-        "rows - 2 * value",
-        "rows - value",
-        "posterior/test_posterior_laws.py posterior/test_posterior_known_answers.py",
-    ),
-    Mutant(
-        "posterior/_mechanisms.py",
-        "Fraction(1, len(wider))",
-        "Fraction(1, len(wider) + 1)",
-        "posterior/test_posterior_laws.py posterior/test_posterior_known_answers.py",
-    ),
-    # What all share.
-    Mutant(
-        "_check.py",
-        "if not math.isfinite(number):",
-        "if math.isinf(number):",
-        "test_check.py distributions/test_arguments.py",
-    ),
-    Mutant(
-        "_check.py",
-        'isinstance(value, (bool, np.bool_)):\n        raise TypeError(f"`{name}` must be a whole',
-        'False:\n        raise TypeError(f"`{name}` must be a whole',
-        "test_check.py graphs/test_families.py",
-    ),
-    Mutant("cli.py", "return 3", "return 2", "test_cli.py privacy/test_ledger.py"),
-]
-
-# Here the text is a condition ("if ... {"), a statement (";" at its end) or an expression: all are compiled at once.
-RUST = [
-    Mutant("counting/exact.rs", "if found != expected {", "false", "counting::exact"),
-    Mutant("counting/exact.rs", "if &value << 1u32 > product {", "false", "counting::"),
-    Mutant("counting/checkpoint.rs", "residue < modulus.value()", "true", "counting::checkpoint"),
-    Mutant("counting/lock.rs", "if holder.is_gone() {", "true", "counting::lock"),
-    Mutant("counting/evaluation.rs", "bytes(engine, lanes) <= options.memory_limit", "true", "counting::"),
-    Mutant(
-        "memory.rs",
-        'left.chain([level(&mounts, &V2), level(&mounts.join("memory"), &V1)]).fold(system, u64::min)',
-        "system",
-        "memory::",
-    ),
-    Mutant("memory.rs", "usage.saturating_sub(reclaimable)", "usage", "memory::"),
-    Mutant(
-        "parallel.rs",
-        "if entry.users.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() {",
-        "true",
-        "parallel::",
-    ),
-    Mutant("error.rs", "own.min(allowed.into())", "own", "error::"),
-    Mutant("graphs/distances.rs", "row[w as usize] = sizes.len() as i32;", "row[w as usize] = 1;", "graphs::distances"),
-    Mutant("lattices/clique.rs", "sum(times.saturating_add(1)) / 2", "sum(times)", "lattices::"),
-    Mutant("privacy/noise.rs", "    k % 2 == 1", "k % 2 == 0", "privacy::noise"),
-    Mutant(
-        "privacy/noise.rs",
-        "source.below(denominator) < numerator",
-        "source.below(denominator) <= numerator",
-        "privacy::",
-    ),
-    Mutant("privacy/noise.rs", "(0..units)", "(1..units)", "privacy::noise"),
-    Mutant("privacy/zcdp.rs", "if rho == 0.0 {", "rho < 1.0", "privacy::zcdp"),
-    Mutant("leakage/sums.rs", "self.low += error;", "", "leakage::sums"),
-    Mutant("leakage/sums.rs", "self.low += other.low;", "", "leakage::sums"),
-    Mutant("leakage/divergence.rs", "(a.ln() - b.ln()).abs()", "a.ln() - b.ln()", "leakage::divergence"),
-    Mutant("posterior/ball.rs", "norm <= self.square && norm >= least", "norm <= self.square", "posterior::ball"),
-    Mutant("posterior/ball.rs", "mean + deviation * normal", "mean + normal", "posterior::ball"),
-]
+FAULTS = {
+    room: [Mutant(**fault) for fault in faults]
+    for room, faults in tomllib.loads((ROOT / "tests" / "mutants.toml").read_text()).items()
+}
 
 # Which fault a test of the core runs with: the number comes from the environment.
 PLANTED = """
@@ -358,7 +151,7 @@ def main() -> int:
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N")
     options = parser.parse_args()
-    chosen = [mutant for mutant in (RUST if options.rust else PYTHON) if options.only in "\n".join(mutant)]
+    chosen = [mutant for mutant in FAULTS["rust" if options.rust else "python"] if options.only in "\n".join(mutant)]
     chosen = chosen[options.skip :]
     if not options.rust and not options.unchecked and not undamaged(chosen):
         print("the tests must pass before a fault can be planted")

@@ -5,19 +5,17 @@ and wait for it. Moments come from a fixed seed, so that a failure can be repeat
 function, half of them beside processes that keep all cores busy.
 """
 
-import contextlib
-import gc
 import math
 import multiprocessing
 import random
 import signal
-import threading
 import time
 import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.interrupts import interrupted_after
 
 from quincunx import (
     counting,
@@ -32,7 +30,6 @@ from quincunx import (
     privacy,
     spectra,
 )
-from quincunx.errors import TooLargeError
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
 
@@ -130,35 +127,6 @@ def works():
     assert counting.count_independent_sets(lattices.square(8, 8)) == 660647962955
     assert counting.count_independent_sets(graphs.cycle(9)) == 76
     assert graphs.automorphism_group(graphs.cycle(7)).order == 14
-
-
-def interrupted_after(call, delay):
-    """Seconds from an interrupt to its answer, and those of the processor; None if the call was done before."""
-    main, sent, done = threading.main_thread().ident, [], threading.Event()
-
-    def fire():
-        if not done.wait(delay):
-            sent.extend((time.perf_counter(), time.process_time()))
-            signal.pthread_kill(main, signal.SIGINT)
-
-    thread = threading.Thread(target=fire)
-    gc.disable()  # an interrupt that arrives in a callback of the collector is lost: Python reports it and goes on
-    thread.start()
-    try:
-        with contextlib.suppress(TooLargeError, ValueError):  # the end of some
-            call()
-        done.set()
-        thread.join()  # an interrupt that was late arrives here
-        time.sleep(0)
-    except KeyboardInterrupt:
-        answered = time.perf_counter(), time.process_time()
-        done.set()
-        thread.join()
-        return answered[0] - sent[0], answered[1] - sent[1]
-    finally:
-        done.set()
-        gc.enable()
-    return None
 
 
 @pytest.mark.parametrize("name", LASTING)

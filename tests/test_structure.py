@@ -224,6 +224,12 @@ def test_every_public_method_is_described():
             assert re.search(r"\n(Returns|Yields)\n---", text), f"{name} does not say what it returns"
 
 
+def test_shared_parts_of_docstrings_are_filled_in():
+    for name, thing in [*public_objects(), *public_methods()]:
+        text = inspect.getdoc(thing) or ""
+        assert not re.search(r"^ *\{[a-z_]+\}$", text, flags=re.MULTILINE), f"{name}: a part of its docstring is not there"
+
+
 def test_signatures_say_what_is_taken_and_stay_short():
     """`graph` is a GraphLike and a boundary one of three words, in `help` as for type checkers."""
     seen = set()

@@ -1,4 +1,7 @@
-"""Docstrings put together from parts that several functions share, so that `help` shows each of them whole."""
+"""Docstrings put together from parts that several functions share, so that `help` shows each of them whole.
+
+A line ``{name}`` of a docstring stands for a part: one of the room's, given to `assembled`, or one of `COMMON`.
+"""
 
 import textwrap
 from collections.abc import Callable
@@ -6,17 +9,54 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+#: Sections that functions of many rooms have in common. More lines may follow one.
+COMMON = {
+    "domain": """
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument lies outside its domain.
+    """,
+    "axes": """
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """,
+}
+
 
 def assembled(**parts: str) -> Callable[[T], T]:
-    """Return a decorator that puts a part in the place of each line ``{name}`` of a docstring, at its indentation."""
+    """Return a decorator that puts a part in the place of each line ``{name}`` of a docstring, at its indentation.
+
+    On a class it serves the methods and properties of the class too.
+    """
+    known = COMMON | parts
 
     def assemble(thing: T) -> T:
-        if thing.__doc__:  # there is none under `python -OO`
-            lines = [_part(line, parts) for line in thing.__doc__.split("\n")]
-            thing.__doc__ = "\n".join(lines)
+        for documented in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
+            _fill(getattr(documented, "__func__", documented), known)
         return thing
 
     return assemble
+
+
+#: For docstrings that take their parts from `COMMON` alone.
+sections = assembled()
+
+
+def _fill(thing: object, parts: dict[str, str]) -> None:
+    """Put the parts into the docstring of a class, a function or a property."""
+    if isinstance(text := getattr(thing, "__doc__", None), str) and "{" in text:  # none under `python -OO`
+        lines = text.split("\n")
+        filled = [_part(line, parts) for line in lines]
+        if filled != lines:
+            thing.__doc__ = "\n".join(filled)
 
 
 def _part(line: str, parts: dict[str, str]) -> str:

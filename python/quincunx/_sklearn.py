@@ -11,8 +11,60 @@ import threading
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
+from quincunx._docs import assembled
 from quincunx._optional import require
 
+#: What methods of estimators have in common.
+estimator_doc = assembled(
+    records="""
+    Parameters
+    ----------
+    X : array_like, shape (n_samples, n_features)
+        Records.
+    """,
+    predicted="""
+    Parameters
+    ----------
+    X : array_like, shape (n_samples, n_features)
+        Records.
+
+    Returns
+    -------
+    ndarray, shape (n_samples,)
+    """,
+    private="""
+    Parameters
+    ----------
+    X : array_like, shape (n_samples, n_features)
+        Private records.
+    y : array_like, shape (n_samples,)
+        Private answers.
+    """,
+    fitted="""
+    Returns
+    -------
+    self
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument or a parameter is not what it should be.
+    """,
+    scored="""
+    Parameters
+    ----------
+    X : array_like, shape (n_samples, n_features)
+        Records without noise.
+    y : array_like, shape (n_samples,)
+        Their answers, or labels, without noise.
+    sample_weight : array_like, shape (n_samples,), optional
+        Weights of the records.
+
+    Returns
+    -------
+    float
+    """,
+)
 _waiting: list[tuple[type, tuple[str, ...]]] = []
 _lock = threading.RLock()
 

@@ -12,6 +12,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from fractions import Fraction
 
 import pytest
+from tests.interrupts import interrupted_after
 
 from quincunx import lattices
 from quincunx._progress import reporting
@@ -245,22 +246,10 @@ LARGE = {
 @pytest.mark.parametrize("delay", [0.25, 0.75, 1.5])
 @pytest.mark.parametrize("name", LARGE)
 def test_an_interrupt_is_answered_while_large_vectors_are_worked_on(name, delay, record_property):
-    main, sent = threading.main_thread().ident, []
-
-    def fire():
-        sent.append(time.perf_counter())
-        signal.pthread_kill(main, signal.SIGINT)
-
-    timer = threading.Timer(delay, fire)
-    timer.start()
-    try:
-        LARGE[name]()
+    found = interrupted_after(LARGE[name], delay)
+    if found is None:
         pytest.skip("finished before the interrupt")
-    except KeyboardInterrupt:
-        report(name, time.perf_counter() - sent[0], record_property)
-    finally:
-        timer.cancel()
-        timer.join()
+    report(name, found[0], record_property)
 
 
 def test_a_thread_that_is_not_the_main_one_is_stopped_by_its_progress():

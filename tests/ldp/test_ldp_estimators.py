@@ -13,19 +13,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.statistics import FALSE_ALARM
 
-from quincunx import ldp
+from quincunx import ldp, privacy
 from quincunx.errors import ConvergenceWarning
 from quincunx.ldp import statistics
 from quincunx.ldp.priors import LKJ, Gamma, HalfNormal, Normal
-from quincunx.privacy import (
-    GaussianMechanism,
-    GeneralizedRandomizedResponse,
-    GeometricMechanism,
-    LaplaceMechanism,
-    RandomizedResponse,
-    UnaryEncoding,
-    privatize,
-)
 
 FEW = {"n_chains": 1, "n_warmup": 20, "n_draws": 20, "random_state": 0}
 APART = {
@@ -81,9 +72,12 @@ def told_records(n, seed=0, shift=2.0):
 def test_an_intercept_is_inferred_from_noisy_records():
     x, y = told_records(5000)
     rng = np.random.default_rng(1)
-    mechanisms = (GaussianMechanism(sigma=1.0, sensitivity=1.0), GaussianMechanism(sigma=0.5, sensitivity=1.0))
+    mechanisms = (
+        privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0),
+        privacy.GaussianMechanism(sigma=0.5, sensitivity=1.0),
+    )
     noisy = x + rng.normal(size=x.shape), y + 0.5 * rng.normal(size=len(y))
-    model = ldp.LinearRegression(mechanisms, fit_intercept=True, n_draws=1500, random_state=0).fit(*noisy)
+    model = ldp.LinearRegression(tuple(mechanisms), fit_intercept=True, n_draws=1500, random_state=0).fit(*noisy)
     found, sd = (np.asarray(part["coefficients"]) for part in (model.posterior_mean_, model.posterior_sd_))
     assert (np.abs(found - [1.0, -0.5, 1.0]) < 5 * sd).all()
     assert (sd < 0.2).all()
@@ -93,8 +87,8 @@ def test_an_intercept_is_inferred_from_noisy_records():
 
 def test_a_list_of_releases_of_records_adds_their_likelihoods():
     x, y = told_records(60)
-    for_y = GaussianMechanism(2.0, 1e-5, radius=4.0)
-    parts = [GaussianMechanism(epsilon, 1e-5, radius=4.0, dimension=2) for epsilon in (1.0, 4.0)]
+    for_y = privacy.GaussianMechanism(2.0, 1e-5, radius=4.0)
+    parts = [privacy.GaussianMechanism(epsilon, 1e-5, radius=4.0, dimension=2) for epsilon in (1.0, 4.0)]
     records = [part.release(x[i::2], insecure_seed=i) for i, part in enumerate(parts)]
     answers = [for_y.release(y[i::2], insecure_seed=9 + i) for i in range(2)]
     point = {"coefficients": [1.0, 0.5], "residual_sd": 0.5, "covariance": np.eye(2)}
@@ -104,7 +98,7 @@ def test_a_list_of_releases_of_records_adds_their_likelihoods():
     assert whole == pytest.approx(sum(each), rel=1e-13)
     with pytest.raises(ValueError, match="as many releases"):
         model.log_likelihood(records, answers[:1], **point)
-    wide = GaussianMechanism(1.0, 1e-5, radius=4.0, dimension=3).release(np.ones((3, 3)), insecure_seed=1)
+    wide = privacy.GaussianMechanism(1.0, 1e-5, radius=4.0, dimension=3).release(np.ones((3, 3)), insecure_seed=1)
     with pytest.raises(ValueError, match="as many features"):
         model.log_likelihood([records[0], wide], [answers[0], for_y.release(np.ones(3), insecure_seed=2)], **point)
 
@@ -114,13 +108,15 @@ def test_records_clipped_by_the_client_are_warned_of():
     x = rng.normal(size=(400, 2))
     y = x @ [1.0, 0.0] + 0.1 * rng.normal(size=400)
     settings = {"n_chains": 2, "n_warmup": 500, "n_draws": 1500, "random_state": 0}
-    for_y = GaussianMechanism(sigma=0.1, radius=9.0)
+    for_y = privacy.GaussianMechanism(sigma=0.1, radius=9.0)
     with pytest.warns(UserWarning, match="beyond the clients' bound 1,"):
-        ldp.LinearRegression((GaussianMechanism(sigma=0.1, radius=1.0, dimension=2), for_y), **settings).fit(x, y)
-    ldp.LinearRegression((GaussianMechanism(sigma=0.1, radius=5.0, dimension=2), for_y), **settings).fit(x, y)
+        ldp.LinearRegression((privacy.GaussianMechanism(sigma=0.1, radius=1.0, dimension=2), for_y), **settings).fit(
+            x, y
+        )
+    ldp.LinearRegression((privacy.GaussianMechanism(sigma=0.1, radius=5.0, dimension=2), for_y), **settings).fit(x, y)
     told = statistics.linear(x, y, x_bound=1.5, y_bound=3.0)
     model = ldp.LinearRegression(
-        GaussianMechanism(sigma=0.1, sensitivity=1.0), kind="statistics", x_bound=1.5, **settings
+        privacy.GaussianMechanism(sigma=0.1, sensitivity=1.0), kind="statistics", x_bound=1.5, **settings
     )
     with pytest.warns(UserWarning, match="beyond the clients' bound 1.5"):
         model.fit(told.sum(axis=0), n=400)
@@ -129,13 +125,13 @@ def test_records_clipped_by_the_client_are_warned_of():
 @pytest.mark.slow
 def test_regressions_are_calibrated():
     settings = {"n_chains": 1, "n_warmup": 150, "n_draws": 300}
-    noise = GaussianMechanism(sigma=0.5, sensitivity=1.0)
+    noise = privacy.GaussianMechanism(sigma=0.5, sensitivity=1.0)
     priors = {"coefficients": Normal(0, 1), "scales": Gamma(4, 4), "correlation": LKJ(2)}
     with_residual = priors | {"residual_sd": HalfNormal(0.5)}
     models = [
         (ldp.LinearRegression((noise, noise), priors=with_residual, **settings), 300),
         (ldp.LinearRegression(noise, kind="statistics", priors=with_residual, **settings), 3000),
-        (ldp.LogisticRegression((noise, RandomizedResponse(2.0)), priors=priors, **settings), 300),
+        (ldp.LogisticRegression((noise, privacy.RandomizedResponse(2.0)), priors=priors, **settings), 300),
         (ldp.LogisticRegression(noise, kind="statistics", priors=priors, **settings), 3000),
     ]
     for model, n in models:
@@ -146,7 +142,7 @@ def test_regressions_are_calibrated():
 
 
 def test_a_wrong_regression_is_not_calibrated():
-    noise = GaussianMechanism(sigma=0.5, sensitivity=1.0)
+    noise = privacy.GaussianMechanism(sigma=0.5, sensitivity=1.0)
 
     class Wrong(ldp.LinearRegression):
         def _respond(self, score, truth, rng):
@@ -158,9 +154,9 @@ def test_a_wrong_regression_is_not_calibrated():
 
 @pytest.mark.slow
 def test_tractable_models_are_calibrated():
-    noise = GaussianMechanism(sigma=0.3, sensitivity=1.0)
+    noise = privacy.GaussianMechanism(sigma=0.3, sensitivity=1.0)
     for g, interval, mechanism in (
-        ([0.3, 0.1, 0.5], (-1.0, 2.0), GaussianMechanism(sigma=0.3, radius=1.5)),
+        ([0.3, 0.1, 0.5], (-1.0, 2.0), privacy.GaussianMechanism(sigma=0.3, radius=1.5)),
         ([1.0], (0.0, math.inf), noise),
     ):
         model = ldp.TractableModel(g, interval, mechanism, n_chains=1, n_draws=1)
@@ -174,7 +170,7 @@ def test_shares_by_chains_are_those_of_the_conjugate_posterior():
 
     counts = np.array([30, 0, 1, 12, 0])
     data = np.repeat(np.arange(5), counts)
-    model = ldp.HistogramModel(GeneralizedRandomizedResponse(40.0, 5), random_state=0, n_draws=2000).fit(data)
+    model = ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(40.0, 5), random_state=0, n_draws=2000).fit(data)
     draws = model.draws_["theta"][:, ::5].reshape(-1, 5)
     for k in range(5):
         law = stats.beta(1 + counts[k], 4 + 43 - counts[k])
@@ -188,11 +184,11 @@ def test_shares_by_chains_are_those_of_the_conjugate_posterior():
 @pytest.mark.parametrize(
     ("model", "data"),
     [
-        (ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors={"mu": Normal(0, 2)}), ([0.5, 7.0],)),
-        (ldp.PoissonModel(GeometricMechanism(1.0, lower=0, upper=8)), ([3, -1],)),
-        (ldp.BernoulliModel(RandomizedResponse(1.0)), ([1, 0],)),
-        (ldp.TractableModel([1.0], (0.0, 1.0), GaussianMechanism(1.0, 1e-5, radius=1.0)), ([0.3],)),
-        (ldp.HistogramModel(UnaryEncoding(1.0, 3, "symmetric"), n_draws=200), ([[1, 0, 0], [0, 1, 1]],)),
+        (ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5), priors={"mu": Normal(0, 2)}), ([0.5, 7.0],)),
+        (ldp.PoissonModel(privacy.GeometricMechanism(1.0, lower=0, upper=8)), ([3, -1],)),
+        (ldp.BernoulliModel(privacy.RandomizedResponse(1.0)), ([1, 0],)),
+        (ldp.TractableModel([1.0], (0.0, 1.0), privacy.GaussianMechanism(1.0, 1e-5, radius=1.0)), ([0.3],)),
+        (ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3, "symmetric"), n_draws=200), ([[1, 0, 0], [0, 1, 1]],)),
     ],
     ids=lambda part: type(part).__name__,
 )
@@ -219,7 +215,7 @@ def test_files_hold_pairs_of_mechanisms_and_labels(tmp_path):
     model.save(tmp_path / "model.npz")
     back = ldp.LogisticRegression.load(tmp_path / "model.npz")
     assert back.predict(x).tolist() == model.predict(x).tolist()
-    mechanisms = (GaussianMechanism(1.0, 1e-5, radius=1.0, dimension=2), RandomizedResponse(1.0))
+    mechanisms = (privacy.GaussianMechanism(1.0, 1e-5, radius=1.0, dimension=2), privacy.RandomizedResponse(1.0))
     told = mechanisms[0].release(x, insecure_seed=1), mechanisms[1].release(y == "yes", insecure_seed=2)
     ldp.LogisticRegression(mechanisms, **settings).fit(*told).save(tmp_path / "model.npz")
     first, second = ldp.LogisticRegression.load(tmp_path / "model.npz").mechanism
@@ -228,7 +224,7 @@ def test_files_hold_pairs_of_mechanisms_and_labels(tmp_path):
 
 
 def test_a_warm_start_continues_with_fresh_random_numbers():
-    rows = UnaryEncoding(1.0, 4).release(np.random.default_rng(0).integers(0, 4, 500), insecure_seed=1)
+    rows = privacy.UnaryEncoding(1.0, 4).release(np.random.default_rng(0).integers(0, 4, 500), insecure_seed=1)
     model = ldp.HistogramModel(random_state=0, n_warmup=200, n_draws=600, n_chains=2, warm_start=True).fit(rows)
     first = model.draws_["theta"].copy()
     model.fit(rows)
@@ -246,7 +242,7 @@ def test_a_warm_start_continues_with_fresh_random_numbers():
 
 
 def test_ctrl_c_stops_chains_within_a_fifth_of_a_second():
-    rows = UnaryEncoding(1.0, 8).release(np.random.default_rng(0).integers(0, 8, 20_000), insecure_seed=1)
+    rows = privacy.UnaryEncoding(1.0, 8).release(np.random.default_rng(0).integers(0, 8, 20_000), insecure_seed=1)
     model = ldp.HistogramModel(random_state=0, n_warmup=50, n_draws=2_000_000, n_chains=2)
     sent = []
 
@@ -275,7 +271,7 @@ def test_a_failed_fit_leaves_the_earlier_one_of_every_kind():
     for wrong in (
         lambda: model.fit(x, y[:5]),
         lambda: model.fit(x[:, :1] * math.nan, y),
-        lambda: model.fit(x, y, mechanism=(None, RandomizedResponse(1.0))),
+        lambda: model.fit(x, y, mechanism=(None, privacy.RandomizedResponse(1.0))),
         lambda: model.set_params(n_draws=0).fit(x, y),
     ):
         with pytest.raises((ValueError, TypeError)):
@@ -290,29 +286,32 @@ MASKED = np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False])
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5)).fit(MASKED), "mask"),
-        (lambda: ldp.PoissonModel().fit(privatize([[1, 2], [3, 4]], epsilon=[[1.0, 2.0], [1.0, 1.0]], n=1)), "ratio"),
-        (lambda: LaplaceMechanism(0.0, -5, 5), "epsilon"),
-        (lambda: LaplaceMechanism(math.nan, -5, 5), "epsilon"),
-        (lambda: LaplaceMechanism(math.inf, -5, 5), "epsilon"),
-        (lambda: GaussianMechanism(1.0, 0.0, sensitivity=1.0), "delta"),
-        (lambda: GaussianMechanism(1.0, 1.0, sensitivity=1.0), "delta"),
-        (lambda: LaplaceMechanism(1.0, 5, 5), "lower"),
-        (lambda: UnaryEncoding(1.0, 1), "categories"),
-        (lambda: ldp.HistogramModel().fit([[0, 1]], mechanism=UnaryEncoding(1.0, 3)), r"\(n, 3\)"),
-        (lambda: ldp.HistogramModel(GeneralizedRandomizedResponse(1.0, 3)).fit([0, 3]), "between 0 and 2"),
-        (lambda: ldp.BernoulliModel(RandomizedResponse(1.0)).fit([0, 2]), "between 0 and 1"),
+        (lambda: ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5)).fit(MASKED), "mask"),
+        (
+            lambda: ldp.PoissonModel().fit(privacy.privatize([[1, 2], [3, 4]], epsilon=[[1.0, 2.0], [1.0, 1.0]], n=1)),
+            "ratio",
+        ),
+        (lambda: privacy.LaplaceMechanism(0.0, -5, 5), "epsilon"),
+        (lambda: privacy.LaplaceMechanism(math.nan, -5, 5), "epsilon"),
+        (lambda: privacy.LaplaceMechanism(math.inf, -5, 5), "epsilon"),
+        (lambda: privacy.GaussianMechanism(1.0, 0.0, sensitivity=1.0), "delta"),
+        (lambda: privacy.GaussianMechanism(1.0, 1.0, sensitivity=1.0), "delta"),
+        (lambda: privacy.LaplaceMechanism(1.0, 5, 5), "lower"),
+        (lambda: privacy.UnaryEncoding(1.0, 1), "categories"),
+        (lambda: ldp.HistogramModel().fit([[0, 1]], mechanism=privacy.UnaryEncoding(1.0, 3)), r"\(n, 3\)"),
+        (lambda: ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(1.0, 3)).fit([0, 3]), "between 0 and 2"),
+        (lambda: ldp.BernoulliModel(privacy.RandomizedResponse(1.0)).fit([0, 2]), "between 0 and 1"),
         (lambda: statistics.svec([[1.0, 2.0], [0.0, 1.0]]), "symmetric"),
         (lambda: statistics.smat([1.0, 2.0]), r"p \(p \+ 1\) / 2"),
         (
-            lambda: ldp.LogisticRegression(GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics").fit(
-                np.ones(4), n=3
-            ),
+            lambda: ldp.LogisticRegression(
+                privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics"
+            ).fit(np.ones(4), n=3),
             r"C\(d \+ 2, 2\) - 1",
         ),
         (
             lambda: ldp.LinearRegression(
-                GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics", fit_intercept=True
+                privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics", fit_intercept=True
             ).fit(np.ones(6), n=3),
             "fit_intercept",
         ),
@@ -327,7 +326,7 @@ def test_what_the_document_lists_is_refused_by_name(call, says):
 
 
 def test_empty_and_scattered_data_are_taken():
-    mechanism = LaplaceMechanism(1.0, -5, 5)
+    mechanism = privacy.LaplaceMechanism(1.0, -5, 5)
     z = np.arange(12.0).reshape(3, 4)
     model = ldp.GaussianModel(mechanism)
     whole = model.log_likelihood(np.ascontiguousarray(z.T[::2].ravel()), mu=0.0, sigma=1.0)
@@ -350,4 +349,6 @@ def test_rates_of_descent_are_tuned_on_public_records():
 
 def test_short_chains_are_warned_of():
     with pytest.warns(ConvergenceWarning, match="effective"):
-        ldp.HistogramModel(UnaryEncoding(1.0, 4), n_chains=2, n_draws=30, random_state=0).fit(np.eye(4, dtype=int))
+        ldp.HistogramModel(privacy.UnaryEncoding(1.0, 4), n_chains=2, n_draws=30, random_state=0).fit(
+            np.eye(4, dtype=int)
+        )

@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from quincunx import _core, ldp
+from quincunx import _core, ldp, privacy
 from quincunx.ldp import statistics
-from quincunx.privacy import (
-    GaussianMechanism,
-    GeneralizedRandomizedResponse,
-    GeometricMechanism,
-    LaplaceMechanism,
-    RandomizedResponse,
-    UnaryEncoding,
-)
 
 
 def gaussian(z, mu, sigma, scale, gradient=False, bounds=(-5.0, 5.0)):
@@ -129,7 +121,7 @@ def test_compressed_users_have_the_likelihood_of_all_users(sigma, mu, scale):
 @pytest.mark.parametrize("family", ["poisson", "geometric", "bernoulli"])
 def test_whole_numbers_agree_with_the_sum_over_all_true_values(family):
     model = {"poisson": ldp.PoissonModel, "geometric": ldp.GeometricModel, "bernoulli": ldp.BernoulliModel}[family]
-    mechanism = GeometricMechanism(1.5, lower=1 if family == "poisson" else 0, upper=6)
+    mechanism = privacy.GeometricMechanism(1.5, lower=1 if family == "poisson" else 0, upper=6)
     lower, upper = mechanism.lower, mechanism.upper
     name, theta = ("rate", 2.3) if family == "poisson" else ("probability", 0.3)
     from scipy import stats
@@ -154,7 +146,7 @@ def test_whole_numbers_agree_with_the_sum_over_all_true_values(family):
 def test_counts_with_laplace_noise_agree_with_the_sum_over_all_true_values():
     from scipy import stats
 
-    mechanism = LaplaceMechanism(2.0, 0, 6)
+    mechanism = privacy.LaplaceMechanism(2.0, 0, 6)
     x = np.arange(7)
     mass = stats.poisson(2.3).pmf(x)
     mass[-1] = stats.poisson(2.3).sf(5)
@@ -166,7 +158,7 @@ def test_counts_with_laplace_noise_agree_with_the_sum_over_all_true_values():
 
 
 def test_unary_encoding():
-    model = ldp.HistogramModel(UnaryEncoding(0.7, 4))
+    model = ldp.HistogramModel(privacy.UnaryEncoding(0.7, 4))
     theta = [0.5, 0.2, 0.2, 0.1]
     assert model.log_likelihood([[1, 0, 1, 0]], theta=theta) == pytest.approx(-2.7664301704330017, abs=1e-12)
     assert model.log_likelihood([[0, 0, 0, 0]], theta=theta) == pytest.approx(-1.902705327216319, abs=1e-12)
@@ -175,7 +167,7 @@ def test_unary_encoding():
 @pytest.mark.parametrize("variant", ["optimal", "symmetric"])
 @pytest.mark.parametrize("k", [2, 3, 9])
 def test_rows_patterns_and_enumeration_agree(variant, k):
-    mechanism = UnaryEncoding(0.9, k, variant)
+    mechanism = privacy.UnaryEncoding(0.9, k, variant)
     theta = np.random.default_rng(k).dirichlet(np.ones(k))
     rows = np.array(list(itertools.product([0, 1], repeat=k)), dtype=np.uint8)
     model = ldp.HistogramModel(mechanism)
@@ -194,7 +186,7 @@ def test_rows_patterns_and_enumeration_agree(variant, k):
 
 def test_column_sums_have_the_dense_normal_likelihood():
     k, n = 5, 2000
-    mechanism = UnaryEncoding(1.0, k)
+    mechanism = privacy.UnaryEncoding(1.0, k)
     rng = np.random.default_rng(2)
     theta = rng.dirichlet(np.ones(k))
     p, q = mechanism.one_probability, mechanism.zero_probability
@@ -214,7 +206,7 @@ def test_column_sums_have_the_dense_normal_likelihood():
 
 
 def test_generalized_randomized_response():
-    mechanism = GeneralizedRandomizedResponse(1.0, 4)
+    mechanism = privacy.GeneralizedRandomizedResponse(1.0, 4)
     theta = np.array([0.4, 0.3, 0.2, 0.1])
     z = np.array([0, 0, 3, 2])
     expected = np.log(np.exp(mechanism.log_likelihood(z[:, None], np.arange(4))) @ theta).sum()
@@ -243,7 +235,7 @@ def test_generic_family():
 
 def test_linear_regression_on_noisy_records():
     model = ldp.LinearRegression(
-        (GaussianMechanism(sigma=0.8, sensitivity=1.0), GaussianMechanism(sigma=0.6, sensitivity=1.0))
+        (privacy.GaussianMechanism(sigma=0.8, sensitivity=1.0), privacy.GaussianMechanism(sigma=0.6, sensitivity=1.0))
     )
     parameters = {"coefficients": [0.7, -0.2], "residual_sd": 0.4, "covariance": [[1, 0.3], [0.3, 0.5]]}
     value = model.log_likelihood([[0.5, -1.0]], [0.3], **parameters)
@@ -274,7 +266,9 @@ def test_linear_regression_on_noisy_moments():
     total = statistics.svec([[25.0, 12, 3], [12, 30, -14], [3, -14, 50]])
     # svec orders (00, 01, 02, 11, 12, 22); the blocks are xx, yx, yy.
     total = total[[0, 1, 3, 2, 4, 5]]
-    model = ldp.LinearRegression(GaussianMechanism(sigma=3.0, sensitivity=1.0), kind="statistics", noise_ratios=(2, 1))
+    model = ldp.LinearRegression(
+        privacy.GaussianMechanism(sigma=3.0, sensitivity=1.0), kind="statistics", noise_ratios=(2, 1)
+    )
     parameters = {"coefficients": [0.5, -1.0], "residual_sd": 0.4, "covariance": [[0.3, 0.1], [0.1, 0.2]]}
     value, slope = model.log_likelihood(total, n=100, gradient=True, **parameters)
     assert value == pytest.approx(-26.20204741056053, abs=1e-11)
@@ -319,7 +313,7 @@ def test_moments_of_any_noise_ratios_have_the_dense_normal_likelihood(ratios):
     covariance += sigma**2 * np.eye(len(mean))
     total = n * mean + np.sqrt(n) * rng.normal(size=len(mean)) * 3
     model = ldp.LinearRegression(
-        GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratios=ratios
+        privacy.GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratios=ratios
     )
     value = model.log_likelihood(total, n=n, **parameters)
     assert value == pytest.approx(stats.multivariate_normal(n * mean, n * covariance).logpdf(total), rel=1e-11)
@@ -345,8 +339,8 @@ def test_logistic_regression_on_noisy_records(sigma):
     rng = np.random.default_rng(4)
     d, n = 2, 30
     x, y = rng.normal(size=(n, d)) * 2, rng.integers(0, 2, n)
-    flip = RandomizedResponse(1.0)
-    model = ldp.LogisticRegression((GaussianMechanism(sigma=sigma, sensitivity=1.0), flip))
+    flip = privacy.RandomizedResponse(1.0)
+    model = ldp.LogisticRegression((privacy.GaussianMechanism(sigma=sigma, sensitivity=1.0), flip))
     parameters = {"coefficients": np.array([1.5, -0.8]), "covariance": np.array([[1.0, 0.3], [0.3, 0.5]])}
     s, theta = parameters["covariance"], parameters["coefficients"]
     k = s + sigma**2 * np.eye(d)
@@ -390,7 +384,7 @@ def test_logistic_regression_on_noisy_moments():
     covariance = np.block([[top, cross], [cross.T, bottom]]) + sigma**2 * np.eye(len(mean))
     total = n * mean + 30 * rng.normal(size=len(mean))
     model = ldp.LogisticRegression(
-        GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratio=ratio
+        privacy.GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratio=ratio
     )
     parameters = {"coefficients": theta, "covariance": s}
     value = model.log_likelihood(total, n=n, **parameters)

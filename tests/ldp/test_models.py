@@ -6,16 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from quincunx import ldp
+from quincunx import ldp, privacy
 from quincunx.ldp.priors import LKJ, Beta, Dirichlet, Gamma, HalfNormal, Normal
-from quincunx.privacy import (
-    GaussianMechanism,
-    GeneralizedRandomizedResponse,
-    GeometricMechanism,
-    LaplaceMechanism,
-    RandomizedResponse,
-    UnaryEncoding,
-)
 
 PRIORS = {"mu": Normal(0, 2), "sigma": Gamma(2, 1)}
 
@@ -23,7 +15,7 @@ PRIORS = {"mu": Normal(0, 2), "sigma": Gamma(2, 1)}
 @pytest.fixture(scope="module")
 def released():
     x = np.random.default_rng(0).normal(1.0, 1.5, 2000)
-    return LaplaceMechanism(1.0, -5, 5).release(x, insecure_seed=1)
+    return privacy.LaplaceMechanism(1.0, -5, 5).release(x, insecure_seed=1)
 
 
 def test_computed_and_sampled_posteriors_agree(released):
@@ -42,7 +34,7 @@ def test_computed_and_sampled_posteriors_agree(released):
 
 def test_a_computed_posterior_is_that_of_a_brute_force_grid(released):
     model = ldp.GaussianModel(priors=PRIORS, random_state=0).fit(
-        released.values[:200], mechanism=LaplaceMechanism(1.0, -5, 5)
+        released.values[:200], mechanism=privacy.LaplaceMechanism(1.0, -5, 5)
     )
     core = model._posterior.problem.core
     mu, log_sigma = np.linspace(-7, 7, 161), np.linspace(-14, 3, 221)
@@ -67,7 +59,7 @@ def test_two_rules_agree_to_six_digits(released):
 
 
 def test_no_users_leave_the_prior():
-    model = ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS).fit([])
+    model = ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5), priors=PRIORS).fit([])
     assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-6)
     assert model.posterior_sd_["mu"] == pytest.approx(2, abs=1e-6)
     assert model.posterior_mean_["sigma"] == pytest.approx(2, abs=1e-6)
@@ -87,7 +79,7 @@ def test_without_noise_posteriors_are_conjugate():
 
 
 def test_draws_do_not_depend_on_threads_or_executors():
-    rows = UnaryEncoding(1.0, 5).release(np.random.default_rng(0).integers(0, 5, 300), insecure_seed=1)
+    rows = privacy.UnaryEncoding(1.0, 5).release(np.random.default_rng(0).integers(0, 5, 300), insecure_seed=1)
 
     def draws(threads=1, executor=None):
         model = ldp.HistogramModel(random_state=3, threads=threads, n_warmup=300, n_draws=800, n_chains=3)
@@ -100,7 +92,7 @@ def test_draws_do_not_depend_on_threads_or_executors():
 
 
 def test_a_list_of_releases_is_of_users_with_different_mechanisms(released):
-    other = LaplaceMechanism(3.0, -4, 6).release([0.5, 1.0, 2.0], insecure_seed=2)
+    other = privacy.LaplaceMechanism(3.0, -4, 6).release([0.5, 1.0, 2.0], insecure_seed=2)
     model = ldp.GaussianModel()
     both = model.log_likelihood([released, other], mu=1.0, sigma=1.2)
     each = [model.log_likelihood(part, mu=1.0, sigma=1.2) for part in (released, other)]
@@ -114,7 +106,7 @@ def test_regressions_recover_their_coefficients_and_predict():
     from quincunx.ldp import statistics
 
     told = statistics.linear(x, y, x_bound=2.0, y_bound=2.0)
-    mechanism = GaussianMechanism(sigma=1.0, sensitivity=1.0)
+    mechanism = privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0)
     release = mechanism.release(told, insecure_seed=1)
     settings = {"n_warmup": 400, "n_draws": 600, "random_state": 0}
     model = ldp.LinearRegression(kind="statistics", **settings).fit(release)
@@ -135,10 +127,10 @@ def test_logistic_regressions_recover_their_coefficients():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 2))
     y = (rng.random(3000) < 1 / (1 + np.exp(-x @ [2.0, -1.0]))).astype(int)
-    noisy = x + 0.3 * rng.normal(size=x.shape), RandomizedResponse(3.0).release(y, insecure_seed=1)
-    mechanism = GaussianMechanism(sigma=0.3, sensitivity=1.0)
+    noisy = x + 0.3 * rng.normal(size=x.shape), privacy.RandomizedResponse(3.0).release(y, insecure_seed=1)
+    mechanism = privacy.GaussianMechanism(sigma=0.3, sensitivity=1.0)
     settings = {"n_warmup": 400, "n_draws": 600, "random_state": 0}
-    model = ldp.LogisticRegression((mechanism, RandomizedResponse(3.0)), **settings).fit(*noisy)
+    model = ldp.LogisticRegression((mechanism, privacy.RandomizedResponse(3.0)), **settings).fit(*noisy)
     sd = np.asarray(model.posterior_sd_["coefficients"])
     assert (np.abs(model.coef_ - [2.0, -1.0]) < 5 * sd).all()
     assert model.score(x, y) > 0.75
@@ -180,13 +172,13 @@ def test_correlations_without_data_follow_lkj():
 
 def test_models_are_calibrated():
     for model in (
-        ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS),
-        ldp.ExponentialModel(LaplaceMechanism(1.0, 0, 5)),
-        ldp.PoissonModel(GeometricMechanism(1.0, lower=0, upper=8)),
-        ldp.GeometricModel(GeometricMechanism(1.0, lower=0, upper=8)),
-        ldp.BernoulliModel(LaplaceMechanism(1.0, 0, 1)),
-        ldp.HistogramModel(UnaryEncoding(1.0, 3), n_draws=200, n_warmup=100),
-        ldp.HistogramModel(GeneralizedRandomizedResponse(1.0, 3), n_draws=200),
+        ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5), priors=PRIORS),
+        ldp.ExponentialModel(privacy.LaplaceMechanism(1.0, 0, 5)),
+        ldp.PoissonModel(privacy.GeometricMechanism(1.0, lower=0, upper=8)),
+        ldp.GeometricModel(privacy.GeometricMechanism(1.0, lower=0, upper=8)),
+        ldp.BernoulliModel(privacy.LaplaceMechanism(1.0, 0, 1)),
+        ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3), n_draws=200, n_warmup=100),
+        ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(1.0, 3), n_draws=200),
     ):
         model.n_chains = 1
         found = ldp.calibration(model, repeats=40, n=300, random_state=1)
@@ -198,7 +190,7 @@ def test_a_wrong_model_is_not_calibrated():
         def _draw(self, value, rng, n):
             return super()._draw(min(1.0, 1.5 * value + 0.2), rng, n)
 
-    assert not ldp.calibration(Wrong(RandomizedResponse(3.0)), repeats=60, n=2000, random_state=1).passed
+    assert not ldp.calibration(Wrong(privacy.RandomizedResponse(3.0)), repeats=60, n=2000, random_state=1).passed
 
 
 def test_files_hold_the_posterior(released, tmp_path):
@@ -211,7 +203,7 @@ def test_files_hold_the_posterior(released, tmp_path):
 
 
 def test_an_interrupt_keeps_the_draws_so_far():
-    rows = UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
+    rows = privacy.UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
     calls = []
 
     def stop(done, total):
@@ -229,30 +221,30 @@ def test_a_failed_fit_leaves_the_earlier_one(released):
     model = ldp.GaussianModel(random_state=0).fit(released)
     before = model.posterior_mean_
     with pytest.raises(ValueError, match="finite"):
-        model.fit([1.0, math.nan], mechanism=LaplaceMechanism(1.0, -5, 5))
+        model.fit([1.0, math.nan], mechanism=privacy.LaplaceMechanism(1.0, -5, 5))
     assert model.posterior_mean_ == before
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5)).fit([1.0, math.nan]), r"at index \(1,\)"),
-        (lambda: ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5)).fit([1.0, math.inf]), r"at index \(1,\)"),
-        (lambda: ldp.GaussianModel(RandomizedResponse(1.0)).fit([1.0]), "laplace"),
+        (lambda: ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5)).fit([1.0, math.nan]), r"at index \(1,\)"),
+        (lambda: ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5)).fit([1.0, math.inf]), r"at index \(1,\)"),
+        (lambda: ldp.GaussianModel(privacy.RandomizedResponse(1.0)).fit([1.0]), "laplace"),
         (lambda: ldp.GaussianModel(priors={"nu": Normal(0, 1)}).fit([1.0]), "named"),
         (lambda: ldp.GaussianModel(priors={"sigma": Normal(0, -1)}).fit([1.0]), "positive"),
         (lambda: ldp.GaussianModel().log_likelihood([1.0], mu=0.0, sigma=-1.0), "positive"),
-        (lambda: ldp.GaussianModel(LaplaceMechanism(1000.0, -5, 5)).fit([1.0]), "700"),
-        (lambda: ldp.ExponentialModel(LaplaceMechanism(1.0, -1, 5)).fit([1.0]), "lower = 0"),
-        (lambda: ldp.PoissonModel(GeometricMechanism(1.0, n=1)).fit([1]), "bounds"),
-        (lambda: ldp.HistogramModel(UnaryEncoding(1.0, 3)).fit([[0, 2, 1]]), "between 0 and 1"),
-        (lambda: ldp.HistogramModel(UnaryEncoding(1.0, 3)).fit([[0, 1]]), r"\(n, 3\)"),
+        (lambda: ldp.GaussianModel(privacy.LaplaceMechanism(1000.0, -5, 5)).fit([1.0]), "700"),
+        (lambda: ldp.ExponentialModel(privacy.LaplaceMechanism(1.0, -1, 5)).fit([1.0]), "lower = 0"),
+        (lambda: ldp.PoissonModel(privacy.GeometricMechanism(1.0, n=1)).fit([1]), "bounds"),
+        (lambda: ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3)).fit([[0, 2, 1]]), "between 0 and 1"),
+        (lambda: ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3)).fit([[0, 1]]), r"\(n, 3\)"),
         (
-            lambda: ldp.HistogramModel(UnaryEncoding(1.0, 3), data="counts").fit([1, 2, 9], n=5),
+            lambda: ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3), data="counts").fit([1, 2, 9], n=5),
             "between 0 and the number",
         ),
         (
-            lambda: ldp.LinearRegression(GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics").fit(
+            lambda: ldp.LinearRegression(privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0), kind="statistics").fit(
                 np.ones(5), n=3
             ),
             r"C\(d \+ 2, 2\)",
@@ -274,7 +266,7 @@ def test_bad_input_is_refused_by_name(call, says):
 
 
 def test_inputs_are_upcast_and_left_as_they_are():
-    mechanism = LaplaceMechanism(1.0, -5, 5)
+    mechanism = privacy.LaplaceMechanism(1.0, -5, 5)
     z = np.arange(20, dtype=np.float32)[::2]
     before = z.copy()
     model = ldp.GaussianModel(mechanism)
@@ -295,14 +287,14 @@ def test_gradient_descent_learns_and_counts_its_messages():
 
 
 def test_estimates_are_projected_to_the_simplex():
-    rows = UnaryEncoding(0.5, 3).release(np.zeros(40, dtype=int), insecure_seed=5)
-    raw, shares = (UnaryEncoding(0.5, 3).estimate(rows, simplex=simplex) for simplex in (False, True))
+    rows = privacy.UnaryEncoding(0.5, 3).release(np.zeros(40, dtype=int), insecure_seed=5)
+    raw, shares = (privacy.UnaryEncoding(0.5, 3).estimate(rows, simplex=simplex) for simplex in (False, True))
     assert (shares >= 0).all()
     assert shares.sum() == pytest.approx(1)
     grid = np.random.default_rng(0).dirichlet(np.full(3, 0.4), 20_000)
     assert np.linalg.norm(shares - raw) <= np.linalg.norm(grid - raw, axis=1).min() + 1e-12
-    told = GeneralizedRandomizedResponse(0.5, 3).release([0] * 40, insecure_seed=5)
-    assert GeneralizedRandomizedResponse(0.5, 3).estimate(told, simplex=True).sum() == pytest.approx(1)
+    told = privacy.GeneralizedRandomizedResponse(0.5, 3).release([0] * 40, insecure_seed=5)
+    assert privacy.GeneralizedRandomizedResponse(0.5, 3).estimate(told, simplex=True).sum() == pytest.approx(1)
 
 
 def test_the_command_line_tells_the_posterior(tmp_path, capsys):
@@ -310,12 +302,12 @@ def test_the_command_line_tells_the_posterior(tmp_path, capsys):
 
     from quincunx.cli import main
 
-    rows = UnaryEncoding(1.0, 3).release(np.repeat([0, 1, 2], [300, 150, 50]), insecure_seed=1)
+    rows = privacy.UnaryEncoding(1.0, 3).release(np.repeat([0, 1, 2], [300, 150, 50]), insecure_seed=1)
     np.savetxt(tmp_path / "rows.csv", rows.values, delimiter=",", fmt="%d")
     assert not main(["ldp", "histogram", str(tmp_path / "rows.csv"), "--epsilon", "1", "--seed", "0", "--json"])
     posterior = json.loads(capsys.readouterr().out)["posterior"]
     assert sum(row["mean"] for row in posterior.values()) == pytest.approx(1)
-    z = LaplaceMechanism(1.0, -5, 5).release(np.ones(200), insecure_seed=1)
+    z = privacy.LaplaceMechanism(1.0, -5, 5).release(np.ones(200), insecure_seed=1)
     np.savetxt(tmp_path / "z.csv", z.values)
     assert not main(["ldp", "mean", str(tmp_path / "z.csv"), "--epsilon", "1", "--bounds", "-5", "5", "--seed", "0"])
     assert "sigma" in capsys.readouterr().out

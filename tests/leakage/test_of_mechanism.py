@@ -8,17 +8,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
+from quincunx import privacy
 from quincunx.graphs import complete, path
 from quincunx.leakage import Channel, geometric_channel, randomized_response
-from quincunx.privacy import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    GeneralizedRandomizedResponse,
-    GeometricMechanism,
-    LaplaceMechanism,
-    RandomizedResponse,
-    UnaryEncoding,
-)
 
 matplotlib.use("agg")
 
@@ -28,13 +20,13 @@ matplotlib.use("agg")
 
 def test_randomized_responses_are_the_channels_of_their_names():
     for epsilon in (0.1, 1.0, 3.0):
-        channel = Channel.from_mechanism(RandomizedResponse(epsilon))
+        channel = Channel.from_mechanism(privacy.RandomizedResponse(epsilon))
         np.testing.assert_allclose(channel.matrix, randomized_response(2, epsilon).matrix, rtol=1e-12)
-        channel = Channel.from_mechanism(GeneralizedRandomizedResponse(epsilon, 5))
+        channel = Channel.from_mechanism(privacy.GeneralizedRandomizedResponse(epsilon, 5))
         np.testing.assert_allclose(channel.matrix, randomized_response(5, epsilon).matrix, rtol=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [RandomizedResponse(1.0), GeneralizedRandomizedResponse(0.3, 7)])
+@pytest.mark.parametrize("mechanism", [privacy.RandomizedResponse(1.0), privacy.GeneralizedRandomizedResponse(0.3, 7)])
 def test_the_exact_channel_is_that_of_the_draws_and_no_less_private(mechanism):
     channel = Channel.from_mechanism(mechanism, exact=True)
     assert all(sum(row) == 1 for row in channel.fractions)
@@ -46,11 +38,11 @@ def test_the_exact_channel_is_that_of_the_draws_and_no_less_private(mechanism):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        RandomizedResponse(0.7),
-        GeneralizedRandomizedResponse(0.7, 4),
-        UnaryEncoding(0.7, 3),
-        UnaryEncoding(0.7, 4, variant="symmetric"),
-        GeometricMechanism(0.7, lower=-2, upper=4),
+        privacy.RandomizedResponse(0.7),
+        privacy.GeneralizedRandomizedResponse(0.7, 4),
+        privacy.UnaryEncoding(0.7, 3),
+        privacy.UnaryEncoding(0.7, 4, variant="symmetric"),
+        privacy.GeometricMechanism(0.7, lower=-2, upper=4),
     ],
     ids=repr,
 )
@@ -61,7 +53,7 @@ def test_rows_are_the_frequencies_of_releases_and_the_level_is_the_guarantees(me
     n, place = 20_000, {output: y for y, output in enumerate(channel.outputs)}
     for row, x in zip(channel.matrix, channel.inputs, strict=True):
         drawn = mechanism.release(np.full(n, x), insecure_seed=5).values
-        if isinstance(mechanism, GeometricMechanism):
+        if isinstance(mechanism, privacy.GeometricMechanism):
             drawn = np.clip(drawn, mechanism.lower, mechanism.upper)
         keys = map(tuple, drawn.tolist()) if drawn.ndim > 1 else drawn.tolist()
         shares = np.bincount([place[key] for key in keys], minlength=len(row)) / n
@@ -69,14 +61,14 @@ def test_rows_are_the_frequencies_of_releases_and_the_level_is_the_guarantees(me
 
 
 def test_geometric_noise_is_the_geometric_channel_of_its_range():
-    channel = Channel.from_mechanism(GeometricMechanism(3.0, lower=10, upper=13))
+    channel = Channel.from_mechanism(privacy.GeometricMechanism(3.0, lower=10, upper=13))
     np.testing.assert_allclose(channel.matrix, geometric_channel(4, 1.0).matrix, rtol=1e-12)
     assert list(channel.inputs) == list(channel.outputs) == [10, 11, 12, 13]
     assert channel.dp_epsilon(path(4)) == pytest.approx(1.0)
 
 
 def test_an_exponential_mechanism_has_the_scores_of_its_inputs():
-    mechanism = ExponentialMechanism(1.0, sensitivity=1.0)
+    mechanism = privacy.ExponentialMechanism(1.0, sensitivity=1.0)
     scores = [[0.0, 1.0, 2.0], [1.0, 1.0, 1.0]]
     channel = Channel.from_mechanism(mechanism, scores=scores, inputs=["a", "b"], outputs="xyz")
     weights = np.exp(np.asarray(scores) * 0.5)
@@ -89,16 +81,21 @@ def test_an_exponential_mechanism_has_the_scores_of_its_inputs():
 @pytest.mark.parametrize(
     ("mechanism", "how", "error", "message"),
     [
-        (LaplaceMechanism(1.0, lower=0.0, upper=1.0), {}, TypeError, "`mechanism` must be a RandomizedResponse"),
-        (GaussianMechanism(1.0, 1e-6, sensitivity=1.0), {}, TypeError, "`mechanism` must be"),
+        (
+            privacy.LaplaceMechanism(1.0, lower=0.0, upper=1.0),
+            {},
+            TypeError,
+            "`mechanism` must be a RandomizedResponse",
+        ),
+        (privacy.GaussianMechanism(1.0, 1e-6, sensitivity=1.0), {}, TypeError, "`mechanism` must be"),
         (1.0, {}, TypeError, "`mechanism` must be"),
-        (GeometricMechanism(1.0, n=2), {}, ValueError, "`mechanism` must have bounds"),
-        (UnaryEncoding(1.0, 17), {}, ValueError, "at most 16 categories"),
-        (UnaryEncoding(1.0, 3), {"exact": True}, ValueError, "`exact` must be False"),
-        (RandomizedResponse(1.0), {"scores": [[1.0]]}, TypeError, "`scores` must be given for"),
-        (ExponentialMechanism(1.0, sensitivity=1.0), {}, TypeError, "`scores` must be given for"),
-        (ExponentialMechanism(1.0, sensitivity=1.0), {"scores": [1.0]}, ValueError, "`scores` must have shape"),
-        (RandomizedResponse(1.0), {"inputs": [1]}, ValueError, "`inputs` must hold 2 names"),
+        (privacy.GeometricMechanism(1.0, n=2), {}, ValueError, "`mechanism` must have bounds"),
+        (privacy.UnaryEncoding(1.0, 17), {}, ValueError, "at most 16 categories"),
+        (privacy.UnaryEncoding(1.0, 3), {"exact": True}, ValueError, "`exact` must be False"),
+        (privacy.RandomizedResponse(1.0), {"scores": [[1.0]]}, TypeError, "`scores` must be given for"),
+        (privacy.ExponentialMechanism(1.0, sensitivity=1.0), {}, TypeError, "`scores` must be given for"),
+        (privacy.ExponentialMechanism(1.0, sensitivity=1.0), {"scores": [1.0]}, ValueError, "`scores` must have shape"),
+        (privacy.RandomizedResponse(1.0), {"inputs": [1]}, ValueError, "`inputs` must hold 2 names"),
     ],
 )
 def test_what_is_no_channel_is_refused(mechanism, how, error, message):

@@ -60,27 +60,18 @@ MODELS = {
 }
 
 
+@pytest.mark.parametrize("draws", [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("model", "x", "y", "statistic"), MODELS.values(), ids=MODELS)
-def test_a_posterior_draw_keeps_its_guarantee(model, x, y, statistic):
+def test_a_posterior_draw_keeps_its_guarantee(model, x, y, statistic, draws):
     def mechanism(data, size):
         return model.posterior(data).sample(size).values
 
     claim = model.guarantee(N).epsilon
-    found = audit(mechanism, x, y, draws=60_000, epsilon=claim, statistic=statistic, vectorized=True)
-    assert not found.rejected, found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("model", "x", "y", "statistic"), MODELS.values(), ids=MODELS)
-def test_a_posterior_draw_keeps_its_guarantee_over_many_draws(model, x, y, statistic):
-    def mechanism(data, size):
-        return model.posterior(data).sample(size).values
-
-    claim = model.guarantee(N).epsilon
-    found = audit(mechanism, x, y, draws=1_000_000, epsilon=claim, statistic=statistic, vectorized=True)
+    found = audit(mechanism, x, y, draws=draws, epsilon=claim, statistic=statistic, vectorized=True)
     print(f"claimed {claim:.4f}, found {found.epsilon:.4f}")
     assert not found.rejected, found
-    assert found.epsilon > 0.02, found  # the audit sees something; most of epsilon lies in rare events
+    # Of a million draws the audit sees something; most of epsilon lies in rare events.
+    assert found.epsilon > 0.02 or draws < 1_000_000, found
 
 
 def regression(data, size):

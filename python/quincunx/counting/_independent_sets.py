@@ -14,6 +14,7 @@ from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._matchings import plan_dimers, plan_matchings
+from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
@@ -113,6 +114,7 @@ def count_independent_sets(
     return count
 
 
+@counting_doc
 def independence_polynomial(
     graph: "GraphLike",
     *,
@@ -139,10 +141,7 @@ def independence_polynomial(
     list of int
         ``i_0, i_1, ..., i_alpha``.
 
-    Raises
-    ------
-    TooLargeError, ValueError, TypeError, CheckpointError
-        As `count_independent_sets`.
+    {errors}
 
     Notes
     -----

@@ -14,6 +14,7 @@ from quincunx._job import Job
 from quincunx._progress import Progress
 from quincunx.counting import _exact
 from quincunx.counting._drawn import as_drawn, as_insertion, as_square
+from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed, as_problem
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ Method: TypeAlias = Literal["auto", "product", "fkt", "pfaffian", "even-subgraph
 _METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 
 
+@counting_doc
 def count_perfect_matchings(
     graph: "GraphLike",
     *,
@@ -53,13 +55,7 @@ def count_perfect_matchings(
         first that is valid.
     order : sequence of vertices, optional
         For ``"frontier"``: the order in which the vertices are taken.
-    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
-        As in `count_independent_sets`.
-
-    Returns
-    -------
-    int
-        The exact number.
+    {job}
 
     Raises
     ------
@@ -151,6 +147,7 @@ def _solve(make_plan: Any, description: str, job: Job) -> list[int]:
     return _exact.solve(lambda job: make_plan(job.threads, job.memory_limit), description, job)[0]
 
 
+@counting_doc
 def count_matchings(
     graph: "GraphLike",
     *,
@@ -173,18 +170,9 @@ def count_matchings(
         What is counted on.
     order : sequence of vertices, optional
         The order in which the vertices are taken; by default a good one is searched for.
-    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
-        As in `count_independent_sets`.
+    {job}
 
-    Returns
-    -------
-    int
-        The exact number.
-
-    Raises
-    ------
-    TooLargeError, ValueError, TypeError, CheckpointError
-        As `count_independent_sets`.
+    {errors}
 
     Notes
     -----

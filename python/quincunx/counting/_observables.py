@@ -11,6 +11,7 @@ from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights, largest_set
 from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
+from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed
 from quincunx.graphs._graph import as_graph
 
@@ -26,6 +27,7 @@ class IndependenceNumber(NamedTuple):
     example: list[int]
 
 
+@counting_doc
 def occupation_probabilities(
     graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None
 ) -> list[Fraction]:
@@ -46,12 +48,7 @@ def occupation_probabilities(
     list of Fraction
         One for each vertex.
 
-    Raises
-    ------
-    ValueError
-        If an activity is negative or not finite, or there is not one for each vertex.
-    TooLargeError, TypeError
-        As `count_independent_sets`.
+    {weighted}
 
     Notes
     -----
@@ -160,6 +157,7 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
     return IndependenceNumber(*largest_set(as_listed(graph)))
 
 
+@counting_doc
 def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -> list[Fraction]:
     """Compute the probability that each edge is in a uniform perfect matching, exactly: Pauling's bond orders.
 
@@ -175,12 +173,7 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
     list of Fraction
         One for each edge; those at a vertex add up to one.
 
-    Raises
-    ------
-    ValueError
-        If there is no perfect matching.
-    TooLargeError, TypeError
-        As `count_perfect_matchings`.
+    {matched}
 
     Notes
     -----

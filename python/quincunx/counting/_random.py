@@ -12,6 +12,7 @@ from quincunx.counting._activities import activities_of
 from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
+from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
         raise ValueError(f"`graph` must be connected, got {len(seen)} of {len(ends)} vertices in one component")
 
 
+@counting_doc
 def random_perfect_matching(
     graph: "GraphLike", *, rng: RandomSource = None, memory_limit: int | None = None
 ) -> IntArray:
@@ -136,12 +138,7 @@ def random_perfect_matching(
     ndarray of int64, shape (num_vertices / 2,)
         The numbers of the matching's edges, rising.
 
-    Raises
-    ------
-    ValueError
-        If there is no perfect matching.
-    TooLargeError, TypeError
-        As `count_perfect_matchings`.
+    {matched}
 
     Notes
     -----
@@ -206,6 +203,7 @@ def random_perfect_matching(
     return np.sort(np.array(chosen, dtype=np.int64))
 
 
+@counting_doc
 def random_independent_set(
     graph: "GraphLike", activity: Any = 1, *, rng: RandomSource = None, memory_limit: int | None = None
 ) -> IntArray:
@@ -230,12 +228,7 @@ def random_independent_set(
     ndarray of int64
         The vertices of the set, rising.
 
-    Raises
-    ------
-    ValueError
-        If an activity is negative or not finite, or there is not one for each vertex.
-    TooLargeError, TypeError
-        As `count_independent_sets`.
+    {weighted}
 
     Notes
     -----

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._docs import assembled
 from quincunx._rng import RandomSource, generator
 from quincunx.entropy._profile import profile, sweep
 from quincunx.errors import TooLargeError
@@ -54,6 +55,22 @@ _MOST_ROWS = 32
 _EXACT_CELLS = 16
 
 
+#: What the functions of a size and a probability have in common.
+_triangulated_doc = assembled(
+    errors="""
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If a size is less than 1 or `p` is not in [0, 1].
+    TooLargeError
+        If the columns have too many states for this machine.
+    """,
+)
+
+
+@_triangulated_doc
 def expected_count(m: int, n: int, p: "int | float | Fraction" = Fraction(1, 2)) -> Fraction:
     """Return the expected number of independent sets of a randomly triangulated grid, exactly.
 
@@ -68,14 +85,7 @@ def expected_count(m: int, n: int, p: "int | float | Fraction" = Fraction(1, 2))
     -------
     Fraction
 
-    Raises
-    ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If a size is less than 1 or `p` is not in [0, 1].
-    TooLargeError
-        If the columns have too many states for this machine.
+    {errors}
 
     Notes
     -----
@@ -185,6 +195,7 @@ def _interpolate(nodes: list[int], values: list[int]) -> list[int]:
     return [int(c) for c in coefficients]
 
 
+@_triangulated_doc
 def annealed_entropy(m: int, n: int, p: float = 0.5) -> float:
     """Return the annealed entropy per cell, ``ln E[Z] / (m n)``.
 
@@ -200,14 +211,7 @@ def annealed_entropy(m: int, n: int, p: float = 0.5) -> float:
     float
         In nats per cell. The relative error is below ``1e-13``.
 
-    Raises
-    ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If a size is less than 1 or `p` is not in [0, 1].
-    TooLargeError
-        If the columns have too many states for this machine.
+    {errors}
 
     Notes
     -----

@@ -12,6 +12,7 @@ from quincunx import _check, _core
 from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.graphs._graph import GraphLike, IntArray, as_graph, counted
+from quincunx.graphs._parts import graph_doc
 
 _MOST = 2**32 - 1
 
@@ -84,6 +85,7 @@ def automorphism_group(
     return AutomorphismGroup._of(core, graph._labels)
 
 
+@graph_doc
 class AutomorphismGroup:
     """A group of permutations of ``0, ..., n-1``, such as the automorphisms of a graph.
 
@@ -193,12 +195,7 @@ class AutomorphismGroup:
         The wreath product of the symmetric groups on the letters and on the places: order
         ``factorial(alphabet_size)**length * factorial(length)`` for two letters or more.
 
-        Parameters
-        ----------
-        length : int
-            Length of the words, >= 0.
-        alphabet_size : int
-            Number of letters, >= 1.
+        {words}
 
         Returns
         -------

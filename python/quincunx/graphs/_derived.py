@@ -5,11 +5,13 @@ import numpy as np
 from quincunx import _check
 from quincunx.errors import TooLargeError
 from quincunx.graphs._graph import Graph, GraphLike, as_graph
+from quincunx.graphs._parts import graph_doc
 
 # No graph with an edge survives more; only one without edges is given back sooner.
 _MOST_TIMES = 1000
 
 
+@graph_doc
 def line_graph(graph: GraphLike, k: int = 1) -> Graph:
     """Return the line graph, `k` times over: a vertex for each edge, joined once for each end they share.
 
@@ -30,14 +32,7 @@ def line_graph(graph: GraphLike, k: int = 1) -> Graph:
         Vertex ``e`` is edge ``e``; ``sum(d*(d-1)/2)`` edges, summed over the degrees. Without labels, unless
         ``k == 0``.
 
-    Raises
-    ------
-    TypeError
-        If `graph` is none of these, or `k` is not a whole number.
-    ValueError
-        If `graph` is directed or `k` is negative.
-    TooLargeError
-        If there would be ``2**32`` vertices or the edges do not fit the memory; before they are made.
+    {repeated}
 
     Examples
     --------
@@ -79,6 +74,7 @@ def _refuse_large(what: str, vertices: int, edges: int) -> None:
         )
 
 
+@graph_doc
 def subdivide(graph: GraphLike, k: int = 1) -> Graph:
     """Return the subdivision, `k` times over: a new vertex in the middle of each edge.
 
@@ -96,14 +92,7 @@ def subdivide(graph: GraphLike, k: int = 1) -> Graph:
         The vertices of `graph`, then vertex ``n + e`` in the middle of edge ``e``. A loop becomes a double edge.
         Without labels, unless ``k == 0``.
 
-    Raises
-    ------
-    TypeError
-        If `graph` is none of these, or `k` is not a whole number.
-    ValueError
-        If `graph` is directed or `k` is negative.
-    TooLargeError
-        If there would be ``2**32`` vertices or the edges do not fit the memory; before they are made.
+    {repeated}
 
     Examples
     --------

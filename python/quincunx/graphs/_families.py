@@ -2,29 +2,17 @@
 
 from quincunx import _check, _core
 from quincunx.graphs._graph import Graph
+from quincunx.graphs._parts import graph_doc
 
 #: Sizes beyond this are refused here, so that what the core gets fits a machine word.
 _MOST = 2**32 - 1
 
 
+@graph_doc
 def path(n: int) -> Graph:
     """Return the path with `n` vertices, each joined to the next.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, >= 0.
-
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    TypeError
-        If `n` is not a whole number.
-    ValueError
-        If `n` is negative or at least ``2**32``.
+    {order}
 
     Examples
     --------
@@ -67,24 +55,11 @@ def cycle(n: int, *, multigraph: bool = False) -> Graph:
     return _closed([_check.whole(n, "n", minimum=1, maximum=_MOST)], "n", multigraph)
 
 
+@graph_doc
 def complete(n: int) -> Graph:
     """Return the complete graph: every two of `n` vertices are joined.
 
-    Parameters
-    ----------
-    n : int
-        Number of vertices, >= 0.
-
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    TypeError
-        If `n` is not a whole number.
-    ValueError
-        If `n` is negative or at least ``2**32``.
+    {order}
     TooLargeError
         If there is no memory for the edges.
 
@@ -97,6 +72,7 @@ def complete(n: int) -> Graph:
     return Graph._trusted(*_core.complete(_check.whole(n, "n", maximum=_MOST)))
 
 
+@graph_doc
 def grid(*shape: int) -> Graph:
     """Return the grid with the given extents, in any number of dimensions.
 
@@ -108,15 +84,7 @@ def grid(*shape: int) -> Graph:
     *shape : int
         Vertices along each axis, >= 0; at least one axis.
 
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    TypeError
-        If an extent is not a whole number, or there is none.
-    ValueError
+    {extents}
         If an extent is negative or there are ``2**32`` vertices or more.
 
     See Also
@@ -134,6 +102,7 @@ def grid(*shape: int) -> Graph:
     return Graph._trusted(*_core.grid(_extents(shape, 0)))
 
 
+@graph_doc
 def torus(*shape: int, multigraph: bool = False) -> Graph:
     """Return the grid with the given extents and every axis closed to a ring.
 
@@ -144,15 +113,7 @@ def torus(*shape: int, multigraph: bool = False) -> Graph:
     multigraph : bool, default False
         Whether loops and parallel edges are allowed.
 
-    Returns
-    -------
-    Graph
-
-    Raises
-    ------
-    TypeError
-        If an extent is not a whole number, or there is none.
-    ValueError
+    {extents}
         If an extent is less than 1, or less than 3 without `multigraph`, or there are ``2**32`` vertices or more.
 
     Examples
@@ -164,6 +125,7 @@ def torus(*shape: int, multigraph: bool = False) -> Graph:
     return _closed(_extents(shape, 1), "shape", multigraph)
 
 
+@graph_doc
 def hamming(length: int, alphabet_size: int) -> Graph:
     """Return the Hamming graph: words over an alphabet, joined when they differ in one position.
 
@@ -171,12 +133,7 @@ def hamming(length: int, alphabet_size: int) -> Graph:
     digits ``w_1 ... w_length`` in base `alphabet_size`. With two letters this is the hypercube. Databases of `length`
     people with `alphabet_size` possible records each, joined when one record differs, form this graph.
 
-    Parameters
-    ----------
-    length : int
-        Length of the words, >= 0.
-    alphabet_size : int
-        Number of letters, >= 1.
+    {words}
 
     Returns
     -------

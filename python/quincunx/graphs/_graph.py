@@ -12,6 +12,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._html import table_html
 from quincunx._optional import require
+from quincunx.graphs._parts import graph_doc
 
 if TYPE_CHECKING:
     import networkx
@@ -24,6 +25,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 _MOST_VERTICES = 2**32 - 1
 
 
+@graph_doc
 class Graph:
     """An undirected graph on the vertices ``0, ..., n-1``.
 
@@ -449,15 +451,7 @@ class Graph:
     def to_networkx(self) -> networkx.Graph[Any]:
         """Convert to networkx; the nodes are the labels, in order.
 
-        Returns
-        -------
-        networkx.Graph or networkx.MultiGraph
-            A multigraph only if there are parallel edges.
-
-        Raises
-        ------
-        ImportError
-            If networkx is not installed.
+        {networkx}
 
         Examples
         --------
@@ -483,10 +477,7 @@ class Graph:
         -------
         scipy.sparse.csr_array of int64, shape (num_vertices, num_vertices)
 
-        Raises
-        ------
-        quincunx.errors.TooLargeError
-            If it does not fit into memory.
+        {memory}
 
         Examples
         --------
@@ -509,10 +500,7 @@ class Graph:
         -------
         ndarray of int64, shape (num_vertices, num_vertices)
 
-        Raises
-        ------
-        quincunx.errors.TooLargeError
-            If it does not fit into memory.
+        {memory}
 
         Examples
         --------

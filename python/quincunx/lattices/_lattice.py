@@ -10,6 +10,7 @@ from quincunx._docs import assembled
 from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
+from quincunx.graphs._parts import graph_doc
 from quincunx.lattices._unit_cell import UnitCell
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ _over_the_box = assembled(
 )
 
 
+@graph_doc
 class Lattice:
     """A unit cell repeated over a box, each axis open or closed.
 
@@ -227,15 +229,7 @@ class Lattice:
     def to_networkx(self) -> "networkx.Graph[Any]":
         """Convert to networkx, with the position of each vertex as its attribute ``pos``.
 
-        Returns
-        -------
-        networkx.Graph or networkx.MultiGraph
-            A multigraph only if there are parallel edges.
-
-        Raises
-        ------
-        ImportError
-            If networkx is not installed.
+        {networkx}
 
         Examples
         --------
@@ -317,14 +311,7 @@ class Lattice:
         **how
             As for `quincunx.lattices.draw`: `independent_set`, `matching`, `tree`, `edges`, `labels`, `wrap_labels`.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+        {axes}
         TypeError, ValueError
             As `quincunx.lattices.draw`.
 

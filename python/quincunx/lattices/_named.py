@@ -10,42 +10,31 @@ from quincunx.lattices._unit_cell import named_cell
 
 PBC = tuple[bool, bool] | None
 
-#: What all lattices of cells have in common, and those with one vertex in a cell.
+
+def _of(what: str, multigraph: str = "") -> str:
+    """Return the sections of a lattice of so many cells, or vertices, along each axis."""
+    return f"""
+    Parameters
+    ----------
+    m, n : int
+        {what} along the first and the second axis, >= 1.
+    boundary, pbc, twist, multigraph
+        As for `square`.{multigraph}
+
+    Returns
+    -------
+    Lattice
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `Lattice`.
+    """
+
+
+#: What all lattices of cells have in common, those with one vertex in a cell, and those that are simple in all sizes.
 _of_cells = assembled(
-    vertices="""
-    Parameters
-    ----------
-    m, n : int
-        Vertices along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
-    """,
-    cells="""
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
-    """,
+    cells=_of("Cells"), vertices=_of("Vertices"), simple=_of("Cells", " No size makes a loop or parallel edges.")
 )
 
 
@@ -219,6 +208,7 @@ def martini(
     return _build("martini", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def truncated_square(
     m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
@@ -227,21 +217,7 @@ def truncated_square(
     Whole cells are repeated, so on an open axis the outermost diamonds keep their outward tips. The section of whole
     octagons, without these, is `four_eight_eight`; on a torus both are the same.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`. No size makes a loop or parallel edges.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {simple}
 
     Examples
     --------
@@ -252,6 +228,7 @@ def truncated_square(
     return _build("truncated-square", m, n, boundary, pbc, twist, multigraph)
 
 
+@_of_cells
 def truncated_hexagonal(
     m: int, n: int, boundary: Boundary = "free", *, pbc: PBC = None, twist: int = 0, multigraph: bool = False
 ) -> Lattice:
@@ -259,21 +236,7 @@ def truncated_hexagonal(
 
     This is the honeycomb with a triangle in place of each vertex: ``honeycomb(m, n, boundary).clique_insert()``.
 
-    Parameters
-    ----------
-    m, n : int
-        Cells along the first and the second axis, >= 1.
-    boundary, pbc, twist, multigraph
-        As for `square`. No size makes a loop or parallel edges.
-
-    Returns
-    -------
-    Lattice
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `Lattice`.
+    {simple}
 
     Examples
     --------

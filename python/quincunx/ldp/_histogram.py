@@ -13,12 +13,13 @@ from quincunx import _check
 from quincunx._inference import Variable
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx._sklearn import store
+from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._problem import Block, Part
 from quincunx.ldp.priors import Dirichlet, Prior
 
 
+@estimator_doc
 class HistogramModel(PrivateModel):
     """Shares of k categories told by unary encoding or generalized randomized response.
 
@@ -108,14 +109,7 @@ class HistogramModel(PrivateModel):
         executor : concurrent.futures.Executor, optional
             Where each chain is one task.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument or a parameter is not what it should be.
+        {fitted}
         """
         return self._fit(self._parts(released, mechanism, False, counts=counts, n=n), executor)
 

@@ -15,7 +15,7 @@ from quincunx._inference import Floats, Variable
 from quincunx._optional import require
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx._sklearn import Deferred, store, validation
+from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import is_several, noise_of, sigmas, single_sigma
 from quincunx.ldp._problem import Block, Part
@@ -28,6 +28,7 @@ from quincunx.privacy import Release
 CLIPPED = 0.05
 
 
+@estimator_doc
 class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     """What both regressions share."""
 
@@ -71,14 +72,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         executor : concurrent.futures.Executor, optional
             Where each chain is one task.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument or a parameter is not what it should be.
+        {fitted}
         """
         parts, bound, classes = self._data(x, y, n, mechanism)
         self._fit(parts, executor)
@@ -325,6 +319,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         raise NotImplementedError
 
 
+@estimator_doc
 class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     """Bayesian linear regression on noisy data.
 
@@ -444,14 +439,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     def predict(self, X: npt.ArrayLike) -> Floats:
         """Return the posterior means of answers.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n,)
+        {predicted}
         """
         rows = self._design(X)
         return np.asarray(rows @ self.coef_ + self.intercept_)
@@ -459,16 +447,13 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
         """Return central posterior predictive intervals of answers.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records.
+        {records}
         level : float
             The probability of an interval, in (0, 1).
 
         Returns
         -------
-        ndarray, shape (n, 2)
+        ndarray, shape (n_samples, 2)
         """
         tail = (1 - _level(level)) / 2
         means = self._scores(X)
@@ -478,23 +463,13 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the coefficient of determination of predictions.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records without noise.
-        y : array_like, shape (n,)
-            Answers without noise.
-        sample_weight : array_like, shape (n,), optional
-            Weights of the records.
-
-        Returns
-        -------
-        float
+        {scored}
         """
         mixin: Any = super()
         return float(mixin.score(X, y, sample_weight))
 
 
+@estimator_doc
 class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """Bayesian logistic regression on noisy data.
 
@@ -629,14 +604,11 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the posterior means of the probabilities of both labels.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records.
+        {records}
 
         Returns
         -------
-        ndarray, shape (n, 2)
+        ndarray, shape (n_samples, 2)
         """
         ones = _sigmoid(self._scores(X)).mean(axis=1)
         return np.column_stack([1 - ones, ones])
@@ -644,14 +616,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the more probable labels.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n,)
+        {predicted}
         """
         ones = self.predict_proba(X)[:, 1] > 0.5
         return np.asarray(self.classes_[ones.astype(np.int64)])
@@ -659,16 +624,13 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
         """Return central posterior intervals of the probability of a one.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records.
+        {records}
         level : float
             The probability of an interval, in (0, 1).
 
         Returns
         -------
-        ndarray, shape (n, 2)
+        ndarray, shape (n_samples, 2)
         """
         tail = (1 - _level(level)) / 2
         chances = _sigmoid(self._scores(X))
@@ -677,18 +639,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the share of labels that are predicted.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records without noise.
-        y : array_like, shape (n,)
-            Labels without noise.
-        sample_weight : array_like, shape (n,), optional
-            Weights of the records.
-
-        Returns
-        -------
-        float
+        {scored}
         """
         mixin: Any = super()
         return float(mixin.score(X, y, sample_weight))

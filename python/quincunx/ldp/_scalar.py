@@ -15,7 +15,7 @@ from quincunx import _check, _core
 from quincunx._inference import Floats, Variable
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
-from quincunx._sklearn import store
+from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Noise, single_sigma
 from quincunx.ldp._problem import Block, Part
@@ -23,6 +23,7 @@ from quincunx.ldp._simulation import by_inversion, generated
 from quincunx.ldp.priors import Beta, Gamma, Normal, Prior
 
 
+@estimator_doc
 class ScalarModel(PrivateModel):
     """A model of one number per user."""
 
@@ -43,14 +44,7 @@ class ScalarModel(PrivateModel):
         executor : concurrent.futures.Executor, optional
             Where each chain is one task.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument or a parameter is not what it should be.
+        {fitted}
         """
         return self._fit(self._parts(released, mechanism, False), executor)
 

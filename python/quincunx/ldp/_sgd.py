@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import Floats
+from quincunx._sklearn import estimator_doc
 from quincunx.privacy import GaussianMechanism
 
 #: The learning rates that `tune` tries.
 RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
+@estimator_doc
 class LDPSGD:
     """Linear or logistic regression by noisy gradients, one per user, in groups.
 
@@ -121,21 +123,9 @@ class LDPSGD:
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Run the protocol on private records, here on one machine.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Private records.
-        y : array_like, shape (n,)
-            Private answers.
+        {private}
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument or a parameter is not what it should be.
+        {fitted}
         """
         task, rows, answers = self._data(X, y)
         n, d = rows.shape
@@ -244,14 +234,7 @@ class LDPSGD:
     def predict(self, X: npt.ArrayLike) -> Floats:
         """Return answers, or labels.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n,)
+        {predicted}
         """
         if not hasattr(self, "coef_"):
             raise ValueError("this LDPSGD is not fitted yet: call `fit` first")

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._docs import sections
 
 
 def _delta(level: float, epsilon: float, n: int) -> float:
@@ -37,6 +38,7 @@ def _delta(level: float, epsilon: float, n: int) -> float:
     return float((weight @ terms) * (1 + 1e-9) + outside)
 
 
+@sections
 def shuffled_epsilon(epsilon: float, n: int, delta: float) -> float:
     """Return the epsilon, at a delta, of the shuffled releases of n users who each have an epsilon of their own.
 
@@ -57,10 +59,7 @@ def shuffled_epsilon(epsilon: float, n: int, delta: float) -> float:
     float
         Never below the value of the reduction and above it by less than 1e-6; at most `epsilon`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     References
     ----------

@@ -16,11 +16,13 @@ from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks, _levels, _measures
 from quincunx.leakage._checks import Exact, FloatArray
+from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
     from quincunx.leakage._symmetrization import Symmetrization
 
 
+@leakage_doc
 class Channel:
     """A channel: the probability ``C[x, y] = P(y | x)`` of each output for each input.
 
@@ -295,14 +297,7 @@ class Channel:
         cmap : str
             Name of the color map.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
+        {axes}
 
         Examples
         --------
@@ -347,9 +342,7 @@ class Channel:
     def posterior(self, prior: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the distribution of the outputs, and of the input given each output.
 
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
+        {prior}
 
         Returns
         -------
@@ -377,9 +370,7 @@ class Channel:
         ``prior[x] C[x, k]`` of each column ``k`` is on the diagonal, the Bayes vulnerability is the same and no privacy
         level is worse.
 
-        Parameters
-        ----------
-        prior : array_like of float, shape (n_inputs,), optional
+        {prior}
 
         Returns
         -------

@@ -13,18 +13,18 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
+from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
     from quincunx.leakage._channel import Channel
     from quincunx.privacy import PrivacyGuarantee, Relation
 
 
+@leakage_doc
 def likelihood_ratio(self: "Channel", graph: GraphLike) -> float | Fraction:
     """Return the largest ratio of the probabilities of an output for two neighbors: e to the power `dp_epsilon`.
 
-    Parameters
-    ----------
-    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    {neighbors}
 
     Returns
     -------
@@ -52,20 +52,15 @@ def likelihood_ratio(self: "Channel", graph: GraphLike) -> float | Fraction:
     return largest
 
 
+@leakage_doc
 def dp_epsilon(self: "Channel", graph: GraphLike, *, threads: int | None = None) -> float:
     """Return the least epsilon for which the channel is differentially private on a graph.
 
     The largest ``|ln C[h, k] - ln C[l, k]|`` over the edges ``{h, l}`` and outputs ``k``, in nats. Where both are 0
     nothing is counted, where one is 0 the level is infinite; 0 without edges.
 
-    Parameters
-    ----------
-    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-    threads : int, optional
-
-    Returns
-    -------
-    float
+    {neighbors}
+    {level}
 
     Raises
     ------
@@ -86,15 +81,15 @@ def dp_epsilon(self: "Channel", graph: GraphLike, *, threads: int | None = None)
     return _core.channel_epsilon(self._matrix, edges, _check.threads(threads))
 
 
+@leakage_doc
 def dp_delta(self: "Channel", graph: GraphLike, epsilon: float, *, threads: int | None = None) -> float:
     """Return the least delta for which the channel is (epsilon, delta)-private on a graph.
 
-    Parameters
-    ----------
-    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    {neighbors}
     epsilon : float
         In nats, >= 0.
     threads : int, optional
+        By default all this process may use.
 
     Returns
     -------
@@ -109,22 +104,17 @@ def dp_delta(self: "Channel", graph: GraphLike, epsilon: float, *, threads: int 
     return _core.channel_delta(self._matrix, edges, _checks.level(epsilon), _check.threads(threads))
 
 
+@leakage_doc
 def renyi_dp(self: "Channel", graph: GraphLike, alpha: float, *, threads: int | None = None) -> float:
     """Return the least level of Renyi differential privacy of an order on a graph.
 
     The largest Renyi divergence of order `alpha` between the rows of neighbors, in nats; Kullback-Leibler at
     ``alpha = 1``, `dp_epsilon` at infinity.
 
-    Parameters
-    ----------
-    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
+    {neighbors}
     alpha : float
         The order, >= 0; may be infinite.
-    threads : int, optional
-
-    Returns
-    -------
-    float
+    {level}
 
     Raises
     ------
@@ -135,6 +125,7 @@ def renyi_dp(self: "Channel", graph: GraphLike, alpha: float, *, threads: int | 
     return _core.channel_renyi(self._matrix, edges, _checks.level(alpha, "alpha"), _check.threads(threads))
 
 
+@leakage_doc
 def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) -> float:
     """Return the least epsilon with ``|ln C[h, k] - ln C[l, k]| <= epsilon d(h, l)`` for all pairs of inputs.
 
@@ -143,11 +134,7 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
     metric : array_like of float, shape (n_inputs, n_inputs), or a graph
         The distances: symmetric, >= 0, infinite where a pair does not count. For a graph its own distances, for
         which the level is `dp_epsilon`.
-    threads : int, optional
-
-    Returns
-    -------
-    float
+    {level}
 
     Raises
     ------
@@ -181,13 +168,11 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
     return _core.metric_epsilon(self._matrix, np.ascontiguousarray(distances), _check.threads(threads))
 
 
+@leakage_doc
 def guarantee(self: "Channel", graph: GraphLike, relation: "Relation | None" = None) -> "PrivacyGuarantee":
     """Return the guarantee of the channel, in the form in which releases are composed.
 
-    Parameters
-    ----------
-    graph : Graph, networkx graph, SciPy sparse matrix or pair (n, edges)
-        Joins inputs that are neighbors.
+    {neighbors}
     relation : ReplaceOne, AddRemove or DataMetric, optional
         What the edges stand for; `ReplaceOne` if left out, as on ``hamming(people, values)``.
 

@@ -16,6 +16,7 @@ from quincunx import _check, _core
 from quincunx.errors import ConvergenceWarning
 from quincunx.leakage import _checks
 from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
     from quincunx.leakage._channel import Channel
@@ -33,14 +34,13 @@ class CapacityResult(NamedTuple):
     iterations: int
 
 
+@leakage_doc
 def bayes_vulnerability(self: Channel, prior: npt.ArrayLike | None = None) -> float | Fraction:
     """Return the chance that the best guess of the input is right once the output is seen.
 
     ``sum_y max_x prior[x] C[x, y]``.
 
-    Parameters
-    ----------
-    prior : array_like of float, shape (n_inputs,), optional
+    {prior}
 
     Returns
     -------
@@ -59,12 +59,11 @@ def bayes_vulnerability(self: Channel, prior: npt.ArrayLike | None = None) -> fl
     return math.fsum(_core.column_maxima(self._matrix, weights)[0])
 
 
+@leakage_doc
 def conditional_min_entropy(self: Channel, prior: npt.ArrayLike | None = None) -> float:
     """Return the min-entropy of the input given the output, ``-log2(bayes_vulnerability(prior))``.
 
-    Parameters
-    ----------
-    prior : array_like of float, shape (n_inputs,), optional
+    {prior}
 
     Returns
     -------
@@ -74,14 +73,13 @@ def conditional_min_entropy(self: Channel, prior: npt.ArrayLike | None = None) -
     return -_log2(self.bayes_vulnerability(prior)) + 0.0
 
 
+@leakage_doc
 def min_entropy_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> float:
     """Return by how much the output lowers the min-entropy of the input.
 
     ``log2(bayes_vulnerability(prior) / max(prior))``.
 
-    Parameters
-    ----------
-    prior : array_like of float, shape (n_inputs,), optional
+    {prior}
 
     Returns
     -------
@@ -91,12 +89,11 @@ def min_entropy_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> fl
     return max(_log2(self.bayes_vulnerability(prior)) - _log2(_prior_vulnerability(self, prior)), 0.0)
 
 
+@leakage_doc
 def additive_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> float | Fraction:
     """Return by how much the output raises the chance of a right guess.
 
-    Parameters
-    ----------
-    prior : array_like of float, shape (n_inputs,), optional
+    {prior}
 
     Returns
     -------
@@ -181,12 +178,11 @@ def g_leakage(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | None = 
     return max(math.log2(self.g_vulnerability(values, prior) / before), 0.0) if before > 0 else 0.0
 
 
+@leakage_doc
 def mutual_information(self: Channel, prior: npt.ArrayLike | None = None) -> float:
     """Return the mutual information of input and output, in bits.
 
-    Parameters
-    ----------
-    prior : array_like of float, shape (n_inputs,), optional
+    {prior}
 
     Returns
     -------

@@ -18,6 +18,7 @@ from quincunx.leakage import _checks
 from quincunx.leakage._bounds import kernel_quotient, powers
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._parts import leakage_doc
 from quincunx.leakage._program import graph_program, hamming_program, solve
 from quincunx.leakage._solver import Deadline
 from quincunx.leakage._symmetry import as_hamming, hamming_distances
@@ -389,27 +390,16 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     return found.channel
 
 
+@leakage_doc
 def geometric_channel(n: int, epsilon: float) -> Channel:
     """Return the truncated geometric channel on ``0, ..., n-1``: the best private answer to a counting query.
 
     ``C[h, k] = w[k] q**|h - k|`` with ``q = exp(-epsilon)`` and weights ``1 / (1 + q)`` at the ends and
     ``(1 - q) / (1 + q)`` between.
 
-    Parameters
-    ----------
-    n : int
-        Number of inputs, >= 1.
-    epsilon : float
-        In nats, >= 0; may be infinite.
+    {inputs}
 
-    Returns
-    -------
-    Channel
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument lies outside its domain.
+    {domain}
 
     References
     ----------
@@ -434,26 +424,15 @@ def geometric_channel(n: int, epsilon: float) -> Channel:
     return Channel._trusted(powers(level, np.abs(places[:, None] - places)) * weights)
 
 
+@leakage_doc
 def randomized_response(n: int, epsilon: float) -> Channel:
     """Return the channel that is truthful with the largest chance privacy allows, and else says anything else.
 
     ``exp(epsilon) / (exp(epsilon) + n - 1)`` on the diagonal, the rest spread evenly.
 
-    Parameters
-    ----------
-    n : int
-        Number of inputs, >= 1.
-    epsilon : float
-        In nats, >= 0; may be infinite.
+    {inputs}
 
-    Returns
-    -------
-    Channel
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------

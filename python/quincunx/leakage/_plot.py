@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _optional
+from quincunx._docs import sections
 from quincunx._optional import require
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
@@ -110,6 +111,7 @@ def plot_channel(channel: Channel, ax: Axes | None, cmap: str) -> Axes:
     return ax
 
 
+@sections
 def plot_utility(
     graph: GraphLike,
     epsilons: npt.ArrayLike,
@@ -128,14 +130,7 @@ def plot_utility(
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if left out.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
+    {axes}
     TypeError, ValueError
         If an argument lies outside its domain.
 

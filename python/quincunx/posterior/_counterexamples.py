@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx.posterior._account import checked_trim
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._one_parameter import BetaBernoulli, ExponentialGamma
@@ -37,6 +38,7 @@ class Counterexample:
         return f"{self.where}: {self.claim}\n  claimed {self.claimed:.4g}, found {self.found:.4g}; right: {self.right}"
 
 
+@sections
 def naive_bayes_loss(features: int, n: int, trim: float) -> float:
     """Return a privacy loss that one draw of a naive Bayes posterior attains between two data sets of n records.
 
@@ -58,10 +60,7 @@ def naive_bayes_loss(features: int, n: int, trim: float) -> float:
     float
         Approaches ``2 (d + 1) ln((1 - w) / w)`` for many records.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._one_parameter import BetaBernoulli
@@ -48,6 +49,7 @@ class DirichletPosterior(_account.Drawn):
         return self.model._draw(self.alphas, known, count, words)  # type: ignore[no-any-return]
 
 
+@sections
 @dataclass(frozen=True)
 class DirichletCategorical:
     """Categories 0..K-1 with a Dirichlet prior on ``{theta_k >= w}``.
@@ -66,10 +68,7 @@ class DirichletCategorical:
         ``"beta_tree"``: a balanced binary tree over the categories with an independent Beta law, trimmed to [w, 1 - w]
         (w < 1/2), at each split; the Dirichlet law's own splits where nothing is trimmed.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -145,10 +144,7 @@ class DirichletCategorical:
         PrivacyGuarantee
             Range-bounded.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         about = _account.relation_of(relation)
         count = None if n is None else _check.whole(n, "n")
@@ -247,10 +243,7 @@ class DirichletCategorical:
         -------
         DirichletCategorical
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         level = _check.real(epsilon, "epsilon", positive=True)
         way = knob if knob is not None else ("trim" if self.trim is None else "temper")

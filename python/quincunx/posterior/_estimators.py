@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import require
-from quincunx._sklearn import Deferred, store, validation
+from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
 
 
+@estimator_doc
 class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator")):
     """Fit of a star-shaped network, and prediction from its tables."""
 
@@ -52,9 +53,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
             labels that
             occur is published.
 
-        Returns
-        -------
-        self
+        {fitted}
         """
         _check.fits(X, "X")
         _check.fits(y, "y")
@@ -95,10 +94,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
     def predict_joint_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return log P(class, features), no constant left out, of shape (n_samples, n_classes).
 
-        Parameters
-        ----------
-        X : array_like, shape (n_samples, n_features)
-            Records.
+        {records}
 
         Returns
         -------
@@ -115,10 +111,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
     def predict_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return log P(class | features), shape (n_samples, n_classes).
 
-        Parameters
-        ----------
-        X : array_like, shape (n_samples, n_features)
-            Records.
+        {records}
 
         Returns
         -------
@@ -131,10 +124,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return P(class | features), shape (n_samples, n_classes).
 
-        Parameters
-        ----------
-        X : array_like, shape (n_samples, n_features)
-            Records.
+        {records}
 
         Returns
         -------
@@ -146,14 +136,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the most probable class of each row.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray, shape (n_samples,)
+        {predicted}
         """
         joint = self.predict_joint_log_proba(X)
         return np.asarray(self.classes_[np.argmax(joint, axis=1)])
@@ -287,6 +270,7 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
         return np.asarray(np.clip(values, 0, most), dtype=np.int64)
 
 
+@estimator_doc
 class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimator")):
     """Linear regression by one draw of the coefficients from a posterior on a ball.
 
@@ -361,16 +345,9 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Draw the coefficients.
 
-        Parameters
-        ----------
-        X : array_like, shape (n_samples, n_features)
-            Private rows.
-        y : array_like, shape (n_samples,)
-            Private responses.
+        {private}
 
-        Returns
-        -------
-        self
+        {fitted}
         """
         _check.fits(X, "X")
         _check.fits(y, "y")
@@ -390,14 +367,7 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return ``X @ coef_``, shape (n_samples,).
 
-        Parameters
-        ----------
-        X : array_like, shape (n_samples, n_features)
-            Records.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_samples,)
+        {predicted}
         """
         validation().check_is_fitted(self)
         _check.fits(X, "X")

@@ -7,12 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx._optional import require
 from quincunx._rng import RandomSource, generator
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.privacy import PrivacyGuarantee
 
 
+@sections
 class PrivateBayesNet:
     """A fitted network: everything in it may be published.
 
@@ -93,10 +95,7 @@ class PrivateBayesNet:
         ndarray of int64, shape (size, n_nodes)
             Columns in the order of the cardinalities.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         count = _check.whole(size, "size", maximum=2**48)
         source = generator(rng)

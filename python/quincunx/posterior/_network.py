@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.privacy import AddRemove, ReplaceOne
@@ -19,6 +20,7 @@ MOST_CELLS = 2**26
 Counts = npt.NDArray[np.int64]
 
 
+@sections
 class DiscreteBayesNet:
     """A directed acyclic graph over discrete variables, to be fitted to private data.
 
@@ -358,10 +360,7 @@ class DiscreteBayesNet:
         float
             In records; for noise in real numbers, which that of whole numbers approaches.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         level = _check.real(epsilon, "epsilon", positive=True)
         width = len(self.family(node))
@@ -421,10 +420,7 @@ class DiscreteBayesNet:
         PrivateBayesNet
             With `cpds`, `counts`, `guarantee`, `consistent`.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         TooLargeError
             If a table would be larger than 2**26 cells.
         """

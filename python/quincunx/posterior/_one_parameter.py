@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne, beta_hockey_stick
@@ -106,6 +107,7 @@ class ConjugatePosterior(_account.Drawn):
         return source.choice(values, size=count, p=shares)
 
 
+@sections
 class _Model:
     """What the one-parameter models share: they are frozen, and know their range and their grid."""
 
@@ -153,10 +155,7 @@ class _Model:
             Range-bounded. For `ReplaceOne` and n the larger of two exact figures: of the continuous posterior, and of
             the grid that is drawn from, rounded upwards.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         about = _account.relation_of(relation)
         whole = _account.upwards(self._range(about))
@@ -202,6 +201,7 @@ def _finite(model: Any, n: int) -> float:
     return _account.upwards(max(own, model._epsilon(n)), model._margin(n))
 
 
+@sections
 @dataclass(frozen=True)
 class BetaBernoulli(_Model):
     """Bits with a Beta prior on [w, 1 - w]; the posterior is ``Beta(a + tau k, b + tau (n - k))`` there.
@@ -216,10 +216,7 @@ class BetaBernoulli(_Model):
     temper : float
         The power tau > 0 of the likelihood.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -344,10 +341,7 @@ class BetaBernoulli(_Model):
         -------
         BetaBernoulli
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         level = _check.real(epsilon, "epsilon", positive=True)
         count = None if n is None else _check.whole(n, "n", minimum=1, maximum=2**53)
@@ -400,6 +394,7 @@ class BetaBernoulli(_Model):
         return LipschitzConstants(float(c), 0.0, max(1.0, float(np.exp(logs.max()))))
 
 
+@sections
 @dataclass(frozen=True)
 class _GammaModel(_Model):
     """A likelihood ``theta**p exp(-theta s(x))`` with a Gamma prior on [c1, c2], for statistics s in [lo, hi]."""
@@ -520,10 +515,7 @@ class _GammaModel(_Model):
         object
             Of the same class, with a `temper` of at most the present one.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         level = _check.real(epsilon, "epsilon", positive=True)
         count = None if n is None else _check.whole(n, "n", minimum=1, maximum=2**53)
@@ -597,6 +589,7 @@ def _oscillation(power: float, s: float, c1: float, c2: float) -> float:
     return max(values) - min(values)
 
 
+@sections
 @dataclass(frozen=True)
 class ExponentialGamma(_GammaModel):
     """Waiting times ``theta exp(-theta x)`` in [0, B] with a Gamma prior on [c1, c2].
@@ -614,10 +607,7 @@ class ExponentialGamma(_GammaModel):
     temper : float
         The power tau > 0 of the likelihood.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -640,6 +630,7 @@ class ExponentialGamma(_GammaModel):
         return _account.records(data, 0.0, self.data_bound)
 
 
+@sections
 @dataclass(frozen=True)
 class LaplaceGamma(_GammaModel):
     """Numbers ``(theta / 2) exp(-theta abs(x - mean))`` in [-B, B], the mean known, with a Gamma prior on [c1, c2].
@@ -653,10 +644,7 @@ class LaplaceGamma(_GammaModel):
     mean : float
         Known.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -682,6 +670,7 @@ class LaplaceGamma(_GammaModel):
         return np.abs(_account.records(data, -self.data_bound, self.data_bound) - self.mean)
 
 
+@sections
 @dataclass(frozen=True)
 class NormalPrecisionGamma(_GammaModel):
     """Normal numbers in [-B, B] of known mean, with a Gamma prior of the precision on [c1, c2].
@@ -695,10 +684,7 @@ class NormalPrecisionGamma(_GammaModel):
     mean : float
         Known.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------

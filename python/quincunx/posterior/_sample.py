@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx.privacy import PrivacyGuarantee, query_error_bound
 
 
@@ -47,6 +48,7 @@ class PrivateSample:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
 
+@sections
 class QueryAnswerer:
     """Answers to any number of queries from one private sample, at no further cost.
 
@@ -161,10 +163,7 @@ class QueryAnswerer:
         float
             As `quincunx.privacy.query_error_bound`.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         return query_error_bound(n_samples=len(self.sample), n_responses=n_responses, n_queries=n_queries, beta=beta)
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx._rng import RandomSource, generator
 from quincunx.errors import ConvergenceError
 from quincunx.posterior import _account
@@ -25,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 ROUNDED = 1 + 2.0**-40
 
 
+@sections
 class _VectorModel:
     """What the vector models share: the guarantee is the range, for every n."""
 
@@ -48,10 +50,7 @@ class _VectorModel:
         PrivacyGuarantee
             Range-bounded, with ``numerics="float64"``: draws have the stated law up to the rounding of doubles.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
         """
         if n is not None:
             _check.whole(n, "n")
@@ -145,6 +144,7 @@ def _positive_definite(matrix: object, name: str) -> Floats:
     return copy
 
 
+@sections
 @dataclass(frozen=True, eq=False)
 class MultivariateNormalMean(_VectorModel):
     """Normal vectors of known precision A, the mean uniform on a ball of radius M; records within a ball of radius D.
@@ -162,10 +162,7 @@ class MultivariateNormalMean(_VectorModel):
     temper : float
         The power tau > 0 of the likelihood.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -225,6 +222,7 @@ class MultivariateNormalMean(_VectorModel):
         )
 
 
+@sections
 @dataclass(frozen=True, eq=False)
 class BallRegression(_VectorModel):
     """Linear regression with known noise, coefficients w in the ball of radius W.
@@ -245,10 +243,7 @@ class BallRegression(_VectorModel):
     temper : float
         The power tau > 0 of the likelihood; above 1 it is a smaller variance.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -447,6 +442,7 @@ def _system_uniform(shape: tuple[int, ...]) -> Floats:
     return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
+@sections
 @dataclass(frozen=True, eq=False)
 class MultivariateNormalPrecision(_VectorModel):
     """Normal vectors of known mean, the precision matrix Wishart on a Frobenius ball.
@@ -468,10 +464,7 @@ class MultivariateNormalPrecision(_VectorModel):
     temper : float
         The power tau > 0 of the likelihood.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----

@@ -11,6 +11,7 @@ from operator import and_
 from typing import Any, Literal
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx._html import table_html
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._filters import (
@@ -31,6 +32,7 @@ from quincunx.privacy._relations import AddRemove, DataMetric, Relation, Replace
 _SHOWN = 20
 
 
+@sections
 class Budget:
     """The limit of what releases about one user may guarantee together.
 
@@ -64,10 +66,7 @@ class Budget:
     failure : float
         Of the last two, the part of delta that is kept for releases with a delta of their own, in [0, delta).
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----

@@ -1,10 +1,12 @@
 """The Gaussian mechanism's three figures, each from the other two."""
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 
 __all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_sigma"]
 
 
+@sections
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0, *, alongside: float = 0.0) -> float:
     r"""Least standard deviation for which Gaussian noise is (epsilon, delta)-private.
 
@@ -28,10 +30,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0, *, al
     float
         Never below the exact value, and above it by at most 1e-14 (1e-12 with `alongside`), relative.
 
-    Raises
-    ------
-    ValueError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -56,6 +55,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0, *, al
     return _core.gaussian_sigma(epsilon, delta, sensitivity)
 
 
+@sections
 def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
     """Return the delta of Gaussian noise at a given epsilon.
 
@@ -74,10 +74,7 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
         Never below the exact value; above it by at most ``3e-16 (10 + x**2)``, relative, where ``phi(x)`` is about
         delta.
 
-    Raises
-    ------
-    ValueError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------
@@ -92,6 +89,7 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     )
 
 
+@sections
 def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> float:
     """Return the epsilon of Gaussian noise at a given delta.
 
@@ -109,10 +107,7 @@ def gaussian_epsilon(delta: float, sigma: float, sensitivity: float = 1.0) -> fl
     float
         Never below the exact value; 0 where `delta` already bounds the total variation distance.
 
-    Raises
-    ------
-    ValueError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.privacy import _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import DiscreteGaussian
@@ -22,6 +23,7 @@ from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
 
+@sections
 class DiscreteGaussianMechanism(Mechanism):
     """Discrete Gaussian noise on whole numbers: ``P(z | x)`` proportional to ``exp(-(z - x)**2 / (2 variance))``.
 
@@ -51,10 +53,7 @@ class DiscreteGaussianMechanism(Mechanism):
     guarantee : PrivacyGuarantee
         With ``zcdp = sensitivity**2 / (2 variance)``.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
     NoGuarantee
         If nothing is proved for this use and relation.
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._mechanism import Mechanism
@@ -21,6 +22,7 @@ GRID_BITS = 30
 LARGEST = 2**61
 
 
+@sections
 class ExponentialMechanism(Mechanism):
     """A choice i from a finite set with ``P(i)`` proportional to ``exp(epsilon score(i) / (2 sensitivity))``.
 
@@ -47,10 +49,7 @@ class ExponentialMechanism(Mechanism):
     step : float
         The grid of the scores, a power of two.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -188,10 +187,7 @@ class ExponentialMechanism(Mechanism):
         float
             ``log(options / (best beta)) / rate``, plus the rounding of the scores.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
 
         Examples
         --------

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
@@ -29,6 +30,7 @@ ROUNDED = 1 + 2.0**-40
 CUT = Fraction(1, 2**64)
 
 
+@sections
 class GaussianMechanism(Mechanism):
     """Gaussian noise on real numbers or vectors, on a grid.
 
@@ -64,10 +66,7 @@ class GaussianMechanism(Mechanism):
     guarantee : PrivacyGuarantee
         Composes by the exact Gaussian profile, and with randomized response exactly too.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
     NoGuarantee
         If nothing is proved for this use and relation: records that are added or removed where each has its own row,
         or `radius`, which bounds one record, with a metric of arrays.

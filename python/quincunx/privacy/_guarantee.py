@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from quincunx import _check, _core, _optional
+from quincunx._docs import sections
 from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _curves, _rational, _relations, _words
@@ -92,6 +93,7 @@ def stated(curve: Curve, delta: Fraction, epsilon: Fraction | None = None) -> Pa
     return Part(curve, None, epsilon, delta)
 
 
+@sections
 @dataclass(frozen=True, repr=False, init=False, eq=False)
 class PrivacyGuarantee:
     """A guarantee about a release.
@@ -129,10 +131,7 @@ class PrivacyGuarantee:
         What the guarantee is made of, with the figures that a filter charges: `epsilon` and `delta` (the stated pair of
         one copy), `count`, and of all copies `pure`, `rho` beyond `failure`, and `ratio` (Gaussian u squared).
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -291,10 +290,7 @@ class PrivacyGuarantee:
         PrivacyGuarantee
             With the least epsilon at `delta` that follows.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
 
         Examples
         --------

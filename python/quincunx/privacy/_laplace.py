@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Geometric, Laplace
 from quincunx.privacy._guarantee import PrivacyGuarantee, stated
@@ -25,6 +26,7 @@ GRID_BITS = 20  # grid steps per scale, as a power of two
 CUT = Fraction(1, 2**24)
 
 
+@sections
 class LaplaceMechanism(Mechanism):
     """Laplace noise on real numbers, on a grid.
 
@@ -53,10 +55,7 @@ class LaplaceMechanism(Mechanism):
         The scale of the Laplace law, ``(upper - lower) / epsilon`` but for the rounding of the bounds to the grid, or
         ``sensitivity / epsilon``.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
     NoGuarantee
         If nothing is proved for this use and relation.
 

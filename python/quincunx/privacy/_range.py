@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx.errors import InsecureGuaranteeWarning
 from quincunx.privacy import _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
@@ -88,6 +89,7 @@ def tv_bound(g: PrivacyGuarantee) -> float:
     return min(1.0, _guarantee(g).total_variation(), pinsker * (1 + 1e-15))
 
 
+@sections
 def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
     """Return how many releases a test needs at least to tell two neighbors apart (T11).
 
@@ -106,10 +108,7 @@ def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
     float
         The bound, not rounded to a whole number; infinite where neighbors have the same law.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------
@@ -124,6 +123,7 @@ def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
     return math.log(1 / (4 * error)) / kl if kl else math.inf
 
 
+@sections
 def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: float = 1.0) -> float:
     """Bound from below the error with which anybody estimates a data set from releases (T12).
 
@@ -145,10 +145,7 @@ def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: flo
     float
         In the unit of `distance`.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------
@@ -167,6 +164,7 @@ def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: flo
     return 0.5 * size * (1 - min(found))
 
 
+@sections
 def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta: float) -> float:
     """Bound the error of all answers that are chosen from one private sample (T8).
 
@@ -186,10 +184,7 @@ def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta:
     float
         Utility lost at most; a number above 1 says nothing.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------
@@ -411,6 +406,7 @@ def regret_bound(total_variation: float) -> float:
     return min(1.0, 2 * _check.probability(total_variation, "total_variation"))
 
 
+@sections
 def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: float = 1.0) -> float:
     """Return the exact delta of one sample from an untrimmed Beta posterior of n bits.
 
@@ -435,10 +431,7 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     float
         Relative error about 1e-11, from SciPy's incomplete beta functions; not rounded outwards.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -473,6 +466,7 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     return float(min(1.0, max(np.nanmax(one), np.nanmax(other), 0.0)))
 
 
+@sections
 def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, data_bound: float) -> float:
     """Return the exact delta of one sample from an untrimmed Gamma posterior of n records of an exponential law.
 
@@ -496,10 +490,7 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     float
         From SciPy's incomplete gamma functions; not rounded outwards.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Examples
     --------

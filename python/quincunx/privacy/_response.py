@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._docs import sections
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve, Outcomes, Pure
 from quincunx.privacy._guarantee import Part, PrivacyGuarantee
@@ -185,6 +186,7 @@ def _on_simplex(estimate: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(np.maximum(estimate - level, 0.0))
 
 
+@sections
 class GeneralizedRandomizedResponse(Mechanism):
     """A category is told truly with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
 
@@ -204,10 +206,7 @@ class GeneralizedRandomizedResponse(Mechanism):
     guarantee : PrivacyGuarantee
         With the epsilon of these, at most the one asked for.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -312,6 +311,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories}{about(self)})"
 
 
+@sections
 class UnaryEncoding(Mechanism):
     """A category is told as a row of k bits, its one-hot row with noise on each bit.
 
@@ -336,10 +336,7 @@ class UnaryEncoding(Mechanism):
     guarantee : PrivacyGuarantee
         With the epsilon ``log(p (1 - q) / (q (1 - p)))`` of these, at most the one asked for.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument lies outside its domain.
+    {domain}
 
     Notes
     -----
@@ -483,10 +480,7 @@ class UnaryEncoding(Mechanism):
         ndarray of float64, shape (..., k)
             ``(c / n - q) / (p - q)``, of variance ``mu (1 - mu) / (n (p - q)**2)`` with ``mu = q + (p - q) share``.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain.
+        {domain}
 
         Examples
         --------

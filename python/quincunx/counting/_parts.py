@@ -1,0 +1,37 @@
+"""Parts that docstrings of this room share."""
+
+from quincunx._docs import assembled
+
+counting_doc = assembled(
+    job="""
+    threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+        As in `count_independent_sets`.
+
+    Returns
+    -------
+    int
+        The exact number.
+    """,
+    weighted="""
+    Raises
+    ------
+    ValueError
+        If an activity is negative or not finite, or there is not one for each vertex.
+    TooLargeError, TypeError
+        As `count_independent_sets`.
+    """,
+    matched="""
+    Raises
+    ------
+    ValueError
+        If there is no perfect matching.
+    TooLargeError, TypeError
+        As `count_perfect_matchings`.
+    """,
+    errors="""
+    Raises
+    ------
+    TooLargeError, ValueError, TypeError, CheckpointError
+        As `count_independent_sets`.
+    """,
+)

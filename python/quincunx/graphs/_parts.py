@@ -1,0 +1,69 @@
+"""Parts that docstrings of this room, and of lattices, share."""
+
+from quincunx._docs import assembled
+
+graph_doc = assembled(
+    order="""
+    Parameters
+    ----------
+    n : int
+        Number of vertices, >= 0.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    TypeError
+        If `n` is not a whole number.
+    ValueError
+        If `n` is negative or at least ``2**32``.
+    """,
+    extents="""
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    TypeError
+        If an extent is not a whole number, or there is none.
+    ValueError
+    """,
+    words="""
+    Parameters
+    ----------
+    length : int
+        Length of the words, >= 0.
+    alphabet_size : int
+        Number of letters, >= 1.
+    """,
+    repeated="""
+    Raises
+    ------
+    TypeError
+        If `graph` is none of these, or `k` is not a whole number.
+    ValueError
+        If `graph` is directed or `k` is negative.
+    TooLargeError
+        If there would be ``2**32`` vertices or the edges do not fit the memory; before they are made.
+    """,
+    networkx="""
+    Returns
+    -------
+    networkx.Graph or networkx.MultiGraph
+        A multigraph only if there are parallel edges.
+
+    Raises
+    ------
+    ImportError
+        If networkx is not installed.
+    """,
+    memory="""
+    Raises
+    ------
+    quincunx.errors.TooLargeError
+        If it does not fit into memory.
+    """,
+)

@@ -1,0 +1,38 @@
+"""An interrupt at a given moment of a call, and how long its answer takes."""
+
+import contextlib
+import gc
+import signal
+import threading
+import time
+
+from quincunx.errors import TooLargeError
+
+
+def interrupted_after(call, delay):
+    """Seconds from an interrupt to its answer, and those of the processor; None if the call was done before."""
+    main, sent, done = threading.main_thread().ident, [], threading.Event()
+
+    def fire():
+        if not done.wait(delay):
+            sent.extend((time.perf_counter(), time.process_time()))
+            signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=fire)
+    gc.disable()  # an interrupt that arrives in a callback of the collector is lost: Python reports it and goes on
+    thread.start()
+    try:
+        with contextlib.suppress(TooLargeError, ValueError):  # the end of some
+            call()
+        done.set()
+        thread.join()  # an interrupt that was late arrives here
+        time.sleep(0)
+    except KeyboardInterrupt:
+        answered = time.perf_counter(), time.process_time()
+        done.set()
+        thread.join()
+        return answered[0] - sent[0], answered[1] - sent[1]
+    finally:
+        done.set()
+        gc.enable()
+    return None
