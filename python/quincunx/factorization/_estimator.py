@@ -329,7 +329,10 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         # What a run works with: its factors and the tallies of each thread; an ascent has laws instead, and their sums.
         arrays = (4 if problem.inference == "mcmc" else 14) + _check.threads(self.threads)
         draws = 8 * entries * (kept + arrays) * len(runs)
-        state = cells * (25 if problem.method == "bessel" else 1) * len(runs)
+        state = cells * (25 if problem.method == "bessel" else 1)
+        if problem.data.alpha.ndim == 0 and problem.data.alpha > 0:
+            state += 4 * int(np.count_nonzero(problem.data.values > 0))  # their lists by row and value
+        state *= len(runs)
         means = cells * 24  # the data as they are read, the rates and the expected counts
         limit = _check.available_memory()
         if (needed := draws + state + means) > limit:

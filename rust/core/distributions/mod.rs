@@ -11,9 +11,10 @@ pub mod gamma;
 pub mod poisson;
 pub mod skellam;
 pub mod sums;
+pub mod two_piece_cells;
 pub mod two_piece_poisson;
 pub mod two_sided_geometric;
-mod words;
+pub mod words;
 
 pub use bessel::Bessel;
 pub use skellam::Skellam;

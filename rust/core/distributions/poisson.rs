@@ -103,7 +103,7 @@ pub(super) fn invert(rate: f64, u: f64, mut p: f64) -> i64 {
 }
 
 /// Rates below this are drawn by sequential search.
-pub(super) const SMALL: f64 = 10.0;
+pub const SMALL: f64 = 10.0;
 /// Cells searched side by side.
 const LANES: usize = 16;
 /// A count of a rate below [`SMALL`] is beyond this with probability below 1e-24, where no sum of masses below one is left to pass.
@@ -132,7 +132,7 @@ const INVERSE_FACTORIALS: [f64; 14] = {
 
 /// Sequential search for many cells, a word each: the smallest count whose distribution function exceeds the word's upper 52 bits.
 /// Where the rate is not below [`SMALL`] the count is 0.
-pub(super) fn invert_many(level: Level, rates: &[f64], words: &[u64], counts: &mut [i64]) {
+pub fn invert_many(level: Level, rates: &[f64], words: &[u64], counts: &mut [i64]) {
     work(level, Search { rates, words, counts });
 }
 

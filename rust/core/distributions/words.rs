@@ -2,7 +2,7 @@
 //!
 //! Elements are drawn in blocks of 4096. A block has eight generators side by side, xoshiro256++ each, whose states are Philox
 //! blocks at `[lane, block, side, WORDS]`; element j of the block has word j / 8 of lane j mod 8. So a word is a function of key,
-//! element and side, and the eight recurrences run as vectors.
+//! element and side, and the eight recurrences run as vectors. A row of a sweep has eight generators of its own, [`RowWords`].
 //!
 //! Sources: D. Blackman, S. Vigna (2021), Scrambled linear pseudorandom number generators (xoshiro256++); J. Salmon et al.
 //! (2011), Parallel random numbers: as easy as 1, 2, 3 (Philox).
@@ -18,6 +18,7 @@ const LANES: usize = 8;
 pub const BLOCK: usize = 4096;
 
 /// The generators of a block.
+#[derive(Clone, Debug)]
 pub struct BlockWords {
     state: [[u64; LANES]; 4],
 }
@@ -25,10 +26,15 @@ pub struct BlockWords {
 impl BlockWords {
     /// The words of the elements `block * BLOCK ..`; an element has a word for each side.
     pub fn new(key: [u64; 2], block: u64, side: u64) -> Self {
+        Self::at(key, [block, side, WORDS])
+    }
+
+    /// The words of generators whose states are the blocks at `[lane, row, iteration, purpose]`.
+    fn at(key: [u64; 2], [row, iteration, purpose]: [u64; 3]) -> Self {
         let mut state = [[0; LANES]; 4];
         for lane in 0..LANES {
-            for (row, word) in state.iter_mut().zip(philox(key, [lane as u64, block, side, WORDS])) {
-                row[lane] = word;
+            for (of_lane, word) in state.iter_mut().zip(philox(key, [lane as u64, row, iteration, purpose])) {
+                of_lane[lane] = word;
             }
         }
         Self { state }
@@ -38,6 +44,77 @@ impl BlockWords {
     pub fn fill(&mut self, level: Level, out: &mut [u64]) {
         work(level, Fill { state: &mut self.state, out });
     }
+}
+
+/// Words made ahead.
+const AHEAD: usize = 512;
+
+/// The words of a row of cells, from eight generators side by side, made some hundred at a time.
+#[derive(Clone, Debug)]
+pub struct RowWords {
+    generators: BlockWords,
+    level: Level,
+    buffer: [u64; AHEAD],
+    used: usize,
+}
+
+impl RowWords {
+    /// The words of a row: the states of the generators are the blocks at `[lane, row, iteration, purpose]`.
+    pub fn new(level: Level, key: [u64; 2], purpose: u64, iteration: u64, row: u64) -> Self {
+        let generators = BlockWords::at(key, [row, iteration, purpose]);
+        Self { generators, level, buffer: [0; AHEAD], used: AHEAD }
+    }
+
+    /// Goes to another row.
+    pub fn restart(&mut self, key: [u64; 2], purpose: u64, iteration: u64, row: u64) {
+        self.generators = BlockWords::at(key, [row, iteration, purpose]);
+        self.used = AHEAD;
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        self.generators.fill(self.level, &mut self.buffer);
+        self.used = 0;
+    }
+
+    /// The next eight uniform numbers, of 52 bits each; what was left of eight words before is not used.
+    #[inline(always)]
+    pub fn eight(&mut self) -> [f64; LANES] {
+        self.used = self.used.next_multiple_of(LANES);
+        if self.used == AHEAD {
+            self.refill();
+        }
+        let words = &self.buffer[self.used..self.used + LANES];
+        self.used += LANES;
+        let mut out = [0.0; LANES];
+        for (out, word) in out.iter_mut().zip(words) {
+            *out = uniform(*word);
+        }
+        out
+    }
+
+    /// The next uniform number.
+    #[inline(always)]
+    pub fn uniform(&mut self) -> f64 {
+        if self.used == AHEAD {
+            self.refill();
+        }
+        let word = self.buffer[self.used % AHEAD];
+        self.used += 1;
+        uniform(word)
+    }
+
+    /// Fills a slice with the next words.
+    pub fn fill(&mut self, out: &mut [u64]) {
+        self.used = AHEAD;
+        self.generators.fill(self.level, out);
+    }
+}
+
+/// A uniform number in `[0, 1)` of the upper 52 bits of a word, by operations that every vector unit has.
+#[inline(always)]
+pub fn uniform(word: u64) -> f64 {
+    f64::from_bits(0x3FF0_0000_0000_0000 | word >> 12) - 1.0
 }
 
 struct Fill<'a> {
@@ -50,25 +127,29 @@ impl Work for Fill<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let [mut a, mut b, mut c, mut d] = *self.state;
-        let mut next = || {
-            let mut words = [0; LANES];
-            for i in 0..LANES {
-                words[i] = a[i].wrapping_add(d[i]).rotate_left(23).wrapping_add(a[i]);
-                let (third, fourth) = (c[i] ^ a[i], d[i] ^ b[i]);
-                (a[i], b[i], c[i], d[i]) = (a[i] ^ fourth, b[i] ^ third, third ^ (b[i] << 17), fourth.rotate_left(45));
-            }
-            words
-        };
+        let mut state = *self.state;
         let (groups, rest) = self.out.as_chunks_mut::<LANES>();
         for group in groups {
-            *group = next();
+            *group = next(&mut state);
         }
         if !rest.is_empty() {
-            rest.copy_from_slice(&next()[..rest.len()]);
+            rest.copy_from_slice(&next(&mut state)[..rest.len()]);
         }
-        *self.state = [a, b, c, d];
+        *self.state = state;
     }
+}
+
+/// A step of the eight generators. A function that is always in line: a closure called from two places would not be compiled for
+/// the level.
+#[inline(always)]
+fn next([a, b, c, d]: &mut [[u64; LANES]; 4]) -> [u64; LANES] {
+    let mut words = [0; LANES];
+    for i in 0..LANES {
+        words[i] = a[i].wrapping_add(d[i]).rotate_left(23).wrapping_add(a[i]);
+        let (third, fourth) = (c[i] ^ a[i], d[i] ^ b[i]);
+        (a[i], b[i], c[i], d[i]) = (a[i] ^ fourth, b[i] ^ third, third ^ (b[i] << 17), fourth.rotate_left(45));
+    }
+    words
 }
 
 #[cfg(test)]

@@ -14,12 +14,18 @@ pub const SHORT: i64 = 64;
 
 /// Whether the sums of a release are short and cannot overflow.
 #[inline(always)]
-pub fn is_short(o: i64, rate: f64, alpha: f64) -> bool {
+fn is_short(o: i64, rate: f64, alpha: f64) -> bool {
     o <= SHORT && alpha * rate <= 32.0 && rate <= 300.0 * alpha
 }
 
+/// The largest rate whose sums are short for every release up to [`SHORT`].
+pub fn most_short(alpha: f64) -> f64 {
+    let most = (32.0 / alpha).min(300.0 * alpha);
+    if is_short(1, most, alpha) { most } else { most.next_down() }
+}
+
 /// Reciprocals of 1..=SHORT.
-pub const RECIPROCALS: [f64; SHORT as usize + 1] = {
+const RECIPROCALS: [f64; SHORT as usize + 1] = {
     let mut table = [0.0; SHORT as usize + 1];
     let mut n = 1;
     while n <= SHORT as usize {

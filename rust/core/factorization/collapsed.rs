@@ -1,21 +1,25 @@
 //! The cells of a row with the noise summed out, eight at a time: weights E[y | o, mu] / mu, and logarithms of likelihoods.
 //!
-//! The sums are those of [`super::cell`]. Logarithms are taken of products of many cells at once.
+//! The sums are those of [`super::cell`], as polynomials whose coefficients depend on the release alone:
+//!   B = sum_{y<o} x^y / y!,   A = x^o / o! sum_j z^j o! / (o+j)!,   x = mu / alpha,  z = alpha mu.
+//! So cells of the same release go together, see [`super::positive_cells`]; the number of terms of A follows from the largest z
+//! of eight cells, and those added for the others' sake are below half a unit in the last place. Logarithms are taken of
+//! products of many cells at once.
 //!
 //! Source: the two-piece Poisson law, derived in `distributions::two_piece_poisson`.
 
-use super::cell::{RECIPROCALS, is_short, log_sum, scaled_mean};
+use super::cell::{SHORT, log_sum, most_short, scaled_mean};
+use super::positive_cells::RowCells;
 use super::released_counts::{HELD_OUT, Row};
-use super::split::LANES;
-use crate::numeric::dispatch::Work;
+use crate::numeric::floats::{FloatWork, Floats, LANES};
+use std::sync::LazyLock;
 
 /// A row whose noise has one ratio: turns rates into weights, and returns the sum of `ln p(o | rate) + rate` over observed cells.
-///
-/// Cells with a positive release are worked on eight at a time. A cell's sums do not depend on its neighbors: terms that are
-/// added for their sake are below half a unit in the last place.
 pub struct CollapsedRow<'a> {
     /// The releases.
     pub data: Row<'a>,
+    /// Those that are positive.
+    pub positive: RowCells<'a>,
     /// The ratio of the noise, above zero.
     pub alpha: f64,
     /// The rates, which become weights.
@@ -24,121 +28,171 @@ pub struct CollapsedRow<'a> {
     pub logarithms: bool,
 }
 
-impl Work for CollapsedRow<'_> {
+/// Numbers of terms of A to choose from, all even.
+const TERMS: [usize; 9] = [6, 8, 12, 16, 24, 36, 56, 84, 124];
+const MOST_TERMS: usize = TERMS[TERMS.len() - 1];
+
+struct Coefficients {
+    /// 1/y!
+    below: [f64; SHORT as usize + 1],
+    /// o!/(o+j)! for each o.
+    above: Vec<[f64; MOST_TERMS]>,
+    /// The largest z for which so many terms are enough, whatever the release: z^n / (n+1)! is below 2^-55 there.
+    limits: [f64; TERMS.len()],
+}
+
+static COEFFICIENTS: LazyLock<Coefficients> = LazyLock::new(|| {
+    let mut below = [1.0; SHORT as usize + 1];
+    (1..below.len()).for_each(|y| below[y] = below[y - 1] / y as f64);
+    let mut above = vec![[1.0; MOST_TERMS]; below.len()];
+    for (o, terms) in above.iter_mut().enumerate() {
+        (1..MOST_TERMS).for_each(|j| terms[j] = terms[j - 1] / (o + j) as f64);
+    }
+    let limits = TERMS.map(|n| {
+        let log_factorial: f64 = (1..=n + 1).map(|i| (i as f64).ln()).sum();
+        // The terms that follow sum to less than twice the first where z <= (n + 2) / 2.
+        ((log_factorial - 55.0 * std::f64::consts::LN_2) / n as f64).exp().min(0.5 * n as f64)
+    });
+    Coefficients { below, above, limits }
+});
+
+impl FloatWork for CollapsedRow<'_> {
     type Output = f64;
 
     #[inline(always)]
-    fn run(self) -> f64 {
-        let Self { data, alpha, rates, logarithms } = self;
-        let (mut columns, mut released, mut rate) = ([0; LANES], [1.0; LANES], [1.0; LANES]);
-        let mut held = 0;
-        let (mut observed, mut distance, mut plain) = (0usize, 0i64, 0.0);
-        let mut logs = Logarithms::default();
-        for column in 0..=rates.len() {
-            if held == LANES || (column == rates.len() && held > 0) {
-                let (below, above) = near(&released, &rate, alpha);
-                for lane in 0..held {
-                    let sum = below[lane] + above[lane];
-                    rates[columns[lane]] = (below[lane] / alpha + alpha * above[lane]) / sum;
+    fn run<F: Floats>(self, f: F) -> f64 {
+        let Self { data, positive, alpha, rates, logarithms } = self;
+        let mut plain = [0.0; LANES];
+        let (mut observed, mut distance) = (0usize, 0i64);
+        for (codes, rates) in data.codes.chunks(LANES).zip(rates.chunks_mut(LANES)) {
+            for ((&code, rate), plain) in codes.iter().zip(rates).zip(&mut plain) {
+                let (held_out, not_positive) = (code == HELD_OUT, code <= 0);
+                observed += usize::from(!held_out);
+                distance -= if held_out || !not_positive { 0 } else { i64::from(code) };
+                *plain += if held_out || !not_positive { 0.0 } else { *rate };
+                let weight = if held_out { 0.0 } else { alpha };
+                *rate = if not_positive { weight } else { *rate };
+            }
+        }
+        let mut logs = Logarithms { sum: 0.0, product: f.splat(1.0) };
+        let coefficients = &*COEFFICIENTS;
+        // Where 1/alpha is beyond a double, no cell is short.
+        let inverse = 1.0 / alpha;
+        let most = if inverse < f64::INFINITY { most_short(alpha) } else { -1.0 };
+        let (most, ratio, inverse) = (f.splat(most), f.splat(alpha), f.splat(inverse));
+        for group in positive.groups(SHORT as usize) {
+            let released = group.released.clamp(1, SHORT as usize);
+            let (below, above) = (&coefficients.below, &coefficients.above[released]);
+            for cells in group.columns.chunks(LANES) {
+                let mut indices = [cells[0]; LANES];
+                indices[..cells.len()].copy_from_slice(cells);
+                assert!(indices.iter().all(|&column| (column as usize) < rates.len()));
+                // SAFETY: just looked at.
+                let own = unsafe { f.gather(rates, &indices) };
+                let short = f.bits(most, own);
+                let rate = f.select(most, own, own, ratio);
+                let (x, z) = (f.mul(rate, inverse), f.mul(rate, ratio));
+                let mut sum_below = f.splat(below[released - 1]);
+                for coefficient in below[..released - 1].iter().rev() {
+                    sum_below = f.add(f.mul(sum_below, x), f.splat(*coefficient));
+                }
+                let enough = |&i: &usize| f.bits(z, f.splat(coefficients.limits[i])) == 0;
+                let terms = (0..TERMS.len()).find(enough).map_or(MOST_TERMS, |i| TERMS[i]);
+                let square = f.mul(z, z);
+                let (mut even, mut odd) = (f.splat(0.0), f.splat(0.0));
+                for pair in above[..terms].as_chunks::<2>().0.iter().rev() {
+                    even = f.add(f.mul(even, square), f.splat(pair[0]));
+                    odd = f.add(f.mul(odd, square), f.splat(pair[1]));
+                }
+                let first = f.mul(power(f, x, released), f.splat(below[released]));
+                let sum_above = f.mul(first, f.add(even, f.mul(z, odd)));
+                let sum = f.add(sum_below, sum_above);
+                let weight = f.div(f.add(f.mul(sum_below, inverse), f.mul(sum_above, ratio)), sum);
+                let mut weights = [0.0; LANES];
+                f.store(weight, &mut weights);
+                if cells.len() == LANES && short == (1 << LANES) - 1 {
+                    distance += (LANES * released) as i64;
+                    for (&column, weight) in cells.iter().zip(weights) {
+                        rates[column as usize] = weight;
+                    }
                     if logarithms {
-                        logs.add(sum);
+                        logs.add(f, sum);
+                    }
+                    continue;
+                }
+                let mut factors = [1.0; LANES];
+                let mut sums = [0.0; LANES];
+                f.store(sum, &mut sums);
+                for (lane, &column) in cells.iter().enumerate() {
+                    if short >> lane & 1 == 1 {
+                        distance += released as i64;
+                        (rates[column as usize], factors[lane]) = (weights[lane], sums[lane]);
+                    } else {
+                        logs.sum += long(released as i64, &mut rates[column as usize], alpha, logarithms);
                     }
                 }
-                // A lane that is left over repeats a cell it has served.
-                held = 0;
-            }
-            let Some(&code) = data.codes.get(column) else { continue };
-            if code == HELD_OUT {
-                rates[column] = 0.0;
-                continue;
-            }
-            observed += 1;
-            if code <= 0 {
-                distance -= i64::from(code);
-                plain += rates[column];
-                rates[column] = alpha;
-                continue;
-            }
-            let (value, own) = (data.value(column, code), rates[column]);
-            if value > 0 && is_short(value, own, alpha) {
-                distance += value;
-                (columns[held], released[held], rate[held]) = (column, value as f64, own);
-                held += 1;
-            } else {
                 if logarithms {
-                    logs.sum += log_sum(value, own, alpha);
+                    logs.add(f, f.load(&factors));
                 }
-                rates[column] = scaled_mean(value, own.max(f64::MIN_POSITIVE), alpha);
             }
+        }
+        for &column in positive.beyond(SHORT as usize) {
+            let released = data.value(column as usize, data.codes[column as usize]);
+            logs.sum += long(released, &mut rates[column as usize], alpha, logarithms);
         }
         if !logarithms {
             return 0.0;
         }
         let noise = if distance == 0 { 0.0 } else { distance as f64 * alpha.ln() };
-        logs.total() + observed as f64 * ((1.0 - alpha) / (1.0 + alpha)).ln() + noise + alpha * plain
+        let plain: f64 = plain.iter().sum();
+        logs.total(f) + observed as f64 * ((1.0 - alpha) / (1.0 + alpha)).ln() + noise + alpha * plain
     }
 }
 
-/// Masses below each joint, and from it on, relative to the mass at zero; see [`super::cell`].
+/// A cell whose sums are not short: turns its rate into its weight, and returns the logarithm if it is wanted.
+#[cold]
+#[inline(never)]
+fn long(released: i64, rate: &mut f64, alpha: f64, logarithm: bool) -> f64 {
+    let log = if logarithm { log_sum(released, *rate, alpha) } else { 0.0 };
+    *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
+    log
+}
+
+/// `x^n` for n > 0 by squares.
 #[inline(always)]
-fn near(released: &[f64; LANES], rate: &[f64; LANES], alpha: f64) -> ([f64; LANES], [f64; LANES]) {
-    let (mut below, mut term) = ([0.0; LANES], [1.0; LANES]);
-    let most = released.iter().copied().fold(0.0, f64::max) as usize;
-    let (mut up, mut x) = ([0.0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        (up[lane], x[lane]) = (alpha * rate[lane], rate[lane] / alpha);
+fn power<F: Floats>(f: F, x: F::Eight, n: usize) -> F::Eight {
+    let (mut result, mut square, mut rest) = (f.splat(1.0), x, n);
+    while rest > 0 {
+        if rest % 2 == 1 {
+            result = f.mul(result, square);
+        }
+        square = f.mul(square, square);
+        rest /= 2;
     }
-    for (y, reciprocal) in RECIPROCALS[1..=most].iter().enumerate() {
-        for lane in 0..LANES {
-            let inside = (y as f64) < released[lane];
-            below[lane] += if inside { term[lane] } else { 0.0 };
-            term[lane] *= if inside { x[lane] * reciprocal } else { 1.0 };
-        }
-    }
-    let (mut above, mut next) = (term, *released);
-    loop {
-        let mut more = false;
-        for _ in 0..3 {
-            for lane in 0..LANES {
-                next[lane] += 1.0;
-                term[lane] *= up[lane] / next[lane];
-                above[lane] += term[lane];
-            }
-        }
-        for lane in 0..LANES {
-            more |= term[lane] > 1e-17 * (above[lane] + below[lane]);
-        }
-        if !more {
-            return (below, above);
-        }
-    }
+    result
 }
 
-/// A sum of logarithms, taken of products.
-#[derive(Clone, Copy, Debug)]
-struct Logarithms {
+/// A sum of logarithms, taken of eight products.
+struct Logarithms<E> {
     sum: f64,
-    product: f64,
+    product: E,
 }
 
-impl Default for Logarithms {
-    fn default() -> Self {
-        Self { sum: 0.0, product: 1.0 }
-    }
-}
-
-impl Logarithms {
-    /// Adds the logarithm of a number between 1 and 1e140.
+impl<E: Copy> Logarithms<E> {
+    /// Adds the logarithms of numbers between 1 and 1e145.
     #[inline(always)]
-    fn add(&mut self, factor: f64) {
-        self.product *= factor;
-        if self.product > 1e150 {
-            self.sum += self.product.ln();
-            self.product = 1.0;
+    fn add<F: Floats<Eight = E>>(&mut self, f: F, factors: E) {
+        self.product = f.mul(self.product, factors);
+        if f.bits(self.product, f.splat(1e150)) != 0 {
+            self.sum = self.total(f);
+            self.product = f.splat(1.0);
         }
     }
 
-    fn total(self) -> f64 {
-        self.sum + self.product.ln()
+    #[inline(always)]
+    fn total<F: Floats<Eight = E>>(&self, f: F) -> f64 {
+        let mut products = [0.0; LANES];
+        f.store(self.product, &mut products);
+        products.iter().fold(self.sum, |sum, product| sum + product.ln())
     }
 }

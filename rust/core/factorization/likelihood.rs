@@ -6,81 +6,16 @@
 use super::cell::log_likelihood;
 use super::collapsed::CollapsedRow;
 use super::model::{FactorMatrix, Model};
+use super::products::{Panels, TILE, tile_of};
 use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts};
 use super::split::LANES;
 use crate::distributions::LARGEST;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::dispatch::{Work, level, work};
+use crate::numeric::dispatch::{Level, level};
+use crate::numeric::floats::float_work;
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
-
-/// Columns that are worked on together, so that eight components of them stay in the nearest cache.
-const BLOCK: usize = 256;
-/// Components that are added in one go.
-const BATCH: usize = 8;
-
-/// The rates of some rows, as work for vectors.
-///
-/// Each rate is summed over components in order, so it does not depend on the rows it is formed with. The inner loop runs over
-/// columns and has no shape known in advance: that is what compilers turn into vectors most dependably.
-pub struct Rates<'a> {
-    /// Weights of the rows, `stride` apart.
-    pub left: &'a [f64],
-    /// From one row of weights to the next.
-    pub stride: usize,
-    /// The factor of the columns, as [`FactorMatrix::transposed`] has it.
-    pub transposed: &'a [f64],
-    /// The rates: one row of columns after the other.
-    pub out: &'a mut [f64],
-    /// Number of columns.
-    pub cols: usize,
-}
-
-impl Work for Rates<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { left, stride, transposed, out, cols } = self;
-        out.fill(0.0);
-        for start in (0..cols).step_by(BLOCK) {
-            let end = cols.min(start + BLOCK);
-            for (chunk, components) in transposed.chunks(BATCH * cols).enumerate() {
-                for (left, out) in left.chunks_exact(stride).zip(out.chunks_exact_mut(cols)) {
-                    let weights = &left[chunk * BATCH..];
-                    let out = &mut out[start..end];
-                    if components.len() == BATCH * cols {
-                        let component = |k: usize| &components[k * cols + start..k * cols + end];
-                        add_eight(out, std::array::from_fn(component), std::array::from_fn(|k| weights[k]));
-                    } else {
-                        for (component, weight) in components.chunks_exact(cols).zip(weights) {
-                            out.iter_mut().zip(&component[start..end]).for_each(|(sum, x)| *sum += weight * x);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Adds eight multiples, one after the other, to each sum.
-#[inline(always)]
-fn add_eight(sums: &mut [f64], components: [&[f64]; BATCH], weights: [f64; BATCH]) {
-    let n = sums.len();
-    let [a, b, c, d, e, f, g, h] = components.map(|component| &component[..n]);
-    for i in 0..n {
-        let mut sum = sums[i];
-        sum += weights[0] * a[i];
-        sum += weights[1] * b[i];
-        sum += weights[2] * c[i];
-        sum += weights[3] * d[i];
-        sum += weights[4] * e[i];
-        sum += weights[5] * f[i];
-        sum += weights[6] * g[i];
-        sum += weights[7] * h[i];
-        sums[i] = sum;
-    }
-}
+use std::ops::Range;
 
 /// `cell(row, column, rate)` for rates that are given, row by row.
 ///
@@ -116,21 +51,31 @@ pub fn map_rates(
 /// [`Error::Interrupted`]
 pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, progress: &Progress) -> Result<Vec<f64>> {
     let right = model.right(factors);
-    let transposed = right.transposed();
-    let (level, stride, cols) = (level(), right.stride, right.rows);
+    let panels = Panels::new(right);
+    let (level, cols) = (level(), right.rows);
     let mut all = vec![0.0; model.cells()];
-    let fill = |(row, out): (usize, &mut [f64])| {
-        let mut left = vec![0.0; stride];
-        model.left(factors, row, &mut left);
-        work(level, Rates { left: &left, stride, transposed: &transposed, out, cols });
-        progress.advance(1)
+    let size = tile_of(cols);
+    let fill = |(tile, out): (usize, &mut [f64])| {
+        let rows = tile * size..model.rows().min((tile + 1) * size);
+        let number = rows.len() as u64;
+        panels.rates(level, &lefts(model, factors, rows), right.stride, out);
+        progress.advance(number)
     };
+    let tile = (size * cols).max(1);
     if threads == 1 {
-        all.chunks_mut(cols.max(1)).enumerate().try_for_each(fill)?;
+        all.chunks_mut(tile).enumerate().try_for_each(fill)?;
     } else {
-        all.par_chunks_mut(cols.max(1)).enumerate().try_for_each(fill)?;
+        all.par_chunks_mut(tile).enumerate().try_for_each(fill)?;
     }
     Ok(all)
+}
+
+/// The weights of some rows, one after the other.
+fn lefts(model: &Model, factors: &[FactorMatrix], rows: Range<usize>) -> Vec<f64> {
+    let stride = model.right(factors).stride;
+    let mut lefts = vec![0.0; rows.len() * stride];
+    rows.zip(lefts.chunks_exact_mut(stride)).for_each(|(row, left)| model.left(factors, row, left));
+    lefts
 }
 
 /// The log-likelihood of the observed cells: sums of rows, added up in order.
@@ -145,37 +90,46 @@ pub fn total(
     progress: &Progress,
 ) -> Result<f64> {
     let right = model.right(factors);
-    let transposed = right.transposed();
+    let panels = Panels::new(right);
     let level = level();
-    let row_total = |row: usize| {
+    let size = tile_of(right.rows);
+    let tile_totals = |tile: usize| {
         progress.check()?;
-        let mut left = vec![0.0; right.stride];
-        let mut buffer = vec![0.0; right.rows];
-        model.left(factors, row, &mut left);
-        let (stride, cols) = (right.stride, right.rows);
-        work(level, Rates { left: &left, stride, transposed: &transposed, out: &mut buffer, cols });
-        let data = table.row(row);
-        if let Alpha::One(alpha) = *table.alpha()
-            && alpha > 0.0
-        {
-            let rates = &mut buffer[..right.rows];
-            let columns = data.codes.iter().zip(&*rates).filter(|(code, _)| **code != HELD_OUT);
-            let sum: f64 = columns.map(|(_, rate)| rate).sum();
-            return Ok(work(level, CollapsedRow { data, alpha, rates, logarithms: true }) - sum);
+        let rows = tile * size..table.rows().min((tile + 1) * size);
+        let mut rates = vec![0.0; rows.len() * right.rows];
+        panels.rates(level, &lefts(model, factors, rows.clone()), right.stride, &mut rates);
+        let mut totals = [0.0; TILE];
+        for ((row, rates), total) in rows.zip(rates.chunks_exact_mut(right.rows.max(1))).zip(&mut totals) {
+            *total = of_row(table, row, rates, level);
         }
-        let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HELD_OUT);
-        let cell = |(column, code): (usize, &i8)| {
-            let alpha = table.alpha_at(row * table.cols() + column);
-            log_likelihood(data.value(column, *code), buffer[column], alpha)
-        };
-        Ok(observed.map(cell).sum())
+        Ok(totals)
     };
-    let rows: Result<Vec<f64>, Error> = if threads == 1 {
-        (0..table.rows()).map(row_total).collect()
+    let tiles = table.rows().div_ceil(size);
+    let totals: Result<Vec<[f64; TILE]>, Error> = if threads == 1 {
+        (0..tiles).map(tile_totals).collect()
     } else {
-        (0..table.rows()).into_par_iter().map(row_total).collect()
+        (0..tiles).into_par_iter().map(tile_totals).collect()
     };
-    Ok(rows?.iter().sum())
+    Ok(totals?.as_flattened().iter().sum())
+}
+
+/// The log-likelihood of a row of these rates, which are spoiled.
+fn of_row(table: &ReleasedCounts, row: usize, rates: &mut [f64], level: Level) -> f64 {
+    let data = table.row(row);
+    if let Alpha::One(alpha) = *table.alpha()
+        && alpha > 0.0
+    {
+        let columns = data.codes.iter().zip(&*rates).filter(|(code, _)| **code != HELD_OUT);
+        let sum: f64 = columns.map(|(_, rate)| rate).sum();
+        let positive = table.positive_cells().row(row);
+        return float_work(level, CollapsedRow { data, positive, alpha, rates, logarithms: true }) - sum;
+    }
+    let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HELD_OUT);
+    let cell = |(column, code): (usize, &i8)| {
+        let alpha = table.alpha_at(row * table.cols() + column);
+        log_likelihood(data.value(column, *code), rates[column], alpha)
+    };
+    observed.map(cell).sum()
 }
 
 /// The dot product of two padded rows, summed in eight lanes.
@@ -188,24 +142,4 @@ pub fn dot(left: &[f64], right: &[f64]) -> f64 {
         }
     }
     sums.iter().sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_do_not_depend_on_their_neighbors() {
-        let left: Vec<f64> = (0..32).map(|i| f64::from(i) * 0.37).collect();
-        let matrix =
-            FactorMatrix::packed(21, 5, &(0..105).map(|i| f64::from(i % 13) * 0.11).collect::<Vec<_>>()).unwrap();
-        let (transposed, cols) = (matrix.transposed(), matrix.rows);
-        let (mut four, mut one) = (vec![0.0; 4 * cols], vec![0.0; cols]);
-        Rates { left: &left, stride: 8, transposed: &transposed, out: &mut four, cols }.run();
-        for r in 0..4 {
-            Rates { left: &left[8 * r..8 * r + 8], stride: 8, transposed: &transposed, out: &mut one, cols }.run();
-            assert_eq!(one, four[r * cols..(r + 1) * cols]);
-            assert!((one[20] - dot(&left[8 * r..8 * r + 8], matrix.row(20))).abs() < 1e-12);
-        }
-    }
 }

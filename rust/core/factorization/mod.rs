@@ -16,14 +16,18 @@ pub mod cell;
 mod collapsed;
 pub mod coordinate_ascent;
 mod cp;
+mod dense_row;
 mod events;
 mod gammas;
 pub mod gibbs;
 pub mod likelihood;
 pub mod model;
+mod positive_cells;
+mod products;
 mod published;
 pub mod released_counts;
 mod split;
+mod split_cells;
 mod structure;
 mod sweep;
 

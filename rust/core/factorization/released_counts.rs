@@ -3,7 +3,9 @@
 //! A code is the value itself, or [`HELD_OUT`] for a cell held out, or [`OVERFLOW`] for a value that is looked up in a list of the
 //! row, sorted by column. The value of a cell held out is not kept at all, so nothing can leak from it.
 
+use super::positive_cells::PositiveCells;
 use crate::{Error, Result};
+use std::sync::OnceLock;
 
 /// The code of a cell that is held out.
 pub const HELD_OUT: i8 = i8::MIN;
@@ -32,6 +34,23 @@ pub struct ReleasedCounts {
     /// The least ratio above zero and the greatest one.
     range: (f64, f64),
     held_out: usize,
+    lists: Lists,
+}
+
+/// The lists of positive cells, made when they are first asked for. They follow from the codes, so all are equal.
+#[derive(Debug, Default)]
+struct Lists(OnceLock<PositiveCells>);
+
+impl Clone for Lists {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Lists {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// A row of the table.
@@ -109,6 +128,7 @@ impl ReleasedCounts {
             alpha,
             range,
             held_out: 0,
+            lists: Lists::default(),
         };
         for (i, value) in values.iter().map(|&value| value.into()).enumerate() {
             let column = i % cols;
@@ -145,6 +165,7 @@ impl ReleasedCounts {
     /// Holds out the cells that `hide(row, column)` names.
     pub fn hide(&mut self, hide: impl Fn(usize, usize) -> bool) {
         let cols = self.cols;
+        self.lists = Lists::default();
         for (i, code) in self.codes.iter_mut().enumerate() {
             if *code != HELD_OUT && hide(i / cols, i % cols) {
                 *code = HELD_OUT;
@@ -231,10 +252,17 @@ impl ReleasedCounts {
         self.codes.iter().filter(|&&code| code > 0).count()
     }
 
+    /// The cells that hold a positive value, listed by row and value when first asked for.
+    pub fn positive_cells(&self) -> &PositiveCells {
+        let rows = (0..self.rows).map(|row| self.row(row));
+        self.lists.0.get_or_init(|| PositiveCells::new(rows, self.positive()))
+    }
+
     /// Bytes the table takes.
     pub fn bytes(&self) -> usize {
         let ratios = if let Alpha::Each(alphas) = &self.alpha { 8 * alphas.len() } else { 0 };
-        self.codes.len() + size_of::<(u32, i64)>() * self.overflow.len() + 8 * self.starts.len() + ratios
+        let lists = self.lists.0.get().map_or(0, PositiveCells::bytes);
+        self.codes.len() + size_of::<(u32, i64)>() * self.overflow.len() + 8 * self.starts.len() + ratios + lists
     }
 }
 

@@ -13,7 +13,7 @@ use rand_distr::{Binomial, Distribution};
 /// Components that are summed side by side.
 pub const LANES: usize = 8;
 /// Above so many counts per component, binomials cost less than one search per count.
-const MANY: u64 = 4;
+pub const MANY: u64 = 4;
 
 /// Partial sums of the products of one cell.
 #[derive(Clone, Debug)]
@@ -96,16 +96,8 @@ impl Splitter {
     /// The component of a lane and a block; beyond the last block by rounding, it is the last one of positive weight.
     #[inline(always)]
     fn place(&self, lane: usize, block: usize) -> usize {
-        if block < self.partial.len() { block * LANES + lane } else { self.last_positive(lane) }
-    }
-
-    #[cold]
-    fn last_positive(&self, lane: usize) -> usize {
-        let positive = |lane: usize| {
-            let last = self.partial[self.partial.len() - 1][lane];
-            (last > 0.0).then(|| self.partial.iter().filter(|partial| partial[lane] < last).count() * LANES + lane)
-        };
-        positive(lane).or_else(|| (0..LANES).rev().find_map(positive)).unwrap_or(0)
+        let (block, lane) = if block < self.partial.len() { (block, lane) } else { last_positive(&self.partial, lane) };
+        block * LANES + lane
     }
 
     fn by_binomials(&self, count: u64, words: &mut Xoshiro, add: impl FnMut(usize, u64)) {
@@ -119,6 +111,16 @@ impl Splitter {
         }
         binomials(count, &weights, words, add);
     }
+}
+
+/// Block and lane of the last component of positive weight in a lane, or in the last lane that has one.
+#[cold]
+pub fn last_positive(partial: &[[f64; LANES]], lane: usize) -> (usize, usize) {
+    let positive = |lane: usize| {
+        let last = partial[partial.len() - 1][lane];
+        (last > 0.0).then(|| (partial.iter().filter(|partial| partial[lane] < last).count(), lane))
+    };
+    positive(lane).or_else(|| (0..LANES).rev().find_map(positive)).unwrap_or((0, 0))
 }
 
 /// Conditional binomials, by weights of which one at least is positive.

@@ -9,9 +9,11 @@
 
 use super::alias::Aliases;
 use super::allocation::{Allocation, Ratios};
+use super::dense_row::DenseRow;
 use super::events::Events;
-use super::likelihood::{Rates, dot};
+use super::likelihood::dot;
 use super::model::{FactorMatrix, Model};
+use super::products::{Panels, TILE, tile_of};
 use super::published::Auxiliary;
 use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts, Row};
 use super::split::{LANES, Splitter};
@@ -27,12 +29,12 @@ use std::sync::Mutex;
 
 /// The purpose of the words of the allocation.
 const ALLOCATION: u64 = 0x616c_6c6f_6361_7465;
+/// The purpose of the words of cells that are drawn eight at a time.
+const EIGHT: u64 = 0x0065_6967_6874;
 /// The purpose of the blocks of the Bessel draws.
 const BESSEL: u64 = 0x0062_6573_7365_6c00;
 /// Cells a thread works on at a time.
 const BLOCK: usize = 1 << 16;
-/// Rows whose rates are formed together.
-const TILE: usize = 4;
 
 /// How counts are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ pub struct Sweep<'a> {
     key: [u64; 2],
     iteration: u64,
     sums: Vec<f64>,
-    transposed: Vec<f64>,
+    panels: Panels,
     length: usize,
     aliases: Aliases,
     positive: f64,
@@ -112,6 +114,7 @@ struct Worker {
     splitter: Splitter,
     events: Events,
     auxiliary: Auxiliary,
+    dense: DenseRow,
 }
 
 impl<'a> Sweep<'a> {
@@ -134,7 +137,7 @@ impl<'a> Sweep<'a> {
             method,
             key: address.0,
             iteration: address.1,
-            transposed: vec![],
+            panels: Panels::default(),
             length: 0,
             aliases: Aliases::default(),
             positive,
@@ -152,7 +155,7 @@ impl<'a> Sweep<'a> {
             }
         }
         if dense {
-            sweep.transposed = right.transposed();
+            sweep.panels = Panels::new(right);
             sweep.length = right.rows;
         }
         if events {
@@ -190,7 +193,7 @@ impl<'a> Sweep<'a> {
                 let ways = [
                     (start + 42.0 * down, RowMethod::Event),
                     (start + 14.0 * up + positive * (22.0 + 0.4 * width) + shares, RowMethod::Split),
-                    (cols * (4.0 + 0.1 * width) + 20.0 * positive + shares, RowMethod::Dense),
+                    (cols * (4.0 + 0.07 * width) + 5.0 * positive + expected * (10.0 + 0.2 * width), RowMethod::Dense),
                 ];
                 ways.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map_or(RowMethod::Dense, |(_, way)| way)
             }
@@ -209,7 +212,8 @@ impl<'a> Sweep<'a> {
         progress: &Progress,
     ) -> Result<Tally> {
         let cols = self.table.cols();
-        let block = (BLOCK / cols.max(1)).clamp(TILE, 256).next_multiple_of(TILE);
+        let tile = tile_of(cols);
+        let block = (BLOCK / cols.max(1)).clamp(tile, 256).next_multiple_of(tile);
         let starts: Vec<usize> = rows.clone().step_by(block).collect();
         let noises: Vec<&mut [[u32; 2]]> = if noise.is_empty() {
             starts.iter().map(|_| Default::default()).collect()
@@ -239,15 +243,17 @@ impl<'a> Sweep<'a> {
     }
 
     fn worker(&self) -> Worker {
+        let size = tile_of(self.table.cols());
         let stride = self.model.right(self.factors).stride;
         Worker {
             tally: Tally::new(self.model),
-            left: vec![0.0; TILE * stride],
-            rates: vec![0.0; TILE * self.length],
+            left: vec![0.0; size * stride],
+            rates: vec![0.0; size * self.length],
             parts: vec![0; stride],
             splitter: Splitter::new(stride),
             events: Events::new(self.table.cols()),
             auxiliary: Auxiliary::new(if self.method == Method::Bessel { self.table.cols() } else { 0 }),
+            dense: DenseRow::new(self.level, self.length),
         }
     }
 }
@@ -268,8 +274,9 @@ impl Work for Block<'_, '_> {
         let Self { sweep, rows, noise, worker } = self;
         let stride = sweep.sums.len();
         let cols = sweep.table.cols();
-        for start in rows.clone().step_by(TILE) {
-            let tile = TILE.min(rows.end - start);
+        let size = tile_of(cols);
+        for start in rows.clone().step_by(size) {
+            let tile = size.min(rows.end - start);
             let mut ways = [RowMethod::Known; TILE];
             for (i, left) in worker.left.chunks_exact_mut(stride).enumerate().take(tile) {
                 sweep.model.left(sweep.factors, start + i, left);
@@ -286,18 +293,12 @@ impl Work for Block<'_, '_> {
                 ways[i] = sweep.way(expected);
             }
             let dense = |way: &RowMethod| matches!(way, RowMethod::Dense | RowMethod::Auxiliary);
-            let transposed = sweep.transposed.as_slice();
-            if ways[..tile].iter().filter(|way| dense(way)).count() > 1 {
-                // Formed together they share what is read, even if one or two are not asked for.
-                let Worker { left, rates: out, .. } = &mut *worker;
-                work(sweep.level, Rates { left, stride, transposed, out, cols });
-            } else {
-                for i in (0..tile).filter(|&i| dense(&ways[i])) {
-                    let out = &mut worker.rates[i * sweep.length..(i + 1) * sweep.length];
-                    let left = &worker.left[i * stride..(i + 1) * stride];
-                    work(sweep.level, Rates { left, stride, transposed, out, cols });
-                }
-            }
+            let from = (0..tile).find(|&i| dense(&ways[i])).unwrap_or(tile);
+            let to = (0..tile).rfind(|&i| dense(&ways[i])).map_or(from, |last| last + 1);
+            // Formed together they share what is read, even if one or two between them are not asked for.
+            let Worker { left, rates, .. } = &mut *worker;
+            let rates = &mut rates[from * sweep.length..to * sweep.length];
+            sweep.panels.rates(sweep.level, &left[from * stride..to * stride], stride, rates);
             for (i, way) in ways.into_iter().enumerate().take(tile) {
                 let noise = if noise.is_empty() {
                     &mut []
@@ -318,7 +319,7 @@ impl Sweep<'_> {
     fn row(&self, row: usize, i: usize, way: RowMethod, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let right = self.model.right(self.factors);
-        let Worker { tally, left, rates, parts, splitter, events, auxiliary } = worker;
+        let Worker { tally, left, rates, parts, splitter, events, auxiliary, dense } = worker;
         let left = &left[i * stride..(i + 1) * stride];
         let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         parts.fill(0);
@@ -334,6 +335,12 @@ impl Sweep<'_> {
                 for (column, &code) in positive() {
                     share.count(column, data.value(column, code) as u64, &mut words);
                 }
+            }
+            RowMethod::Dense if ratios.own.is_none() => {
+                let rates = &rates[i * self.length..(i + 1) * self.length];
+                let address = (self.key, [EIGHT, self.iteration, row as u64]);
+                let cells = (&data, self.table.positive_cells().row(row));
+                dense.draw(self.level, address, cells, (rates, one), &mut words, &mut share);
             }
             RowMethod::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];

@@ -6,6 +6,7 @@ pub mod buffer;
 pub mod dispatch;
 pub mod double_double;
 pub mod elimination;
+pub mod floats;
 pub mod interval;
 pub mod neighbors;
 pub mod residue;

@@ -8,23 +8,22 @@
 
 use super::super::cell::{log_sum, scaled_mean};
 use super::super::collapsed::CollapsedRow;
-use super::super::likelihood::Rates;
 use super::super::model::FactorMatrix;
+use super::super::products::{Panels, over_columns, over_rows, tile_of};
 use super::super::published::{Augmentation, Moments, Noise, augmented, moments};
 use super::super::released_counts::HELD_OUT;
 use super::super::split::LANES;
 use super::CoordinateAscent;
 use crate::Result;
 use crate::monitor::Progress;
-use crate::numeric::dispatch::{Level, Work, level, work};
+use crate::numeric::dispatch::{Level, level};
+use crate::numeric::floats::float_work;
 use crate::numeric::special::log_factorial;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Rows whose sums are formed one after the other; partial sums of such blocks are added in order.
 const BLOCK: usize = 128;
-/// Rows whose rates are formed together.
-const TILE: usize = 4;
 
 /// What a pass over all cells adds up.
 #[derive(Clone, Copy)]
@@ -53,9 +52,9 @@ impl CoordinateAscent {
     pub fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
         let right = self.model.right(&self.geometric);
-        let transposed = right.transposed();
+        let panels = Panels::new(right);
         let published = (self.augmentation == Augmentation::Published).then(|| moments(&self.factors));
-        let reads = PassInput { fit: self, right, transposed: &transposed, published, wanted };
+        let reads = PassInput { fit: self, right, panels, published, wanted };
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
         let mut noise = self.noise.clone();
         let level = level();
@@ -85,7 +84,7 @@ impl CoordinateAscent {
 struct PassInput<'a> {
     fit: &'a CoordinateAscent,
     right: &'a FactorMatrix,
-    transposed: &'a [f64],
+    panels: Panels,
     published: Option<Moments>,
     wanted: PassOutput,
 }
@@ -102,27 +101,25 @@ impl PassInput<'_> {
 
     fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
         let mut sums = self.nothing();
-        let (stride, length, cols) = (self.right.stride, self.fit.table.cols(), self.fit.table.cols());
-        let (mut left, mut weights) = (vec![0.0; TILE * stride], vec![0.0; TILE * length]);
-        let mut products = vec![0.0; TILE * stride];
-        for start in rows.clone().step_by(TILE) {
-            let tile = start..rows.end.min(start + TILE);
-            left.fill(0.0);
+        let (stride, cols) = (self.right.stride, self.fit.table.cols());
+        let size = tile_of(cols);
+        let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; size * cols]);
+        let mut products = vec![0.0; size * stride];
+        for start in rows.clone().step_by(size) {
+            let tile = start..rows.end.min(start + size);
+            let left = &mut lefts[..tile.len() * stride];
             for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
                 self.fit.model.left(&self.fit.geometric, row, left);
             }
-            let transposed = self.transposed;
-            work(level, Rates { left: &left, stride, transposed, out: &mut weights, cols });
-            for (i, row) in tile.clone().enumerate() {
-                let weights = &mut weights[i * length..(i + 1) * length];
+            let weights = &mut weights[..tile.len() * cols];
+            self.panels.rates(level, left, stride, weights);
+            for (row, weights) in tile.clone().zip(weights.chunks_exact_mut(cols.max(1))) {
                 let at = (row - rows.start) * cols;
                 let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
-                sums.bound += self.row(level, row, &mut weights[..cols], noise);
-                weights[cols..].fill(0.0);
+                sums.bound += self.row(level, row, weights, noise);
             }
             if let Some(tally) = self.wanted.left {
-                let right = self.right;
-                work(level, OverColumns { weights: &weights, length, tile: tile.len(), right, out: &mut products });
+                over_columns(level, weights, self.right, &mut products);
                 for (i, row) in tile.clone().enumerate() {
                     let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
                     let is_product = self.fit.model.structure().is_product();
@@ -135,8 +132,7 @@ impl PassInput<'_> {
                 }
             }
             if self.wanted.right {
-                let (tile, sums) = (tile.len(), &mut sums.right);
-                work(level, OverRows { weights: &weights, length, tile, left: &left, stride, sums });
+                over_rows(level, weights, cols, left, stride, &mut sums.right);
             }
         }
         sums
@@ -149,7 +145,11 @@ impl PassInput<'_> {
         let alphas = fit.table.alphas(row);
         let one = fit.table.alpha_at(row * fit.table.cols());
         if fit.augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
-            return work(level, CollapsedRow { data, alpha: one, rates, logarithms: self.wanted.bound });
+            let positive = fit.table.positive_cells().row(row);
+            return float_work(
+                level,
+                CollapsedRow { data, positive, alpha: one, rates, logarithms: self.wanted.bound },
+            );
         }
         let published = self.published.as_ref().map(|moments| self.rates_of_moments(moments, row));
         let mut bound = 0.0;
@@ -186,71 +186,5 @@ impl PassInput<'_> {
             let right = self.fit.model.right(factors);
             (0..right.rows).map(|column| left.iter().zip(right.row(column)).map(|(a, b)| a * b).sum()).collect()
         })
-    }
-}
-
-/// `out_r = sum_v W_rv R_v` for the rows of a tile.
-struct OverColumns<'a> {
-    weights: &'a [f64],
-    length: usize,
-    tile: usize,
-    right: &'a FactorMatrix,
-    out: &'a mut [f64],
-}
-
-impl Work for OverColumns<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let stride = self.right.stride;
-        for start in (0..stride).step_by(LANES) {
-            let mut sums = [[0.0; LANES]; TILE];
-            for (v, right) in self.right.padded().chunks_exact(stride).enumerate() {
-                let right = &right[start..start + LANES];
-                for (r, sums) in sums.iter_mut().enumerate() {
-                    let weight = self.weights[r * self.length + v];
-                    for (sum, x) in sums.iter_mut().zip(right) {
-                        *sum += weight * x;
-                    }
-                }
-            }
-            for (r, sums) in sums.iter().enumerate().take(self.tile) {
-                self.out[r * stride + start..][..LANES].copy_from_slice(sums);
-            }
-        }
-    }
-}
-
-/// `sums_v += W_rv u_r` for the rows of a tile, one after the other.
-struct OverRows<'a> {
-    weights: &'a [f64],
-    length: usize,
-    tile: usize,
-    left: &'a [f64],
-    stride: usize,
-    sums: &'a mut [f64],
-}
-
-impl Work for OverRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (v, sums) in self.sums.chunks_exact_mut(self.stride).enumerate() {
-            for start in (0..self.stride).step_by(LANES) {
-                let sums = &mut sums[start..start + LANES];
-                let mut held = [0.0; LANES];
-                held.copy_from_slice(sums);
-                for r in 0..self.tile {
-                    let weight = self.weights[r * self.length + v];
-                    let left = &self.left[r * self.stride + start..][..LANES];
-                    for (sum, x) in held.iter_mut().zip(left) {
-                        *sum += weight * x;
-                    }
-                }
-                sums.copy_from_slice(&held);
-            }
-        }
     }
 }

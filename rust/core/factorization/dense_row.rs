@@ -1,0 +1,126 @@
+//! Draws the counts of a row cell by cell and splits them, eight cells at a time.
+//!
+//! Where the release is not positive the count is Poisson(alpha mu), by inversion for all columns at once (the others at rate
+//! zero). Positive releases come from [`super::positive_cells`] group by group. Then the cells that hold a count are split. Words
+//! are those of eight generators of the row; the few cells that the vectors leave over take theirs from the row's own.
+//!
+//! Source: the laws are those of `distributions::two_piece_poisson`, derived there.
+
+use super::allocation::Allocation;
+use super::positive_cells::RowCells;
+use super::released_counts::{HELD_OUT, Row};
+use super::split_cells::SplitCells;
+use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
+use crate::distributions::words::RowWords;
+use crate::distributions::{poisson, two_piece_poisson};
+use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::floats::float_work;
+use crate::stream::Xoshiro;
+
+/// Cells whose words are made at a time.
+const BATCH: usize = 512;
+
+/// What the cells of a row keep between the steps of their draw.
+#[derive(Clone, Debug)]
+pub struct DenseRow {
+    words: RowWords,
+    batch: Vec<u64>,
+    means: Vec<f64>,
+    counts: Vec<i64>,
+    columns: Vec<u32>,
+    left_over: Vec<u32>,
+}
+
+impl DenseRow {
+    /// For rows of so many columns.
+    pub fn new(level: Level, cols: usize) -> Self {
+        Self {
+            words: RowWords::new(level, [0; 2], 0, 0, 0),
+            batch: vec![0; BATCH],
+            means: vec![0.0; cols],
+            counts: vec![0; cols],
+            columns: vec![0; cols],
+            left_over: vec![],
+        }
+    }
+
+    /// Draws and splits the counts of a row whose noise has one ratio; `address` is that of its generators.
+    pub fn draw(
+        &mut self,
+        level: Level,
+        (key, [purpose, iteration, row]): ([u64; 2], [u64; 3]),
+        (data, positive): (&Row<'_>, RowCells<'_>),
+        (rates, alpha): (&[f64], f64),
+        words: &mut Xoshiro,
+        share: &mut Allocation<'_>,
+    ) {
+        self.words.restart(key, purpose, iteration, row);
+        let most = work(level, Means { codes: data.codes, rates, alpha, means: &mut self.means });
+        let batches = self.means.chunks(BATCH).zip(self.counts.chunks_mut(BATCH));
+        for (means, counts) in batches {
+            self.words.fill(&mut self.batch);
+            poisson::invert_many(level, means, &self.batch[..means.len()], counts);
+        }
+        if most >= poisson::SMALL {
+            for (&mean, count) in self.means.iter().zip(&mut self.counts).filter(|(mean, _)| **mean >= poisson::SMALL) {
+                *count = poisson::draw(mean, words);
+            }
+        }
+        self.left_over.clear();
+        let groups = positive.groups(LARGEST_JOINT);
+        let (counts, left_over) = (&mut self.counts[..], &mut self.left_over);
+        float_work(level, Draws { groups, rates, alpha, words: &mut self.words, counts, left_over });
+        for &column in self.left_over.iter().chain(positive.beyond(LARGEST_JOINT)) {
+            let column = column as usize;
+            let released = data.value(column, data.codes[column]);
+            self.counts[column] = two_piece_poisson::draw_near(released, rates[column], alpha, words);
+        }
+        let mut found = 0;
+        for (column, &count) in self.counts.iter().enumerate() {
+            // Written always and kept where it is meant: no jump to guess wrong.
+            self.columns[found] = column as u32;
+            found += usize::from(count > 0);
+        }
+        self.left_over.clear();
+        let split = SplitCells {
+            left: share.left,
+            right: share.right,
+            columns: &self.columns[..found],
+            counts: &self.counts,
+            words: &mut self.words,
+            cells: share.cells,
+            parts: share.parts,
+            left_over: &mut self.left_over,
+        };
+        float_work(level, split);
+        for &column in &self.left_over {
+            share.count(column as usize, self.counts[column as usize] as u64, words);
+        }
+    }
+}
+
+/// The means of the counts of cells whose release is not positive, and zeros; the largest of them.
+struct Means<'a> {
+    codes: &'a [i8],
+    rates: &'a [f64],
+    alpha: f64,
+    means: &'a mut [f64],
+}
+
+impl Work for Means<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { codes, rates, alpha, means } = self;
+        for ((mean, &code), &rate) in means.iter_mut().zip(codes).zip(rates) {
+            let drawn = (code <= 0) & (code != HELD_OUT);
+            *mean = if drawn { alpha * rate } else { 0.0 };
+        }
+        let mut most = [0.0f64; 8];
+        for means in means.as_chunks::<8>().0 {
+            most.iter_mut().zip(means).for_each(|(most, &mean)| *most = if mean > *most { mean } else { *most });
+        }
+        most.iter().chain(means.as_chunks::<8>().1).copied().fold(0.0, f64::max)
+    }
+}

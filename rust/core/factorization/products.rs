@@ -1,0 +1,313 @@
+//! The three matrix products of a factorization, a tile of rows at a time: rates, and weighted sums over columns and over rows.
+//!
+//!   rates_rv = sum_k u_rk R_vk,      over_columns_rk = sum_v W_rv R_vk,      over_rows_vk += sum_r W_rv u_rk.
+//!
+//! Sums are held in registers, four rows or columns by a few eights, and what they read again stays in the nearest cache.
+//! Each is added up in the order of its index, without contraction: so its bits depend neither on the tile it is formed in nor on
+//! the vector level, which libraries for such products do not offer. Where products and sums have units of their own, as on
+//! recent machines, little is lost: `benches/bench_factorization.py` prints their share of the machine's limit.
+//!
+//! Source: K. Goto, R. van de Geijn (2008), Anatomy of high-performance matrix multiplication (panels and register tiles).
+
+use super::model::FactorMatrix;
+use crate::numeric::dispatch::Level;
+use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
+
+/// The most rows that share what is read.
+pub const TILE: usize = 16;
+
+/// Rows to form together where a row is so long: what is formed of them stays in the second cache.
+pub fn tile_of(cols: usize) -> usize {
+    if cols > 1 << 13 { HELD } else { TILE }
+}
+
+/// Rows, or columns, whose sums are held together.
+const HELD: usize = 4;
+/// Columns of a panel.
+const PANEL: usize = 2 * LANES;
+/// Columns whose factors stay in the nearest cache.
+const BLOCK: usize = 64;
+
+/// The factor of the columns, in panels of sixteen columns, one component after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Panels {
+    values: Vec<f64>,
+    width: usize,
+    cols: usize,
+}
+
+impl Panels {
+    /// The panels of a factor.
+    pub fn new(matrix: &FactorMatrix) -> Self {
+        let (width, cols) = (matrix.width, matrix.rows);
+        let mut values = vec![0.0; cols.div_ceil(PANEL) * PANEL * width];
+        for (panel, values) in values.chunks_exact_mut(PANEL * width).enumerate() {
+            for column in panel * PANEL..cols.min((panel + 1) * PANEL) {
+                for (k, &x) in matrix.row(column)[..width].iter().enumerate() {
+                    values[k * PANEL + column % PANEL] = x;
+                }
+            }
+        }
+        Self { values, width, cols }
+    }
+
+    /// The rates of the rows of weights in `left`, `stride` apart: one row of columns after the other.
+    pub fn rates(&self, level: Level, left: &[f64], stride: usize, out: &mut [f64]) {
+        debug_assert!(left.len() / stride * self.cols <= out.len());
+        if !left.is_empty() {
+            float_work(level, Rates { panels: self, left, stride, out });
+        }
+    }
+}
+
+/// The eight at a place of a slice.
+#[inline(always)]
+fn eight(values: &[f64], at: usize) -> &[f64; LANES] {
+    values[at..].first_chunk().unwrap_or(&[0.0; LANES])
+}
+
+struct Rates<'a> {
+    panels: &'a Panels,
+    left: &'a [f64],
+    stride: usize,
+    out: &'a mut [f64],
+}
+
+impl FloatWork for Rates<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Floats>(self, f: F) {
+        let Self { panels, left, stride, out } = self;
+        let rows = left.len() / stride;
+        for (number, panel) in panels.values.chunks_exact(PANEL * panels.width).enumerate() {
+            let panel = panel.as_chunks::<PANEL>().0;
+            let columns = number * PANEL..panels.cols.min((number + 1) * PANEL);
+            let mut row = 0;
+            while row < rows {
+                let at = |i: usize| (row + i) * stride..(row + i) * stride + panels.width;
+                let held = if rows - row >= HELD { HELD } else { 1 };
+                let mut sums = [[0.0; PANEL]; HELD];
+                if held == HELD {
+                    sums = tile::<F, HELD>(f, panel, [&left[at(0)], &left[at(1)], &left[at(2)], &left[at(3)]]);
+                } else {
+                    [sums[0]] = tile::<F, 1>(f, panel, [&left[at(0)]]);
+                }
+                for (i, sums) in sums[..held].iter().enumerate() {
+                    let start = (row + i) * panels.cols;
+                    let out = &mut out[start + columns.start..start + columns.end];
+                    if let Some(out) = out.first_chunk_mut::<PANEL>() {
+                        *out = *sums;
+                    } else {
+                        out.copy_from_slice(&sums[..out.len()]);
+                    }
+                }
+                row += held;
+            }
+        }
+    }
+}
+
+/// The rates of some rows in a panel.
+#[inline(always)]
+fn tile<F: Floats, const N: usize>(f: F, panel: &[[f64; PANEL]], left: [&[f64]; N]) -> [[f64; PANEL]; N] {
+    let mut sums = [[f.splat(0.0); 2]; N];
+    let left = left.map(|left| &left[..panel.len()]);
+    for (k, columns) in panel.iter().enumerate() {
+        let (low, high) = (f.load(eight(columns, 0)), f.load(eight(columns, LANES)));
+        for (sums, left) in sums.iter_mut().zip(left) {
+            let weight = f.splat(left[k]);
+            sums[0] = f.add(sums[0], f.mul(weight, low));
+            sums[1] = f.add(sums[1], f.mul(weight, high));
+        }
+    }
+    let mut out = [[0.0; PANEL]; N];
+    for (out, sums) in out.iter_mut().zip(sums) {
+        for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+            f.store(sum, out);
+        }
+    }
+    out
+}
+
+/// `out_r = sum_v W_rv R_v` for rows of weights that are `right.rows` long.
+pub fn over_columns(level: Level, weights: &[f64], right: &FactorMatrix, out: &mut [f64]) {
+    out.fill(0.0);
+    if right.rows > 0 {
+        float_work(level, OverColumns { weights, right, out });
+    }
+}
+
+struct OverColumns<'a> {
+    weights: &'a [f64],
+    right: &'a FactorMatrix,
+    out: &'a mut [f64],
+}
+
+impl FloatWork for OverColumns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Floats>(self, f: F) {
+        let Self { weights, right, out } = self;
+        let (stride, cols) = (right.stride, right.rows);
+        for (block, right) in right.padded().chunks(BLOCK * stride).enumerate() {
+            let columns = block * BLOCK..block * BLOCK + right.len() / stride;
+            for (weights, out) in weights.chunks(HELD * cols).zip(out.chunks_mut(HELD * stride)) {
+                let weight = |r: usize| &weights[r * cols..(r + 1) * cols][columns.clone()];
+                if weights.len() == HELD * cols {
+                    add_rows(f, right, stride, [weight(0), weight(1), weight(2), weight(3)], out);
+                } else {
+                    for (r, out) in out.chunks_exact_mut(stride).enumerate().take(weights.len() / cols) {
+                        add_rows(f, right, stride, [weight(r)], out);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds `sum_v W_v R_v` of some columns to the sums of some rows.
+#[inline(always)]
+fn add_rows<F: Floats, const N: usize>(f: F, right: &[f64], stride: usize, weights: [&[f64]; N], out: &mut [f64]) {
+    let mut start = 0;
+    while start < stride {
+        // Two or four eights of components at a time, as registers allow.
+        if F::HELD == 4 && stride - start >= 4 * LANES {
+            add_components::<F, N, 4>(f, right, (stride, start), weights, out);
+            start += 4 * LANES;
+        } else if F::HELD >= 2 && stride - start >= 2 * LANES {
+            add_components::<F, N, 2>(f, right, (stride, start), weights, out);
+            start += 2 * LANES;
+        } else {
+            add_components::<F, N, 1>(f, right, (stride, start), weights, out);
+            start += LANES;
+        }
+    }
+}
+
+#[inline(always)]
+fn add_components<F: Floats, const N: usize, const C: usize>(
+    f: F,
+    right: &[f64],
+    (stride, start): (usize, usize),
+    weights: [&[f64]; N],
+    out: &mut [f64],
+) {
+    let mut sums = [[f.splat(0.0); C]; N];
+    for (r, sums) in sums.iter_mut().enumerate() {
+        for (c, sum) in sums.iter_mut().enumerate() {
+            *sum = f.load(eight(out, r * stride + start + c * LANES));
+        }
+    }
+    let weights = weights.map(|weights| &weights[..right.len() / stride]);
+    for (v, right) in right.chunks_exact(stride).enumerate() {
+        let right = &right[start..start + C * LANES];
+        let mut factors = [f.splat(0.0); C];
+        for (c, factor) in factors.iter_mut().enumerate() {
+            *factor = f.load(eight(right, c * LANES));
+        }
+        for (sums, weights) in sums.iter_mut().zip(weights) {
+            let weight = f.splat(weights[v]);
+            for (sum, factor) in sums.iter_mut().zip(factors) {
+                *sum = f.add(*sum, f.mul(weight, factor));
+            }
+        }
+    }
+    for (r, sums) in sums.iter().enumerate() {
+        for (c, sum) in sums.iter().enumerate() {
+            let mut words = [0.0; LANES];
+            f.store(*sum, &mut words);
+            out[r * stride + start + c * LANES..][..LANES].copy_from_slice(&words);
+        }
+    }
+}
+
+/// `sums_v += sum_r W_rv u_r`, row after row, for rows of weights that are `cols` long.
+pub fn over_rows(level: Level, weights: &[f64], cols: usize, left: &[f64], stride: usize, sums: &mut [f64]) {
+    if cols > 0 {
+        float_work(level, OverRows { weights, cols, left, stride, sums });
+    }
+}
+
+struct OverRows<'a> {
+    weights: &'a [f64],
+    cols: usize,
+    left: &'a [f64],
+    stride: usize,
+    sums: &'a mut [f64],
+}
+
+impl FloatWork for OverRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Floats>(self, f: F) {
+        let Self { weights, cols, left, stride, sums } = self;
+        // The sums of a column are those of a row whose weights are a column of W, and whose factors are u.
+        let rows = weights.len() / cols;
+        let left = &left[..rows * stride];
+        let mut columns = [[0.0; TILE]; HELD];
+        for (at, sums) in sums.chunks_mut(HELD * stride).enumerate() {
+            let start = at * HELD;
+            let held = sums.len() / stride;
+            for (r, weights) in weights.chunks_exact(cols).enumerate() {
+                for (column, weight) in columns.iter_mut().zip(&weights[start..start + held]) {
+                    column[r] = *weight;
+                }
+            }
+            if held == HELD {
+                add_rows(f, left, stride, columns.each_ref().map(|column| &column[..rows]), sums);
+            } else {
+                for (column, sums) in columns.iter().zip(sums.chunks_exact_mut(stride)) {
+                    add_rows(f, left, stride, [&column[..rows]], sums);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Stream;
+
+    fn random(words: &mut Stream, rows: usize, width: usize) -> FactorMatrix {
+        let values: Vec<f64> = (0..rows * width).map(|_| words.uniform()).collect();
+        FactorMatrix::packed(rows, width, &values).unwrap()
+    }
+
+    #[test]
+    fn products_are_sums_in_order_whatever_the_tile_and_the_level() {
+        let mut words = Stream::new([1, 2], 3, 4, 5);
+        for (rows, cols, width) in [(16, 37, 50), (7, 16, 8), (1, 1, 1), (4, 130, 3), (15, 65, 17)] {
+            let (left, right) = (random(&mut words, rows, width), random(&mut words, cols, width));
+            let stride = left.stride;
+            let weights: Vec<f64> = (0..rows * cols).map(|_| words.uniform()).collect();
+            let sum = |terms: &mut dyn Iterator<Item = f64>| terms.fold(0.0, |sum, x| sum + x);
+            for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+                let mut rates = vec![0.0; rows * cols];
+                Panels::new(&right).rates(level, left.padded(), stride, &mut rates);
+                let (mut of_rows, mut of_columns) = (vec![1.0; rows * stride], vec![1.0; cols * stride]);
+                over_columns(level, &weights, &right, &mut of_rows);
+                over_rows(level, &weights, cols, left.padded(), stride, &mut of_columns);
+                for r in 0..rows {
+                    for v in 0..cols {
+                        let expected = sum(&mut (0..width).map(|k| left.row(r)[k] * right.row(v)[k]));
+                        assert_eq!(rates[r * cols + v], expected);
+                    }
+                    for k in 0..width {
+                        let expected = sum(&mut (0..cols).map(|v| weights[r * cols + v] * right.row(v)[k]));
+                        assert_eq!(of_rows[r * stride + k], expected);
+                    }
+                }
+                for v in 0..cols {
+                    for k in 0..width {
+                        let terms = (0..rows).map(|r| weights[r * cols + v] * left.row(r)[k]);
+                        assert_eq!(of_columns[v * stride + k], terms.fold(1.0, |sum, x| sum + x));
+                    }
+                }
+            }
+        }
+    }
+}

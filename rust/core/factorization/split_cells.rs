@@ -1,0 +1,184 @@
+//! Splits the counts of many cells of a row over components: [`super::split`] with its partial sums in registers.
+//!
+//! Products u_k R_vk are summed in eight lanes, component k in lane k mod 8, and every partial sum is kept. An event finds its
+//! lane among the sums of lanes and its place among the partial sums of that lane, all by comparisons without a branch.
+//!
+//! Source: derived here; the order of the partial sums is that of [`super::split`].
+
+use super::model::FactorMatrix;
+use super::split::{MANY, last_positive};
+use crate::distributions::words::RowWords;
+use crate::numeric::floats::{FloatWork, Floats, LANES};
+
+/// The counts of some cells of a row.
+pub struct SplitCells<'a> {
+    /// Weights of the row.
+    pub left: &'a [f64],
+    /// Weights of the columns.
+    pub right: &'a FactorMatrix,
+    /// The columns of the cells.
+    pub columns: &'a [u32],
+    /// The counts of all columns.
+    pub counts: &'a [i64],
+    /// Where words come from.
+    pub words: &'a mut RowWords,
+    /// Sums by column and component.
+    pub cells: &'a mut [u64],
+    /// Sums by component.
+    pub parts: &'a mut [u64],
+    /// Columns whose counts have not been split: they are large, or every product is below the least normal double.
+    pub left_over: &'a mut Vec<u32>,
+}
+
+impl FloatWork for SplitCells<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<F: Floats>(self, f: F) {
+        // The number of eights is known to the compiler, so that the scans over them have no end to guess.
+        match self.right.stride / LANES {
+            1 => self.split::<F, 1>(f),
+            2 => self.split::<F, 2>(f),
+            3 => self.split::<F, 3>(f),
+            4 => self.split::<F, 4>(f),
+            5 => self.split::<F, 5>(f),
+            6 => self.split::<F, 6>(f),
+            7 => self.split::<F, 7>(f),
+            8 => self.split::<F, 8>(f),
+            _ => self.left_over.extend_from_slice(self.columns),
+        }
+    }
+}
+
+impl SplitCells<'_> {
+    #[inline(always)]
+    fn split<F: Floats, const B: usize>(self, f: F) {
+        let Self { left, right, columns, counts, words, cells, parts, left_over } = self;
+        let (cells, _) = cells.as_chunks_mut::<LANES>();
+        let (parts, _) = parts.as_chunks_mut::<LANES>();
+        let Some(parts) = parts.first_chunk_mut::<B>() else { return };
+        let mut weights = [f.splat(0.0); B];
+        for (weight, left) in weights.iter_mut().zip(left.as_chunks::<LANES>().0) {
+            *weight = f.load(left);
+        }
+        let mut partial = [[0.0; LANES]; B];
+        // Where each lane starts, and where the last one ends.
+        let mut edges = [0.0; LANES + 1];
+        for &column in columns {
+            let count = counts[column as usize] as u64;
+            let mut sum = f.splat(0.0);
+            let factors = right.row(column as usize).as_chunks::<LANES>().0;
+            for ((partial, factor), weight) in partial.iter_mut().zip(factors).zip(weights) {
+                sum = f.add(sum, f.mul(weight, f.load(factor)));
+                f.store(sum, partial);
+            }
+            let ends = f.prefix(sum);
+            if let Some(ends_of) = edges.last_chunk_mut::<LANES>() {
+                f.store(ends, ends_of);
+            }
+            let total = edges[LANES];
+            if !(total >= f64::MIN_POSITIVE) || count > MANY * (LANES * B) as u64 {
+                left_over.push(column);
+                continue;
+            }
+            let start = B * column as usize;
+            let Some(cell) = cells[start..start + B].first_chunk_mut::<B>() else { continue };
+            for _ in 0..count {
+                let target = words.uniform() * total;
+                // The first lane whose end is beyond the target.
+                let lane = (f.bits(f.splat(target), ends) & 0x7f).trailing_ones() as usize;
+                let target = target - edges[lane];
+                let mut block = 0;
+                for partial in &partial {
+                    block += usize::from(partial[lane] <= target);
+                }
+                let (block, lane) = if block < B { (block, lane) } else { last_positive(&partial, lane) };
+                cell[block][lane] += 1;
+                parts[block][lane] += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::dispatch::Level;
+    use crate::numeric::floats::float_work;
+    use crate::stream::Stream;
+
+    #[test]
+    fn parts_follow_the_products_at_every_level() {
+        // False alarm 1e-6 per width: chi-square by the normal approximation of Wilson and Hilferty.
+        let mut random = Stream::new([1, 2], 3, 4, 5);
+        for width in [1, 3, 8, 11, 50, 64] {
+            let cols = 400;
+            let values: Vec<f64> = (0..width * (cols + 1)).map(|_| random.uniform()).collect();
+            let mut left = FactorMatrix::packed(1, width, &values[..width]).unwrap();
+            if width > 8 {
+                left.row_mut(0)[5] = 0.0;
+            }
+            // All columns alike, so that their parts add up to one law.
+            let right = FactorMatrix::packed(cols, width, &values[width..2 * width].repeat(cols)).unwrap();
+            let columns: Vec<u32> = (0..cols as u32).rev().collect();
+            let counts: Vec<i64> = (0..cols as i64).map(|i| if i == 7 { 5000 } else { i % 9 }).collect();
+            let mut results = vec![];
+            for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+                let (mut cells, mut parts) = (vec![0; cols * right.stride], vec![0; right.stride]);
+                let mut left_over = vec![];
+                for round in 0..40 {
+                    left_over.clear();
+                    let mut words = RowWords::new(level, [7, 7], 1, 0, round);
+                    let (columns, counts, words) = (&columns[..], &counts[..], &mut words);
+                    let (cells, parts, left_over) = (&mut cells[..], &mut parts[..], &mut left_over);
+                    let (left, right) = (left.row(0), &right);
+                    float_work(level, SplitCells { left, right, columns, counts, words, cells, parts, left_over });
+                }
+                assert_eq!(left_over, [7]);
+                for (column, &count) in counts.iter().enumerate().filter(|(column, _)| *column != 7) {
+                    let cell = &cells[column * right.stride..(column + 1) * right.stride];
+                    assert_eq!(cell.iter().sum::<u64>(), 40 * count as u64);
+                }
+                results.push((cells, parts));
+            }
+            assert!(results[0] == results[1] && results[1] == results[2]);
+            let parts = &results[0].1;
+            let weights: Vec<f64> = left.row(0).iter().zip(right.row(0)).map(|(a, b)| a * b).collect();
+            let (total, all): (f64, f64) = (weights.iter().sum(), parts.iter().sum::<u64>() as f64);
+            assert!(weights.iter().zip(parts).all(|(weight, &part)| *weight > 0.0 || part == 0));
+            let live = weights.iter().zip(parts).filter(|(weight, _)| **weight > 0.0);
+            let statistic: f64 =
+                live.clone().map(|(w, &n)| (n as f64 - all * w / total).powi(2) / (all * w / total)).sum();
+            let freedom = live.count() as f64 - 1.0;
+            let spread = 2.0 / (9.0 * freedom);
+            if freedom > 0.0 {
+                let deviate = ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
+                assert!(deviate < 4.7534, "{width}: {parts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_below_every_double_are_left_over() {
+        let right = FactorMatrix::packed(1, 2, &[1e-200; 2]).unwrap();
+        let mut left = [0.0; LANES];
+        left[..2].fill(1e-200);
+        let (mut cells, mut parts, mut left_over) = ([0; LANES], [0; LANES], vec![]);
+        let mut words = RowWords::new(Level::Baseline, [7, 7], 1, 0, 0);
+        let (counts, columns) = ([3], [0]);
+        let (words, cells, parts, left_over_of) = (&mut words, &mut cells[..], &mut parts[..], &mut left_over);
+        let (left, right) = (&left[..], &right);
+        let split = SplitCells {
+            left,
+            right,
+            columns: &columns,
+            counts: &counts,
+            words,
+            cells,
+            parts,
+            left_over: left_over_of,
+        };
+        float_work(Level::Baseline, split);
+        assert_eq!((left_over, parts[..].iter().sum::<u64>()), (vec![0], 0));
+    }
+}

@@ -1,0 +1,426 @@
+//! Eight doubles side by side, in the registers of each vector level: kernels whose loops compilers do not turn into vectors.
+//!
+//! A kernel is written once as [`FloatWork`] against [`Floats`], and [`float_work`] runs it compiled for the level asked for.
+//! Products and sums are never contracted and every sum has its order written down, so all levels give the same bits.
+
+use super::dispatch::{EVERY_LEVEL, Level};
+
+/// Doubles side by side.
+pub const LANES: usize = 8;
+
+/// Operations on eight doubles.
+pub trait Floats: Copy {
+    /// Eight doubles in registers.
+    type Eight: Copy;
+    /// How many eights can be held at once as sums of a product, some registers left free.
+    const HELD: usize;
+    /// The same number eight times.
+    fn splat(self, x: f64) -> Self::Eight;
+    /// Reads.
+    fn load(self, from: &[f64; LANES]) -> Self::Eight;
+    /// Writes.
+    fn store(self, x: Self::Eight, to: &mut [f64; LANES]);
+    /// Sum.
+    fn add(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
+    /// Difference.
+    fn sub(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
+    /// Product.
+    fn mul(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
+    /// Quotient.
+    fn div(self, a: Self::Eight, b: Self::Eight) -> Self::Eight;
+    /// Adds one where `a >= b`.
+    fn count(self, counts: Self::Eight, a: Self::Eight, b: Self::Eight) -> Self::Eight;
+    /// `x` where `a >= b`, else `y`.
+    fn select(self, a: Self::Eight, b: Self::Eight, x: Self::Eight, y: Self::Eight) -> Self::Eight;
+    /// A bit for each place where `a >= b`.
+    fn bits(self, a: Self::Eight, b: Self::Eight) -> u32;
+    /// Elements of a slice.
+    ///
+    /// # Safety
+    /// Every index is below the length.
+    unsafe fn gather(self, from: &[f64], indices: &[u32; LANES]) -> Self::Eight;
+    /// Partial sums, in the order of [`prefix_sums`].
+    fn prefix(self, x: Self::Eight) -> Self::Eight;
+}
+
+/// Partial sums by adding what is one, two and four places before.
+#[inline(always)]
+fn prefix_sums(mut x: [f64; LANES]) -> [f64; LANES] {
+    for step in [1, 2, 4] {
+        for i in (step..LANES).rev() {
+            x[i] += x[i - step];
+        }
+    }
+    x
+}
+
+/// A kernel. Everything in `run` must be `#[inline(always)]` to be compiled for the level.
+pub trait FloatWork {
+    /// What comes of it.
+    type Output;
+    /// Does the work.
+    fn run<F: Floats>(self, floats: F) -> Self::Output;
+}
+
+/// Does work at a level, or at the best level of the machine if that is lower.
+#[inline]
+pub fn float_work<W: FloatWork>(level: Level, work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if const { EVERY_LEVEL } {
+        // SAFETY: the level is at most what the machine has.
+        unsafe {
+            match level.min(Level::best()) {
+                Level::Avx512 => return x86::avx512(work),
+                Level::Avx2 => return x86::avx2(work),
+                Level::Baseline => {}
+            }
+        }
+    }
+    let _ = level;
+    work.run(Arrays)
+}
+
+/// Arrays, for machines without these registers.
+#[derive(Clone, Copy, Debug)]
+struct Arrays;
+
+#[inline(always)]
+fn map(of: impl Fn(usize) -> f64) -> [f64; LANES] {
+    let mut out = [0.0; LANES];
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = of(i);
+    }
+    out
+}
+
+impl Floats for Arrays {
+    type Eight = [f64; LANES];
+    const HELD: usize = 2;
+
+    #[inline(always)]
+    fn splat(self, x: f64) -> [f64; LANES] {
+        [x; LANES]
+    }
+
+    #[inline(always)]
+    fn load(self, from: &[f64; LANES]) -> [f64; LANES] {
+        *from
+    }
+
+    #[inline(always)]
+    fn store(self, x: [f64; LANES], to: &mut [f64; LANES]) {
+        *to = x;
+    }
+
+    #[inline(always)]
+    fn add(self, a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
+        map(|i| a[i] + b[i])
+    }
+
+    #[inline(always)]
+    fn sub(self, a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
+        map(|i| a[i] - b[i])
+    }
+
+    #[inline(always)]
+    fn mul(self, a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
+        map(|i| a[i] * b[i])
+    }
+
+    #[inline(always)]
+    fn div(self, a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
+        map(|i| a[i] / b[i])
+    }
+
+    #[inline(always)]
+    fn count(self, counts: [f64; LANES], a: [f64; LANES], b: [f64; LANES]) -> [f64; LANES] {
+        map(|i| counts[i] + if a[i] >= b[i] { 1.0 } else { 0.0 })
+    }
+
+    #[inline(always)]
+    fn select(self, a: [f64; LANES], b: [f64; LANES], x: [f64; LANES], y: [f64; LANES]) -> [f64; LANES] {
+        map(|i| if a[i] >= b[i] { x[i] } else { y[i] })
+    }
+
+    #[inline(always)]
+    fn bits(self, a: [f64; LANES], b: [f64; LANES]) -> u32 {
+        (0..LANES).fold(0, |bits, i| bits | u32::from(a[i] >= b[i]) << i)
+    }
+
+    #[inline(always)]
+    unsafe fn gather(self, from: &[f64], indices: &[u32; LANES]) -> [f64; LANES] {
+        // SAFETY: the caller's.
+        map(|i| unsafe { *from.get_unchecked(indices[i] as usize) })
+    }
+
+    #[inline(always)]
+    fn prefix(self, x: [f64; LANES]) -> [f64; LANES] {
+        prefix_sums(x)
+    }
+}
+
+/// Registers of x86-64. A value of [`Zmm`] or [`Ymm`] exists only where the instructions do: `avx512` and `avx2` make them.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{FloatWork, Floats, LANES, prefix_sums};
+    use std::arch::x86_64::*;
+
+    /// Compiles work for AVX2. Never in line: it is a function of its own that has the instructions.
+    #[inline(never)]
+    #[target_feature(enable = "avx2")]
+    pub fn avx2<W: FloatWork>(work: W) -> W::Output {
+        work.run(Ymm(()))
+    }
+
+    /// Compiles work for AVX-512.
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
+    pub fn avx512<W: FloatWork>(work: W) -> W::Output {
+        work.run(Zmm(()))
+    }
+
+    /// One register of eight.
+    #[derive(Clone, Copy)]
+    pub struct Zmm(());
+
+    /// Two registers of four.
+    #[derive(Clone, Copy)]
+    pub struct Ymm(());
+
+    impl Floats for Zmm {
+        type Eight = __m512d;
+        const HELD: usize = 4;
+
+        #[inline(always)]
+        fn splat(self, x: f64) -> __m512d {
+            // SAFETY: a value of this type exists only where the instructions do.
+            unsafe { _mm512_set1_pd(x) }
+        }
+
+        #[inline(always)]
+        fn load(self, from: &[f64; LANES]) -> __m512d {
+            // SAFETY: as above; there are eight doubles.
+            unsafe { _mm512_loadu_pd(from.as_ptr()) }
+        }
+
+        #[inline(always)]
+        fn store(self, x: __m512d, to: &mut [f64; LANES]) {
+            // SAFETY: as above; there is room for eight doubles.
+            unsafe { _mm512_storeu_pd(to.as_mut_ptr(), x) }
+        }
+
+        #[inline(always)]
+        fn add(self, a: __m512d, b: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe { _mm512_add_pd(a, b) }
+        }
+
+        #[inline(always)]
+        fn sub(self, a: __m512d, b: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe { _mm512_sub_pd(a, b) }
+        }
+
+        #[inline(always)]
+        fn mul(self, a: __m512d, b: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe { _mm512_mul_pd(a, b) }
+        }
+
+        #[inline(always)]
+        fn div(self, a: __m512d, b: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe { _mm512_div_pd(a, b) }
+        }
+
+        #[inline(always)]
+        fn count(self, counts: __m512d, a: __m512d, b: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe {
+                let more = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, b);
+                _mm512_mask_add_pd(counts, more, counts, _mm512_set1_pd(1.0))
+            }
+        }
+
+        #[inline(always)]
+        fn select(self, a: __m512d, b: __m512d, x: __m512d, y: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe { _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, b), y, x) }
+        }
+
+        #[inline(always)]
+        fn bits(self, a: __m512d, b: __m512d) -> u32 {
+            // SAFETY: as above.
+            unsafe { u32::from(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, b)) }
+        }
+
+        #[inline(always)]
+        unsafe fn gather(self, from: &[f64], indices: &[u32; LANES]) -> __m512d {
+            // SAFETY: as above; the indices lie within the slice, by the caller's word.
+            unsafe {
+                let indices = _mm512_cvtepu32_epi64(_mm256_loadu_si256(indices.as_ptr().cast()));
+                _mm512_i64gather_pd::<8>(indices, from.as_ptr())
+            }
+        }
+
+        #[inline(always)]
+        fn prefix(self, x: __m512d) -> __m512d {
+            // SAFETY: as above.
+            unsafe {
+                let zero = _mm512_setzero_si512();
+                let x = _mm512_add_pd(x, _mm512_castsi512_pd(_mm512_alignr_epi64::<7>(_mm512_castpd_si512(x), zero)));
+                let x = _mm512_add_pd(x, _mm512_castsi512_pd(_mm512_alignr_epi64::<6>(_mm512_castpd_si512(x), zero)));
+                _mm512_add_pd(x, _mm512_castsi512_pd(_mm512_alignr_epi64::<4>(_mm512_castpd_si512(x), zero)))
+            }
+        }
+    }
+
+    impl Floats for Ymm {
+        type Eight = [__m256d; 2];
+        const HELD: usize = 1;
+
+        #[inline(always)]
+        fn splat(self, x: f64) -> [__m256d; 2] {
+            // SAFETY: a value of this type exists only where the instructions do.
+            [unsafe { _mm256_set1_pd(x) }; 2]
+        }
+
+        #[inline(always)]
+        fn load(self, from: &[f64; LANES]) -> [__m256d; 2] {
+            // SAFETY: as above; there are eight doubles.
+            unsafe { [_mm256_loadu_pd(from.as_ptr()), _mm256_loadu_pd(from.as_ptr().add(4))] }
+        }
+
+        #[inline(always)]
+        fn store(self, x: [__m256d; 2], to: &mut [f64; LANES]) {
+            // SAFETY: as above; there is room for eight doubles.
+            unsafe {
+                _mm256_storeu_pd(to.as_mut_ptr(), x[0]);
+                _mm256_storeu_pd(to.as_mut_ptr().add(4), x[1]);
+            }
+        }
+
+        #[inline(always)]
+        fn add(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            // SAFETY: as above.
+            unsafe { [_mm256_add_pd(a[0], b[0]), _mm256_add_pd(a[1], b[1])] }
+        }
+
+        #[inline(always)]
+        fn sub(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            // SAFETY: as above.
+            unsafe { [_mm256_sub_pd(a[0], b[0]), _mm256_sub_pd(a[1], b[1])] }
+        }
+
+        #[inline(always)]
+        fn mul(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            // SAFETY: as above.
+            unsafe { [_mm256_mul_pd(a[0], b[0]), _mm256_mul_pd(a[1], b[1])] }
+        }
+
+        #[inline(always)]
+        fn div(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            // SAFETY: as above.
+            unsafe { [_mm256_div_pd(a[0], b[0]), _mm256_div_pd(a[1], b[1])] }
+        }
+
+        #[inline(always)]
+        fn count(self, counts: [__m256d; 2], a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let one = _mm256_set1_pd(1.0);
+                let low = _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a[0], b[0]), one);
+                let high = _mm256_and_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a[1], b[1]), one);
+                [_mm256_add_pd(counts[0], low), _mm256_add_pd(counts[1], high)]
+            }
+        }
+
+        #[inline(always)]
+        fn select(self, a: [__m256d; 2], b: [__m256d; 2], x: [__m256d; 2], y: [__m256d; 2]) -> [__m256d; 2] {
+            // SAFETY: as above.
+            unsafe {
+                let low = _mm256_cmp_pd::<_CMP_GE_OQ>(a[0], b[0]);
+                let high = _mm256_cmp_pd::<_CMP_GE_OQ>(a[1], b[1]);
+                [_mm256_blendv_pd(y[0], x[0], low), _mm256_blendv_pd(y[1], x[1], high)]
+            }
+        }
+
+        #[inline(always)]
+        fn bits(self, a: [__m256d; 2], b: [__m256d; 2]) -> u32 {
+            // SAFETY: as above.
+            unsafe {
+                let low = _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a[0], b[0])) as u32;
+                let high = _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GE_OQ>(a[1], b[1])) as u32;
+                low | high << 4
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn gather(self, from: &[f64], indices: &[u32; LANES]) -> [__m256d; 2] {
+            // SAFETY: as above; the indices lie within the slice, by the caller's word.
+            unsafe {
+                let x = indices.map(|i| *from.get_unchecked(i as usize));
+                [_mm256_setr_pd(x[0], x[1], x[2], x[3]), _mm256_setr_pd(x[4], x[5], x[6], x[7])]
+            }
+        }
+
+        #[inline(always)]
+        fn prefix(self, x: [__m256d; 2]) -> [__m256d; 2] {
+            let mut words = [0.0; LANES];
+            self.store(x, &mut words);
+            self.load(&prefix_sums(words))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every operation on some numbers, one after the other.
+    struct All<'a>(&'a [[f64; LANES]; 3]);
+
+    impl FloatWork for All<'_> {
+        type Output = Vec<[u64; LANES]>;
+
+        fn run<F: Floats>(self, f: F) -> Self::Output {
+            let [a, b, c] = self.0.map(|x| f.load(&x));
+            let indices = [3, 1, 1, 0, 7, 6, 2, 5];
+            // SAFETY: all below eight.
+            let gathered = unsafe { f.gather(&self.0[2], &indices) };
+            let results = [
+                f.add(a, b),
+                f.sub(a, b),
+                f.mul(a, b),
+                f.div(a, b),
+                f.count(c, a, b),
+                f.select(a, b, c, f.splat(0.3)),
+                gathered,
+                f.prefix(b),
+            ];
+            let mut out = results.map(|x| {
+                let mut words = [0.0; LANES];
+                f.store(x, &mut words);
+                words.map(f64::to_bits)
+            });
+            out[0][0] ^= u64::from(f.bits(a, b));
+            out.to_vec()
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits() {
+        let mut words = crate::stream::Stream::new([1, 2], 3, 4, 5);
+        for _ in 0..100 {
+            let mut numbers = [[0.0; LANES]; 3];
+            numbers.iter_mut().flatten().for_each(|x| *x = words.uniform());
+            numbers[0][3] = numbers[1][3];
+            let expected = float_work(Level::Baseline, All(&numbers));
+            assert_eq!(float_work(Level::Avx2, All(&numbers)), expected);
+            assert_eq!(float_work(Level::Avx512, All(&numbers)), expected);
+            let total: f64 = numbers[1].iter().sum();
+            assert!((f64::from_bits(expected[7][7]) - total).abs() < 1e-14);
+            assert_eq!(f64::from_bits(expected[6][4]), numbers[2][7]);
+        }
+    }
+}
