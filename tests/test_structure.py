@@ -227,7 +227,8 @@ def test_every_public_method_is_described():
 def test_shared_parts_of_docstrings_are_filled_in():
     for name, thing in [*public_objects(), *public_methods()]:
         text = inspect.getdoc(thing) or ""
-        assert not re.search(r"^ *\{[a-z_]+\}$", text, flags=re.MULTILINE), f"{name}: a part of its docstring is not there"
+        left = re.search(r"^ *\{[a-z_]+\}$", text, flags=re.MULTILINE)
+        assert left is None, f"{name}: {left} is no part of a docstring"
 
 
 def test_signatures_say_what_is_taken_and_stay_short():

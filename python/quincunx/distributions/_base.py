@@ -95,6 +95,11 @@ _shared = assembled(
         -------
         float or ndarray of float64, shape (...)
     """,
+    shaped="""
+        Returns
+        -------
+        float or ndarray of float64, the shape of the parameters
+    """,
     logarithms="""
         Parameters
         ----------
@@ -108,6 +113,7 @@ _shared = assembled(
 )
 
 
+@_shared
 class Distribution:
     """An immutable distribution on the integers whose parameters broadcast.
 
@@ -215,7 +221,6 @@ class Distribution:
             _core.distribution_statistics(self._family, columns, statistic, out, _core.available_threads())
         return out.reshape(shape) if shape else float(out[0])
 
-    @_shared
     def pmf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of the value `k`.
 
@@ -232,7 +237,6 @@ class Distribution:
         """
         return self._evaluate("pmf", k)
 
-    @_shared
     def logpmf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of the value `k`; finite where the probability itself would be zero.
 
@@ -249,7 +253,6 @@ class Distribution:
         """
         return self._evaluate("logpmf", k)
 
-    @_shared
     def cdf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of at most `k`.
 
@@ -270,7 +273,6 @@ class Distribution:
         """
         return self._evaluate("cdf", k)
 
-    @_shared
     def logcdf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of at most `k`.
 
@@ -287,7 +289,6 @@ class Distribution:
         """
         return self._evaluate("logcdf", k)
 
-    @_shared
     def ccdf(self, k: npt.ArrayLike, /) -> Floats:
         """Probability of more than `k`.
 
@@ -305,7 +306,6 @@ class Distribution:
         """
         return self._evaluate("ccdf", k)
 
-    @_shared
     def logccdf(self, k: npt.ArrayLike, /) -> Floats:
         """Logarithm of the probability of more than `k`.
 
@@ -322,7 +322,6 @@ class Distribution:
         """
         return self._evaluate("logccdf", k)
 
-    @_shared
     def icdf(self, p: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``cdf`` is at least `p`.
 
@@ -346,7 +345,6 @@ class Distribution:
         """
         return self._invert(True, "p", p)
 
-    @_shared
     def iccdf(self, p: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``ccdf`` is at most `p`.
 
@@ -366,7 +364,6 @@ class Distribution:
         """
         return self._invert(False, "p", p)
 
-    @_shared
     def ilogcdf(self, logp: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``logcdf`` is at least `logp`, where the probability itself would underflow.
 
@@ -391,7 +388,6 @@ class Distribution:
         """
         return self._invert_log(True, logp)
 
-    @_shared
     def ilogccdf(self, logp: npt.ArrayLike, /) -> Floats:
         """Smallest value whose ``logccdf`` is at most `logp`, where the probability itself would underflow.
 
@@ -457,9 +453,7 @@ class Distribution:
     def median(self) -> Floats:
         """Smallest value whose ``cdf`` is at least one half.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
 
         Examples
         --------
@@ -494,9 +488,7 @@ class Distribution:
         kind : {"raw", "central", "standardized"}
             About 0; about the mean; about the mean, in standard deviations.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
 
         Raises
         ------
@@ -534,9 +526,7 @@ class Distribution:
     def logentropy(self) -> Floats:
         """Logarithm of the Shannon entropy in nats; minus infinity for a point mass.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
 
         Examples
         --------
@@ -551,9 +541,7 @@ class Distribution:
     def mean(self) -> Floats:
         """Mean.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
             Relative error at most 1e-14 for a positive law; that of ``rate_plus - rate_minus`` for a Skellam law.
 
         Examples
@@ -567,9 +555,7 @@ class Distribution:
     def variance(self) -> Floats:
         """Variance.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
             Relative error at most 1e-13.
 
         Examples
@@ -583,9 +569,7 @@ class Distribution:
     def standard_deviation(self) -> Floats:
         """Square root of the variance.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
             Relative error at most 1e-13.
 
         Examples
@@ -599,9 +583,7 @@ class Distribution:
     def skewness(self) -> Floats:
         """Third central moment over the variance to the power 3/2.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
             Not a number for a point mass.
 
         Examples
@@ -620,9 +602,7 @@ class Distribution:
         convention : {"non-excess", "excess"}
             Whether the 3 of a normal is subtracted, as in SciPy.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
             Not a number for a point mass.
 
         Raises
@@ -660,9 +640,7 @@ class Distribution:
     def entropy(self) -> Floats:
         """Shannon entropy in nats.
 
-        Returns
-        -------
-        float or ndarray of float64, the shape of the parameters
+        {shaped}
             Relative error at most 1e-13, also where it is near zero.
 
         Examples

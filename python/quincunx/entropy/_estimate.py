@@ -115,6 +115,7 @@ def entropy_estimate(
     Returns
     -------
     EntropyEstimate
+        The value with its digits and the correlation length.
 
     Raises
     ------

@@ -201,6 +201,7 @@ class PoissonBlockmodel(PoissonModel):
         Returns
         -------
         ndarray of int, shape (n,)
+            The group of each actor.
 
         Raises
         ------

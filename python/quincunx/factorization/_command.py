@@ -60,6 +60,7 @@ def factorize_command(
     Returns
     -------
     str
+        How the fit went, and what weighs most in each component.
 
     Raises
     ------

@@ -396,6 +396,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         Returns
         -------
         float
+            Over the cells of the mask.
 
         Raises
         ------
@@ -544,6 +545,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         Returns
         -------
         list of matplotlib.axes.Axes
+            One for each component.
 
         Raises
         ------
@@ -567,6 +569,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         Returns
         -------
         list of matplotlib.axes.Axes
+            One for each quantity.
 
         Raises
         ------

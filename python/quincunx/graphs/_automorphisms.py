@@ -159,6 +159,7 @@ class AutomorphismGroup:
         Returns
         -------
         AutomorphismGroup
+            Of all their products.
 
         Raises
         ------
@@ -337,6 +338,7 @@ class AutomorphismGroup:
         Returns
         -------
         bool
+            Whether the group holds it.
 
         Raises
         ------
@@ -371,6 +373,7 @@ class AutomorphismGroup:
         Returns
         -------
         AutomorphismGroup
+            The elements that keep the point where it is.
 
         Raises
         ------
@@ -433,6 +436,7 @@ class AutomorphismGroup:
         Returns
         -------
         Orbitals
+            Those of ordered pairs, each with its number and size.
 
         Raises
         ------

@@ -193,6 +193,7 @@ def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) 
     Returns
     -------
     bool
+        Whether they do at every distance.
 
     Raises
     ------

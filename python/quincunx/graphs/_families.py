@@ -36,6 +36,7 @@ def cycle(n: int, *, multigraph: bool = False) -> Graph:
     Returns
     -------
     Graph
+        Vertex ``i`` is joined to ``i + 1``, and the last to the first.
 
     Raises
     ------
@@ -138,6 +139,7 @@ def hamming(length: int, alphabet_size: int) -> Graph:
     Returns
     -------
     Graph
+        With ``length (alphabet_size - 1)`` neighbors of each word.
 
     Raises
     ------

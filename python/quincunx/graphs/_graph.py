@@ -111,6 +111,7 @@ class Graph:
         Returns
         -------
         Graph
+            As the constructor makes it.
 
         Raises
         ------
@@ -139,6 +140,7 @@ class Graph:
         Returns
         -------
         Graph
+            With the nodes as labels, in their order.
 
         Raises
         ------
@@ -171,6 +173,7 @@ class Graph:
         Returns
         -------
         Graph
+            With an edge for each entry that is not zero.
 
         Raises
         ------
@@ -201,6 +204,7 @@ class Graph:
         Returns
         -------
         Graph
+            With an edge for each pair that is related.
 
         Raises
         ------
@@ -330,6 +334,7 @@ class Graph:
         Returns
         -------
         int
+            Its number.
 
         Raises
         ------
@@ -430,6 +435,7 @@ class Graph:
         Returns
         -------
         Graph
+            The same vertices and edges.
 
         Raises
         ------

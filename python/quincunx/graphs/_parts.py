@@ -12,6 +12,7 @@ graph_doc = assembled(
     Returns
     -------
     Graph
+        With the vertices 0 to n - 1.
 
     Raises
     ------
@@ -24,6 +25,7 @@ graph_doc = assembled(
     Returns
     -------
     Graph
+        With the points as vertices, the last coordinate changing fastest.
 
     Raises
     ------

@@ -33,6 +33,7 @@ def read_edges(file: str | os.PathLike[str] | Iterable[str]) -> Graph:
     Returns
     -------
     Graph
+        With the labels of the file.
 
     Raises
     ------

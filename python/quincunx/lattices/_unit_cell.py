@@ -112,6 +112,7 @@ class UnitCell:
         Returns
         -------
         UnitCell
+            One of those in the table of `quincunx.lattices.named`.
 
         Raises
         ------
@@ -193,6 +194,7 @@ class UnitCell:
         Returns
         -------
         UnitCell
+            With a site for each end of a bond.
 
         Raises
         ------

@@ -57,6 +57,7 @@ def ldp_command(
     Returns
     -------
     str
+        The posterior, one parameter a line.
 
     Raises
     ------

@@ -166,6 +166,7 @@ class Channel:
         Returns
         -------
         Channel
+            Rows are the inputs of the mechanism, columns its outputs.
 
         Raises
         ------
@@ -276,6 +277,7 @@ class Channel:
         Returns
         -------
         pandas.DataFrame
+            With the names of inputs and outputs.
 
         Raises
         ------

@@ -24,6 +24,7 @@ def renyi_entropy(p: npt.ArrayLike, alpha: float) -> float:
     Returns
     -------
     float
+        In bits.
 
     Raises
     ------

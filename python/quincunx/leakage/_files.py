@@ -28,6 +28,7 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     Returns
     -------
     Channel
+        Exact where the file holds fractions.
 
     Raises
     ------
@@ -146,6 +147,7 @@ def leakage_command(
     Returns
     -------
     str
+        One measure a line.
 
     Raises
     ------

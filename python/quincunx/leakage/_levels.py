@@ -94,6 +94,7 @@ def dp_delta(self: "Channel", graph: GraphLike, epsilon: float, *, threads: int 
     Returns
     -------
     float
+        Between 0 and 1.
 
     Raises
     ------

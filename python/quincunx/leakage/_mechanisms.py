@@ -361,6 +361,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     Returns
     -------
     Channel
+        With one output for each vertex.
 
     Raises
     ------

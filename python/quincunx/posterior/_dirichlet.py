@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import sections
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
 from quincunx.posterior._one_parameter import BetaBernoulli
+from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
 
@@ -49,7 +49,7 @@ class DirichletPosterior(_account.Drawn):
         return self.model._draw(self.alphas, known, count, words)  # type: ignore[no-any-return]
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True)
 class DirichletCategorical:
     """Categories 0..K-1 with a Dirichlet prior on ``{theta_k >= w}``.
@@ -192,11 +192,9 @@ class DirichletCategorical:
         Returns
         -------
         DirichletPosterior
+            To draw from, with its guarantee.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If `data` does not hold numbers along one axis.
+        {numbers}
         """
         codes = np.rint(_account.records(data, 0, len(self.alphas) - 1)).astype(np.int64)
         counts = np.bincount(codes, minlength=len(self.alphas))
@@ -236,8 +234,7 @@ class DirichletCategorical:
         ----------
         epsilon : float
             Target, > 0.
-        knob : {"trim", "temper"}, optional
-            What is changed; by default `temper` (never above what it is) where there is a trimming, else `trim`.
+        {knob}
 
         Returns
         -------

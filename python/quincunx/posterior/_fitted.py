@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._docs import sections
 from quincunx._optional import require
 from quincunx._rng import RandomSource, generator
 from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee
 
 
-@sections
+@posterior_doc
 class PrivateBayesNet:
     """A fitted network: everything in it may be published.
 
@@ -132,11 +132,9 @@ class PrivateBayesNet:
         Returns
         -------
         float
+            In nats, the sum over records.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If `data` has another shape or does not hold numbers.
+        {shaped}
         """
         return float(self._record_log_likelihood(data).sum())
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._docs import sections
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
+from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import AddRemove, ReplaceOne
 from quincunx.privacy._relations import Relation
 
@@ -20,7 +20,7 @@ MOST_CELLS = 2**26
 Counts = npt.NDArray[np.int64]
 
 
-@sections
+@posterior_doc
 class DiscreteBayesNet:
     """A directed acyclic graph over discrete variables, to be fitted to private data.
 
@@ -198,10 +198,7 @@ class DiscreteBayesNet:
         dict
             Of node to int64 array with axes (parents in edge order, node).
 
-        Raises
-        ------
-        ValueError, TypeError
-            If `data` has another shape or does not hold numbers.
+        {shaped}
         """
         wanted = list(self.nodes if nodes is None else nodes)
         return self._tables(data, wanted)[0]
@@ -227,10 +224,7 @@ class DiscreteBayesNet:
     def count_sensitivity(self, relation: Relation = _account.ONE) -> int:
         """Return the L1 sensitivity of the tables that are measured.
 
-        Parameters
-        ----------
-        relation : ReplaceOne or AddRemove
-            About which neighbors.
+        {neighbors}
 
         Returns
         -------
@@ -280,10 +274,7 @@ class DiscreteBayesNet:
     def fourier_sensitivity(self, relation: Relation = _account.ONE) -> int:
         """Return how much the parity counts q change in sum (L1) between neighbors.
 
-        Parameters
-        ----------
-        relation : ReplaceOne or AddRemove
-            About which neighbors.
+        {neighbors}
 
         Returns
         -------

@@ -15,6 +15,7 @@ from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
+from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne, beta_hockey_stick
 from quincunx.privacy._range import LipschitzConstants
 from quincunx.privacy._relations import Relation
@@ -201,7 +202,7 @@ def _finite(model: Any, n: int) -> float:
     return _account.upwards(max(own, model._epsilon(n)), model._margin(n))
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True)
 class BetaBernoulli(_Model):
     """Bits with a Beta prior on [w, 1 - w]; the posterior is ``Beta(a + tau k, b + tau (n - k))`` there.
@@ -314,11 +315,9 @@ class BetaBernoulli(_Model):
         Returns
         -------
         ConjugatePosterior
+            To draw from, with its guarantee.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If `data` does not hold numbers along one axis.
+        {numbers}
         """
         bits = _account.records(data, 0.0, 1.0)
         ones = int((bits > 0.5).sum())
@@ -334,8 +333,7 @@ class BetaBernoulli(_Model):
             Target, > 0.
         n : int, optional
             Records, public: spends all of epsilon at this n. Else for every n.
-        knob : {"trim", "temper"}, optional
-            What is changed; by default `temper` (never above what it is) where there is a trimming, else `trim`.
+        {knob}
 
         Returns
         -------
@@ -366,14 +364,7 @@ class BetaBernoulli(_Model):
     def lipschitz_constants(self, n: int = 1) -> LipschitzConstants:
         """Return the constants of the untrimmed symmetric prior for n records, for study (Hamming distance).
 
-        Parameters
-        ----------
-        n : int
-            Records.
-
-        Returns
-        -------
-        LipschitzConstants
+        {study}
             ``L0 = 0``, ``c = 2**(1 - 2 a) / B(a, a)`` and C, the largest ratio of likelihood and marginal.
 
         Raises
@@ -394,7 +385,7 @@ class BetaBernoulli(_Model):
         return LipschitzConstants(float(c), 0.0, max(1.0, float(np.exp(logs.max()))))
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True)
 class _GammaModel(_Model):
     """A likelihood ``theta**p exp(-theta s(x))`` with a Gamma prior on [c1, c2], for statistics s in [lo, hi]."""
@@ -487,10 +478,7 @@ class _GammaModel(_Model):
         ConjugatePosterior
             A Gamma law on `bounds`; the sum of the statistics is exact, on a grid of 2**-30 of the largest.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If `data` does not hold numbers along one axis.
+        {numbers}
         """
         values = self._statistic(data)
         step, first, last = self._units()
@@ -558,14 +546,7 @@ class _GammaModel(_Model):
     def lipschitz_constants(self, n: int = 1) -> LipschitzConstants:
         """Return the constants of the prior for n records, for study.
 
-        Parameters
-        ----------
-        n : int
-            Records.
-
-        Returns
-        -------
-        LipschitzConstants
+        {study}
             In the metric of the thesis: distances of the records, summed.
 
         Raises

@@ -107,6 +107,7 @@ class QueryAnswerer:
         Returns
         -------
         ndarray of float64, shape (n_responses,)
+            The mean utility of each response.
 
         Raises
         ------

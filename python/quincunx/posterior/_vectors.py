@@ -16,6 +16,7 @@ from quincunx._rng import RandomSource, generator
 from quincunx.errors import ConvergenceError
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
+from quincunx.posterior._parts import posterior_doc
 from quincunx.posterior._sample import PrivateSample, sample_size
 from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
@@ -144,7 +145,7 @@ def _positive_definite(matrix: object, name: str) -> Floats:
     return copy
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True, eq=False)
 class MultivariateNormalMean(_VectorModel):
     """Normal vectors of known precision A, the mean uniform on a ball of radius M; records within a ball of radius D.
@@ -202,19 +203,13 @@ class MultivariateNormalMean(_VectorModel):
     def posterior(self, data: npt.ArrayLike) -> BallPosterior:
         """Return the posterior given vectors.
 
-        Parameters
-        ----------
-        data : array_like of float, shape (n, d)
-            Each record is clipped to `data_bound` by itself; one that is not finite becomes 0.
+        {vectors}
 
         Returns
         -------
         BallPosterior
 
-        Raises
-        ------
-        TypeError, ValueError
-            If `data` has another shape or does not hold numbers.
+        {shaped}
         """
         values = _account.vectors(data, len(self.precision), self.data_bound)
         return _ball_posterior(
@@ -442,7 +437,7 @@ def _system_uniform(shape: tuple[int, ...]) -> Floats:
     return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True, eq=False)
 class MultivariateNormalPrecision(_VectorModel):
     """Normal vectors of known mean, the precision matrix Wishart on a Frobenius ball.
@@ -512,19 +507,13 @@ class MultivariateNormalPrecision(_VectorModel):
     def posterior(self, data: npt.ArrayLike) -> WishartPosterior:
         """Return the posterior given vectors.
 
-        Parameters
-        ----------
-        data : array_like of float, shape (n, d)
-            Each record is clipped to `data_bound` by itself; one that is not finite becomes 0.
+        {vectors}
 
         Returns
         -------
         WishartPosterior
 
-        Raises
-        ------
-        TypeError, ValueError
-            If `data` has another shape or does not hold numbers.
+        {shaped}
         """
         values = _account.vectors(data, len(self.scale), self.data_bound) - self.mean
         inverse = np.linalg.inv(self.scale) + self.temper * values.T @ values

@@ -11,7 +11,7 @@ from operator import and_
 from typing import Any, Literal
 
 from quincunx import _check
-from quincunx._docs import sections
+from quincunx._docs import assembled
 from quincunx._html import table_html
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._filters import (
@@ -32,7 +32,14 @@ from quincunx.privacy._relations import AddRemove, DataMetric, Relation, Replace
 _SHOWN = 20
 
 
-@sections
+@assembled(
+    user="""
+    Parameters
+    ----------
+    user : hashable
+        Whose budget it is.
+    """
+)
 class Budget:
     """The limit of what releases about one user may guarantee together.
 
@@ -307,10 +314,7 @@ class Budget:
         An account and not a guarantee of its own: of releases chosen in the light of one another, the guarantee is the
         limit. (Where delta is 0 the sum of epsilons is one, too.)
 
-        Parameters
-        ----------
-        user : hashable
-            Whose budget it is.
+        {user}
 
         Returns
         -------
@@ -328,10 +332,7 @@ class Budget:
     def remaining(self, user: Hashable = None) -> float:
         """Return the epsilon that is left.
 
-        Parameters
-        ----------
-        user : hashable
-            Whose budget it is.
+        {user}
 
         Returns
         -------

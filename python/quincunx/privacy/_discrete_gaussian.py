@@ -199,15 +199,7 @@ class DiscreteGaussianMechanism(Mechanism):
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
 
-        Parameters
-        ----------
-        x : array_like of int
-            The private numbers; those outside the bounds are clipped.
-        {insecure_seed}
-            With int64 values of the shape of `x`.
-
-        {errors}
-            If `x` does not hold whole numbers.
+        {whole_numbers}
         """
         numbers = _check.counts(x, "x", minimum=None)
         noisy = self._noise.add(numbers.reshape(-1), *self._bounds(), seed_words(insecure_seed))

@@ -9,20 +9,32 @@ from quincunx import _tables
 from quincunx._docs import assembled
 from quincunx.privacy._release import Guaranteed, Release, marked
 
-#: What the `release` of every mechanism has in common.
-release_doc = assembled(
-    insecure_seed="""
+_INSECURE_SEED = """\
     insecure_seed : int, optional
         Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
 
     Returns
     -------
-    Release
-    """,
-    errors="""
+    Release"""
+_ERRORS = """\
     Raises
     ------
-    ValueError, TypeError
+    ValueError, TypeError"""
+
+#: What the `release` of every mechanism has in common, and that of those which add noise to whole numbers.
+release_doc = assembled(
+    insecure_seed=_INSECURE_SEED,
+    errors=_ERRORS,
+    whole_numbers=f"""
+    Parameters
+    ----------
+    x : array_like of int
+        The private numbers; those outside the bounds are clipped.
+{_INSECURE_SEED}
+        With int64 values of the shape of `x`.
+
+{_ERRORS}
+        If `x` does not hold whole numbers.
     """,
 )
 

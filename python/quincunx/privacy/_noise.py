@@ -194,15 +194,7 @@ class GeometricMechanism(Mechanism):
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Add noise to whole numbers.
 
-        Parameters
-        ----------
-        x : array_like of int
-            The private numbers; those outside the bounds are clipped.
-        {insecure_seed}
-            With int64 values of the shape of `x`.
-
-        {errors}
-            If `x` does not hold whole numbers.
+        {whole_numbers}
         """
         numbers = _check.counts(_tables.array(x, "x"), "x", minimum=None)
         return labelled(self._release(numbers, insecure_seed), x)

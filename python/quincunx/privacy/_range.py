@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quincunx import _check
-from quincunx._docs import sections
+from quincunx._docs import assembled, sections
 from quincunx.errors import InsecureGuaranteeWarning
 from quincunx.privacy import _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
@@ -201,6 +201,16 @@ def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta:
     return 2 * math.sqrt((math.log(2 * k * t) - math.log(rate)) / (2 * n))
 
 
+@assembled(
+    draws="""
+    Parameters
+    ----------
+    distance : float
+        How far the data sets are apart, > 0.
+    n_samples : int
+        How many draws are released.
+    """
+)
 @dataclass(frozen=True)
 class LipschitzConstants:
     """Constants of a prior and a family whose log-likelihood is Lipschitz with a random constant.
@@ -243,12 +253,7 @@ class LipschitzConstants:
     def kl_bound(self, *, distance: float = 1.0, n_samples: int = 1) -> float:
         """Return ``2 C (L0 + 1/c) distance`` per sample, a bound of the divergence between posteriors (T4).
 
-        Parameters
-        ----------
-        distance : float
-            How far the data sets are apart, > 0.
-        n_samples : int
-            How many draws are released.
+        {draws}
 
         Returns
         -------
@@ -261,12 +266,7 @@ class LipschitzConstants:
     def tv_bound(self, *, distance: float = 1.0, n_samples: int = 1) -> float:
         """Return ``min(1, sqrt(KL / 2))``: it grows as the root of the number of samples (T5).
 
-        Parameters
-        ----------
-        distance : float
-            How far the data sets are apart, > 0.
-        n_samples : int
-            How many draws are released.
+        {draws}
 
         Returns
         -------

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from quincunx import _check
+from quincunx._docs import assembled
 
 METRICS = ("l1", "l2", "linf", "hamming")
 
@@ -24,6 +25,16 @@ class NoGuarantee(ValueError):
     """
 
     __module__ = "quincunx.privacy"  # where users find it
+
+
+_relation_doc = assembled(
+    records="""
+    Raises
+    ------
+    ValueError, TypeError
+        If `records` is not a whole number of at least 1.
+    """
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,7 @@ class _Records:
         return math.ceil(Fraction(math.floor(_check.real(distance, "distance")), self.records))
 
 
+@_relation_doc
 @dataclass(frozen=True, repr=False)
 class ReplaceOne(_Records):
     """Two data sets are neighbors if one record is replaced by any other; the number of records is public.
@@ -70,10 +82,7 @@ class ReplaceOne(_Records):
     records : int
         How many records may be replaced: more than one for the privacy of groups.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If `records` is not a whole number of at least 1.
+    {records}
 
     Examples
     --------
@@ -85,6 +94,7 @@ class ReplaceOne(_Records):
     """
 
 
+@_relation_doc
 @dataclass(frozen=True, repr=False)
 class AddRemove(_Records):
     """Two data sets are neighbors if one record is added or removed.
@@ -94,10 +104,7 @@ class AddRemove(_Records):
     records : int
         How many records may come or go: more than one for the privacy of groups.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If `records` is not a whole number of at least 1.
+    {records}
 
     Examples
     --------

@@ -156,6 +156,7 @@ def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> Any:
     Returns
     -------
     float or ndarray of float64
+        Of the shape of `x`.
 
     Raises
     ------
