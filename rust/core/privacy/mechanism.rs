@@ -114,12 +114,7 @@ pub fn add_gaussian(
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
-    let inverse = inverse_of_power(step)?;
-    for_each(values, monitor, |value| {
-        let (whole, fraction) = cut(*value * inverse);
-        *value = (whole + noise.draw(fraction, source)?) as f64 * step;
-        Ok(())
-    })
+    add_rounded(values, step, monitor, |fraction| noise.draw(fraction, source))
 }
 
 /// Adds Laplace noise, whose scale is given in grid steps, and rounds to a multiple of `step`; clips and cuts as
@@ -134,10 +129,20 @@ pub fn add_rounded_laplace(
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
+    add_rounded(values, step, monitor, |fraction| noise.draw(fraction, source))
+}
+
+/// Adds to each value, in steps, what `draw` makes of the fraction that is cut off.
+fn add_rounded(
+    values: &mut [f64],
+    step: f64,
+    monitor: &mut dyn Monitor,
+    mut draw: impl FnMut(u64) -> Result<i64>,
+) -> Result<()> {
     let inverse = inverse_of_power(step)?;
     for_each(values, monitor, |value| {
         let (whole, fraction) = cut(*value * inverse);
-        *value = (whole + noise.draw(fraction, source)?) as f64 * step;
+        *value = (whole + draw(fraction)?) as f64 * step;
         Ok(())
     })
 }
