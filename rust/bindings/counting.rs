@@ -331,7 +331,9 @@ impl DrawnArgument<'_> {
     fn dimers(self, py: Python<'_>) -> PyResult<perfect_matchings::MatchingProblem> {
         use perfect_matchings::MatchingProblem;
         match self {
-            Self::Square((rows, cols, _)) => Ok(MatchingProblem::Grid(perfect_matchings::product::Grid { rows, cols })),
+            Self::Square((rows, cols, _)) => {
+                Ok(MatchingProblem::Grid(perfect_matchings::product::ProductGrid { rows, cols }))
+            }
             Self::Drawn((n, edges, along, windings)) => {
                 let graph = arrays::graph(py, n, &edges)?;
                 let windings = arrays::rows(&windings, "windings")?.into_iter().map(|w| w.map(|x| x as i32)).collect();

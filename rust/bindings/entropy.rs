@@ -8,8 +8,8 @@ use pyo3::types::{PyDict, PyList};
 use quincunx::counting::periodic::{self, PeriodicBond, Precision, Ratio};
 use quincunx::entropy::corner::{self, Goal, PRECISION};
 use quincunx::entropy::layers::Activity;
-use quincunx::entropy::model::{Model, Rational};
-use quincunx::entropy::window::{self, Cell, Order, WindowBounds};
+use quincunx::entropy::model::{Rational, RowModel};
+use quincunx::entropy::window::{self, Order, WindowBounds, WindowCell};
 use quincunx::parallel;
 
 /// Rounds of bounds by corner tensors; see `quincunx.entropy.entropy_bounds`.
@@ -27,9 +27,9 @@ pub fn corner_bounds<'py>(
     estimate: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let model = Model::named(lattice)
+    let model = RowModel::named(lattice)
         .ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
-    let model = Model { pair: Rational { numerator: pair.0, denominator: pair.1, value: pair.2 }, ..model };
+    let model = RowModel { pair: Rational { numerator: pair.0, denominator: pair.1, value: pair.2 }, ..model };
     let activity = Activity { numerator: activity.0, denominator: activity.1, value: activity.2 };
     let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate };
     let found = compute(py, progress, |monitor| {
@@ -139,7 +139,7 @@ pub fn window_bounds<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (vectors, positions, bonds) = cell;
     let bonds = bonds.into_iter().map(|(u, v, (i, j))| (u, v, i, j)).collect();
-    let cell = Cell { positions, vectors, bonds };
+    let cell = WindowCell { positions, vectors, bonds };
     let found: WindowBounds = compute(py, progress, |monitor| {
         parallel::run(1, 0, monitor, |progress| window::window_bounds(&cell, order, activity, width, states, progress))
     })?;

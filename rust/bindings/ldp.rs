@@ -7,17 +7,17 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use quincunx::ldp::compressed::{ClippedLaplace, Group};
+use quincunx::ldp::compressed::{ClippedLaplace, PatternGroup};
 use quincunx::ldp::discrete::{self, Family, Noise};
 use quincunx::ldp::exponential::{self, Exponential};
 use quincunx::ldp::gaussian::{self, Gaussian};
 use quincunx::ldp::histogram::{self, Categories, ColumnSums, Patterns};
 use quincunx::ldp::linear;
 use quincunx::ldp::logistic;
-use quincunx::ldp::nuts::{Chain, Settings, sample_all};
+use quincunx::ldp::nuts::{NutsDraws, Settings, sample_all};
 use quincunx::ldp::quadrature::{Computed, TOLERANCE};
 use quincunx::ldp::tractable::{self, Tractable};
-use quincunx::ldp::{self as core, Block, Likelihood, Prior, Support};
+use quincunx::ldp::{self as core, Likelihood, Prior, PriorBlock, Support};
 use quincunx::parallel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -60,9 +60,9 @@ impl LdpLikelihood {
         compute(py, None, |_| {
             let noise = ClippedLaplace::new(bounds.0, bounds.1, scale)?;
             Ok(if normal {
-                Self::of(Group::new(Gaussian, noise, values, exact)?)
+                Self::of(PatternGroup::new(Gaussian, noise, values, exact)?)
             } else {
-                Self::of(Group::new(Exponential, noise, values, exact)?)
+                Self::of(PatternGroup::new(Exponential, noise, values, exact)?)
             })
         })
     }
@@ -82,7 +82,7 @@ impl LdpLikelihood {
         let noise =
             word("noise", noise, &[("geometric", Noise::Geometric(decay)), ("laplace", Noise::Laplace(decay))])?;
         let values = released.as_slice()?;
-        let group = compute(py, None, |_| discrete::Group::new(family, bounds.0, bounds.1, noise, values, exact))?;
+        let group = compute(py, None, |_| discrete::UserGroup::new(family, bounds.0, bounds.1, noise, values, exact))?;
         Ok(Self::of(group))
     }
 
@@ -205,7 +205,7 @@ impl LdpLikelihood {
     #[staticmethod]
     fn sum(py: Python<'_>, parts: Vec<Py<Self>>, parameters: usize) -> Self {
         let parts = parts.iter().map(|part| locked(&part.bind(py).get().0).boxed()).collect();
-        Self::of(core::Sum::new(parts, parameters))
+        Self::of(core::SummedLikelihood::new(parts, parameters))
     }
 
     /// The value at natural parameters, with the derivatives where asked for.
@@ -246,14 +246,18 @@ fn prior(name: &str, values: &[f64]) -> PyResult<Prior> {
     }
 }
 
-fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<Block> {
+fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<PriorBlock> {
     let support = match kind {
-        "simplex" => return Ok(Block::Simplex { concentration: values.to_vec() }),
+        "simplex" => return Ok(PriorBlock::Simplex { concentration: values.to_vec() }),
         "covariance" => {
             let [dimension, eta, rest @ ..] = values else {
                 return Err(PyValueError::new_err("a covariance needs its dimension and eta"));
             };
-            return Ok(Block::Covariance { dimension: *dimension as usize, scales: prior(name, rest)?, eta: *eta });
+            return Ok(PriorBlock::Covariance {
+                dimension: *dimension as usize,
+                scales: prior(name, rest)?,
+                eta: *eta,
+            });
         }
         "real" => Support::Real,
         "positive" => Support::Positive,
@@ -261,7 +265,7 @@ fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<Block> {
         "negative" => Support::Negative,
         _ => return Err(PyValueError::new_err(format!("no block {kind:?}"))),
     };
-    Ok(Block::Scalar { support, prior: prior(name, values)? })
+    Ok(PriorBlock::Scalar { support, prior: prior(name, values)? })
 }
 
 /// A posterior density; documented at the models of `quincunx.ldp`.
@@ -392,7 +396,7 @@ impl LdpComputed {
 #[pyclass(frozen, module = "quincunx._core")]
 pub struct LdpChains {
     keys: Vec<[u64; 2]>,
-    chains: Vec<Mutex<Chain>>,
+    chains: Vec<Mutex<NutsDraws>>,
 }
 
 #[pymethods]
@@ -424,7 +428,7 @@ impl LdpChains {
 
     /// The draws of each chain with their statistics.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let one = |chain: &Mutex<Chain>| -> PyResult<Bound<'py, PyDict>> {
+        let one = |chain: &Mutex<NutsDraws>| -> PyResult<Bound<'py, PyDict>> {
             let chain = std::mem::take(&mut *locked(chain));
             let number = chain.log_density.len();
             let width = chain.naturals.len().checked_div(number).unwrap_or(0);

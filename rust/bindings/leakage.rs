@@ -7,7 +7,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quincunx::graphs::Graph;
-use quincunx::leakage::{self, Matrix, divergence};
+use quincunx::leakage::{self, ChannelMatrix, divergence};
 use quincunx::monitor::Monitor;
 
 type Entries<'py> = PyReadonlyArray2<'py, f64>;
@@ -16,10 +16,10 @@ type Places<'py> = Bound<'py, PyArray1<i64>>;
 /// Lower bound, upper bound, the distribution that reaches the lower one, and the number of steps.
 type Capacity<'py> = (f64, f64, Floats<'py>, u64);
 
-fn view<'a>(py: Python<'_>, matrix: &'a Entries<'_>) -> PyResult<Matrix<'a>> {
+fn view<'a>(py: Python<'_>, matrix: &'a Entries<'_>) -> PyResult<ChannelMatrix<'a>> {
     let (rows, cols) = matrix.as_array().dim();
     let entries = matrix.as_slice().map_err(|_| not_contiguous("matrix"))?;
-    Matrix::new(entries, rows, cols).map_err(|error| raise(py, error))
+    ChannelMatrix::new(entries, rows, cols).map_err(|error| raise(py, error))
 }
 
 fn not_contiguous(name: &str) -> PyErr {
@@ -72,7 +72,7 @@ fn over_edges(
     py: Python<'_>,
     matrix: &Entries<'_>,
     edges: &PyReadonlyArray2<'_, i64>,
-    level: impl FnOnce(Matrix<'_>, &Graph, &mut dyn Monitor) -> quincunx::Result<f64> + Send,
+    level: impl FnOnce(ChannelMatrix<'_>, &Graph, &mut dyn Monitor) -> quincunx::Result<f64> + Send,
 ) -> PyResult<f64> {
     let matrix = view(py, matrix)?;
     let graph = arrays::graph(py, matrix.rows(), edges)?;

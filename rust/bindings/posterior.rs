@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use quincunx::memory;
 use quincunx::posterior::ball::BallNormal;
-use quincunx::posterior::grid::{Coordinate, Grid};
+use quincunx::posterior::grid::{self, Coordinate};
 use quincunx::posterior::infinity::InfinityNoise;
 use quincunx::posterior::simplex::{self, TrimmedDirichlet};
 use quincunx::posterior::tables::{self, BitColumns};
@@ -26,13 +26,14 @@ fn coordinate(logit: bool, width: f64, upper: f64) -> Coordinate {
 
 /// A grid of parameters, on which posteriors are drawn from exactly.
 #[pyclass(frozen, module = "quincunx._core")]
-pub struct ParameterGrid(Arc<Grid>);
+pub struct ParameterGrid(Arc<grid::ParameterGrid>);
 
 #[pymethods]
 impl ParameterGrid {
     #[new]
     fn new(py: Python<'_>, logit: bool, width: f64, upper: f64, points: usize) -> PyResult<Self> {
-        let grid = Grid::new(coordinate(logit, width, upper), points).map_err(|error| raise(py, error))?;
+        let grid =
+            grid::ParameterGrid::new(coordinate(logit, width, upper), points).map_err(|error| raise(py, error))?;
         Ok(Self(Arc::new(grid)))
     }
 

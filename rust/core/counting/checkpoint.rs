@@ -166,9 +166,9 @@ pub struct Saved {
 
 /// The residues of a job, as far as they are known.
 #[derive(Clone, Debug)]
-pub struct Found(pub Vec<Option<u64>>);
+pub struct FoundResidues(pub Vec<Option<u64>>);
 
-impl Found {
+impl FoundResidues {
     /// None of `points` residues.
     pub fn new(points: usize) -> Self {
         Self(vec![None; points])

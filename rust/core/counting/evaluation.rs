@@ -6,7 +6,7 @@
 //! that goes on splits the groups of its checkpoint into as many lanes as its own limit allows, and reads each when its turn
 //! comes.
 
-use super::checkpoint::{Checkpoint, Found, InHand, JobShape, Stored, Vector};
+use super::checkpoint::{Checkpoint, FoundResidues, InHand, JobShape, Stored, Vector};
 use super::lock::Lock;
 use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Progress};
@@ -205,7 +205,7 @@ struct WorkerResult {
 impl<E: Transfer> Evaluation<'_, E> {
     /// The residues at all points, from what a checkpoint holds onwards.
     fn all(&self, mut checkpoint: Option<&mut Checkpoint>) -> Result<Vec<u64>> {
-        let mut found = Found::new(self.points.len());
+        let mut found = FoundResidues::new(self.points.len());
         let mut vectors = Vec::new();
         if let Some(checkpoint) = &checkpoint {
             let moduli: Vec<Modulus> = self.points.iter().map(|point| point.modulus).collect();
@@ -253,7 +253,7 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// What is to be done: the vectors in hand first, then the points that are neither finished nor in hand.
-    fn groups(&self, found: &Found, vectors: Vec<Stored>) -> VecDeque<PointGroup> {
+    fn groups(&self, found: &FoundResidues, vectors: Vec<Stored>) -> VecDeque<PointGroup> {
         let mut open: Vec<bool> = found.0.iter().map(Option::is_none).collect();
         for vector in &vectors {
             open[self.range(vector.first, vector.lanes)].fill(false);
@@ -287,7 +287,7 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// The work that a checkpoint with these residues and vectors would save, counted by points.
-    fn gain<'v>(&self, found: &Found, vectors: impl Iterator<Item = InHand<'v>>) -> u128 {
+    fn gain<'v>(&self, found: &FoundResidues, vectors: impl Iterator<Item = InHand<'v>>) -> u128 {
         let finished = found.0.iter().flatten().count() as u128 * u128::from(self.work.max(1));
         let in_hand = vectors.map(|vector| {
             let (first, lanes, step) = vector.place();

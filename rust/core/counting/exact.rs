@@ -8,7 +8,7 @@
 //!
 //! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., algorithms 5.4 and 10.22.
 
-use super::checkpoint::{Checkpoint, Found, JobShape, fingerprint};
+use super::checkpoint::{Checkpoint, FoundResidues, JobShape, fingerprint};
 use super::evaluation::Options;
 use super::lock::Lock;
 use crate::graphs::Graph;
@@ -217,7 +217,7 @@ impl<M: Modular + ?Sized> Plan<M> {
     }
 
     fn loaded(&self, options: &Options, progress: &Progress) -> Result<Vec<Option<u64>>> {
-        let mut found = Found::new(self.primes.len() * self.quantity.values());
+        let mut found = FoundResidues::new(self.primes.len() * self.quantity.values());
         let checkpoint = checkpoint(&self.quantity, &self.primes, options);
         let shape = JobShape { moduli: &self.primes, each: self.quantity.values(), vectors: None };
         if let Some(saved) = checkpoint.map(|c| c.load(shape, progress)).transpose()?.flatten() {
@@ -234,7 +234,7 @@ impl<M: Modular + ?Sized> Plan<M> {
         let Some(mut checkpoint) = checkpoint(&self.quantity, &self.primes, options) else { return Ok(()) };
         match found.iter().all(Option::is_some) {
             true => checkpoint.remove(),
-            false => checkpoint.save(&Found(found).finished(), [].into_iter()),
+            false => checkpoint.save(&FoundResidues(found).finished(), [].into_iter()),
         }
     }
 }
@@ -387,7 +387,7 @@ pub fn one_by_one(
         return Ok(found.concat());
     }
     let found = parallel::run(options.threads, total, monitor, |progress| {
-        let mut found = Found::new(moduli.len() * each);
+        let mut found = FoundResidues::new(moduli.len() * each);
         let shape = JobShape { moduli, each, vectors: None };
         if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
@@ -436,7 +436,7 @@ pub fn in_turn<S>(
     checkpoint.iter().for_each(Checkpoint::sweep);
     let total = work.saturating_mul(moduli.len() as u64);
     let found = parallel::run(options.threads, total, monitor, |progress| {
-        let mut found = Found::new(moduli.len() * each);
+        let mut found = FoundResidues::new(moduli.len() * each);
         let shape = JobShape { moduli, each, vectors: None };
         if let Some(saved) = checkpoint.as_ref().map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);

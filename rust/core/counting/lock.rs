@@ -39,7 +39,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) | Err(TryLockError::Error(_)) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let holder = Holder::read(&mut file);
+                    let holder = LockHolder::read(&mut file);
                     if holder.is_gone() {
                         let _ = fs::remove_file(&path);
                         continue;
@@ -50,7 +50,7 @@ impl Lock {
             // Whoever held it before may have taken the file away in between.
             if is_at(&file, &path) {
                 let _ = file.set_len(0);
-                let _ = writeln!(file, "{}", Holder::own().0);
+                let _ = writeln!(file, "{}", LockHolder::own().0);
                 return Ok(Self { path, _file: file });
             }
         }
@@ -95,9 +95,9 @@ fn is_at(_: &File, path: &Path) -> bool {
 }
 
 /// Who holds a lock, in words: `process 123 on name`.
-struct Holder(String);
+struct LockHolder(String);
 
-impl Holder {
+impl LockHolder {
     fn own() -> Self {
         Self(format!("process {} on {}", std::process::id(), host()))
     }

@@ -12,9 +12,9 @@
 //! of `Y^k` comes from `|P X^k P|^2 = |X^k|^2 - |u X^k|^2 - |X^k u|^2 + (u X^k u)^2` in Frobenius norms, and `|X^k|^2` from
 //! scalar products of products of k tensors; this needs few digits and is done in doubles with a bound on their errors.
 
-use super::dense::{Matrix, Real};
-use super::layers::{Activity, Exact, Layers, Link, exact_dot};
-use super::model::Model;
+use super::dense::{DenseMatrix, Real};
+use super::layers::{Activity, Exact, LayerLink, Layers, exact_dot};
+use super::model::RowModel;
 use super::tensors::Tensors;
 use super::torus;
 use crate::monitor::Progress;
@@ -84,9 +84,9 @@ impl Leading {
 
 /// Approximate leading eigenvectors of an operator and its transpose.
 #[derive(Clone, Debug)]
-struct Pair<T> {
-    right: Vec<Matrix<T>>,
-    left: Vec<Matrix<T>>,
+struct CornerPair<T> {
+    right: Vec<DenseMatrix<T>>,
+    left: Vec<DenseMatrix<T>>,
 }
 
 fn no_gap(what: String) -> Error {
@@ -102,7 +102,7 @@ fn no_gap(what: String) -> Error {
 /// # Errors
 /// [`Error::Domain`] if no gap below the largest eigenvalue can be proved, [`Error::Interrupted`].
 pub fn certify<T: Real>(
-    model: &Model,
+    model: &RowModel,
     activity: &Activity,
     tensors: &Tensors<T>,
     steps: u64,
@@ -191,8 +191,8 @@ pub fn certify<T: Real>(
 }
 
 /// Power iteration from both sides.
-fn eigenvectors<T: Real>(operator: &Layers, tensors: &Tensors<T>, progress: &Progress) -> Result<Pair<T>> {
-    let run = |transposed: bool| -> Result<Vec<Matrix<T>>> {
+fn eigenvectors<T: Real>(operator: &Layers, tensors: &Tensors<T>, progress: &Progress) -> Result<CornerPair<T>> {
+    let run = |transposed: bool| -> Result<Vec<DenseMatrix<T>>> {
         let mut vector = operator.start(&tensors.dimensions);
         normalize(&mut vector);
         let mut moved = f64::INFINITY;
@@ -217,24 +217,24 @@ fn eigenvectors<T: Real>(operator: &Layers, tensors: &Tensors<T>, progress: &Pro
         }
         Ok(vector)
     };
-    Ok(Pair { right: run(false)?, left: run(true)? })
+    Ok(CornerPair { right: run(false)?, left: run(true)? })
 }
 
-fn normalize<T: Real>(vector: &mut [Matrix<T>]) {
+fn normalize<T: Real>(vector: &mut [DenseMatrix<T>]) {
     let size = vector.iter().fold(T::default(), |sum, m| sum + m.squares()).root();
     vector.iter_mut().for_each(|m| m.scale(T::from(1.0) / size));
 }
 
-fn inner<T: Real>(a: &[Matrix<T>], b: &[Matrix<T>]) -> T {
+fn inner<T: Real>(a: &[DenseMatrix<T>], b: &[DenseMatrix<T>]) -> T {
     a.iter().zip(b).flat_map(|(a, b)| a.data.iter().zip(&b.data)).fold(T::default(), |sum, (&x, &y)| sum + x * y)
 }
 
 /// Encloses the largest eigenvalue.
 fn enclose<T: Real>(
     operator: &Layers,
-    tensors: &[Matrix<T>],
+    tensors: &[DenseMatrix<T>],
     exact: &[Exact],
-    pair: &Pair<T>,
+    pair: &CornerPair<T>,
     progress: &Progress,
 ) -> Result<Leading> {
     let bits = T::BITS;
@@ -304,14 +304,14 @@ fn squares(vector: &[Exact]) -> BigUint {
 /// A radius s that holds all eigenvalues but one, and a bound on the resolvent outside.
 fn other_eigenvalues<T: Real>(
     operator: &Layers,
-    tensors: &[Matrix<T>],
-    pair: &Pair<T>,
+    tensors: &[DenseMatrix<T>],
+    pair: &CornerPair<T>,
     theta: f64,
     residual: f64,
     progress: &Progress,
 ) -> Result<Option<(f64, f64)>> {
-    let plain: Vec<Matrix<f64>> = tensors.iter().map(doubles).collect();
-    let mut unit: Vec<Matrix<f64>> = pair.right.iter().map(doubles).collect();
+    let plain: Vec<DenseMatrix<f64>> = tensors.iter().map(doubles).collect();
+    let mut unit: Vec<DenseMatrix<f64>> = pair.right.iter().map(doubles).collect();
     normalize(&mut unit);
     let lengths: Vec<f64> = plain.iter().map(|m| m.squares().sqrt()).collect();
     let most: f64 = operator.links.iter().map(|l| l.weight * lengths[l.left] * lengths[l.right]).sum();
@@ -319,8 +319,8 @@ fn other_eigenvalues<T: Real>(
     let longest = plain.iter().map(|m| m.rows.max(m.cols)).max().unwrap_or(1) as f64;
     let slack = (longest * longest + operator.links.len() as f64 + 40.0) * 4.0 * f64::EPSILON;
     let (mut column, mut row) = (unit.clone(), unit.clone());
-    let mut paths = Paths::new(operator, &lengths);
-    let mut products: BTreeMap<Vec<usize>, Matrix<f64>> =
+    let mut paths = CornerPaths::new(operator, &lengths);
+    let mut products: BTreeMap<Vec<usize>, DenseMatrix<f64>> =
         plain.iter().enumerate().map(|(i, m)| (vec![i], m.clone())).collect();
     let mut whole = 0.0;
     let mut best: Option<(f64, f64)> = None;
@@ -366,12 +366,12 @@ fn other_eigenvalues<T: Real>(
     Ok(best)
 }
 
-fn doubles<T: Real>(matrix: &Matrix<T>) -> Matrix<f64> {
-    Matrix { rows: matrix.rows, cols: matrix.cols, data: matrix.data.iter().map(|x| x.double()).collect() }
+fn doubles<T: Real>(matrix: &DenseMatrix<T>) -> DenseMatrix<f64> {
+    DenseMatrix { rows: matrix.rows, cols: matrix.cols, data: matrix.data.iter().map(|x| x.double()).collect() }
 }
 
 /// Products of links: for each first and last state the weights of pairs of words of tensors.
-struct Paths {
+struct CornerPaths {
     blocks: BTreeMap<(usize, usize), Block>,
 }
 
@@ -381,7 +381,7 @@ type Words = (Vec<usize>, Vec<usize>);
 /// The weight of each pair of words, and the most its terms can sum to in size.
 type Block = BTreeMap<Words, (f64, f64)>;
 
-impl Paths {
+impl CornerPaths {
     fn new(operator: &Layers, lengths: &[f64]) -> Self {
         let mut paths = Self { blocks: BTreeMap::new() };
         for link in &operator.links {
@@ -430,7 +430,7 @@ impl Paths {
     }
 
     /// The squared Frobenius norm of the operator's power, and a number its terms do not exceed in sum.
-    fn frobenius(&self, products: &BTreeMap<Vec<usize>, Matrix<f64>>) -> (f64, f64) {
+    fn frobenius(&self, products: &BTreeMap<Vec<usize>, DenseMatrix<f64>>) -> (f64, f64) {
         let (mut norm, mut size) = (0.0, 0.0);
         for block in self.blocks.values() {
             let list = |pick: fn(&Words) -> &Vec<usize>| {
@@ -441,7 +441,7 @@ impl Paths {
             };
             let (left, right) = (list(|k| &k.0), list(|k| &k.1));
             let gram = |words: &[&Vec<usize>]| {
-                let mut gram = Matrix::zeros(words.len(), words.len());
+                let mut gram = DenseMatrix::zeros(words.len(), words.len());
                 for i in 0..words.len() {
                     for j in 0..=i {
                         let (a, b) = (&products[words[i]], &products[words[j]]);
@@ -452,7 +452,7 @@ impl Paths {
                 }
                 gram
             };
-            let mut weights: Matrix<f64> = Matrix::zeros(left.len(), right.len());
+            let mut weights: DenseMatrix<f64> = DenseMatrix::zeros(left.len(), right.len());
             let mut total = 0.0;
             for ((l, r), &(weight, most)) in block {
                 let (i, j) = (left.binary_search(&l), right.binary_search(&r));
@@ -472,8 +472,8 @@ impl Paths {
 /// The logarithmic derivative of an operator's largest eigenvalue by the activity, the tensors held fast.
 ///
 /// Rayleigh's quotient does not move with the best tensors to first order, so that this is also its derivative.
-fn slope<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>) -> f64 {
-    let scaled = |link: &Link| Link { weight: link.weight * link.slope, ..link.clone() };
+fn slope<T: Real>(operator: &Layers, tensors: &[DenseMatrix<T>], pair: &CornerPair<T>) -> f64 {
+    let scaled = |link: &LayerLink| LayerLink { weight: link.weight * link.slope, ..link.clone() };
     let links = operator.links.iter().filter(|link| link.slope != 0.0).map(scaled).collect();
     let sloped = Layers { links, ..operator.clone() };
     let part = |layers: &Layers| inner(&pair.left, &layers.apply(tensors, &pair.right));
@@ -481,15 +481,20 @@ fn slope<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>) -> f
 }
 
 /// The second eigenvalue over the first, in size.
-fn decay<T: Real>(operator: &Layers, tensors: &[Matrix<T>], pair: &Pair<T>, progress: &Progress) -> Result<f64> {
-    let plain: Vec<Matrix<f64>> = tensors.iter().map(doubles).collect();
+fn decay<T: Real>(
+    operator: &Layers,
+    tensors: &[DenseMatrix<T>],
+    pair: &CornerPair<T>,
+    progress: &Progress,
+) -> Result<f64> {
+    let plain: Vec<DenseMatrix<f64>> = tensors.iter().map(doubles).collect();
     let (right, left): (Vec<_>, Vec<_>) =
         (pair.right.iter().map(doubles).collect(), pair.left.iter().map(doubles).collect());
     let overlap = inner(&left, &right);
     let theta = inner(&left, &operator.apply(&plain, &right)) / overlap;
-    let mut vector: Vec<Matrix<f64>> = right
+    let mut vector: Vec<DenseMatrix<f64>> = right
         .iter()
-        .map(|m| Matrix { data: (0..m.data.len()).map(|i| ((i * 7919 + 13) % 101) as f64 - 50.0).collect(), ..*m })
+        .map(|m| DenseMatrix { data: (0..m.data.len()).map(|i| ((i * 7919 + 13) % 101) as f64 - 50.0).collect(), ..*m })
         .collect();
     let mut growth = Vec::new();
     for _ in 0..60 {
@@ -567,7 +572,7 @@ pub struct Goal {
 ///
 /// # Errors
 /// As [`certify`].
-pub fn bounds(model: &Model, activity: &Activity, goal: &Goal, progress: &Progress) -> Result<Vec<CornerBounds>> {
+pub fn bounds(model: &RowModel, activity: &Activity, goal: &Goal, progress: &Progress) -> Result<Vec<CornerBounds>> {
     let mut found: Vec<CornerBounds> = Vec::new();
     let mut steps = 0;
     let mut doubles = Tensors::<f64>::new(model);
@@ -611,7 +616,7 @@ fn next_size(found: &[CornerBounds], goal: &Goal) -> usize {
 /// Power steps until the tensors stand still.
 fn settle<T: Real>(
     tensors: &mut Tensors<T>,
-    model: &Model,
+    model: &RowModel,
     z: f64,
     size: usize,
     steps: &mut u64,
@@ -645,7 +650,7 @@ mod tests {
     }
 
     fn interval(name: &str, gap: f64) -> (f64, f64, CornerBounds) {
-        let model = Model::named(name).unwrap();
+        let model = RowModel::named(name).unwrap();
         let goal = Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false };
         let start = std::time::Instant::now();
         let found = bounds(&model, &activity(1, 1), &goal, &Progress::new(0)).unwrap();

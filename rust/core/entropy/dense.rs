@@ -94,7 +94,7 @@ impl Real for DoubleDouble {
 
 /// A matrix, row after row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Matrix<T> {
+pub struct DenseMatrix<T> {
     /// Rows.
     pub rows: usize,
     /// Columns.
@@ -125,7 +125,7 @@ fn dot<T: Real>(a: &[T], b: &[T]) -> T {
     sums.into_iter().fold(rest, |sum, x| sum + x)
 }
 
-struct Product<'a, T>(&'a Matrix<T>, &'a Matrix<T>, &'a mut Matrix<T>);
+struct Product<'a, T>(&'a DenseMatrix<T>, &'a DenseMatrix<T>, &'a mut DenseMatrix<T>);
 
 impl<T: Real> Work for Product<'_, T> {
     type Output = ();
@@ -143,7 +143,7 @@ impl<T: Real> Work for Product<'_, T> {
     }
 }
 
-struct Triangle<'a, T>(&'a mut Matrix<T>, &'a Progress);
+struct Triangle<'a, T>(&'a mut DenseMatrix<T>, &'a Progress);
 
 impl<T: Real> Work for Triangle<'_, T> {
     type Output = Result<()>;
@@ -151,7 +151,7 @@ impl<T: Real> Work for Triangle<'_, T> {
     /// Reflections from the right that leave nothing above the diagonal.
     #[inline(always)]
     fn run(self) -> Result<()> {
-        let Matrix { rows, cols, data } = self.0;
+        let DenseMatrix { rows, cols, data } = self.0;
         for i in 0..(*rows).min(*cols) {
             self.1.check()?;
             let (above, below) = data.split_at_mut((i + 1) * *cols);
@@ -175,7 +175,7 @@ impl<T: Real> Work for Triangle<'_, T> {
     }
 }
 
-struct Rotations<'a, T>(&'a mut Matrix<T>, &'a mut Matrix<T>, &'a Progress);
+struct Rotations<'a, T>(&'a mut DenseMatrix<T>, &'a mut DenseMatrix<T>, &'a Progress);
 
 impl<T: Real> Work for Rotations<'_, T> {
     type Output = Result<()>;
@@ -215,7 +215,7 @@ impl<T: Real> Work for Rotations<'_, T> {
 }
 
 #[inline(always)]
-fn two<T>(matrix: &mut Matrix<T>, p: usize, q: usize) -> (&mut [T], &mut [T]) {
+fn two<T>(matrix: &mut DenseMatrix<T>, p: usize, q: usize) -> (&mut [T], &mut [T]) {
     let cols = matrix.cols;
     let (head, tail) = matrix.data.split_at_mut(q * cols);
     (&mut head[p * cols..(p + 1) * cols], &mut tail[..cols])
@@ -228,7 +228,7 @@ fn turn<T: Real>(x: &mut [T], y: &mut [T], cosine: T, sine: T) {
     }
 }
 
-impl<T: Real> Matrix<T> {
+impl<T: Real> DenseMatrix<T> {
     /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { rows, cols, data: vec![T::default(); rows * cols] }
@@ -313,30 +313,30 @@ impl<T: Real> Matrix<T> {
 mod tests {
     use super::*;
 
-    fn sample<T: Real>(rows: usize, cols: usize) -> Matrix<T> {
+    fn sample<T: Real>(rows: usize, cols: usize) -> DenseMatrix<T> {
         let entry =
             |i: usize| T::from(((i * 37 + 11) % 101) as f64 / 50.0 - 1.0) * T::from(0.5f64.powi((i % cols) as i32));
-        Matrix { rows, cols, data: (0..rows * cols).map(entry).collect() }
+        DenseMatrix { rows, cols, data: (0..rows * cols).map(entry).collect() }
     }
 
-    fn distance<T: Real>(a: &Matrix<T>, b: &Matrix<T>) -> f64 {
+    fn distance<T: Real>(a: &DenseMatrix<T>, b: &DenseMatrix<T>) -> f64 {
         let mut rest = a.clone();
         rest.add(-1.0, b);
         rest.squares().root().double()
     }
 
     fn factors_are_right<T: Real>(tolerance: f64) {
-        let a: Matrix<T> = sample(9, 23);
+        let a: DenseMatrix<T> = sample(9, 23);
         let progress = Progress::default();
         let triangle = a.clone().triangle(&progress).unwrap();
         assert!((0..9).all(|i| (i + 1..9).all(|j| triangle.data[i * 9 + j] == T::default())));
         assert!(distance(&triangle.times(&triangle.transposed()), &a.times(&a.transposed())) < tolerance);
-        let tall: Matrix<T> = sample(23, 9);
+        let tall: DenseMatrix<T> = sample(23, 9);
         assert!({
             let triangle = tall.clone().triangle(&progress).unwrap();
             distance(&triangle.times(&triangle.transposed()), &tall.times(&tall.transposed())) < tolerance
         });
-        let (values, turned, rotation) = a.clone().rotated(Matrix::identity(9, 9), &progress).unwrap();
+        let (values, turned, rotation) = a.clone().rotated(DenseMatrix::identity(9, 9), &progress).unwrap();
         assert!(values.windows(2).all(|pair| pair[0] >= pair[1]));
         assert!(distance(&rotation.times(&a), &turned) < tolerance);
         let gram = turned.times(&turned.transposed());

@@ -12,15 +12,15 @@
 //!
 //! Source: derived here for theorem D of `docs/mathematics/entropy.md`.
 
-use super::dense::{Matrix, Real};
-use super::model::{Entry, Model, Rational};
+use super::dense::{DenseMatrix, Real};
+use super::model::{Entry, Rational, RowModel};
 use crate::Result;
 use crate::monitor::Progress;
 use num_bigint::{BigInt, BigUint};
 
 /// A link of an operator on matrices.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct LayerLink {
     /// The state it leads to the result of.
     pub from: usize,
     /// The state it reads.
@@ -43,7 +43,7 @@ pub struct Layers {
     /// The sectors on the two sides of each state.
     pub states: Vec<(usize, usize)>,
     /// The links.
-    pub links: Vec<Link>,
+    pub links: Vec<LayerLink>,
     /// The denominator of the weights.
     pub denominator: BigUint,
 }
@@ -52,11 +52,11 @@ pub struct Layers {
 pub type Activity = Rational;
 
 /// Names of states in the order they are met.
-struct States {
+struct LayerStates {
     names: Vec<(usize, usize, usize, usize)>,
 }
 
-impl States {
+impl LayerStates {
     fn index(&mut self, name: (usize, usize, usize, usize)) -> usize {
         self.names.iter().position(|&known| known == name).unwrap_or_else(|| {
             self.names.push(name);
@@ -66,7 +66,7 @@ impl States {
 }
 
 impl Layers {
-    fn new(states: States, mut links: Vec<Link>, denominator: BigUint) -> Self {
+    fn new(states: LayerStates, mut links: Vec<LayerLink>, denominator: BigUint) -> Self {
         // A state that nothing enters, or that leads nowhere, adds nothing to a trace.
         loop {
             let alive = |state: usize| links.iter().any(|l| l.from == state) && links.iter().any(|l| l.to == state);
@@ -88,8 +88,8 @@ impl Layers {
     }
 
     /// The operator of `<phi, phi>`.
-    pub fn norm(model: &Model, z: &Activity) -> Self {
-        let mut states = States { names: Vec::new() };
+    pub fn norm(model: &RowModel, z: &Activity) -> Self {
+        let mut states = LayerStates { names: Vec::new() };
         let links = model.steps.iter().enumerate().map(|(i, step)| {
             let (exact, weight) = match model.occupied[step.letter] {
                 0 => (z.numerator.clone(), 1.0),
@@ -97,15 +97,15 @@ impl Layers {
             };
             let (from, to) = (states.index((step.from, 0, 0, step.from)), states.index((step.to, 0, 0, step.to)));
             let slope = -f64::from(model.occupied[step.letter]);
-            Link { from, to, left: i, right: i, exact, weight, slope }
+            LayerLink { from, to, left: i, right: i, exact, weight, slope }
         });
         let links = links.collect();
         Self::new(states, links, z.numerator.clone())
     }
 
     /// The operator of `<phi, H phi>`.
-    pub fn energy(model: &Model, z: &Activity) -> Self {
-        let mut states = States { names: Vec::new() };
+    pub fn energy(model: &RowModel, z: &Activity) -> Self {
+        let mut states = LayerStates { names: Vec::new() };
         let mut links = Vec::new();
         for entry in &model.entries {
             let (exact, weight, slope) = tensor_weight(model, entry, z);
@@ -116,7 +116,7 @@ impl Layers {
                     }
                     let from = states.index((up.0, entry.from, 0, down.0));
                     let to = states.index((up.1, entry.to, 0, down.1));
-                    links.push(Link { from, to, left, right, exact: exact.clone(), weight, slope });
+                    links.push(LayerLink { from, to, left, right, exact: exact.clone(), weight, slope });
                 }
             }
         }
@@ -125,8 +125,8 @@ impl Layers {
     }
 
     /// The operator of `|H phi|^2`.
-    pub fn variance(model: &Model, z: &Activity) -> Self {
-        let mut states = States { names: Vec::new() };
+    pub fn variance(model: &RowModel, z: &Activity) -> Self {
+        let mut states = LayerStates { names: Vec::new() };
         let mut links = Vec::new();
         for first in &model.entries {
             for second in model.entries.iter().filter(|second| second.above == first.above) {
@@ -145,7 +145,7 @@ impl Layers {
                     for (right, down) in lying(model, Some(second), second.below) {
                         let from = states.index((up.0, first.from, second.from, down.0));
                         let to = states.index((up.1, first.to, second.to, down.1));
-                        links.push(Link { from, to, left, right, exact: exact.clone(), weight, slope });
+                        links.push(LayerLink { from, to, left, right, exact: exact.clone(), weight, slope });
                     }
                 }
             }
@@ -155,39 +155,43 @@ impl Layers {
     }
 
     /// A vector to start from: the identity where both sides are alike.
-    pub fn start<T: Real>(&self, dimensions: &[usize]) -> Vec<Matrix<T>> {
-        self.states.iter().map(|&(left, right)| Matrix::identity(dimensions[left], dimensions[right])).collect()
+    pub fn start<T: Real>(&self, dimensions: &[usize]) -> Vec<DenseMatrix<T>> {
+        self.states.iter().map(|&(left, right)| DenseMatrix::identity(dimensions[left], dimensions[right])).collect()
     }
 
     /// The image of a vector.
-    pub fn apply<T: Real>(&self, tensors: &[Matrix<T>], vector: &[Matrix<T>]) -> Vec<Matrix<T>> {
-        let turned: Vec<Matrix<T>> = tensors.iter().map(Matrix::transposed).collect();
+    pub fn apply<T: Real>(&self, tensors: &[DenseMatrix<T>], vector: &[DenseMatrix<T>]) -> Vec<DenseMatrix<T>> {
+        let turned: Vec<DenseMatrix<T>> = tensors.iter().map(DenseMatrix::transposed).collect();
         self.run(tensors, &turned, vector, |link| (link.from, link.to))
     }
 
     /// The image of a vector under the transposed operator.
-    pub fn apply_transposed<T: Real>(&self, tensors: &[Matrix<T>], vector: &[Matrix<T>]) -> Vec<Matrix<T>> {
-        let turned: Vec<Matrix<T>> = tensors.iter().map(Matrix::transposed).collect();
+    pub fn apply_transposed<T: Real>(
+        &self,
+        tensors: &[DenseMatrix<T>],
+        vector: &[DenseMatrix<T>],
+    ) -> Vec<DenseMatrix<T>> {
+        let turned: Vec<DenseMatrix<T>> = tensors.iter().map(DenseMatrix::transposed).collect();
         self.run(&turned, tensors, vector, |link| (link.to, link.from))
     }
 
     fn run<T: Real>(
         &self,
-        left: &[Matrix<T>],
-        right: &[Matrix<T>],
-        vector: &[Matrix<T>],
-        ends: impl Fn(&Link) -> (usize, usize),
-    ) -> Vec<Matrix<T>> {
-        let mut halves: Vec<Option<Matrix<T>>> = vec![None; vector.len() * right.len()];
-        let mut sums: Vec<Option<Matrix<T>>> = vec![None; vector.len() * left.len()];
+        left: &[DenseMatrix<T>],
+        right: &[DenseMatrix<T>],
+        vector: &[DenseMatrix<T>],
+        ends: impl Fn(&LayerLink) -> (usize, usize),
+    ) -> Vec<DenseMatrix<T>> {
+        let mut halves: Vec<Option<DenseMatrix<T>>> = vec![None; vector.len() * right.len()];
+        let mut sums: Vec<Option<DenseMatrix<T>>> = vec![None; vector.len() * left.len()];
         for link in &self.links {
             let (from, to) = ends(link);
             let half =
                 halves[to * right.len() + link.right].get_or_insert_with(|| vector[to].times(&right[link.right]));
             let sum = &mut sums[from * left.len() + link.left];
-            sum.get_or_insert_with(|| Matrix::zeros(half.rows, half.cols)).add(link.weight, half);
+            sum.get_or_insert_with(|| DenseMatrix::zeros(half.rows, half.cols)).add(link.weight, half);
         }
-        let mut image: Vec<Matrix<T>> = vector.iter().map(|m| Matrix::zeros(m.rows, m.cols)).collect();
+        let mut image: Vec<DenseMatrix<T>> = vector.iter().map(|m| DenseMatrix::zeros(m.rows, m.cols)).collect();
         for (place, sum) in sums.iter().enumerate() {
             if let Some(sum) = sum {
                 image[place / left.len()].add(1.0, &left[place % left.len()].times(sum));
@@ -239,7 +243,7 @@ impl Layers {
 
 /// Steps with a letter, and their sectors; below an entry of a face model only those that fit its bonds.
 fn lying<'a>(
-    model: &'a Model,
+    model: &'a RowModel,
     entry: Option<&'a Entry>,
     letter: usize,
 ) -> impl Iterator<Item = (usize, (usize, usize))> + 'a {
@@ -252,7 +256,7 @@ fn lying<'a>(
 }
 
 /// The weight of an entry times `b^g` and the denominators of pairs, as a double, and its logarithmic derivative.
-fn tensor_weight(model: &Model, entry: &Entry, z: &Activity) -> (BigUint, f64, f64) {
+fn tensor_weight(model: &RowModel, entry: &Entry, z: &Activity) -> (BigUint, f64, f64) {
     let [constant, linear] = entry.weight;
     let exact = match model.degree() {
         0 => BigUint::from(constant),
@@ -276,7 +280,7 @@ pub struct Exact {
 
 impl Exact {
     /// The entries of a matrix times `2^bits`, rounded to integers.
-    pub fn rounded<T: Real>(matrix: &Matrix<T>, bits: u32) -> Self {
+    pub fn rounded<T: Real>(matrix: &DenseMatrix<T>, bits: u32) -> Self {
         Self { rows: matrix.rows, cols: matrix.cols, data: matrix.data.iter().map(|x| x.scaled(bits)).collect() }
     }
 

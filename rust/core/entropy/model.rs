@@ -26,7 +26,7 @@ use num_bigint::BigUint;
 
 /// An allowed step of a trial vector: a letter, and the sectors on its two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LetterStep {
     /// The sector on the left.
     pub from: usize,
     /// The sector on the right.
@@ -71,11 +71,11 @@ impl Rational {
 
 /// A row operator.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct RowModel {
     /// Occupied sites of each letter.
     pub occupied: Vec<u32>,
     /// The steps of a trial vector.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LetterStep>,
     /// The tensor of the operator.
     pub entries: Vec<Entry>,
     /// The sector of each bond.
@@ -98,7 +98,7 @@ pub struct Model {
 pub const NAMES: [&str; 8] =
     ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular", "square-diagonal", "honeycomb-rows"];
 
-impl Model {
+impl RowModel {
     /// The operator of a lattice, by its name in [`NAMES`].
     pub fn named(name: &str) -> Option<Self> {
         let pair = |allowed: bool| [u64::from(allowed), 0];
@@ -158,7 +158,8 @@ impl Model {
         let allowed = |a, b| all().any(|(c, d)| weight(a, b, c, d) != [0, 0]);
         let bonds: Vec<(usize, usize)> =
             all().filter(|&(a, c)| all().any(|(b, d)| weight(a, b, c, d) != [0, 0])).collect();
-        let steps = all().filter(|&(a, b)| allowed(a, b)).map(|(from, to)| Step { from, to, letter: from }).collect();
+        let steps =
+            all().filter(|&(a, b)| allowed(a, b)).map(|(from, to)| LetterStep { from, to, letter: from }).collect();
         let mut entries = Vec::new();
         for (from, &(a, c)) in bonds.iter().enumerate() {
             for (to, &(b, d)) in bonds.iter().enumerate() {
@@ -187,7 +188,7 @@ impl Model {
 
     fn vertex(occupied: Vec<u32>, sites: u32, weight: impl Fn(usize, usize, usize, usize) -> [u64; 2]) -> Self {
         let letters = occupied.len();
-        let steps = (0..letters).map(|letter| Step { from: 0, to: 0, letter }).collect();
+        let steps = (0..letters).map(|letter| LetterStep { from: 0, to: 0, letter }).collect();
         let mut entries = Vec::new();
         for (from, to) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             for (above, below) in (0..letters).flat_map(|s| (0..letters).map(move |t| (s, t))) {
@@ -239,6 +240,6 @@ impl Model {
 
     /// The index of the step with these sectors and letter.
     pub fn step(&self, from: usize, to: usize, letter: usize) -> Option<usize> {
-        self.steps.iter().position(|&step| step == Step { from, to, letter })
+        self.steps.iter().position(|&step| step == LetterStep { from, to, letter })
     }
 }

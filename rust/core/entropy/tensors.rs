@@ -9,8 +9,8 @@
 //!
 //! Source: R. Orus, G. Vidal (2008), The infinite time-evolving block decimation algorithm beyond unitary evolution.
 
-use super::dense::{Matrix, Real};
-use super::model::Model;
+use super::dense::{DenseMatrix, Real};
+use super::model::RowModel;
 use crate::Result;
 use crate::monitor::Progress;
 
@@ -18,7 +18,7 @@ use crate::monitor::Progress;
 #[derive(Clone, Debug)]
 pub struct Tensors<T> {
     /// The matrices, in the order of the model's steps.
-    pub steps: Vec<Matrix<T>>,
+    pub steps: Vec<DenseMatrix<T>>,
     /// The dimension of each sector.
     pub dimensions: Vec<usize>,
     /// Schmidt values of all sectors, falling, before the cut; the first is 1.
@@ -26,7 +26,7 @@ pub struct Tensors<T> {
     /// How far the kept values moved in the last step.
     pub moved: f64,
     /// Square roots of both environments, as start of the next step's.
-    environment: Option<[Vec<Matrix<T>>; 2]>,
+    environment: Option<[Vec<DenseMatrix<T>>; 2]>,
 }
 
 /// The virtual space after a row: for each sector the pairs of a bond and a former sector, with where they start.
@@ -36,7 +36,7 @@ struct Enlarged {
 }
 
 impl Enlarged {
-    fn new(model: &Model, dimensions: &[usize]) -> Self {
+    fn new(model: &RowModel, dimensions: &[usize]) -> Self {
         let mut places = vec![Vec::new(); model.sectors];
         let mut sizes = vec![0; model.sectors];
         for (bond, &sector) in model.bond_sector.iter().enumerate() {
@@ -61,8 +61,8 @@ impl Enlarged {
 
 impl<T: Real> Tensors<T> {
     /// The vector of ones.
-    pub fn new(model: &Model) -> Self {
-        let one = Matrix::identity(1, 1);
+    pub fn new(model: &RowModel) -> Self {
+        let one = DenseMatrix::identity(1, 1);
         Self {
             steps: vec![one; model.steps.len()],
             dimensions: vec![1; model.sectors],
@@ -74,8 +74,11 @@ impl<T: Real> Tensors<T> {
 
     /// The same vector at another precision.
     pub fn converted<S: Real>(&self, convert: impl Fn(T) -> S + Copy) -> Tensors<S> {
-        let matrix =
-            |m: &Matrix<T>| Matrix { rows: m.rows, cols: m.cols, data: m.data.iter().map(|&x| convert(x)).collect() };
+        let matrix = |m: &DenseMatrix<T>| DenseMatrix {
+            rows: m.rows,
+            cols: m.cols,
+            data: m.data.iter().map(|&x| convert(x)).collect(),
+        };
         Tensors {
             steps: self.steps.iter().map(matrix).collect(),
             dimensions: self.dimensions.clone(),
@@ -94,7 +97,7 @@ impl<T: Real> Tensors<T> {
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the caller says so.
-    pub fn advance(&mut self, model: &Model, z: f64, bond_dimension: usize, progress: &Progress) -> Result<()> {
+    pub fn advance(&mut self, model: &RowModel, z: f64, bond_dimension: usize, progress: &Progress) -> Result<()> {
         let space = Enlarged::new(model, &self.dimensions);
         let grown = self.grown(model, z, &space);
         let [right, left] = self.environments(model, z, &space, &grown, progress)?;
@@ -140,11 +143,11 @@ impl<T: Real> Tensors<T> {
                 }
                 inverse.data.truncate(kept * inverse.cols);
                 direct.data.truncate(kept * direct.cols);
-                let inverse = Matrix { rows: kept, ..inverse };
-                (inverse, Matrix { rows: kept, ..direct }.transposed())
+                let inverse = DenseMatrix { rows: kept, ..inverse };
+                (inverse, DenseMatrix { rows: kept, ..direct }.transposed())
             })
             .collect();
-        let mut steps: Vec<Matrix<T>> = model
+        let mut steps: Vec<DenseMatrix<T>> = model
             .steps
             .iter()
             .zip(&grown)
@@ -164,11 +167,11 @@ impl<T: Real> Tensors<T> {
     }
 
     /// The tensors after a row, not cut.
-    fn grown(&self, model: &Model, z: f64, space: &Enlarged) -> Vec<Matrix<T>> {
-        let mut grown: Vec<Matrix<T>> = model
+    fn grown(&self, model: &RowModel, z: f64, space: &Enlarged) -> Vec<DenseMatrix<T>> {
+        let mut grown: Vec<DenseMatrix<T>> = model
             .steps
             .iter()
-            .map(|step| Matrix::zeros(space.dimensions[step.from], space.dimensions[step.to]))
+            .map(|step| DenseMatrix::zeros(space.dimensions[step.from], space.dimensions[step.to]))
             .collect();
         for entry in &model.entries {
             let (left, right) = (model.bond_sector[entry.from], model.bond_sector[entry.to]);
@@ -191,18 +194,18 @@ impl<T: Real> Tensors<T> {
     /// Square roots of the environments on the right and on the left.
     fn environments(
         &self,
-        model: &Model,
+        model: &RowModel,
         z: f64,
         space: &Enlarged,
-        grown: &[Matrix<T>],
+        grown: &[DenseMatrix<T>],
         progress: &Progress,
-    ) -> Result<[Vec<Matrix<T>>; 2]> {
-        let fits = |old: &Vec<Matrix<T>>| old.iter().zip(&space.dimensions).all(|(m, &size)| m.rows == size);
+    ) -> Result<[Vec<DenseMatrix<T>>; 2]> {
+        let fits = |old: &Vec<DenseMatrix<T>>| old.iter().zip(&space.dimensions).all(|(m, &size)| m.rows == size);
         let warm = self.environment.as_ref().filter(|old| fits(&old[0]));
         let rounds = if warm.is_some() { 4 } else { 16 };
-        let fresh = || space.dimensions.iter().map(|&size| Matrix::identity(size, size)).collect::<Vec<_>>();
+        let fresh = || space.dimensions.iter().map(|&size| DenseMatrix::identity(size, size)).collect::<Vec<_>>();
         let [mut right, mut left] = warm.cloned().unwrap_or_else(|| [fresh(), fresh()]);
-        let turned: Vec<Matrix<T>> = grown.iter().map(Matrix::transposed).collect();
+        let turned: Vec<DenseMatrix<T>> = grown.iter().map(DenseMatrix::transposed).collect();
         let weights: Vec<T> =
             model.steps.iter().map(|step| T::from(1.0 / z.powi(model.occupied[step.letter] as i32)).root()).collect();
         for _ in 0..rounds {
@@ -220,14 +223,14 @@ impl<T: Real> Tensors<T> {
 fn next<T: Real>(
     ends: &[(usize, usize)],
     weights: &[T],
-    grown: &[Matrix<T>],
-    old: &[Matrix<T>],
+    grown: &[DenseMatrix<T>],
+    old: &[DenseMatrix<T>],
     dimensions: &[usize],
     progress: &Progress,
-) -> Result<Vec<Matrix<T>>> {
-    let mut fresh: Vec<Matrix<T>> = (0..old.len())
+) -> Result<Vec<DenseMatrix<T>>> {
+    let mut fresh: Vec<DenseMatrix<T>> = (0..old.len())
         .map(|sector| {
-            let parts: Vec<Matrix<T>> = ends
+            let parts: Vec<DenseMatrix<T>> = ends
                 .iter()
                 .enumerate()
                 .filter(|(_, end)| end.0 == sector)
@@ -243,7 +246,7 @@ fn next<T: Real>(
                 .flat_map(|i| parts.iter().flat_map(move |part| &part.data[i * part.cols..(i + 1) * part.cols]))
                 .copied()
                 .collect();
-            Matrix { rows, cols, data }.triangle(progress)
+            DenseMatrix { rows, cols, data }.triangle(progress)
         })
         .collect::<Result<_>>()?;
     let size = fresh.iter().fold(T::default(), |sum, m| sum + m.squares()).root();

@@ -6,13 +6,13 @@
 //!
 //! Source: tr T^l as beta^l in theorem D of `docs/mathematics/entropy.md`.
 
-use super::model::Model;
+use super::model::RowModel;
 
 /// Most words that `S` is formed for.
 const MAX_WORDS: usize = 400;
 
 /// `(n, ln tr S^n + error)` for n = 1, 2, 4, ..., up to `longest`; `None` where `S` would be too large.
-pub fn log_traces(model: &Model, rows: usize, z: f64, longest: u64) -> Option<Vec<(u64, f64)>> {
+pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64) -> Option<Vec<(u64, f64)>> {
     let words = words(model, rows)?;
     let size = words.len();
     let mut matrix = vec![0.0; size * size];
@@ -47,7 +47,7 @@ pub fn log_traces(model: &Model, rows: usize, z: f64, longest: u64) -> Option<Ve
 }
 
 /// Words of bonds, or `None` if there are too many.
-fn words(model: &Model, rows: usize) -> Option<Vec<Vec<usize>>> {
+fn words(model: &RowModel, rows: usize) -> Option<Vec<Vec<usize>>> {
     let follows = |p: usize, q: usize| match &model.bond_letters {
         // The letter below one bond is the one above the next.
         Some(letters) => letters[p].1 == letters[q].0,
@@ -67,7 +67,7 @@ fn words(model: &Model, rows: usize) -> Option<Vec<Vec<usize>>> {
 }
 
 /// The sum over letters round the ring of rows of the products of weights.
-fn entry(model: &Model, from: &[usize], to: &[usize], z: f64) -> f64 {
+fn entry(model: &RowModel, from: &[usize], to: &[usize], z: f64) -> f64 {
     let letters = model.occupied.len();
     let mut product: Vec<f64> =
         (0..letters * letters).map(|k| f64::from(u8::from(k / letters == k % letters))).collect();

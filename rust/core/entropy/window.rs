@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A cell of a lattice in the plane.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct WindowCell {
     /// Where its sites are.
     pub positions: Vec<[f64; 2]>,
     /// The two translations.
@@ -60,14 +60,14 @@ const SMALLEST: f64 = 1e-250;
 
 /// The sites of a lattice from a cell on.
 struct Later<'a> {
-    cell: &'a Cell,
+    cell: &'a WindowCell,
     order: Order,
     near: Vec<Vec<Site>>,
     unit: f64,
 }
 
 impl<'a> Later<'a> {
-    fn new(cell: &'a Cell, order: Order) -> Self {
+    fn new(cell: &'a WindowCell, order: Order) -> Self {
         let mut near = vec![Vec::new(); cell.positions.len()];
         for &(u, v, i, j) in &cell.bonds {
             near[u].push((i, j, v));
@@ -102,14 +102,14 @@ impl<'a> Later<'a> {
 }
 
 /// Both partition functions for each state of the frontier, states in rising order.
-struct Table {
+struct WindowTable {
     words: Vec<u64>,
     whole: Vec<f64>,
     without: Vec<f64>,
     roundings: u64,
 }
 
-impl Table {
+impl WindowTable {
     /// A site next to those of `mask`; in the first cell it is empty in one of both.
     fn introduce(&mut self, bit: u64, mask: u64, weight: f64, first: bool, progress: &Progress) -> Result<()> {
         let old = self.words.len();
@@ -204,7 +204,7 @@ impl Table {
 /// [`Error::Domain`] if a cell has a bond of a site with itself; [`Error::TooLarge`] if no window fits;
 /// [`Error::Interrupted`].
 pub fn window_bounds(
-    cell: &Cell,
+    cell: &WindowCell,
     order: Order,
     activity: f64,
     width: usize,
@@ -215,7 +215,7 @@ pub fn window_bounds(
     if cell.bonds.iter().any(|&(u, v, i, j)| (i, j) == (0, 0) && u == v) {
         return Err(Error::Domain { name: "bonds", value: "a loop".into(), requirement: "between two sites" });
     }
-    let mut table = Table { words: vec![0], whole: vec![1.0], without: vec![1.0], roundings: 0 };
+    let mut table = WindowTable { words: vec![0], whole: vec![1.0], without: vec![1.0], roundings: 0 };
     let mut frontier: Vec<Site> = Vec::new();
     let mut inside: BTreeSet<Site> = BTreeSet::new();
     let mut distances: BTreeMap<Site, f64> = BTreeMap::new();
@@ -293,14 +293,14 @@ mod tests {
 
     const ORDERS: [Order; 4] = [[[1, 0], [0, 1]], [[0, 1], [1, 0]], [[-1, 0], [0, -1]], [[1, 1], [1, 0]]];
 
-    fn square() -> Cell {
+    fn square() -> WindowCell {
         let bonds = vec![(0, 0, 1, 0), (0, 0, 0, 1)];
-        Cell { positions: vec![[0.0, 0.0]], vectors: [[1.0, 0.0], [0.0, 1.0]], bonds }
+        WindowCell { positions: vec![[0.0, 0.0]], vectors: [[1.0, 0.0], [0.0, 1.0]], bonds }
     }
 
     #[test]
     fn windows_hold_known_constants_and_tighten() {
-        let triangular = Cell { bonds: vec![(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 1, -1)], ..square() };
+        let triangular = WindowCell { bonds: vec![(0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 1, -1)], ..square() };
         for (cell, constant) in [(square(), 1.5030480824753322), (triangular, 1.3954859724793027)] {
             for order in ORDERS {
                 let mut last = f64::INFINITY;
@@ -318,11 +318,11 @@ mod tests {
     fn a_lattice_of_finite_pieces_has_its_constant_exactly() {
         // Triangles apart from one another: four independent sets each.
         let bonds = vec![(0, 1, 0, 0), (1, 2, 0, 0), (0, 2, 0, 0)];
-        let cell = Cell { positions: vec![[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]], bonds, ..square() };
+        let cell = WindowCell { positions: vec![[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]], bonds, ..square() };
         let found = window_bounds(&cell, ORDERS[0], 1.0, 8, 1 << 10, &Progress::default()).unwrap();
         assert!(found.lower <= 4.0 && 4.0 <= found.upper && found.upper - found.lower < 1e-13);
         // A bond to the next cell only: a path, whose constant is the golden ratio.
-        let path = Cell { bonds: vec![(0, 0, 1, 0)], ..square() };
+        let path = WindowCell { bonds: vec![(0, 0, 1, 0)], ..square() };
         let found = window_bounds(&path, ORDERS[0], 1.0, 8, 1 << 10, &Progress::default()).unwrap();
         assert!(found.lower <= 1.618033988749895 && 1.618033988749894 <= found.upper);
     }

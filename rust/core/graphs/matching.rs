@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 pub fn maximum_matching(graph: &Graph, progress: &Progress) -> Result<Vec<Option<u32>>> {
     let neighbors = graph.neighbors();
     let n = neighbors.len();
-    let mut search = Search {
+    let mut search = MatchingSearch {
         neighbors: &neighbors,
         mate: vec![NONE; n],
         parent: vec![NONE; n],
@@ -47,7 +47,7 @@ pub fn largest_matching(graph: &Graph, monitor: &mut dyn Monitor) -> Result<Vec<
     parallel::run(1, 0, monitor, |progress| maximum_matching(graph, progress))
 }
 
-struct Search<'a> {
+struct MatchingSearch<'a> {
     neighbors: &'a [Vec<u32>],
     mate: Vec<u32>,
     parent: Vec<u32>,
@@ -59,7 +59,7 @@ struct Search<'a> {
     stamp: u32,
 }
 
-impl Search<'_> {
+impl MatchingSearch<'_> {
     /// A maximal matching: vertices of low degree choose first, among their free neighbors the one with fewest.
     fn start(&mut self) {
         let mut order: Vec<u32> = (0..self.neighbors.len() as u32).collect();

@@ -24,21 +24,28 @@ pub enum Boundary {
 }
 
 impl Boundary {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Free, Self::Cylinder, Self::Torus];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Cylinder => "cylinder",
+            Self::Torus => "torus",
+        }
+    }
+
     /// The boundary of that name: `free`, `cylinder` or `torus`.
     ///
     /// # Errors
     /// [`Error::Domain`] for any other word.
     pub fn named(name: &str) -> Result<Self> {
-        match name {
-            "free" => Ok(Self::Free),
-            "cylinder" => Ok(Self::Cylinder),
-            "torus" => Ok(Self::Torus),
-            _ => Err(Error::Domain {
-                name: "boundary",
-                value: format!("{name:?}"),
-                requirement: "\"free\", \"cylinder\" or \"torus\"",
-            }),
-        }
+        Self::ALL.iter().copied().find(|boundary| boundary.name() == name).ok_or_else(|| Error::Domain {
+            name: "boundary",
+            value: format!("{name:?}"),
+            requirement: "\"free\", \"cylinder\" or \"torus\"",
+        })
     }
 
     /// Which axes are closed.

@@ -135,20 +135,20 @@ struct Panel {
     halves: Option<[usize; 2]>,
 }
 
-struct Tree {
+struct LeafTree {
     points: Points,
     panels: Vec<Panel>,
     roots: Vec<usize>,
 }
 
 /// One group of users with the same mechanism.
-pub struct Group<M> {
+pub struct PatternGroup<M> {
     marginal: M,
     noise: ClippedLaplace,
     below: f64,
     above: f64,
     constant: f64,
-    tree: Arc<Tree>,
+    tree: Arc<LeafTree>,
     stack: Vec<usize>,
 }
 
@@ -220,7 +220,7 @@ fn condense(values: impl Iterator<Item = f64>, noise: &ClippedLaplace) -> Vec<(f
     out
 }
 
-impl Tree {
+impl LeafTree {
     fn exact(noise: &ClippedLaplace, values: &[(f64, f64)]) -> Self {
         let mut points = Points::default();
         values.iter().for_each(|&(value, weight)| points.push(noise, value, weight));
@@ -291,7 +291,7 @@ impl Tree {
     }
 }
 
-impl<M: Marginal> Group<M> {
+impl<M: Marginal> PatternGroup<M> {
     /// Arranges the released values of one group. `exact` keeps every value inside the bounds.
     ///
     /// # Errors
@@ -314,7 +314,7 @@ impl<M: Marginal> Group<M> {
         let inside = released.iter().copied().filter(|&z| z > lower && z < upper);
         let number = released.len() - below as usize - above as usize;
         let tree = if exact {
-            Tree::exact(&noise, &inside.map(|z| (z, 1.0)).collect::<Vec<_>>())
+            LeafTree::exact(&noise, &inside.map(|z| (z, 1.0)).collect::<Vec<_>>())
         } else {
             let values = if number >= MANY {
                 condense(inside, &noise)
@@ -323,7 +323,7 @@ impl<M: Marginal> Group<M> {
                 values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
                 values
             };
-            Tree::new(&noise, &values)
+            LeafTree::new(&noise, &values)
         };
         let constant = -excess / scale - released.len() as f64 * (2.0 * scale).ln();
         let stack = Vec::with_capacity(64);
@@ -340,7 +340,12 @@ impl<M: Marginal> Group<M> {
     }
 
     #[inline]
-    fn walk<const GRADIENT: bool>(&mut self, tree: &Tree, at: &M::At, mut visit: impl FnMut(std::ops::Range<usize>)) {
+    fn walk<const GRADIENT: bool>(
+        &mut self,
+        tree: &LeafTree,
+        at: &M::At,
+        mut visit: impl FnMut(std::ops::Range<usize>),
+    ) {
         for &root in &tree.roots {
             self.stack.push(root);
             while let Some(index) = self.stack.pop() {
@@ -379,7 +384,7 @@ impl<M: Marginal> Group<M> {
     }
 }
 
-impl<M: Marginal> Likelihood for Group<M> {
+impl<M: Marginal> Likelihood for PatternGroup<M> {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let Some(gradient) = gradient else { return self.sum::<false>(natural).0 };
         let (total, slope) = self.sum::<true>(natural);

@@ -128,7 +128,7 @@ impl Family {
 
 /// A released number: its cell, its distances to both ends of it as exponentials, and its weight.
 #[derive(Clone, Copy, Debug)]
-struct Point {
+struct NodePoint {
     cell: usize,
     left: f64,
     right: f64,
@@ -136,12 +136,12 @@ struct Point {
 }
 
 /// One group of users with the same mechanism.
-pub struct Group {
+pub struct UserGroup {
     family: Family,
     lower: i64,
     alpha: f64,
     constant: f64,
-    points: Arc<Vec<Point>>,
+    points: Arc<Vec<NodePoint>>,
     /// f, A, B and their derivatives.
     tables: [Vec<f64>; 6],
 }
@@ -155,7 +155,7 @@ pub enum Noise {
     Laplace(f64),
 }
 
-impl Group {
+impl UserGroup {
     /// Arranges the released values of one group.
     ///
     /// # Errors
@@ -196,15 +196,15 @@ impl Group {
             }
         }
         let mut points = vec![
-            Point { cell: 0, left: 1.0, right: alpha, weight: ends[0] },
-            Point { cell: last, left: 1.0, right: alpha, weight: ends[1] },
+            NodePoint { cell: 0, left: 1.0, right: alpha, weight: ends[0] },
+            NodePoint { cell: last, left: 1.0, right: alpha, weight: ends[1] },
         ];
         let panels = decay.max(1.0).ceil() as usize;
         for (cell, values) in cells.iter_mut().enumerate() {
             let whole = values.iter().filter(|&&t| t == 0.0).count();
             values.retain(|&t| t != 0.0);
             let mut add = |t: f64, weight: f64| {
-                points.push(Point { cell, left: (-decay * t).exp(), right: (-decay * (1.0 - t)).exp(), weight });
+                points.push(NodePoint { cell, left: (-decay * t).exp(), right: (-decay * (1.0 - t)).exp(), weight });
             };
             if whole > 0 {
                 add(0.0, whole as f64);
@@ -245,7 +245,7 @@ pub(super) fn chebyshev(values: impl Iterator<Item = f64>, mut add: impl FnMut(f
     }
 }
 
-impl Likelihood for Group {
+impl Likelihood for UserGroup {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let theta = natural[0];
         let alpha = self.alpha;

@@ -76,7 +76,7 @@ pub fn logistic_normal(m: f64, v: f64) -> [f64; 3] {
 
 /// `ln(1 - p + (2p - 1) E(m, v))` on a grid of m, as quintic polynomials.
 #[derive(Clone, Debug, Default)]
-struct Table {
+struct LikelihoodTable {
     low: f64,
     cells: usize,
     pieces: Vec<[f64; 6]>,
@@ -86,7 +86,7 @@ struct Table {
     values: Vec<[f64; 3]>,
 }
 
-impl Table {
+impl LikelihoodTable {
     fn fill(&mut self, most: f64, v: f64, keep: f64) {
         let root = v.sqrt();
         let most = most.min(60.0 + 8.0 * root);
@@ -180,7 +180,7 @@ pub struct Inputs {
     g: Vec<f64>,
     vectors: Vec<f64>,
     means: Vec<f64>,
-    table: Table,
+    table: LikelihoodTable,
 }
 
 impl Inputs {
@@ -219,7 +219,7 @@ impl Inputs {
             g,
             vectors,
             means,
-            table: Table::default(),
+            table: LikelihoodTable::default(),
         })
     }
 }

@@ -19,7 +19,7 @@ pub mod quadrature;
 pub mod tractable;
 pub mod whiten;
 
-pub use parameters::{Block, Prior, Support};
+pub use parameters::{Prior, PriorBlock, Support};
 pub use posterior::Posterior;
 
 /// The logarithm of the probability of all released values given natural parameters.
@@ -37,20 +37,20 @@ pub trait Likelihood: Send + Sync {
 }
 
 /// The sum of independent parts: users with different mechanisms, each group compressed by itself.
-pub struct Sum {
+pub struct SummedLikelihood {
     parts: Vec<Box<dyn Likelihood>>,
     parameters: usize,
     part: Vec<f64>,
 }
 
-impl Sum {
+impl SummedLikelihood {
     /// The sum of parts with the same number of parameters.
     pub fn new(parts: Vec<Box<dyn Likelihood>>, parameters: usize) -> Self {
         Self { parts, parameters, part: vec![0.0; parameters] }
     }
 }
 
-impl Likelihood for Sum {
+impl Likelihood for SummedLikelihood {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let Some(gradient) = gradient else {
             return self.parts.iter_mut().map(|part| part.value(natural, None)).sum();

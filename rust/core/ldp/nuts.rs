@@ -28,7 +28,7 @@ pub struct Settings {
 
 /// The kept draws of one chain.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Chain {
+pub struct NutsDraws {
     /// Natural values, row by row.
     pub naturals: Vec<f64>,
     /// The last position, unconstrained.
@@ -124,7 +124,7 @@ pub fn sample(
     settings: &Settings,
     key: [u64; 2],
     start: Option<&[f64]>,
-    chain: &mut Chain,
+    chain: &mut NutsDraws,
     progress: &Progress,
 ) -> Result<()> {
     use crate::ldp::whiten::Whitening;
@@ -193,7 +193,14 @@ pub fn sample(
 /// # Errors
 /// Always [`Error::Domain`].
 #[cfg(not(feature = "nuts"))]
-pub fn sample(_: &Posterior, _: &Settings, _: [u64; 2], _: Option<&[f64]>, _: &mut Chain, _: &Progress) -> Result<()> {
+pub fn sample(
+    _: &Posterior,
+    _: &Settings,
+    _: [u64; 2],
+    _: Option<&[f64]>,
+    _: &mut NutsDraws,
+    _: &Progress,
+) -> Result<()> {
     let requirement = "\"quadrature\" in a build without the feature `nuts`";
     Err(Error::Domain { name: "inference", value: "\"nuts\"".to_owned(), requirement })
 }
@@ -207,7 +214,7 @@ pub fn sample_all(
     settings: &Settings,
     keys: &[[u64; 2]],
     starts: &[Option<Vec<f64>>],
-    chains: &[Mutex<Chain>],
+    chains: &[Mutex<NutsDraws>],
     threads: usize,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {

@@ -110,7 +110,7 @@ impl Support {
 /// A group of natural parameters that are transformed together.
 #[expect(missing_docs, reason = "the fields have the names of the parameters")]
 #[derive(Clone, Debug, PartialEq)]
-pub enum Block {
+pub enum PriorBlock {
     /// One number.
     Scalar { support: Support, prior: Prior },
     /// Probabilities of `concentration.len()` categories under a Dirichlet law.
@@ -119,41 +119,41 @@ pub enum Block {
     Covariance { dimension: usize, scales: Prior, eta: f64 },
 }
 
-impl Block {
+impl PriorBlock {
     /// The number of unconstrained coordinates.
     pub fn coordinates(&self) -> usize {
         match self {
-            Block::Scalar { .. } => 1,
-            Block::Simplex { concentration } => concentration.len() - 1,
-            Block::Covariance { dimension, .. } => dimension * (dimension + 1) / 2,
+            PriorBlock::Scalar { .. } => 1,
+            PriorBlock::Simplex { concentration } => concentration.len() - 1,
+            PriorBlock::Covariance { dimension, .. } => dimension * (dimension + 1) / 2,
         }
     }
 
     /// The number of natural values.
     pub fn naturals(&self) -> usize {
         match self {
-            Block::Scalar { .. } => 1,
-            Block::Simplex { concentration } => concentration.len(),
-            Block::Covariance { dimension, .. } => dimension * dimension,
+            PriorBlock::Scalar { .. } => 1,
+            PriorBlock::Simplex { concentration } => concentration.len(),
+            PriorBlock::Covariance { dimension, .. } => dimension * dimension,
         }
     }
 
     /// Scratch numbers of this block, which carry what [`Self::natural`] found to [`Self::pull`].
     pub fn scratch(&self) -> usize {
         match self {
-            Block::Scalar { .. } | Block::Simplex { .. } => 0,
-            Block::Covariance { dimension, .. } => 5 * dimension * dimension + dimension,
+            PriorBlock::Scalar { .. } | PriorBlock::Simplex { .. } => 0,
+            PriorBlock::Covariance { dimension, .. } => 5 * dimension * dimension + dimension,
         }
     }
 
     /// Writes the natural values at `u`.
     pub fn natural(&self, u: &[f64], out: &mut [f64], scratch: &mut [f64]) {
         match self {
-            Block::Scalar { support, .. } => out[0] = support.natural(u[0]).0,
-            Block::Simplex { .. } => softmax(u, out),
-            Block::Covariance { dimension, .. } => {
+            PriorBlock::Scalar { support, .. } => out[0] = support.natural(u[0]).0,
+            PriorBlock::Simplex { .. } => softmax(u, out),
+            PriorBlock::Covariance { dimension, .. } => {
                 let d = *dimension;
-                let parts = Factors::of(d, scratch);
+                let parts = CovarianceScratch::of(d, scratch);
                 cholesky_of_correlation(d, &u[d..], parts.factor, parts.left, parts.bends);
                 for i in 0..d {
                     parts.scales[i] = u[i].exp();
@@ -178,12 +178,12 @@ impl Block {
     /// [`Error::Domain`] where a covariance is not positive definite.
     pub fn coordinates_of(&self, natural: &[f64], u: &mut [f64]) -> Result<()> {
         match self {
-            Block::Scalar { support, .. } => u[0] = support.coordinate(natural[0]),
-            Block::Simplex { .. } => {
+            PriorBlock::Scalar { support, .. } => u[0] = support.coordinate(natural[0]),
+            PriorBlock::Simplex { .. } => {
                 let logs: Vec<f64> = natural.iter().map(|x| x.ln()).collect();
                 helmert_transposed(&logs, u);
             }
-            Block::Covariance { dimension, .. } => {
+            PriorBlock::Covariance { dimension, .. } => {
                 let d = *dimension;
                 let mut at = d;
                 for i in 0..d {
@@ -224,7 +224,7 @@ impl Block {
         scratch: &mut [f64],
     ) -> f64 {
         match self {
-            Block::Scalar { support, prior } => {
+            PriorBlock::Scalar { support, prior } => {
                 let (x, derivative, log_jacobian, jacobian_slope) = support.natural(u[0]);
                 let (log_prior, prior_slope) = prior.log_density(x);
                 if let Some((slope, gradient)) = slope_and_gradient {
@@ -237,7 +237,7 @@ impl Block {
                 };
                 log_prior + log_jacobian - mass
             }
-            Block::Simplex { concentration } => {
+            PriorBlock::Simplex { concentration } => {
                 let k = natural.len();
                 let total: f64 = concentration.iter().sum();
                 let mut value = lgamma(total) + 0.5 * (k as f64).ln();
@@ -257,7 +257,7 @@ impl Block {
                 }
                 value
             }
-            Block::Covariance { dimension, scales, eta } => {
+            PriorBlock::Covariance { dimension, scales, eta } => {
                 covariance_pull(*dimension, *scales, *eta, u, slope_and_gradient, scratch)
             }
         }
@@ -266,7 +266,7 @@ impl Block {
     /// Adds the coordinates from which a search may start.
     pub fn start(&self, u: &mut [f64]) {
         match self {
-            Block::Scalar { support, prior } => {
+            PriorBlock::Scalar { support, prior } => {
                 let x = prior.typical();
                 let inside = match support {
                     Support::Real => true,
@@ -276,8 +276,8 @@ impl Block {
                 };
                 u[0] = if inside { support.coordinate(x) } else { 0.0 };
             }
-            Block::Simplex { .. } => u.fill(0.0),
-            Block::Covariance { dimension, scales, .. } => {
+            PriorBlock::Simplex { .. } => u.fill(0.0),
+            PriorBlock::Covariance { dimension, scales, .. } => {
                 u.fill(0.0);
                 u[..*dimension].fill((0.2 * scales.typical()).ln());
             }
@@ -322,7 +322,7 @@ pub(super) fn helmert_transposed(y: &[f64], u: &mut [f64]) {
 }
 
 /// The scratch of a covariance.
-struct Factors<'a> {
+struct CovarianceScratch<'a> {
     /// The Cholesky factor of the correlations.
     factor: &'a mut [f64],
     /// What of a row's unit length is left before each column.
@@ -334,7 +334,7 @@ struct Factors<'a> {
     scales: &'a mut [f64],
 }
 
-impl<'a> Factors<'a> {
+impl<'a> CovarianceScratch<'a> {
     fn of(d: usize, scratch: &'a mut [f64]) -> Self {
         let (factor, rest) = scratch.split_at_mut(d * d);
         let (left, rest) = rest.split_at_mut(d * d);
@@ -388,7 +388,7 @@ fn covariance_pull(
     slope_and_gradient: Option<(&[f64], &mut [f64])>,
     scratch: &mut [f64],
 ) -> f64 {
-    let Factors { factor, left, bends, product, adjoint, scales: tau } = Factors::of(d, scratch);
+    let CovarianceScratch { factor, left, bends, product, adjoint, scales: tau } = CovarianceScratch::of(d, scratch);
     let mut value = log_lkj(d, eta);
     for i in 0..d {
         value += scales.log_density(tau[i]).0 + u[i];

@@ -1,11 +1,11 @@
 //! A posterior in unconstrained coordinates: priors, changes of variables and a likelihood.
 
-use super::{Block, Likelihood};
+use super::{Likelihood, PriorBlock};
 use crate::{Error, Result};
 
 /// The unnormalized log density of the parameters given the released values.
 pub struct Posterior {
-    blocks: Vec<Block>,
+    blocks: Vec<PriorBlock>,
     likelihood: Box<dyn Likelihood>,
     natural: Vec<f64>,
     slope: Vec<f64>,
@@ -23,8 +23,8 @@ impl Posterior {
     ///
     /// # Errors
     /// [`Error::Shape`] where their numbers of natural parameters differ.
-    pub fn new(blocks: Vec<Block>, likelihood: Box<dyn Likelihood>) -> Result<Self> {
-        let naturals: usize = blocks.iter().map(Block::naturals).sum();
+    pub fn new(blocks: Vec<PriorBlock>, likelihood: Box<dyn Likelihood>) -> Result<Self> {
+        let naturals: usize = blocks.iter().map(PriorBlock::naturals).sum();
         if naturals != likelihood.parameters() {
             return Err(Error::Shape {
                 name: "blocks",
@@ -35,9 +35,9 @@ impl Posterior {
         Ok(Self::assemble(blocks, likelihood))
     }
 
-    fn assemble(blocks: Vec<Block>, likelihood: Box<dyn Likelihood>) -> Self {
-        let naturals: usize = blocks.iter().map(Block::naturals).sum();
-        let scratch = blocks.iter().map(Block::scratch).sum();
+    fn assemble(blocks: Vec<PriorBlock>, likelihood: Box<dyn Likelihood>) -> Self {
+        let naturals: usize = blocks.iter().map(PriorBlock::naturals).sum();
+        let scratch = blocks.iter().map(PriorBlock::scratch).sum();
         Self {
             blocks,
             likelihood,
@@ -49,7 +49,7 @@ impl Posterior {
 
     /// The number of unconstrained coordinates.
     pub fn dimension(&self) -> usize {
-        self.blocks.iter().map(Block::coordinates).sum()
+        self.blocks.iter().map(PriorBlock::coordinates).sum()
     }
 
     /// The number of natural values.
@@ -58,7 +58,7 @@ impl Posterior {
     }
 
     /// The parameters.
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[PriorBlock] {
         &self.blocks
     }
 

@@ -11,7 +11,7 @@
 //!
 //! Source: L. Trefethen, J. Weideman (2014), The exponentially convergent trapezoidal rule, SIAM Review 56, theorem 5.1.
 
-use super::{Block, Posterior, Support};
+use super::{Posterior, PriorBlock, Support};
 use crate::monitor::Progress;
 use crate::numeric::wide::for_wide_vectors;
 use crate::stream::Stream;
@@ -45,7 +45,7 @@ pub struct Computed {
     /// The density at the points, largest 1.
     grid: Vec<f64>,
     /// Coefficients by first and non-negative second frequency.
-    coefficients: Series,
+    coefficients: ChebyshevSeries,
     /// ln of the integral of the density over u: the evidence where priors are normalized.
     pub log_evidence: f64,
     /// Means and variances of the natural values.
@@ -60,12 +60,12 @@ pub struct Computed {
 
 /// Fourier coefficients, real and imaginary parts apart.
 #[derive(Clone, Debug, Default)]
-struct Series {
+struct ChebyshevSeries {
     re: Vec<f64>,
     im: Vec<f64>,
 }
 
-impl Series {
+impl ChebyshevSeries {
     fn zeros(len: usize) -> Self {
         Self { re: vec![0.0; len], im: vec![0.0; len] }
     }
@@ -119,7 +119,7 @@ fn place(sums: &[f64], p: f64) -> f64 {
     ((cell as f64 + part) / cells as f64).clamp(1e-9, 1.0 - 1e-9)
 }
 
-struct Moments {
+struct QuadratureMoments {
     log_mass: f64,
     mean: Vec<f64>,
     sd: Vec<f64>,
@@ -234,10 +234,10 @@ fn unspread(x: f64) -> f64 {
     (SPREAD * x).asinh() / SPREAD
 }
 
-fn support(block: &Block) -> Option<Support> {
+fn support(block: &PriorBlock) -> Option<Support> {
     match block {
-        Block::Scalar { support, .. } => Some(*support),
-        Block::Simplex { .. } | Block::Covariance { .. } => None,
+        PriorBlock::Scalar { support, .. } => Some(*support),
+        PriorBlock::Simplex { .. } | PriorBlock::Covariance { .. } => None,
     }
 }
 
@@ -264,7 +264,7 @@ impl Computed {
             width: [8.0, if dimension == 2 { 8.0 } else { 1.0 }],
             size,
             grid: Vec::new(),
-            coefficients: Series::default(),
+            coefficients: ChebyshevSeries::default(),
             log_evidence: f64::NAN,
             mean: Vec::new(),
             sd: Vec::new(),
@@ -356,7 +356,7 @@ impl Computed {
         Err(Error::NoConvergence { what: "the box around the posterior", iterations: 60, residual: self.width[0] })
     }
 
-    fn integrate(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<Moments> {
+    fn integrate(&mut self, posterior: &mut Posterior, progress: &Progress) -> Result<QuadratureMoments> {
         let [n, m] = self.size;
         let naturals = posterior.naturals();
         let mut u = vec![0.0; self.dimension];
@@ -398,7 +398,7 @@ impl Computed {
         let cell = self.width[0] / n as f64
             * self.factor[0][0]
             * if self.dimension == 2 { self.width[1] / m as f64 * self.factor[1][1] } else { 1.0 };
-        Ok(Moments { log_mass: largest + (mass * cell).ln(), mean, sd: squares, grid: logs })
+        Ok(QuadratureMoments { log_mass: largest + (mass * cell).ln(), mean, sd: squares, grid: logs })
     }
 
     fn point(&self, axis: usize, index: usize) -> f64 {
@@ -431,7 +431,7 @@ impl Computed {
                 rows[i * half + l] = [sum[0] * share, sum[1] * share];
             }
         }
-        self.coefficients = Series::zeros(n * half);
+        self.coefficients = ChebyshevSeries::zeros(n * half);
         for k in 0..n {
             let re = &mut self.coefficients.re[k * half..(k + 1) * half];
             let im = &mut self.coefficients.im[k * half..(k + 1) * half];
@@ -446,7 +446,7 @@ impl Computed {
     }
 
     /// Coefficients in the second coordinate at one value of the first; those of frequency 0 are the marginal density.
-    fn conditional(&self, v: f64, out: &mut Series) {
+    fn conditional(&self, v: f64, out: &mut ChebyshevSeries) {
         let n = self.size[0];
         let half = out.re.len();
         out.re.fill(0.0);
@@ -467,13 +467,13 @@ impl Computed {
     }
 
     /// The coefficients of the first coordinate's marginal, for frequencies from 0 on.
-    fn first_marginal(&self) -> Series {
+    fn first_marginal(&self) -> ChebyshevSeries {
         let [n, m] = self.size;
         let half = m / 2 + 1;
         let part = |of: &[f64]| {
             (0..=n / 2).map(|k| of[k * half] * if k > 0 && 2 * k == n { 0.5 } else { 1.0 }).collect::<Vec<_>>()
         };
-        Series { re: part(&self.coefficients.re), im: part(&self.coefficients.im) }
+        ChebyshevSeries { re: part(&self.coefficients.re), im: part(&self.coefficients.im) }
     }
 
     /// Independent draws in unconstrained coordinates, row by row; draw `i` has the address `i` of the key.
@@ -490,7 +490,7 @@ impl Computed {
                 sums[j + 1] = sums[j] + 0.5 * (row[j] + row[(j + 1) % m]);
             }
         }
-        let mut conditional = Series::zeros(m / 2 + 1);
+        let mut conditional = ChebyshevSeries::zeros(m / 2 + 1);
         let mut out = vec![0.0; number * self.dimension];
         for (draw, u) in out.chunks_exact_mut(self.dimension).enumerate() {
             let mut stream = Stream::new(key, PURPOSE, 0, draw as u64);
@@ -522,7 +522,7 @@ impl Computed {
         }
         // The trapezoid rule over the first coordinate, of the conditional masses below the line.
         let [n, m] = self.size;
-        let mut conditional = Series::zeros(m / 2 + 1);
+        let mut conditional = ChebyshevSeries::zeros(m / 2 + 1);
         let mut sum = 0.0;
         for i in 0..n {
             let first = self.point(0, i);
@@ -560,7 +560,7 @@ impl Computed {
 
 for_wide_vectors! {
     /// Adds the coefficients from `from` on, times `c + i s`.
-    fn add_turned(all: &Series, from: usize, c: f64, s: f64, out: &mut Series) {
+    fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut ChebyshevSeries) {
         let half = out.re.len();
         let (from_re, from_im) = (&all.re[from..from + half], &all.im[from..from + half]);
         let out = out.re.iter_mut().zip(&mut out.im);

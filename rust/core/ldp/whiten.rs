@@ -13,7 +13,7 @@
 
 use super::matrix::{dot, eigen};
 use super::parameters::{helmert, helmert_transposed};
-use super::{Block, Posterior};
+use super::{Posterior, PriorBlock};
 use crate::Result;
 use crate::monitor::Progress;
 
@@ -44,7 +44,7 @@ impl Whitening {
         let mut mode = posterior.start();
         let mut density = |u: &[f64], gradient: &mut [f64]| posterior.log_density(u, Some(gradient));
         climb(&mut density, &mut mode, progress)?;
-        let simplexes = |block: &Block| matches!(block, Block::Simplex { .. });
+        let simplexes = |block: &PriorBlock| matches!(block, PriorBlock::Simplex { .. });
         let mut warps = Vec::new();
         if posterior.blocks().iter().any(simplexes) {
             let mut density = |u: &[f64], gradient: &mut [f64]| posterior.log_density(u, Some(gradient));

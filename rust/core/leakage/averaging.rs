@@ -11,10 +11,10 @@
 //!
 //! Source: B. Sturmfels (1993), Algorithms in Invariant Theory, section 2.1 (the operator); passes and blocks are derived here.
 
-use super::Matrix;
-use super::sums::Sum;
+use super::ChannelMatrix;
+use super::sums::CompensatedSum;
 use super::vector::{finish, stream};
-use crate::graphs::automorphism::{Block, Orbitals};
+use crate::graphs::automorphism::{OrbitalBlock, Orbitals};
 use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
 use rayon::prelude::*;
@@ -28,12 +28,12 @@ const FEW_CLASSES: usize = 512;
 const LANES: usize = 8;
 
 /// The pairs that begin in one row orbit and end in the columns.
-struct Part<'a> {
-    block: &'a Block,
+struct OrbitPart<'a> {
+    block: &'a OrbitalBlock,
     columns: Range<usize>,
 }
 
-impl Part<'_> {
+impl OrbitPart<'_> {
     /// Number of rows.
     fn rows(&self) -> usize {
         self.block.members().len()
@@ -44,7 +44,7 @@ impl Part<'_> {
         &self.block.row(index)[self.columns.clone()]
     }
 
-    fn entries<'m>(&self, matrix: Matrix<'m>, index: usize) -> &'m [f64] {
+    fn entries<'m>(&self, matrix: ChannelMatrix<'m>, index: usize) -> &'m [f64] {
         matrix.row(self.block.members()[index] as usize)
     }
 }
@@ -55,7 +55,7 @@ impl Part<'_> {
 /// # Errors
 /// [`Error::Shape`] if the sizes differ, [`Error::Domain`] if rows and columns share an orbit; the monitor's objection.
 pub fn average(
-    matrix: Matrix<'_>,
+    matrix: ChannelMatrix<'_>,
     orbitals: &Orbitals,
     output: &mut [f64],
     threads: usize,
@@ -67,21 +67,21 @@ pub fn average(
         let (expected, found) = (format!("({points}, {points})"), format!("({rows}, {cols})"));
         return Err(Error::Shape { name: "matrix", expected, found });
     }
-    let of_rows = |block: &&Block| (block.members()[0] as usize) < rows;
+    let of_rows = |block: &&OrbitalBlock| (block.members()[0] as usize) < rows;
     if orbitals.blocks().iter().filter(of_rows).any(|block| block.members().iter().any(|&h| h as usize >= rows)) {
         let (value, requirement) = ("one that mixes them".to_string(), "a group that maps rows to rows");
         return Err(Error::Domain { name: "orbitals", value, requirement });
     }
     let columns = if apart { rows..points } else { 0..cols };
     let mut targets: Vec<Option<&mut [f64]>> = output.chunks_exact_mut(cols).map(Some).collect();
-    let mut targets_of = |block: &Block| -> Vec<&mut [f64]> {
+    let mut targets_of = |block: &OrbitalBlock| -> Vec<&mut [f64]> {
         block.members().iter().filter_map(|&row| targets[row as usize].take()).collect()
     };
     let (small, large): (Vec<_>, Vec<_>) = orbitals
         .blocks()
         .iter()
         .filter(of_rows)
-        .map(|block| (targets_of(block), Part { block, columns: columns.clone() }))
+        .map(|block| (targets_of(block), OrbitPart { block, columns: columns.clone() }))
         .partition(|(_, part)| part.rows() * cols <= BLOCK);
     parallel::run(threads, 2 * rows as u64, monitor, |progress| {
         small.into_par_iter().try_for_each(|(targets, part)| {
@@ -108,10 +108,15 @@ pub fn average(
 }
 
 /// The sum over some rows of an orbit for each of its classes.
-fn add_up(matrix: Matrix<'_>, part: &Part<'_>, rows: Range<usize>, progress: &Progress) -> Result<Vec<Sum>> {
+fn add_up(
+    matrix: ChannelMatrix<'_>,
+    part: &OrbitPart<'_>,
+    rows: Range<usize>,
+    progress: &Progress,
+) -> Result<Vec<CompensatedSum>> {
     let count = part.block.count();
     if count > FEW_CLASSES {
-        let mut sums = vec![Sum::default(); count];
+        let mut sums = vec![CompensatedSum::default(); count];
         for index in rows {
             let classes = part.classes(index).iter();
             classes.zip(part.entries(matrix, index)).for_each(|(&class, &entry)| sums[usize::from(class)].add(entry));
@@ -119,13 +124,13 @@ fn add_up(matrix: Matrix<'_>, part: &Part<'_>, rows: Range<usize>, progress: &Pr
         }
         return Ok(sums);
     }
-    let mut sums = Box::new([[Sum::default(); LANES]; FEW_CLASSES]);
+    let mut sums = Box::new([[CompensatedSum::default(); LANES]; FEW_CLASSES]);
     for index in rows {
         add_row(&mut sums, part.entries(matrix, index), part.classes(index));
         progress.advance(1)?;
     }
-    let join = |lanes: &[Sum; LANES]| {
-        lanes.iter().fold(Sum::default(), |mut total, &lane| {
+    let join = |lanes: &[CompensatedSum; LANES]| {
+        lanes.iter().fold(CompensatedSum::default(), |mut total, &lane| {
             total.merge(lane);
             total
         })
@@ -135,7 +140,7 @@ fn add_up(matrix: Matrix<'_>, part: &Part<'_>, rows: Range<usize>, progress: &Pr
 
 /// Adds a row to the sums.
 #[inline]
-fn add_row(sums: &mut [[Sum; LANES]; FEW_CLASSES], entries: &[f64], classes: &[u16]) {
+fn add_row(sums: &mut [[CompensatedSum; LANES]; FEW_CLASSES], entries: &[f64], classes: &[u16]) {
     // Classes are below the number of sums; saying so again spares the check.
     let mut add = |lane: usize, entry: f64, class: u16| sums[usize::from(class) % FEW_CLASSES][lane].add(entry);
     let (entries, classes) = (entries.chunks_exact(LANES), classes.chunks_exact(LANES));
@@ -149,7 +154,7 @@ fn add_row(sums: &mut [[Sum; LANES]; FEW_CLASSES], entries: &[f64], classes: &[u
 }
 
 /// The mean for each class of an orbit: in each of its rows a class occurs as often as in the first.
-fn means(part: &Part<'_>, sums: Vec<Sum>) -> Vec<f64> {
+fn means(part: &OrbitPart<'_>, sums: Vec<CompensatedSum>) -> Vec<f64> {
     let mut counts = vec![0u64; sums.len()];
     for &class in part.classes(0) {
         counts[usize::from(class)] += part.rows() as u64;
@@ -158,7 +163,13 @@ fn means(part: &Part<'_>, sums: Vec<Sum>) -> Vec<f64> {
 }
 
 /// Writes the means into some rows of an orbit, from the `start`-th on.
-fn write(part: &Part<'_>, means: &[f64], start: usize, targets: Vec<&mut [f64]>, progress: &Progress) -> Result<()> {
+fn write(
+    part: &OrbitPart<'_>,
+    means: &[f64],
+    start: usize,
+    targets: Vec<&mut [f64]>,
+    progress: &Progress,
+) -> Result<()> {
     let mut buffer = [0.0; 512];
     for (index, target) in (start..).zip(targets) {
         for (target, classes) in target.chunks_mut(buffer.len()).zip(part.classes(index).chunks(buffer.len())) {
@@ -188,7 +199,7 @@ mod tests {
     }
 
     fn averaged(entries: &[f64], rows: usize, orbitals: &Orbitals, threads: usize) -> Result<Vec<f64>> {
-        let matrix = Matrix::new(entries, rows, entries.len() / rows)?;
+        let matrix = ChannelMatrix::new(entries, rows, entries.len() / rows)?;
         let mut output = vec![f64::NAN; entries.len()];
         average(matrix, orbitals, &mut output, threads, &mut Silent)?;
         Ok(output)

@@ -13,7 +13,7 @@
 //! (1972), Computation of channel capacity and rate-distortion functions. Larger steps: G. Matz, P. Duhamel (2004),
 //! Information geometric formulation and interpretation of accelerated Blahut-Arimoto-type algorithms.
 
-use super::Matrix;
+use super::ChannelMatrix;
 use super::vector::for_wide_vectors;
 use crate::monitor::Monitor;
 use crate::{Error, Result};
@@ -43,7 +43,7 @@ pub struct Capacity {
 }
 
 /// Rows that sum to 1, and the negative entropy of each.
-struct Rows {
+struct ChannelRows {
     entries: Vec<f64>,
     cols: usize,
     negentropies: Vec<f64>,
@@ -53,8 +53,8 @@ struct Rows {
     margin: f64,
 }
 
-impl Rows {
-    fn new(matrix: Matrix<'_>) -> Self {
+impl ChannelRows {
+    fn new(matrix: ChannelMatrix<'_>) -> Self {
         let cols = matrix.cols();
         let mut entries = matrix.entries().to_vec();
         let mut negentropies = Vec::with_capacity(matrix.rows());
@@ -158,7 +158,7 @@ for_wide_vectors! {
 ///
 /// # Errors
 /// [`Error::Shape`] unless there is a probability for each row.
-pub fn mutual_information(matrix: Matrix<'_>, prior: &[f64]) -> Result<f64> {
+pub fn mutual_information(matrix: ChannelMatrix<'_>, prior: &[f64]) -> Result<f64> {
     if prior.len() != matrix.rows() {
         let (expected, found) = (format!("({},)", matrix.rows()), format!("({},)", prior.len()));
         return Err(Error::Shape { name: "prior", expected, found });
@@ -179,11 +179,16 @@ pub fn mutual_information(matrix: Matrix<'_>, prior: &[f64]) -> Result<f64> {
 ///
 /// # Errors
 /// [`Error::Domain`] unless the tolerance is positive; the monitor's objection.
-pub fn shannon_capacity(matrix: Matrix<'_>, tolerance: f64, most: u64, monitor: &mut dyn Monitor) -> Result<Capacity> {
+pub fn shannon_capacity(
+    matrix: ChannelMatrix<'_>,
+    tolerance: f64,
+    most: u64,
+    monitor: &mut dyn Monitor,
+) -> Result<Capacity> {
     if tolerance.is_nan() || tolerance <= 0.0 {
         return Err(Error::Domain { name: "tolerance", value: tolerance.to_string(), requirement: "positive" });
     }
-    let rows = Rows::new(matrix);
+    let rows = ChannelRows::new(matrix);
     let n = matrix.rows();
     let uniform = vec![1.0 / n as f64; n];
     let mut trial = Trial { prior: uniform, outputs: vec![0.0; matrix.cols()], divergences: vec![0.0; n] };
@@ -234,7 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn capacity(entries: &[f64], rows: usize, tolerance: f64) -> Capacity {
-        let matrix = Matrix::new(entries, rows, entries.len() / rows).unwrap();
+        let matrix = ChannelMatrix::new(entries, rows, entries.len() / rows).unwrap();
         shannon_capacity(matrix, tolerance, 100_000, &mut Silent).unwrap()
     }
 
@@ -267,7 +272,7 @@ mod tests {
     fn the_prior_reaches_the_lower_bound() {
         let entries = geometric(6, 0.3);
         let found = capacity(&entries, 6, 1e-10);
-        let information = mutual_information(Matrix::new(&entries, 6, 6).unwrap(), &found.prior).unwrap();
+        let information = mutual_information(ChannelMatrix::new(&entries, 6, 6).unwrap(), &found.prior).unwrap();
         assert!((information - found.lower).abs() < 1e-11 && information >= found.lower - 1e-13);
     }
 
@@ -282,7 +287,7 @@ mod tests {
     #[test]
     fn too_few_steps_give_a_wide_interval_that_still_holds_the_capacity() {
         let entries = geometric(20, 0.5);
-        let matrix = Matrix::new(&entries, 20, 20).unwrap();
+        let matrix = ChannelMatrix::new(&entries, 20, 20).unwrap();
         let found = shannon_capacity(matrix, 1e-12, 3, &mut Silent).unwrap();
         assert!(found.lower < 1.780_517_68 && 1.780_517_68 < found.upper && found.iterations == 3);
         assert!(shannon_capacity(matrix, 0.0, 3, &mut Silent).is_err());
@@ -302,7 +307,7 @@ mod tests {
             let total: f64 = weights.iter().sum();
             let prior: Vec<f64> = weights.iter().map(|w| w / total).collect();
             let found = capacity(&entries, 4, 1e-8);
-            let information = mutual_information(Matrix::new(&entries, 4, 5).unwrap(), &prior).unwrap();
+            let information = mutual_information(ChannelMatrix::new(&entries, 4, 5).unwrap(), &prior).unwrap();
             prop_assert!(found.upper - found.lower <= 1e-8 && information <= found.upper);
         }
     }

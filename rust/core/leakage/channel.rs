@@ -9,13 +9,13 @@ use crate::{Error, Result};
 
 /// A matrix in row-major order, seen and not owned.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a> {
+pub struct ChannelMatrix<'a> {
     entries: &'a [f64],
     rows: usize,
     cols: usize,
 }
 
-impl<'a> Matrix<'a> {
+impl<'a> ChannelMatrix<'a> {
     /// A view of `rows * cols` entries.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl<'a> Matrix<'a> {
 ///
 /// # Errors
 /// [`Error::Domain`] with the place and value of the first entry or row that fails.
-pub fn check_channel(matrix: Matrix<'_>, atol: f64) -> Result<()> {
+pub fn check_channel(matrix: ChannelMatrix<'_>, atol: f64) -> Result<()> {
     for (x, row) in matrix.iter().enumerate() {
         if let Some(y) = row.iter().position(|&entry| !(0.0..f64::INFINITY).contains(&entry)) {
             let value = format!("{:?} at row {x}, column {y}", row[y]);
@@ -97,7 +97,7 @@ for_wide_vectors! {
 ///
 /// # Errors
 /// [`Error::Shape`] unless there is one weight for each row.
-pub fn column_maxima(matrix: Matrix<'_>, weights: Option<&[f64]>) -> Result<(Vec<f64>, Vec<i64>)> {
+pub fn column_maxima(matrix: ChannelMatrix<'_>, weights: Option<&[f64]>) -> Result<(Vec<f64>, Vec<i64>)> {
     if let Some(weights) = weights
         && weights.len() != matrix.rows()
     {
@@ -127,8 +127,8 @@ for_wide_vectors! {
 mod tests {
     use super::*;
 
-    fn view(entries: &[f64], rows: usize) -> Matrix<'_> {
-        Matrix::new(entries, rows, entries.len() / rows).unwrap()
+    fn view(entries: &[f64], rows: usize) -> ChannelMatrix<'_> {
+        ChannelMatrix::new(entries, rows, entries.len() / rows).unwrap()
     }
 
     #[test]
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn an_empty_matrix_is_refused() {
-        assert!(matches!(Matrix::new(&[], 0, 3), Err(Error::Domain { name: "matrix", .. })));
-        assert!(matches!(Matrix::new(&[1.0; 3], 2, 2), Err(Error::Shape { name: "matrix", .. })));
+        assert!(matches!(ChannelMatrix::new(&[], 0, 3), Err(Error::Domain { name: "matrix", .. })));
+        assert!(matches!(ChannelMatrix::new(&[1.0; 3], 2, 2), Err(Error::Shape { name: "matrix", .. })));
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! Source: M. Alvim, M. Andres, K. Chatzikokolakis, C. Palamidessi (2011), On the relation between differential privacy and
 //! quantitative information flow; of other orders: I. Mironov (2017), Renyi differential privacy, definition 4.
 
-use super::Matrix;
+use super::ChannelMatrix;
 use super::vector::for_wide_vectors;
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
@@ -21,7 +21,7 @@ use rayon::prelude::*;
 /// Bytes of a strip: it has to stay in the second-level cache while all edges go over it.
 const STRIP: usize = 1 << 19;
 
-fn check_size(matrix: Matrix<'_>, vertices: usize) -> Result<()> {
+fn check_size(matrix: ChannelMatrix<'_>, vertices: usize) -> Result<()> {
     if matrix.rows() != vertices {
         let (expected, found) = (format!("({}, ...)", vertices), format!("({}, {})", matrix.rows(), matrix.cols()));
         return Err(Error::Shape { name: "matrix", expected, found });
@@ -33,7 +33,7 @@ fn check_size(matrix: Matrix<'_>, vertices: usize) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Shape`] unless there is a row for each vertex; the monitor's objection.
-pub fn epsilon(matrix: Matrix<'_>, graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<f64> {
+pub fn epsilon(matrix: ChannelMatrix<'_>, graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<f64> {
     check_size(matrix, graph.vertices())?;
     let edges: Vec<(u32, u32)> = graph.edges().iter().copied().filter(|(u, v)| u != v).collect();
     if edges.is_empty() {
@@ -56,7 +56,7 @@ pub fn epsilon(matrix: Matrix<'_>, graph: &Graph, threads: usize, monitor: &mut 
 
 /// The largest ratio between neighbors within the columns from `from` on.
 fn strip_ratio(
-    matrix: Matrix<'_>,
+    matrix: ChannelMatrix<'_>,
     edges: &[(u32, u32)],
     from: usize,
     width: usize,
@@ -125,7 +125,12 @@ fn log_gap(h: &[f64], l: &[f64]) -> f64 {
 ///
 /// # Errors
 /// [`Error::Shape`] unless there is a distance for each pair; the monitor's objection.
-pub fn metric_epsilon(matrix: Matrix<'_>, distances: &[f64], threads: usize, monitor: &mut dyn Monitor) -> Result<f64> {
+pub fn metric_epsilon(
+    matrix: ChannelMatrix<'_>,
+    distances: &[f64],
+    threads: usize,
+    monitor: &mut dyn Monitor,
+) -> Result<f64> {
     let n = matrix.rows();
     if distances.len() != n * n {
         let (expected, found) = (format!("({n}, {n})"), format!("{} entries", distances.len()));
@@ -147,7 +152,7 @@ pub fn metric_epsilon(matrix: Matrix<'_>, distances: &[f64], threads: usize, mon
 
 /// The largest of a divergence over ordered edges.
 fn over_edges(
-    matrix: Matrix<'_>,
+    matrix: ChannelMatrix<'_>,
     graph: &Graph,
     threads: usize,
     monitor: &mut dyn Monitor,
@@ -174,7 +179,7 @@ fn over_edges(
 /// [`Error::Domain`] unless epsilon is at least 0, [`Error::Shape`] unless there is a row for each vertex; the monitor's
 /// objection.
 pub fn delta(
-    matrix: Matrix<'_>,
+    matrix: ChannelMatrix<'_>,
     graph: &Graph,
     epsilon: f64,
     threads: usize,
@@ -211,7 +216,13 @@ for_wide_vectors! {
 /// # Errors
 /// [`Error::Domain`] unless `alpha` is at least 0, [`Error::Shape`] unless there is a row for each vertex; the monitor's
 /// objection.
-pub fn renyi(matrix: Matrix<'_>, graph: &Graph, alpha: f64, threads: usize, monitor: &mut dyn Monitor) -> Result<f64> {
+pub fn renyi(
+    matrix: ChannelMatrix<'_>,
+    graph: &Graph,
+    alpha: f64,
+    threads: usize,
+    monitor: &mut dyn Monitor,
+) -> Result<f64> {
     if !(0.0..=f64::INFINITY).contains(&alpha) {
         return Err(Error::Domain { name: "alpha", value: alpha.to_string(), requirement: "at least 0" });
     }
@@ -262,8 +273,8 @@ mod tests {
 
     const CLOSE: f64 = 1e-14;
 
-    fn view(entries: &[f64], rows: usize) -> Matrix<'_> {
-        Matrix::new(entries, rows, entries.len() / rows).unwrap()
+    fn view(entries: &[f64], rows: usize) -> ChannelMatrix<'_> {
+        ChannelMatrix::new(entries, rows, entries.len() / rows).unwrap()
     }
 
     #[test]

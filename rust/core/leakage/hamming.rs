@@ -11,8 +11,8 @@
 //!
 //! Source: derived here from the orbits on pairs of words, which are the distances (Brouwer, Cohen, Neumaier, section 9.2).
 
-use super::Matrix;
-use super::sums::{Sum, two_sum};
+use super::ChannelMatrix;
+use super::sums::{CompensatedSum, two_sum};
 use super::vector::{finish, for_wide_vectors, stream};
 use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
@@ -24,7 +24,7 @@ const CHUNK: usize = 32;
 const BLOCK: usize = 1 << 18;
 
 /// Words, cut into heads and tails.
-struct Words {
+struct SplitWords {
     alphabet: usize,
     /// Number of tails, and of heads.
     tails: usize,
@@ -35,7 +35,7 @@ struct Words {
     head_length: usize,
 }
 
-impl Words {
+impl SplitWords {
     fn new(length: usize, alphabet: usize) -> Self {
         let mut tail_length = 1;
         while tail_length < length && alphabet.pow(tail_length as u32) < CHUNK {
@@ -73,7 +73,7 @@ impl Words {
 /// [`Error::Shape`] unless the matrix has `alphabet^length` rows and columns and the output as many entries; the monitor's
 /// objection.
 pub fn average_hamming(
-    matrix: Matrix<'_>,
+    matrix: ChannelMatrix<'_>,
     length: usize,
     alphabet: usize,
     output: &mut [f64],
@@ -87,7 +87,7 @@ pub fn average_hamming(
         return Err(Error::Shape { name: "matrix", expected, found: format!("({n}, {})", matrix.cols()) });
     }
     // With one letter there is one word, however long.
-    let words = Words::new(if alphabet == 1 { 0 } else { length }, alphabet);
+    let words = SplitWords::new(if alphabet == 1 { 0 } else { length }, alphabet);
     let block = words.block();
     let blocks = words.heads.div_ceil(block);
     // The rows of one tail, one block of heads after the other.
@@ -110,13 +110,13 @@ pub fn average_hamming(
 
 /// The sums for each distance over the rows of one tail and some heads.
 fn add_up(
-    matrix: Matrix<'_>,
-    words: &Words,
+    matrix: ChannelMatrix<'_>,
+    words: &SplitWords,
     tail: usize,
     from: usize,
     rows: usize,
     progress: &Progress,
-) -> Result<Vec<Sum>> {
+) -> Result<Vec<CompensatedSum>> {
     let size = (words.head_length + 1) * words.tails;
     let (mut high, mut low) = (vec![0.0; size], vec![0.0; size]);
     for head in from..from + rows {
@@ -124,10 +124,10 @@ fn add_up(
         add_row(&mut high, &mut low, matrix.row(head * words.tails + tail), distances, words.tails);
         progress.advance(1)?;
     }
-    let mut sums = vec![Sum::default(); words.length + 1];
+    let mut sums = vec![CompensatedSum::default(); words.length + 1];
     for (place, (&high, &low)) in high.iter().zip(&low).enumerate() {
         let (distance, other) = (place / words.tails, place % words.tails);
-        sums[distance + words.distance(tail, other)].merge(Sum::of(high, low));
+        sums[distance + words.distance(tail, other)].merge(CompensatedSum::of(high, low));
     }
     Ok(sums)
 }
@@ -147,12 +147,12 @@ for_wide_vectors! {
 }
 
 /// The mean at each distance: of the n words C(u, d) (v-1)^d are at distance d from any word.
-fn means(words: &Words, blocks: &[Vec<Sum>]) -> Vec<f64> {
+fn means(words: &SplitWords, blocks: &[Vec<CompensatedSum>]) -> Vec<f64> {
     let points = (words.heads * words.tails) as f64;
     let mut count = points;
     let mut means = Vec::with_capacity(words.length + 1);
     for distance in 0..=words.length {
-        let mut total = Sum::default();
+        let mut total = CompensatedSum::default();
         blocks.iter().for_each(|sums| total.merge(sums[distance]));
         means.push(if count == 0.0 { 0.0 } else { total.mean(count) });
         count = count * (words.length - distance) as f64 * (words.alphabet - 1) as f64 / (distance + 1) as f64;
@@ -162,7 +162,7 @@ fn means(words: &Words, blocks: &[Vec<Sum>]) -> Vec<f64> {
 
 /// Writes the rows of one tail and some heads.
 fn write(
-    words: &Words,
+    words: &SplitWords,
     means: &[f64],
     tail: usize,
     from: usize,
@@ -192,8 +192,15 @@ mod tests {
     fn averaged(entries: &[f64], length: usize, alphabet: usize, threads: usize) -> Vec<f64> {
         let n = alphabet.pow(length as u32);
         let mut output = vec![f64::NAN; n * n];
-        average_hamming(Matrix::new(entries, n, n).unwrap(), length, alphabet, &mut output, threads, &mut Silent)
-            .unwrap();
+        average_hamming(
+            ChannelMatrix::new(entries, n, n).unwrap(),
+            length,
+            alphabet,
+            &mut output,
+            threads,
+            &mut Silent,
+        )
+        .unwrap();
         output
     }
 
@@ -208,7 +215,7 @@ mod tests {
             let mut expected = vec![0.0; n * n];
             let group = AutomorphismGroup::hamming(length as u32, alphabet as u32).unwrap();
             let orbitals = group.orbitals(u128::MAX, &mut Clock::new("a test", None, &mut Silent)).unwrap();
-            average(Matrix::new(&entries, n, n).unwrap(), &orbitals, &mut expected, 1, &mut Silent).unwrap();
+            average(ChannelMatrix::new(&entries, n, n).unwrap(), &orbitals, &mut expected, 1, &mut Silent).unwrap();
             let once = averaged(&entries, length, alphabet, 1);
             let close = once.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 2.0 * f64::EPSILON * a);
             assert!(close, "H({length}, {alphabet})");
@@ -220,7 +227,7 @@ mod tests {
     #[test]
     fn another_size_is_refused() {
         let entries = [0.25; 16];
-        let matrix = Matrix::new(&entries, 4, 4).unwrap();
+        let matrix = ChannelMatrix::new(&entries, 4, 4).unwrap();
         for (length, alphabet) in [(3, 2), (1, 3), (usize::MAX, 2), (1, 0)] {
             let outcome = average_hamming(matrix, length, alphabet, &mut [0.0; 16], 1, &mut Silent);
             assert!(matches!(outcome, Err(Error::Shape { name: "matrix", .. })));

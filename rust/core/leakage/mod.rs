@@ -14,6 +14,6 @@ mod vector;
 
 pub use averaging::average;
 pub use capacity::{Capacity, mutual_information, shannon_capacity};
-pub use channel::{Matrix, check_channel, column_maxima};
+pub use channel::{ChannelMatrix, check_channel, column_maxima};
 pub use entropy::renyi_entropy;
 pub use hamming::average_hamming;

@@ -15,12 +15,12 @@ pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// A running sum: its leading part and the errors left over.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sum {
+pub struct CompensatedSum {
     high: f64,
     low: f64,
 }
 
-impl Sum {
+impl CompensatedSum {
     /// A sum whose two parts were kept elsewhere.
     #[inline(always)]
     pub fn of(high: f64, low: f64) -> Self {
@@ -75,7 +75,7 @@ mod tests {
         #[test]
         fn the_mean_of_equal_numbers_is_that_number(value in 0.0..1.0f64, scale in 0..300i32, count in 1..5000usize) {
             let value = value * 10f64.powi(-scale);
-            let mut sum = Sum::default();
+            let mut sum = CompensatedSum::default();
             (0..count).for_each(|_| sum.add(value));
             prop_assert_eq!(sum.mean(count as f64).to_bits(), value.to_bits());
         }
@@ -83,7 +83,7 @@ mod tests {
         #[test]
         fn a_sum_does_not_depend_on_how_it_is_split(values in prop::collection::vec(0.0..1.0f64, 2..200), at in 0..200usize) {
             let (left, right) = values.split_at(at % values.len());
-            let total = |values: &[f64]| values.iter().fold(Sum::default(), |mut sum, &x| { sum.add(x); sum });
+            let total = |values: &[f64]| values.iter().fold(CompensatedSum::default(), |mut sum, &x| { sum.add(x); sum });
             let mut merged = total(left);
             merged.merge(total(right));
             prop_assert!((merged.mean(1.0) - total(&values).mean(1.0)).abs() <= f64::EPSILON * merged.mean(1.0));
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_smallest_numbers_have_an_exact_mean_too() {
         for value in [f64::from_bits(1), f64::from_bits(3), f64::MIN_POSITIVE, 1e-310] {
-            let mut sum = Sum::default();
+            let mut sum = CompensatedSum::default();
             (0..7).for_each(|_| sum.add(value));
             assert_eq!(sum.mean(7.0), value);
         }

@@ -689,9 +689,9 @@ mod tests {
     }
 
     /// The tile of outer products, and its transpose.
-    struct Tiles<'a>(&'a [u64], usize);
+    struct OuterProducts<'a>(&'a [u64], usize);
 
-    impl NeighborKernel for Tiles<'_> {
+    impl NeighborKernel for OuterProducts<'_> {
         type Output = [Vec<u64>; 2];
 
         fn run<A: Neighbors>(self, a: A) -> [Vec<u64>; 2] {
@@ -743,7 +743,7 @@ mod tests {
                 (sum + u128::from(words[d * TILE + i]) * u128::from(words[(count + d) * TILE + j])) % u128::from(prime.value())
             }) as u64;
             for level in LEVELS {
-                let [tile, turned] = run(level, prime, Tiles(&words, count));
+                let [tile, turned] = run(level, prime, OuterProducts(&words, count));
                 for (i, j) in (0..TILE).flat_map(|i| (0..TILE).map(move |j| (i, j))) {
                     prop_assert_eq!(tile[i * TILE + j] % prime.value(), sum(i, j));
                     prop_assert_eq!(turned[j * TILE + i], tile[i * TILE + j]);

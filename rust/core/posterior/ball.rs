@@ -15,9 +15,9 @@ use rand_core::{Infallible, TryRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
 /// A source of bits as a generator of words.
-struct Words<'a, S>(&'a mut S);
+struct SourceRng<'a, S>(&'a mut S);
 
-impl<S: Source> TryRng for Words<'_, S> {
+impl<S: Source> TryRng for SourceRng<'_, S> {
     type Error = Infallible;
 
     #[inline]
@@ -100,7 +100,7 @@ impl BallNormal {
 
     /// Draws one vector and says how many proposals it took.
     pub fn draw(&self, vector: &mut [f64], source: &mut impl Source) -> u64 {
-        let mut words = Words(source);
+        let mut words = SourceRng(source);
         let mut proposals = 0;
         loop {
             proposals += 1;

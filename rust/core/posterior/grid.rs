@@ -7,7 +7,7 @@
 //!   log grid on [c1, c2] (Gamma):    f = v = ln(c2 / t),  g = t,         x = shape,      y = rate
 //!
 //! The m points are the midpoints of equal cells in the coordinate. A grid prior is a prior like any other, so the bounds by the
-//! range hold; the finite-n epsilon of the grid itself is [`Grid::replace_epsilon`].
+//! range hold; the finite-n epsilon of the grid itself is [`ParameterGrid::replace_epsilon`].
 //!
 //! Source: derived here; the bounds by the range are those of Z. Zhang (2017), doctoral thesis, theorem 3.5.1, sharpened.
 
@@ -36,7 +36,7 @@ pub enum Coordinate {
 
 /// A grid with its functions f and g.
 #[derive(Clone, Debug)]
-pub struct Grid {
+pub struct ParameterGrid {
     coordinate: Coordinate,
     first: Vec<f64>,
     second: Vec<f64>,
@@ -46,7 +46,7 @@ pub struct Grid {
 /// The largest number of points.
 pub const MAX_POINTS: usize = 1 << 20;
 
-impl Grid {
+impl ParameterGrid {
     /// A grid of `points` midpoints, a power of two.
     ///
     /// # Errors
@@ -127,10 +127,10 @@ impl Grid {
     ///
     /// # Errors
     /// [`Error::Domain`] unless both are at least zero and below 2^62.
-    pub fn posterior(self: &Arc<Self>, x: f64, y: f64) -> Result<Choice<Posterior>> {
+    pub fn posterior(self: &Arc<Self>, x: f64, y: f64) -> Result<Choice<GridPosterior>> {
         check(x, y)?;
         let top = self.top((x, y));
-        Choice::new(Posterior { grid: Arc::clone(self), statistics: (x, y), top })
+        Choice::new(GridPosterior { grid: Arc::clone(self), statistics: (x, y), top })
     }
 
     /// ln of the mean of exp(-(dx f + dy g)) under the posterior of x, y: what the normalizer changes by.
@@ -181,13 +181,13 @@ fn check(x: f64, y: f64) -> Result<()> {
 
 /// The weights of a posterior on a grid.
 #[derive(Clone, Debug)]
-pub struct Posterior {
-    grid: Arc<Grid>,
+pub struct GridPosterior {
+    grid: Arc<ParameterGrid>,
     statistics: (f64, f64),
     top: usize,
 }
 
-impl Posterior {
+impl GridPosterior {
     /// The parameter at a point.
     pub fn parameter(&self, i: usize) -> f64 {
         self.grid.parameters[i]
@@ -241,7 +241,7 @@ fn log_one_plus(z: &Interval) -> (BigUint, BigUint) {
     (series(&z.lower, 0), series(&z.upper, 1))
 }
 
-impl Weights for Posterior {
+impl Weights for GridPosterior {
     fn len(&self) -> usize {
         self.grid.first.len()
     }
@@ -274,13 +274,13 @@ mod tests {
     use super::*;
     use crate::privacy::source::Generator;
 
-    fn logit(w: f64, points: usize) -> Arc<Grid> {
-        Arc::new(Grid::new(Coordinate::Logit { half: ((1.0 - w) / w).ln() }, points).unwrap())
+    fn logit(w: f64, points: usize) -> Arc<ParameterGrid> {
+        Arc::new(ParameterGrid::new(Coordinate::Logit { half: ((1.0 - w) / w).ln() }, points).unwrap())
     }
 
     #[test]
     fn enclosures_hold_the_doubles_and_are_narrow() {
-        let log = Arc::new(Grid::new(Coordinate::Log { upper: 2.0, width: 4f64.ln() }, 64).unwrap());
+        let log = Arc::new(ParameterGrid::new(Coordinate::Log { upper: 2.0, width: 4f64.ln() }, 64).unwrap());
         for (grid, x, y) in [(logit(0.25, 64), 12.5, 40.0), (logit(0.01, 64), 3.0, 0.75), (log, 20.5, 7.25)] {
             let choice = grid.posterior(x, y).unwrap();
             let weights = choice.weights();
@@ -333,10 +333,10 @@ mod tests {
     #[test]
     fn what_is_no_grid_or_no_statistic_is_refused() {
         for half in [0.0, -1.0, f64::NAN, 400.0] {
-            assert!(Grid::new(Coordinate::Logit { half }, 16).is_err());
+            assert!(ParameterGrid::new(Coordinate::Logit { half }, 16).is_err());
         }
-        assert!(Grid::new(Coordinate::Log { upper: 0.0, width: 1.0 }, 16).is_err());
-        assert!(Grid::new(Coordinate::Logit { half: 1.0 }, 3).is_err());
+        assert!(ParameterGrid::new(Coordinate::Log { upper: 0.0, width: 1.0 }, 16).is_err());
+        assert!(ParameterGrid::new(Coordinate::Logit { half: 1.0 }, 3).is_err());
         assert!(logit(0.25, 16).posterior(f64::NAN, 1.0).is_err());
         assert!(logit(0.25, 16).posterior(-1.0, 1.0).is_err());
     }

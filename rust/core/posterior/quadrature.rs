@@ -26,13 +26,13 @@ const RULE: [(f64, f64); 8] = [
 /// Where a density has fallen so far below its maximum that nothing more is added.
 const DEPTH: f64 = 44.0;
 
-struct Law {
+struct ConjugateLaw {
     coordinate: Coordinate,
     x: f64,
     y: f64,
 }
 
-impl Law {
+impl ConjugateLaw {
     fn ends(&self) -> (f64, f64) {
         match self.coordinate {
             Coordinate::Logit { half } => (-half, half),
@@ -118,7 +118,7 @@ pub fn replace_epsilon(coordinate: Coordinate, (x, y): (f64, f64), step: (f64, f
         let requirement = "at least 0 and finite, with the step too";
         return Err(Error::Domain { name: "statistics", value: format!("({x}, {y})"), requirement });
     }
-    let law = Law { coordinate, x, y };
+    let law = ConjugateLaw { coordinate, x, y };
     let ratio = law.log_ratio(step.0, step.1);
     let (low, high) = law.ends();
     let at = |u: f64| {

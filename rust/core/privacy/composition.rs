@@ -10,7 +10,7 @@
 //! Source: P. Kairouz, S. Oh, P. Viswanath (2015), The composition theorem for differential privacy, for pure parts.
 
 use super::calibration::{gaussian_epsilon, gaussian_sigma, profile, profile_error};
-use super::loss::{Law, Pair, binomial, shares};
+use super::loss::{LossLaw, Pair, binomial, shares};
 use crate::{Error, Result};
 use libm::{expm1, log};
 
@@ -25,7 +25,7 @@ const ULP: f64 = f64::EPSILON;
 
 /// Masses on `origin + i step`.
 #[derive(Clone, Debug)]
-struct Grid {
+struct LossGrid {
     origin: f64,
     step: f64,
     masses: Vec<f64>,
@@ -36,9 +36,9 @@ struct Grid {
     error: f64,
 }
 
-impl Grid {
+impl LossGrid {
     /// A law whose losses have a common distance stays as it is; another one is split between the points of a fine grid.
-    fn of(law: &Law) -> Self {
+    fn of(law: &LossLaw) -> Self {
         let (low, high) = ends(law);
         let gap = law.atoms.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|gap| *gap > 1e-9 * (high - low));
         let gap = gap.fold(f64::INFINITY, f64::min);
@@ -56,7 +56,7 @@ impl Grid {
         Self::with_step(law, step)
     }
 
-    fn with_step(law: &Law, step: f64) -> Self {
+    fn with_step(law: &LossLaw, step: f64) -> Self {
         let (low, high) = ends(law);
         let mut masses = vec![0.0; ((high - low) / step).floor() as usize + 2];
         for &(loss, mass) in &law.atoms {
@@ -75,11 +75,11 @@ impl Grid {
         Self { origin: low, step, masses, infinite: law.infinite, slack, error }.trimmed(0.0)
     }
 
-    fn law(&self) -> Law {
+    fn law(&self) -> LossLaw {
         let margin = 1.0 + ULP * (self.error + 4.0);
         let points = self.masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0);
         let atoms = points.map(|(i, mass)| (self.origin + i as f64 * self.step, mass * margin)).collect();
-        Law { atoms, infinite: self.infinite * margin, slack: self.slack }
+        LossLaw { atoms, infinite: self.infinite * margin, slack: self.slack }
     }
 
     fn times(&self, other: &Self) -> Self {
@@ -145,22 +145,22 @@ impl Grid {
     }
 }
 
-fn ends(law: &Law) -> (f64, f64) {
+fn ends(law: &LossLaw) -> (f64, f64) {
     let first = law.atoms.first().map_or(0.0, |atom| atom.0);
     (first, law.atoms.last().map_or(first, |atom| atom.0))
 }
 
 /// The law of `times` independent losses, by squaring from the highest bit of `times`.
-fn power(law: &Law, times: u64) -> Law {
+fn power(law: &LossLaw, times: u64) -> LossLaw {
     if times == 1 {
         return law.clone();
     }
-    let first = Grid::of(law);
+    let first = LossGrid::of(law);
     let mut total = first.clone();
     for bit in (0..times.ilog2()).rev() {
         total = total.times(&total);
         if times >> bit & 1 == 1 {
-            let one = if total.step == first.step { first.clone() } else { Grid::with_step(law, total.step) };
+            let one = if total.step == first.step { first.clone() } else { LossGrid::with_step(law, total.step) };
             total = total.times(&one);
         }
     }
@@ -170,7 +170,7 @@ fn power(law: &Law, times: u64) -> Law {
 /// The law of a total privacy loss, but for its Gaussian part.
 #[derive(Clone, Debug)]
 pub struct Losses {
-    law: Law,
+    law: LossLaw,
     u: f64,
     error: f64,
 }
@@ -193,7 +193,7 @@ impl Losses {
         }
         let count = laws.iter().fold(1usize, |n, law| n.saturating_mul(law.atoms.len()));
         let law = match laws.len() {
-            0 => Law { atoms: vec![(0.0, 1.0)], ..Law::default() },
+            0 => LossLaw { atoms: vec![(0.0, 1.0)], ..LossLaw::default() },
             1 => laws.swap_remove(0),
             _ if count <= ENUMERATED => enumerated(&laws),
             _ => gridded(&laws),
@@ -247,12 +247,12 @@ impl Losses {
 }
 
 /// All sums of losses.
-fn enumerated(laws: &[Law]) -> Law {
-    let mut total = Law { atoms: vec![(0.0, 1.0)], ..Law::default() };
+fn enumerated(laws: &[LossLaw]) -> LossLaw {
+    let mut total = LossLaw { atoms: vec![(0.0, 1.0)], ..LossLaw::default() };
     for law in laws {
         let sums = total.atoms.iter().flat_map(|&(l, p)| law.atoms.iter().map(move |&(m, q)| (l + m, p * q)));
         let (_, far) = ends(law);
-        total = Law {
+        total = LossLaw {
             atoms: sums.collect(),
             infinite: total.infinite + law.infinite,
             slack: total.slack + law.slack + 4.0 * ULP * far.abs().max(ends(law).0.abs()),
@@ -265,24 +265,24 @@ fn enumerated(laws: &[Law]) -> Law {
 }
 
 /// All laws on the grid of the widest one.
-fn gridded(laws: &[Law]) -> Law {
-    let width = |law: &Law| ends(law).1 - ends(law).0;
+fn gridded(laws: &[LossLaw]) -> LossLaw {
+    let width = |law: &LossLaw| ends(law).1 - ends(law).0;
     let widest = laws.iter().map(width).fold(0.0, f64::max);
     let step = widest / (GRID - 2) as f64;
-    let mut total: Option<Grid> = None;
+    let mut total: Option<LossGrid> = None;
     for law in laws {
-        let mut next = Grid::with_step(law, total.as_ref().map_or(step, |grid| grid.step));
+        let mut next = LossGrid::with_step(law, total.as_ref().map_or(step, |grid| grid.step));
         total = Some(match total {
             None => next,
             Some(grid) => {
                 if next.step != grid.step {
-                    next = Grid::with_step(law, grid.step);
+                    next = LossGrid::with_step(law, grid.step);
                 }
                 grid.times(&next)
             }
         });
     }
-    total.map_or_else(Law::default, |grid| grid.law())
+    total.map_or_else(LossLaw::default, |grid| grid.law())
 }
 
 /// The least point, up to rounding, from which on a falling function is at most `target`; at `above` it is. The point returned

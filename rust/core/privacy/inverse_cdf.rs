@@ -11,7 +11,7 @@ use crate::numeric::interval::Interval;
 use num_bigint::BigUint;
 
 /// The cumulative probabilities `c(1), c(2), ...` of a law on 0, 1, 2, ..., to any precision.
-pub trait Law {
+pub trait CumulativeLaw {
     /// Enclosures of `c(1), c(2), ...` with `precision` bits, until they are one or the law says that it ends.
     fn cumulative(&self, precision: u64) -> Vec<Interval>;
 }
@@ -28,7 +28,7 @@ pub struct InverseCdfTable<L> {
     guide: Vec<u16>,
 }
 
-impl<L: Law> InverseCdfTable<L> {
+impl<L: CumulativeLaw> InverseCdfTable<L> {
     /// The table of a law for words of `bits <= 63` bits.
     pub fn new(law: L, bits: u32) -> Self {
         let mut firsts = vec![0];
@@ -85,7 +85,7 @@ mod tests {
     /// A law with four values of probabilities 1/3, 1/4, 1/6, 1/4: one threshold is dyadic, two are not.
     struct Twelfths;
 
-    impl Law for Twelfths {
+    impl CumulativeLaw for Twelfths {
         fn cumulative(&self, precision: u64) -> Vec<Interval> {
             [4u32, 7, 9].iter().map(|&n| Interval::ratio(&n.into(), &12u32.into(), precision)).collect()
         }

@@ -19,7 +19,7 @@ const ULP: f64 = f64::EPSILON;
 
 /// Losses and their probabilities.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Law {
+pub struct LossLaw {
     /// Losses, increasing, with their masses; each at least the exact one but for `slack` and rounding.
     pub atoms: Vec<(f64, f64)>,
     /// The probability of an infinite loss.
@@ -112,7 +112,7 @@ impl Pair {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if it has more than [`MAX_ATOMS`] atoms.
-    pub fn law(&self) -> Result<Law> {
+    pub fn law(&self) -> Result<LossLaw> {
         let mut law = match self {
             Self::Response(epsilon) => return binomial(*epsilon, 1),
             Self::Ranged(range) => exponential(*range, -log(-expm1(-range)), 0.0, 0.0),
@@ -208,7 +208,7 @@ fn sampled(rate: f64, base: &Pair, order: f64) -> Result<f64> {
 ///
 /// # Errors
 /// [`Error::TooLarge`] if there are more than [`MAX_ATOMS`] atoms that count.
-pub fn binomial(epsilon: f64, times: u64) -> Result<Law> {
+pub fn binomial(epsilon: f64, times: u64) -> Result<LossLaw> {
     let n = times as f64;
     let (odds, least) = (exp(epsilon), if times <= 20_000 { 1e-290 } else { 1e-60 });
     let (up, down) = (1.0 / (1.0 + exp(-epsilon)), exp(-epsilon));
@@ -262,14 +262,14 @@ pub fn binomial(epsilon: f64, times: u64) -> Result<Law> {
     // The low tail has at most `times` terms, none above its first.
     atoms[0].1 += low_tail * n / whole;
     let infinite = if high_tail > 0.0 { high_tail / whole + f64::MIN_POSITIVE } else { 0.0 };
-    Ok(Law { atoms, infinite, slack: 0.0 })
+    Ok(LossLaw { atoms, infinite, slack: 0.0 })
 }
 
 /// Density e^(l/2 + log_scale - range/2) / 2 on [-range, range], and two atoms at its ends, in bins of equal width h.
 ///
 /// A bin from l has the mass e^(l/2) 2 expm1(h/2) times that factor; its share at the upper end is
 /// 8 sinh(h/4)^2 / ((1 - e^-h) 2 expm1(h/2)) = tanh(h/4) / (1 - e^-h) = 1 / (1 + e^(-h/2)).
-fn exponential(range: f64, log_scale: f64, top: f64, bottom: f64) -> Law {
+fn exponential(range: f64, log_scale: f64, top: f64, bottom: f64) -> LossLaw {
     let h = 2.0 * range / POINTS as f64;
     let share = 1.0 / (1.0 + exp(-0.5 * h));
     let mut atoms: Vec<(f64, f64)> = (0..=POINTS).map(|i| (i as f64 * h - range, 0.0)).collect();
@@ -280,14 +280,14 @@ fn exponential(range: f64, log_scale: f64, top: f64, bottom: f64) -> Law {
     }
     atoms[POINTS].1 += top;
     atoms[0].1 += bottom * (1.0 + 4.0 * ULP);
-    Law { atoms, infinite: 0.0, slack: 4.0 * ULP * range }
+    LossLaw { atoms, infinite: 0.0, slack: 4.0 * ULP * range }
 }
 
 /// Losses (d - 2z) decay with probability a^z (1 - a)/(1 + a) for 0 < z < d, 1/(1 + a) for z = 0 and a^d/(1 + a) for z = d.
 ///
 /// Where d is large, c values z0, z0 + 1, ... are split between the ends z0 and z0 + c of their block: summed,
 /// a^z0 (1 - a^(c+1)) / ((1 + a)(1 + a^c)) and a^(z0+c+1) (1 - a^(c-1)) / ((1 + a)(1 + a^c)), beside a/(1 + a) more at z = 0.
-fn geometric(decay: f64, shift: u64) -> Law {
+fn geometric(decay: f64, shift: u64) -> LossLaw {
     let block = shift.div_ceil(POINTS as u64).max(1);
     let a = exp(-decay);
     let d = shift as f64;
@@ -311,11 +311,11 @@ fn geometric(decay: f64, shift: u64) -> Law {
     for atom in &mut atoms {
         atom.1 *= 1.0 + ULP * (24.0 + 3.0 * d * decay);
     }
-    Law { atoms, infinite: 0.0, slack: 4.0 * ULP * d * decay }
+    LossLaw { atoms, infinite: 0.0, slack: 4.0 * ULP * d * decay }
 }
 
 /// Losses (2y + d) d / (2 variance) with probability proportional to exp(-y^2 / (2 variance)), in blocks of neighboring y.
-fn discrete_gaussian(variance: f64, shift: u64) -> Result<Law> {
+fn discrete_gaussian(variance: f64, shift: u64) -> Result<LossLaw> {
     let d = shift as f64;
     let reach = (26.0 * sqrt(variance)).ceil() + 8.0; // e^-338 of the largest mass and less beyond
     if reach > (MAX_ATOMS / 2) as f64 {
@@ -348,7 +348,7 @@ fn discrete_gaussian(variance: f64, shift: u64) -> Result<Law> {
     // The lower tail goes up to the first atom, the upper one to infinity.
     let tail = mass(reach) * scale * 2.0;
     atoms[0].1 += tail;
-    Ok(Law { atoms, infinite: tail, slack: 16.0 * ULP * (2.0 * reach + d) * d / variance })
+    Ok(LossLaw { atoms, infinite: tail, slack: 16.0 * ULP * (2.0 * reach + d) * d / variance })
 }
 
 /// How a mass at x above the lower of two points a width h apart is split: the shares of the upper and the lower point.
@@ -375,7 +375,7 @@ const LEGENDRE: [(f64, f64); 3] = [
 ///
 /// In a bin the rule errs by (1/40)^13 (6!)^4 / (13 (12!)^3) times a twelfth derivative, which is below 40^12 times the density:
 /// relatively below 1e-16. The factor 1 + 1e-13 covers it and all rounding.
-fn gaussian(u: f64) -> Law {
+fn gaussian(u: f64) -> LossLaw {
     const BINS: i32 = 38 * 40;
     let (h, mean) = (u / 40.0, 0.5 * u * u);
     let place = |i: i32| mean + f64::from(i) * h;
@@ -395,12 +395,12 @@ fn gaussian(u: f64) -> Law {
     }
     let tail = 1e-315; // Phi(-38) = 2.9e-316
     atoms[0].1 += tail;
-    Law { atoms, infinite: tail, slack: 4.0 * ULP * (mean + 38.0 * u) }
+    LossLaw { atoms, infinite: tail, slack: 4.0 * ULP * (mean + 38.0 * u) }
 }
 
 /// The losses of two laws on finitely many outcomes.
-fn outcomes(pairs: &[(f64, f64)]) -> Law {
-    let mut law = Law::default();
+fn outcomes(pairs: &[(f64, f64)]) -> LossLaw {
+    let mut law = LossLaw::default();
     for &(p, q) in pairs.iter().filter(|pair| pair.0 > 0.0) {
         if q > 0.0 {
             let loss = if p < 2.0 * q && q < 2.0 * p { log1p((p - q) / q) } else { log(p) - log(q) };
@@ -414,8 +414,8 @@ fn outcomes(pairs: &[(f64, f64)]) -> Law {
 }
 
 /// (q P + (1 - q) Q, Q): the loss ln(1 + q (e^l - 1)) with the mass p (q + (1 - q) e^-l).
-fn added(rate: f64, base: &Law) -> Law {
-    let mut result = Law { infinite: rate * base.infinite, slack: base.slack, ..Law::default() };
+fn added(rate: f64, base: &LossLaw) -> LossLaw {
+    let mut result = LossLaw { infinite: rate * base.infinite, slack: base.slack, ..LossLaw::default() };
     let mut covered = 0.0;
     for &(l, p) in &base.atoms {
         let loss = if l < 30.0 { log1p(rate * expm1(l)) } else { l + log(rate + (1.0 - rate) * exp(-l)) };
@@ -433,8 +433,8 @@ fn added(rate: f64, base: &Law) -> Law {
 }
 
 /// (P, (1 - q) P + q Q): the loss -ln(1 - q + q e^-l) with the mass p; an infinite one becomes -ln(1 - q).
-fn removed(rate: f64, base: &Law) -> Law {
-    let mut result = Law { slack: base.slack, ..Law::default() };
+fn removed(rate: f64, base: &LossLaw) -> LossLaw {
+    let mut result = LossLaw { slack: base.slack, ..LossLaw::default() };
     for &(l, p) in &base.atoms {
         let loss = if l > -30.0 { -log1p(rate * expm1(-l)) } else { l - log((1.0 - rate) * exp(l) + rate) };
         result.slack = result.slack.max(base.slack + 8.0 * ULP * (1.0 + l.abs()));
@@ -453,11 +453,11 @@ mod tests {
     use super::*;
 
     /// delta at epsilon by its definition.
-    fn delta(law: &Law, epsilon: f64) -> f64 {
+    fn delta(law: &LossLaw, epsilon: f64) -> f64 {
         law.atoms.iter().map(|&(l, p)| p * (-expm1(epsilon - l)).max(0.0)).sum::<f64>() + law.infinite
     }
 
-    fn of(name: &str, parameters: &[f64]) -> Law {
+    fn of(name: &str, parameters: &[f64]) -> LossLaw {
         Pair::named(name, parameters).unwrap().law().unwrap()
     }
 

@@ -8,7 +8,7 @@
 //! The sign is a fair bit; "minus zero" is drawn again. The discrete Gaussian rejects from a discrete Laplace as in
 //! C. Canonne, G. Kamath, T. Steinke (2020), The discrete Gaussian for differential privacy, algorithms 1 and 3.
 
-use super::inverse_cdf::{InverseCdfTable, Law};
+use super::inverse_cdf::{CumulativeLaw, InverseCdfTable};
 use super::source::Source;
 use crate::numeric::interval::Interval;
 use crate::{Error, Result};
@@ -116,7 +116,7 @@ struct Digit {
     truncated: bool,
 }
 
-impl Law for Digit {
+impl CumulativeLaw for Digit {
     fn cumulative(&self, precision: u64) -> Vec<Interval> {
         // 1 - ratio^base may be as small as 2^-52: that many bits cancel.
         let work = precision + 96;

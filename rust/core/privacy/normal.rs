@@ -7,7 +7,7 @@
 //! `value + sigma n` to the grid, asks for. So a release is a function of the ideal real-valued release and has its privacy.
 //! Source: C. Karney (2016), Sampling exactly from the normal distribution, ACM Trans. Math. Softw. 42, algorithms N and B.
 
-use super::inverse_cdf::{InverseCdfTable, Law};
+use super::inverse_cdf::{CumulativeLaw, InverseCdfTable};
 use super::source::Source;
 use crate::numeric::interval::Interval;
 use crate::{Error, Result};
@@ -60,7 +60,7 @@ impl Uniform {
 #[derive(Clone, Debug)]
 struct HalfNormal;
 
-impl Law for HalfNormal {
+impl CumulativeLaw for HalfNormal {
     fn cumulative(&self, precision: u64) -> Vec<Interval> {
         let work = precision + 32;
         let root = Interval::exp_negative(&1u32.into(), &2u32.into(), work);

@@ -32,16 +32,16 @@ const VERTICES: u64 = 4;
 
 /// A count by branching, begun.
 #[derive(Debug)]
-pub struct Branching(Box<dyn Steps>);
+pub struct Branching(Box<dyn Advance>);
 
 impl Branching {
     /// A count on a graph that is not too large, within about so many bytes.
     pub fn new(graph: &Graph, bytes: usize) -> Option<Self> {
         let room = (bytes / ENTRY).min(MOST_REMEMBERED);
         Some(Self(match graph.vertices() {
-            0..=64 => Box::new(Search::<1>::new(graph, room)),
-            65..=128 => Box::new(Search::<2>::new(graph, room)),
-            129..=MOST_VERTICES => Box::new(Search::<4>::new(graph, room)),
+            0..=64 => Box::new(BranchingSearch::<1>::new(graph, room)),
+            65..=128 => Box::new(BranchingSearch::<2>::new(graph, room)),
+            129..=MOST_VERTICES => Box::new(BranchingSearch::<4>::new(graph, room)),
             _ => return None,
         }))
     }
@@ -59,12 +59,12 @@ impl Branching {
 
     /// Whether there is nothing more to do: the count is found, or some number exceeds 128 bits.
     pub fn is_over(&self) -> bool {
-        self.0.state() != State::Going
+        self.0.state() != SearchState::Going
     }
 
     /// Whether the count is found.
     pub fn has_found(&self) -> bool {
-        matches!(self.0.state(), State::Found(_))
+        matches!(self.0.state(), SearchState::Found(_))
     }
 
     /// The number of independent sets, once it is found.
@@ -72,8 +72,8 @@ impl Branching {
     /// # Errors
     /// [`Error::Check`] if its residue is another than the one computed beside it.
     pub fn found(&self) -> Result<Option<BigUint>> {
-        let State::Found(count) = self.0.state() else { return Ok(None) };
-        let expected = Number::residue(count.value);
+        let SearchState::Found(count) = self.0.state() else { return Ok(None) };
+        let expected = CheckedCount::residue(count.value);
         if count.residue != expected {
             let detail = format!("modulo 2^61 - 1 it is {expected}, computed was {}", count.residue);
             return Err(Error::Check { what: "an exact count", detail });
@@ -88,29 +88,29 @@ impl Branching {
 }
 
 /// A search, whatever the size of its sets.
-trait Steps: std::fmt::Debug + Send {
+trait Advance: std::fmt::Debug + Send {
     fn advance(&mut self, until: u64);
     fn effort(&self) -> u64;
-    fn state(&self) -> State;
+    fn state(&self) -> SearchState;
     fn bytes(&self) -> u64;
 }
 
 /// How far a search is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum SearchState {
     Going,
-    Found(Number),
+    Found(CheckedCount),
     GivenUp,
 }
 
 /// A number below 2^128, and what it is modulo 2^61 - 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Number {
+struct CheckedCount {
     value: u128,
     residue: u64,
 }
 
-impl Number {
+impl CheckedCount {
     const ONE: Self = Self { value: 1, residue: 1 };
     const PRIME: u64 = (1 << 61) - 1;
 
@@ -177,45 +177,45 @@ impl<const W: usize> VertexSet<W> {
 
 /// A graph being counted.
 #[derive(Debug)]
-struct Search<const W: usize> {
+struct BranchingSearch<const W: usize> {
     neighbors: Vec<VertexSet<W>>,
     /// The independent sets of paths by their vertices, as far as they are below 2^128.
-    paths: Vec<Number>,
-    remembered: HashMap<VertexSet<W>, Number>,
+    paths: Vec<CheckedCount>,
+    remembered: HashMap<VertexSet<W>, CheckedCount>,
     /// Entries there may be.
     room: usize,
-    frames: Vec<Frame<W>>,
-    next: Next<W>,
-    state: State,
+    frames: Vec<Pending<W>>,
+    next: NextStep<W>,
+    state: SearchState,
     effort: u64,
 }
 
 /// What waits for a number.
 #[derive(Clone, Copy, Debug)]
-enum Frame<const W: usize> {
+enum Pending<const W: usize> {
     /// Components that are not counted yet, and the product of those that are, the one in hand left out.
-    Product { rest: VertexSet<W>, product: Number },
+    Product { rest: VertexSet<W>, product: CheckedCount },
     /// A component whose vertex is left out now; with the vertex taken, `rest` is left.
     LeftOut { set: VertexSet<W>, rest: VertexSet<W> },
     /// The same with the vertex taken now.
-    Taken { set: VertexSet<W>, without: Number },
+    Taken { set: VertexSet<W>, without: CheckedCount },
 }
 
 /// What is done next.
 #[derive(Clone, Copy, Debug)]
-enum Next<const W: usize> {
+enum NextStep<const W: usize> {
     /// Count the sets within these vertices.
     Enter(VertexSet<W>),
     /// Hand a number to what waits for it.
-    Return(Number),
+    Return(CheckedCount),
 }
 
-impl<const W: usize> Steps for Search<W> {
+impl<const W: usize> Advance for BranchingSearch<W> {
     fn advance(&mut self, until: u64) {
-        while self.state == State::Going && self.effort < until {
+        while self.state == SearchState::Going && self.effort < until {
             match self.step() {
                 Some(next) => self.next = next,
-                None if self.state == State::Going => self.state = State::GivenUp,
+                None if self.state == SearchState::Going => self.state = SearchState::GivenUp,
                 None => {}
             }
         }
@@ -225,16 +225,16 @@ impl<const W: usize> Steps for Search<W> {
         self.effort
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> SearchState {
         self.state
     }
 
     fn bytes(&self) -> u64 {
-        (self.remembered.capacity() * size_of::<(VertexSet<W>, Number)>()) as u64
+        (self.remembered.capacity() * size_of::<(VertexSet<W>, CheckedCount)>()) as u64
     }
 }
 
-impl<const W: usize> Search<W> {
+impl<const W: usize> BranchingSearch<W> {
     fn new(graph: &Graph, room: usize) -> Self {
         let mut neighbors = vec![VertexSet::EMPTY; graph.vertices()];
         for &(u, v) in graph.edges() {
@@ -244,44 +244,44 @@ impl<const W: usize> Search<W> {
         let mut all = VertexSet::EMPTY;
         // A vertex with a loop is never occupied.
         (0..neighbors.len()).filter(|&v| !neighbors[v].has(v)).for_each(|v| all.insert(v));
-        let two = [Number::ONE, Number { value: 2, residue: 2 }];
+        let two = [CheckedCount::ONE, CheckedCount { value: 2, residue: 2 }];
         let fibonacci = std::iter::successors(Some(two), |&[last, this]| Some([this, this.plus(last)?]));
         let paths = fibonacci.map(|[number, _]| number).take(graph.vertices() + 1).collect();
-        let (frames, next, state) = (Vec::new(), Next::Enter(all), State::Going);
+        let (frames, next, state) = (Vec::new(), NextStep::Enter(all), SearchState::Going);
         Self { neighbors, paths, remembered: HashMap::new(), room, frames, next, state, effort: 0 }
     }
 
     /// One step; none at the end, or if a number is too long.
-    fn step(&mut self) -> Option<Next<W>> {
+    fn step(&mut self) -> Option<NextStep<W>> {
         let number = match self.next {
-            Next::Enter(rest) => {
-                self.frames.push(Frame::Product { rest, product: Number::ONE });
-                Number::ONE
+            NextStep::Enter(rest) => {
+                self.frames.push(Pending::Product { rest, product: CheckedCount::ONE });
+                CheckedCount::ONE
             }
-            Next::Return(number) => number,
+            NextStep::Return(number) => number,
         };
         match self.frames.pop() {
             None => {
-                self.state = State::Found(number);
+                self.state = SearchState::Found(number);
                 None
             }
-            Some(Frame::Product { rest, product }) => {
+            Some(Pending::Product { rest, product }) => {
                 let product = product.times(number)?;
-                let Some(first) = rest.first() else { return Some(Next::Return(product)) };
+                let Some(first) = rest.first() else { return Some(NextStep::Return(product)) };
                 let component = self.component(first, rest);
-                self.frames.push(Frame::Product { rest: rest.without(component), product });
+                self.frames.push(Pending::Product { rest: rest.without(component), product });
                 self.connected(component)
             }
-            Some(Frame::LeftOut { set, rest }) => {
-                self.frames.push(Frame::Taken { set, without: number });
-                Some(Next::Enter(rest))
+            Some(Pending::LeftOut { set, rest }) => {
+                self.frames.push(Pending::Taken { set, without: number });
+                Some(NextStep::Enter(rest))
             }
-            Some(Frame::Taken { set, without }) => {
+            Some(Pending::Taken { set, without }) => {
                 let count = without.plus(number)?;
                 if set.len() >= REMEMBERED && self.remembered.len() < self.room {
                     self.remembered.insert(set, count);
                 }
-                Some(Next::Return(count))
+                Some(NextStep::Return(count))
             }
         }
     }
@@ -300,7 +300,7 @@ impl<const W: usize> Search<W> {
     }
 
     /// A component: counted if that is easy, branched on otherwise.
-    fn connected(&mut self, set: VertexSet<W>) -> Option<Next<W>> {
+    fn connected(&mut self, set: VertexSet<W>) -> Option<NextStep<W>> {
         let (mut most, mut vertex, mut ends) = (0, 0, 0);
         for v in set.iter() {
             let degree = self.neighbors[v].intersection(set).len();
@@ -315,18 +315,18 @@ impl<const W: usize> Search<W> {
             let path = |vertices: u32| self.paths.get(vertices as usize).copied();
             let is_cycle = size > 2 && ends == 2 * size;
             let count = if is_cycle { path(size - 1)?.plus(path(size - 3)?)? } else { path(size)? };
-            return Some(Next::Return(count));
+            return Some(NextStep::Return(count));
         }
         if size >= REMEMBERED
             && let Some(&known) = self.remembered.get(&set)
         {
-            return Some(Next::Return(known));
+            return Some(NextStep::Return(known));
         }
         let mut taken = VertexSet::EMPTY;
         taken.insert(vertex);
         let left_out = set.without(taken);
-        self.frames.push(Frame::LeftOut { set, rest: left_out.without(self.neighbors[vertex]) });
-        Some(Next::Enter(left_out))
+        self.frames.push(Pending::LeftOut { set, rest: left_out.without(self.neighbors[vertex]) });
+        Some(NextStep::Enter(left_out))
     }
 }
 
@@ -418,16 +418,16 @@ mod tests {
 
     #[test]
     fn a_wrong_residue_is_found() {
-        let mut search = Search::<1>::new(&Graph::new(3, vec![(0, 1)]).unwrap(), 0);
+        let mut search = BranchingSearch::<1>::new(&Graph::new(3, vec![(0, 1)]).unwrap(), 0);
         search.advance(1_000_000);
-        assert_eq!(search.state, State::Found(Number { value: 6, residue: 6 }));
-        search.state = State::Found(Number { value: 7, residue: 6 });
+        assert_eq!(search.state, SearchState::Found(CheckedCount { value: 6, residue: 6 }));
+        search.state = SearchState::Found(CheckedCount { value: 7, residue: 6 });
         assert!(matches!(Branching(Box::new(search)).found(), Err(Error::Check { .. })));
-        let large = Number { value: u128::MAX / 3, residue: Number::residue(u128::MAX / 3) };
+        let large = CheckedCount { value: u128::MAX / 3, residue: CheckedCount::residue(u128::MAX / 3) };
         let sum = large.plus(large).unwrap();
-        assert_eq!(sum.residue, Number::residue(sum.value));
-        let root = Number { value: u128::from(u64::MAX), residue: Number::residue(u128::from(u64::MAX)) };
+        assert_eq!(sum.residue, CheckedCount::residue(sum.value));
+        let root = CheckedCount { value: u128::from(u64::MAX), residue: CheckedCount::residue(u128::from(u64::MAX)) };
         let square = root.times(root).unwrap();
-        assert_eq!(square.residue, Number::residue(square.value));
+        assert_eq!(square.residue, CheckedCount::residue(square.value));
     }
 }

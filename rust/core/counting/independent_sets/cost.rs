@@ -1,6 +1,6 @@
 //! What a count will take, before any of it is done.
 
-use super::count::{IndependentSets, Method, Quantity};
+use super::count::{IndependentSetMethod, IndependentSets, Quantity};
 use super::{Engine, Problem};
 use crate::Result;
 use crate::counting::evaluation::{self, GRAIN, Options};
@@ -40,8 +40,8 @@ pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Mon
     // The count will plan once more, and for a small graph that is most of what it does.
     let planning = start.elapsed().as_secs_f64();
     let engine = match plan.quantity().method() {
-        Method::Engine(engine) => engine,
-        Method::Reflection(reflection) => {
+        IndependentSetMethod::Engine(engine) => engine,
+        IndependentSetMethod::Reflection(reflection) => {
             let (bytes, seconds) = reflection.forecast(primes, options)?;
             return Ok(Cost {
                 engine: "square reflection",
@@ -53,7 +53,7 @@ pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Mon
                 seconds: planning + seconds,
             });
         }
-        &Method::Known { bytes, .. } => {
+        &IndependentSetMethod::Known { bytes, .. } => {
             return Ok(Cost {
                 engine: "branching",
                 states: 1,

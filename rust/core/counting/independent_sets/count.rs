@@ -43,7 +43,7 @@ pub enum Quantity {
 
 /// How a quantity is found.
 #[derive(Debug)]
-pub enum Method {
+pub enum IndependentSetMethod {
     /// By a transfer operator, some points side by side.
     Engine(Engine),
     /// On an open square lattice, one prime at a time.
@@ -62,7 +62,7 @@ pub enum Method {
 pub struct IndependentSets {
     problem: Problem,
     quantity: Quantity,
-    method: Method,
+    method: IndependentSetMethod,
     /// A size no independent set exceeds.
     largest: usize,
     bits: f64,
@@ -90,21 +90,23 @@ impl IndependentSets {
                 requirement: "a number",
             });
         }
-        let method = Method::new(&problem, &quantity, options, monitor)?;
+        let method = IndependentSetMethod::new(&problem, &quantity, options, monitor)?;
         let largest = match &method {
-            Method::Engine(Engine::Frontier(frontier)) => frontier.independence_bound(),
-            Method::Engine(Engine::Tree(tree)) => tree.independence_bound(),
+            IndependentSetMethod::Engine(Engine::Frontier(frontier)) => frontier.independence_bound(),
+            IndependentSetMethod::Engine(Engine::Tree(tree)) => tree.independence_bound(),
             _ => problem.largest_set_bound().unwrap_or_else(|| problem.vertices()),
         };
         let bits = match bits {
             Some(bits) => bits,
             None => quantity.bits(&problem, &method, largest, options, monitor)?,
         };
-        if let (Problem::Graph { order, .. }, Method::Engine(Engine::Frontier(frontier))) = (&mut problem, &method) {
+        if let (Problem::Graph { order, .. }, IndependentSetMethod::Engine(Engine::Frontier(frontier))) =
+            (&mut problem, &method)
+        {
             *order = Some(frontier.planned_order().to_vec());
         }
         let halves = match (&problem, &method) {
-            (Problem::Lattice { .. }, Method::Engine(engine)) if quantity == Quantity::Count => {
+            (Problem::Lattice { .. }, IndependentSetMethod::Engine(engine)) if quantity == Quantity::Count => {
                 halves(&problem, engine, options, monitor)?
             }
             _ => None,
@@ -123,7 +125,7 @@ impl IndependentSets {
     }
 
     /// How it is found.
-    pub fn method(&self) -> &Method {
+    pub fn method(&self) -> &IndependentSetMethod {
         &self.method
     }
 
@@ -148,7 +150,7 @@ impl IndependentSets {
     }
 }
 
-impl Method {
+impl IndependentSetMethod {
     /// The method for a quantity; a count on a graph is looked for by branching as long as its engine is planned and would work.
     fn new(problem: &Problem, quantity: &Quantity, options: &Options, monitor: &mut dyn Monitor) -> Result<Self> {
         let engine = |values, monitor| planned(problem, 1, values, options, monitor).map(Self::Engine);
@@ -189,12 +191,12 @@ impl Quantity {
     fn bits(
         &self,
         problem: &Problem,
-        method: &Method,
+        method: &IndependentSetMethod,
         largest: usize,
         options: &Options,
         monitor: &mut dyn Monitor,
     ) -> Result<f64> {
-        if let Method::Known { count, .. } = method {
+        if let IndependentSetMethod::Known { count, .. } = method {
             return Ok(count.bits() as f64);
         }
         let Quantity::Activity { numerator, denominator } = self else {
@@ -213,9 +215,9 @@ impl Modular for IndependentSets {
     fn description(&self) -> Vec<u64> {
         let mut words = self.problem.description();
         words.extend(match &self.method {
-            Method::Engine(engine) => [engine.len() as u64, engine.steps()],
-            Method::Reflection(reflection) => [reflection.len() as u64, 0],
-            Method::Known { .. } => [0, 0],
+            IndependentSetMethod::Engine(engine) => [engine.len() as u64, engine.steps()],
+            IndependentSetMethod::Reflection(reflection) => [reflection.len() as u64, 0],
+            IndependentSetMethod::Known { .. } => [0, 0],
         });
         match &self.quantity {
             Quantity::Count => words.push(0),
@@ -233,7 +235,7 @@ impl Modular for IndependentSets {
     }
 
     fn is_short(&self) -> bool {
-        matches!(self.method, Method::Reflection(_))
+        matches!(self.method, IndependentSetMethod::Reflection(_))
     }
 
     fn is_signed(&self) -> bool {
@@ -250,9 +252,11 @@ impl Modular for IndependentSets {
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let engine = match &self.method {
-            Method::Engine(engine) => engine,
-            Method::Reflection(reflection) => return reflection.residues(self, moduli, options, monitor),
-            Method::Known { count, .. } => return Ok(moduli.iter().map(|modulus| modulus.residue_of(count)).collect()),
+            IndependentSetMethod::Engine(engine) => engine,
+            IndependentSetMethod::Reflection(reflection) => return reflection.residues(self, moduli, options, monitor),
+            IndependentSetMethod::Known { count, .. } => {
+                return Ok(moduli.iter().map(|modulus| modulus.residue_of(count)).collect());
+            }
         };
         if let (Some(halves), Some(half)) = (&self.halves, self.half(engine, moduli, options)) {
             return lifting::residues(engine, halves, &half, moduli, options, monitor);
@@ -395,16 +399,16 @@ fn stoppable<T: Send>(
 fn bound(
     problem: &Problem,
     activity: f64,
-    method: &Method,
+    method: &IndependentSetMethod,
     options: &Options,
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
-    if let Method::Engine(Engine::Tree(tree)) = method {
+    if let IndependentSetMethod::Engine(Engine::Tree(tree)) = method {
         return parallel::run(options.threads, 0, monitor, |progress| {
             evaluated_log2(tree.as_ref(), activity, progress)
         });
     }
-    let is_short = matches!(method, Method::Engine(engine) if engine.len() <= GRAIN);
+    let is_short = matches!(method, IndependentSetMethod::Engine(engine) if engine.len() <= GRAIN);
     if is_short && problem.vertices() <= GRAIN && matches!(problem, Problem::Lattice { .. }) {
         return log2_bound(problem, activity, &Progress::default());
     }

@@ -23,6 +23,7 @@ pub mod square;
 pub mod tree;
 pub mod weighted;
 
+pub use crate::lattices::Boundary;
 pub use bound::log2_bound;
 pub use cost::{Cost, estimate_cost};
 pub use count::{
@@ -31,4 +32,4 @@ pub use count::{
 pub use engine::{Engine, StripKind};
 pub use partition::{FloatValue, hard_core_float};
 use polynomial::interpolate;
-pub use problem::{Boundary, Problem};
+pub use problem::Problem;

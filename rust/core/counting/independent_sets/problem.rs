@@ -3,17 +3,7 @@
 use super::StripKind;
 use crate::counting::exact::edge_words;
 use crate::graphs::Graph;
-
-/// How a lattice ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Boundary {
-    /// Open in both directions.
-    Free,
-    /// Closed in the second direction: the second extent is the circumference.
-    Cylinder,
-    /// Closed in both directions.
-    Torus,
-}
+use crate::lattices::Boundary;
 
 /// What is counted on.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,20 +26,6 @@ pub enum Problem {
         /// A permutation of its vertices.
         order: Option<Vec<u32>>,
     },
-}
-
-impl Boundary {
-    /// All of them.
-    pub const ALL: &[Self] = &[Self::Free, Self::Cylinder, Self::Torus];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Cylinder => "cylinder",
-            Self::Torus => "torus",
-        }
-    }
 }
 
 impl Problem {

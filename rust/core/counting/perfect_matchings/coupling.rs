@@ -63,7 +63,7 @@ struct Faces {
 
 /// A matching: which edges, and how many of each face's two kinds.
 #[derive(Clone)]
-struct State {
+struct FaceMatching {
     matched: Vec<bool>,
     count: Vec<[u32; 2]>,
 }
@@ -168,7 +168,7 @@ impl Faces {
 
     /// Puts a face up or down if it can be rotated; whether that changed it.
     #[inline]
-    fn put(&self, state: &mut State, face: usize, up: bool) -> bool {
+    fn put(&self, state: &mut FaceMatching, face: usize, up: bool) -> bool {
         let (to, from) = if up { (0, 1) } else { (1, 0) };
         let kinds = &self.list[face];
         if state.count[face][from] as usize != kinds[from].len() {
@@ -190,11 +190,11 @@ impl Faces {
     }
 
     /// The least or the greatest matching: faces are put down, or up, until none can be.
-    fn extreme(&self, up: bool) -> State {
+    fn extreme(&self, up: bool) -> FaceMatching {
         let matched = self.start.clone();
         let counted = |edges: &Vec<u32>| edges.iter().filter(|&&e| matched[e as usize]).count() as u32;
         let count = self.list.iter().map(|kinds| [counted(&kinds[0]), counted(&kinds[1])]).collect();
-        let mut state = State { matched, count };
+        let mut state = FaceMatching { matched, count };
         let mut waiting: Vec<u32> = (0..self.list.len() as u32).collect();
         while let Some(face) = waiting.pop() {
             if self.put(&mut state, face as usize, up) {

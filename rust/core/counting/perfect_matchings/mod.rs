@@ -23,17 +23,17 @@ use super::evaluation::Options;
 use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::{Graph, maximum_matching};
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::elimination::{Matrix, MatrixKind};
+use crate::numeric::elimination::{MatrixKind, PlannedMatrix};
 use crate::numeric::residue::{Modulus, Montgomery};
 use crate::{Error, Result, memory, parallel};
 use embedding::Embedding;
-use product::Grid;
+use product::ProductGrid;
 
 /// What perfect matchings are counted on.
 #[derive(Clone, Debug)]
 pub enum MatchingProblem {
     /// The free square lattice of so many rows and columns.
-    Grid(Grid),
+    Grid(ProductGrid),
     /// A graph drawn on a plane or torus, with the windings of its edges.
     Drawn {
         /// The graph.
@@ -112,7 +112,7 @@ enum MatchingMethod {
 /// A matrix whose determinant or Pfaffian is a signed count of perfect matchings.
 #[derive(Debug)]
 struct Signed {
-    matrix: Matrix,
+    matrix: PlannedMatrix,
     /// Whether the term of the reference matching, or the sign of the form, is -1.
     negative: bool,
 }
@@ -336,7 +336,7 @@ impl MatchedPairs {
             }
         }
         let kind = if self.bipartite { MatrixKind::General } else { MatrixKind::Skew };
-        Signed { matrix: Matrix::new(kind, self.count, &entries, last), negative }
+        Signed { matrix: PlannedMatrix::new(kind, self.count, &entries, last), negative }
     }
 }
 
@@ -436,7 +436,7 @@ mod tests {
             [(1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (4, 3), (4, 4), (5, 5), (5, 6), (6, 5), (8, 8), (7, 10)]
         {
             let (found, expected) = both("square", [rows, cols], [false, false]);
-            let product = solve(Dimers::plan(MatchingProblem::Grid(Grid { rows, cols }), &mut Silent).unwrap());
+            let product = solve(Dimers::plan(MatchingProblem::Grid(ProductGrid { rows, cols }), &mut Silent).unwrap());
             assert_eq!((&found, &product), (&expected, &expected), "{rows} x {cols}");
         }
     }

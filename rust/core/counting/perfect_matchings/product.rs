@@ -13,14 +13,14 @@ use crate::numeric::residue::Montgomery;
 
 /// The free square lattice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub struct ProductGrid {
     /// The first extent.
     pub rows: usize,
     /// The second extent.
     pub cols: usize,
 }
 
-impl Grid {
+impl ProductGrid {
     /// The extents with the even one second, of two even ones the smaller.
     fn oriented(&self) -> (usize, usize) {
         match (self.rows % 2, self.cols % 2) {

@@ -14,7 +14,7 @@
 use crate::counting::exact;
 use crate::graphs::Graph;
 use crate::monitor::Monitor;
-use crate::numeric::elimination::{Matrix, MatrixKind};
+use crate::numeric::elimination::{MatrixKind, PlannedMatrix};
 use crate::numeric::residue::is_prime;
 use crate::{Error, Result, parallel};
 use num_bigint::BigUint;
@@ -91,7 +91,7 @@ pub fn trees_times_index(
 }
 
 /// `[[L_0 + t n I, 1], [t 1', 1]]`, the vertex of highest degree grounded, the border last.
-fn bordered(graph: &Graph) -> Matrix {
+fn bordered(graph: &Graph) -> PlannedMatrix {
     let (n, degrees) = (graph.vertices(), graph.degrees());
     let ground = (0..n).max_by_key(|&v| (degrees[v], v)).unwrap_or(0);
     let name = |v: u32| v - u32::from(v as usize > ground);
@@ -117,7 +117,7 @@ fn bordered(graph: &Graph) -> Matrix {
     }
     let mut last = vec![false; n];
     last[n - 1] = true;
-    Matrix::linear(MatrixKind::General, n, &entries, &slopes, &last)
+    PlannedMatrix::linear(MatrixKind::General, n, &entries, &slopes, &last)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::evaluation::Options;
 use super::exact::{Modular, edge_words, one_value};
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::elimination::{self, Matrix, MatrixKind};
+use crate::numeric::elimination::{self, MatrixKind, PlannedMatrix};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, memory, parallel};
 use cylinder::Cylinder;
@@ -62,9 +62,9 @@ enum TreeMethod {
 /// A connected graph, grounded at a vertex of highest degree; at another one for primes that divide a pivot.
 #[derive(Debug)]
 struct Grounded {
-    matrix: Matrix,
+    matrix: PlannedMatrix,
     graph: Graph,
-    other: OnceLock<Matrix>,
+    other: OnceLock<PlannedMatrix>,
 }
 
 impl Grounded {
@@ -107,7 +107,7 @@ impl Grounded {
 }
 
 /// The Laplacian without the row and column of a vertex.
-fn laplacian(graph: &Graph, ground: usize) -> Matrix {
+fn laplacian(graph: &Graph, ground: usize) -> PlannedMatrix {
     let name = |v: u32| v - u32::from(v as usize > ground);
     let mut degrees = vec![0i64; graph.vertices()];
     let mut entries = Vec::with_capacity(graph.edges().len() + graph.vertices());
@@ -121,7 +121,7 @@ fn laplacian(graph: &Graph, ground: usize) -> Matrix {
     let kept = (0..graph.vertices() as u32).filter(|&v| v as usize != ground);
     entries.extend(kept.map(|v| (name(v), name(v), degrees[v as usize])));
     let nodes = graph.vertices() - 1;
-    Matrix::new(MatrixKind::Symmetric, nodes, &entries, &vec![false; nodes])
+    PlannedMatrix::new(MatrixKind::Symmetric, nodes, &entries, &vec![false; nodes])
 }
 
 impl Trees {

@@ -8,17 +8,17 @@ pub struct Adjacency {
     starts: Vec<usize>,
     lists: Vec<u32>,
     /// One row of bits per vertex, for dense graphs only.
-    rows: Option<Rows>,
+    rows: Option<AdjacencyRows>,
 }
 
 /// The adjacency matrix as bits.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub struct AdjacencyRows {
     words: usize,
     bits: Vec<u64>,
 }
 
-impl Rows {
+impl AdjacencyRows {
     /// The rows of `graph`; loops are ignored.
     fn new(graph: &Graph) -> Self {
         let n = graph.vertices();
@@ -130,7 +130,7 @@ impl Adjacency {
         if n * n.div_ceil(64) >= 4 * graph.edges().len() {
             return Self::new(graph);
         }
-        let mut rows = Rows::new(graph);
+        let mut rows = AdjacencyRows::new(graph);
         let mut ones = rows.ones();
         if ones > n * (n - 1) / 2 {
             rows = rows.complement(n);
@@ -154,7 +154,7 @@ impl Adjacency {
     }
 
     /// The rows of bits, if there are any.
-    pub fn rows(&self) -> Option<&Rows> {
+    pub fn rows(&self) -> Option<&AdjacencyRows> {
         self.rows.as_ref()
     }
 

@@ -15,7 +15,7 @@ mod schreier;
 mod search;
 
 pub use clock::Clock;
-pub use orbitals::{Block, Orbitals};
+pub use orbitals::{OrbitalBlock, Orbitals};
 pub use permutation::{Orbits, Permutation};
 
 use crate::graphs::Graph;

@@ -29,7 +29,7 @@ const IDLE: usize = 30;
 
 /// The orbit of one point under the group, with what labels the pairs that begin there.
 #[derive(Debug)]
-pub struct Block {
+pub struct OrbitalBlock {
     members: Vec<u32>,
     classes: Buffer<u16>,
     points: usize,
@@ -37,13 +37,13 @@ pub struct Block {
     labels: Vec<u32>,
 }
 
-impl Block {
+impl OrbitalBlock {
     /// The points of the orbit in rising order.
     pub fn members(&self) -> &[u32] {
         &self.members
     }
 
-    /// For each k the class of (h, k), for the `index`-th member h: a number below [`Block::count`].
+    /// For each k the class of (h, k), for the `index`-th member h: a number below [`OrbitalBlock::count`].
     #[inline]
     pub fn row(&self, index: usize) -> &[u16] {
         &self.classes[index * self.points..][..self.points]
@@ -58,7 +58,7 @@ impl Block {
 /// A label for every ordered pair of points, in a few bytes per pair.
 #[derive(Debug)]
 pub struct Orbitals {
-    blocks: Vec<Block>,
+    blocks: Vec<OrbitalBlock>,
     /// For each point its block and its place there.
     places: Vec<(u32, u32)>,
     sizes: Vec<u64>,
@@ -109,7 +109,7 @@ impl Orbitals {
     }
 
     /// Takes a block, and labels its classes in the order in which the row of its first member meets them.
-    fn add(&mut self, mut block: Block) {
+    fn add(&mut self, mut block: OrbitalBlock) {
         let mut labels = std::mem::take(&mut block.labels);
         for (k, &class) in (0..).zip(block.row(0)) {
             let label = &mut labels[usize::from(class)];
@@ -145,7 +145,7 @@ impl Orbitals {
     }
 
     /// The orbits of points with their rows, in the order of their first points.
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[OrbitalBlock] {
         &self.blocks
     }
 
@@ -275,7 +275,7 @@ impl Carrier<'_> {
         mut sets: Orbits,
         proved: bool,
         clock: &mut Clock<'_>,
-    ) -> Result<Block> {
+    ) -> Result<OrbitalBlock> {
         let points = self.points;
         let rows = |point: u32| self.places[point as usize].1 as usize;
         let mut classes = Buffer::zeroed(members.len() * points)?;
@@ -310,7 +310,7 @@ impl Carrier<'_> {
             }
         }
         let count = joins.finish(&mut classes);
-        Ok(Block { members, classes, points, labels: vec![u32::MAX; count] })
+        Ok(OrbitalBlock { members, classes, points, labels: vec![u32::MAX; count] })
     }
 }
 

@@ -6,12 +6,12 @@
 //! all but the largest are queued (Hopcroft), since the counts to the largest follow from the others.
 //!
 //! Every step is the same for two vertices that an automorphism maps to one another, so the words written to the
-//! [`Trace`] are invariants: unequal traces prove that no automorphism exists, equal ones prove nothing.
+//! [`RefinementTrace`] are invariants: unequal traces prove that no automorphism exists, equal ones prove nothing.
 //!
 //! Source: McKay and Piperno (2014), Practical graph isomorphism II, J. Symbolic Comput. 60, sections 2 and 3.
 
 use super::Clock;
-use super::adjacency::{Adjacency, Rows};
+use super::adjacency::{Adjacency, AdjacencyRows};
 use crate::Result;
 use crate::numeric::dispatch::{Level, level};
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ struct Place {
 
 /// What refinement does with the words it makes.
 #[derive(Debug)]
-pub enum Trace<'a> {
+pub enum RefinementTrace<'a> {
     /// Keeps them: this is the path that others are compared with.
     Record(&'a mut Vec<u64>),
     /// Stops at the first word that differs from `words`, but not before `prefix` words are made.
@@ -47,7 +47,7 @@ pub enum Trace<'a> {
 
 /// How a refinement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Refinement {
     /// Whether the partition is equitable or discrete and the words are those given; otherwise it is only fit to be undone.
     pub matches: bool,
     /// The hash of the first words, as many as the prefix has (or as there are).
@@ -97,14 +97,14 @@ fn spread(cell: u32) -> u64 {
 }
 
 /// Writes for each vertex the number of bits its row has in common with the mask.
-fn count_common(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
+fn count_common(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
     #[cfg(target_arch = "x86_64")]
     if level() == Level::Avx512
         && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
         && std::arch::is_x86_feature_detected!("avx512vl")
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
-        fn with_vectors(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
+        fn with_vectors(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
             count_common_plain(rows, mask, counts);
         }
         // SAFETY: the processor has the instructions.
@@ -113,7 +113,7 @@ fn count_common(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
     #[cfg(target_arch = "x86_64")]
     if level() >= Level::Avx2 && std::arch::is_x86_feature_detected!("popcnt") {
         #[target_feature(enable = "popcnt")]
-        fn with_instruction(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
+        fn with_instruction(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
             count_common_plain(rows, mask, counts);
         }
         // SAFETY: the processor has the instruction.
@@ -123,7 +123,7 @@ fn count_common(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
 }
 
 #[inline(always)]
-fn count_common_plain(rows: &Rows, mask: &[u64], counts: &mut [u32]) {
+fn count_common_plain(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
     for (vertex, count) in (0..).zip(counts) {
         *count = rows.row(vertex).iter().zip(mask).map(|(row, mask)| (row & mask).count_ones()).sum();
     }
@@ -176,7 +176,7 @@ impl<'g> Partition<'g> {
         for start in partition.starts().filter(|&start| start != largest as u32).collect::<Vec<_>>() {
             partition.enqueue(start);
         }
-        partition.refine(Trace::Record(&mut Vec::new()), clock)?;
+        partition.refine(RefinementTrace::Record(&mut Vec::new()), clock)?;
         partition.splits.clear();
         Ok(partition)
     }
@@ -249,7 +249,12 @@ impl<'g> Partition<'g> {
     }
 
     /// Splits `vertex` off to the back of its cell, which must have more vertices, and refines.
-    pub fn individualize(&mut self, vertex: u32, trace: Trace<'_>, clock: &mut Clock<'_>) -> Result<Outcome> {
+    pub fn individualize(
+        &mut self,
+        vertex: u32,
+        trace: RefinementTrace<'_>,
+        clock: &mut Clock<'_>,
+    ) -> Result<Refinement> {
         let start = self.places[vertex as usize].cell;
         let back = start + self.cells[start as usize].len - 1;
         self.swap_to(vertex, back);
@@ -305,8 +310,8 @@ impl<'g> Partition<'g> {
     }
 
     /// Refines until the partition is equitable or discrete, or the trace differs.
-    fn refine(&mut self, mut trace: Trace<'_>, clock: &mut Clock<'_>) -> Result<Outcome> {
-        let mut outcome = Outcome { matches: true, hash: 0, words: 0, work: 0 };
+    fn refine(&mut self, mut trace: RefinementTrace<'_>, clock: &mut Clock<'_>) -> Result<Refinement> {
+        let mut outcome = Refinement { matches: true, hash: 0, words: 0, work: 0 };
         while let Some(start) = self.dequeue() {
             let (word, work) = if self.cells[start as usize].len == 1 {
                 self.split_by_vertex(start)
@@ -316,8 +321,8 @@ impl<'g> Partition<'g> {
             outcome.work += work;
             let looked = clock.spend(work);
             match &mut trace {
-                Trace::Record(words) => words.push(word),
-                Trace::Compare { words, prefix } => {
+                RefinementTrace::Record(words) => words.push(word),
+                RefinementTrace::Compare { words, prefix } => {
                     if outcome.words < *prefix {
                         outcome.hash = mix(outcome.hash, word);
                     }
@@ -325,16 +330,34 @@ impl<'g> Partition<'g> {
                 }
             }
             outcome.words += 1;
-            let stop = !outcome.matches && !matches!(trace, Trace::Compare { prefix, .. } if outcome.words < prefix);
+            let stop =
+                !outcome.matches && !matches!(trace, RefinementTrace::Compare { prefix, .. } if outcome.words < prefix);
             if looked.is_err() || stop || self.is_discrete() {
                 self.clear_queues();
             }
             looked?;
         }
-        if let Trace::Compare { words, .. } = trace {
+        if let RefinementTrace::Compare { words, .. } = trace {
             outcome.matches &= words.len() == outcome.words;
         }
         Ok(outcome)
+    }
+
+    /// Moves a vertex that is not touched yet to the touched ones at the back of its cell.
+    #[inline(always)]
+    fn touch(&mut self, w: u32) {
+        let Place { cell, position } = self.places[w as usize];
+        let found = &mut self.cells[cell as usize];
+        if found.touched == 0 {
+            self.touched.push(cell);
+        }
+        found.touched += 1;
+        let back = cell + found.len - found.touched;
+        let other = self.elements[back as usize];
+        self.elements[back as usize] = w;
+        self.elements[position as usize] = other;
+        self.places[other as usize].position = position;
+        self.places[w as usize].position = back;
     }
 
     /// Splits by adjacency to a single vertex. Returns the word of the trace and the work done.
@@ -343,22 +366,11 @@ impl<'g> Partition<'g> {
         let neighbors = graph.neighbors(self.elements[start as usize]);
         let mut sum = 0u64;
         for &w in neighbors {
-            let Place { cell, position } = self.places[w as usize];
+            let cell = self.places[w as usize].cell;
             sum = sum.wrapping_add(spread(cell));
-            let found = &mut self.cells[cell as usize];
-            if found.len == 1 {
-                continue;
+            if self.cells[cell as usize].len > 1 {
+                self.touch(w);
             }
-            if found.touched == 0 {
-                self.touched.push(cell);
-            }
-            found.touched += 1;
-            let back = cell + found.len - found.touched;
-            let other = self.elements[back as usize];
-            self.elements[back as usize] = w;
-            self.elements[position as usize] = other;
-            self.places[other as usize].position = position;
-            self.places[w as usize].position = back;
         }
         let mut touched = std::mem::take(&mut self.touched);
         touched.retain(|&cell| {
@@ -418,9 +430,8 @@ impl<'g> Partition<'g> {
         let mut sum = 0u64;
         for &v in splitter {
             for &w in graph.neighbors(v) {
-                let Place { cell, position } = self.places[w as usize];
-                let found = &mut self.cells[cell as usize];
-                if found.len == 1 {
+                let cell = self.places[w as usize].cell;
+                if self.cells[cell as usize].len == 1 {
                     sum = sum.wrapping_add(spread(cell));
                     continue;
                 }
@@ -428,23 +439,14 @@ impl<'g> Partition<'g> {
                 if self.counts[w as usize] > 1 {
                     continue;
                 }
-                if found.touched == 0 {
-                    self.touched.push(cell);
-                }
-                found.touched += 1;
-                let back = cell + found.len - found.touched;
-                let other = self.elements[back as usize];
-                self.elements[back as usize] = w;
-                self.elements[position as usize] = other;
-                self.places[other as usize].position = position;
-                self.places[w as usize].position = back;
+                self.touch(w);
             }
         }
         sum
     }
 
     /// The same by intersecting rows of bits: for splitters with many edges in dense graphs. Here whole cells are touched.
-    fn count_by_rows(&mut self, rows: &Rows, splitter: &[u32]) -> u64 {
+    fn count_by_rows(&mut self, rows: &AdjacencyRows, splitter: &[u32]) -> u64 {
         self.mask.clear();
         self.mask.resize(rows.words(), 0);
         for &v in splitter {

@@ -73,7 +73,7 @@ struct Element {
 
 /// One base point, its orbit under the elements that fix those before it, and how the orbit was reached.
 #[derive(Clone, Debug)]
-struct Level {
+struct ChainLevel {
     point: u32,
     generators: Vec<u32>,
     /// Further elements of the group of this level, which make its tree shallow.
@@ -90,7 +90,7 @@ const ROOT: u32 = u32::MAX;
 pub struct StabilizerChain {
     points: usize,
     elements: Vec<Element>,
-    levels: Vec<Level>,
+    levels: Vec<ChainLevel>,
 }
 
 impl StabilizerChain {
@@ -105,7 +105,7 @@ impl StabilizerChain {
         clock: &mut Clock<'_>,
     ) -> Result<Self> {
         let mut chain = Self { points, elements: Vec::new(), levels: Vec::new() };
-        chain.levels.extend(first.map(|point| Level::new(points, point)));
+        chain.levels.extend(first.map(|point| ChainLevel::new(points, point)));
         for generator in generators.iter().filter(|generator| !generator.is_identity()) {
             chain.insert(generator.images(points), 0);
         }
@@ -119,7 +119,7 @@ impl StabilizerChain {
 
     /// The chain of a strong generating set: each generator comes with the number of base points it fixes from the front.
     pub fn from_strong(points: usize, base: &[u32], strong: &[(Permutation, usize)]) -> Self {
-        let levels = base.iter().map(|&point| Level::new(points, point)).collect();
+        let levels = base.iter().map(|&point| ChainLevel::new(points, point)).collect();
         let mut chain = Self { points, elements: Vec::new(), levels };
         for (permutation, fixes) in strong {
             let index = chain.elements.len() as u32;
@@ -176,7 +176,7 @@ impl StabilizerChain {
     }
 
     /// Multiplies by the inverse of the coset representative that maps the base point to `image`.
-    fn divide(&self, level: &Level, rest: &mut [u32], mut image: u32, clock: &mut Clock<'_>) -> Result<()> {
+    fn divide(&self, level: &ChainLevel, rest: &mut [u32], mut image: u32, clock: &mut Clock<'_>) -> Result<()> {
         while image != level.point {
             let inverse = &self.elements[level.via[image as usize] as usize - 1].inverse;
             for point in rest.iter_mut() {
@@ -193,7 +193,7 @@ impl StabilizerChain {
         let moved = |point: u32| images[point as usize] != point;
         let fixes = self.levels.iter().position(|level| moved(level.point)).unwrap_or_else(|| {
             let point = (0..self.points as u32).find(|&point| moved(point)).unwrap_or(0);
-            self.levels.push(Level::new(self.points, point));
+            self.levels.push(ChainLevel::new(self.points, point));
             // Every element so far that fixes the earlier base points belongs here too, but those were all sifted.
             self.levels.len() - 1
         });
@@ -207,7 +207,7 @@ impl StabilizerChain {
 
     /// Extends the orbit of a level by a new generator, leaving its tree otherwise as it is.
     fn extend(&mut self, level: usize, generator: u32) {
-        let Level { generators, helpers, orbit, via, .. } = &mut self.levels[level];
+        let ChainLevel { generators, helpers, orbit, via, .. } = &mut self.levels[level];
         let before = orbit.len();
         let mut next = 0;
         while next < orbit.len() {
@@ -227,7 +227,7 @@ impl StabilizerChain {
 
     /// Finds the orbit of a level afresh, breadth first.
     fn grow(&mut self, level: usize) {
-        let Level { point, generators, helpers, orbit, via } = &mut self.levels[level];
+        let ChainLevel { point, generators, helpers, orbit, via } = &mut self.levels[level];
         via.fill(0);
         via[*point as usize] = ROOT;
         orbit.clear();
@@ -325,7 +325,7 @@ impl StabilizerChain {
 
     /// An element of the stabilizer at a level that does not sift through the levels below, and where it stopped.
     fn missing(&self, level: usize, clock: &mut Clock<'_>) -> Result<Option<(Vec<u32>, usize)>> {
-        let Level { orbit, via, generators, .. } = &self.levels[level];
+        let ChainLevel { orbit, via, generators, .. } = &self.levels[level];
         let n = self.points;
         // row h: the inverse of the representative that maps the base point to h
         let keep = orbit.len().saturating_mul(n) <= KEPT;
@@ -381,7 +381,7 @@ impl StabilizerChain {
     }
 }
 
-impl Level {
+impl ChainLevel {
     fn new(points: usize, point: u32) -> Self {
         let mut via = vec![0; points];
         via[point as usize] = ROOT;

@@ -23,7 +23,7 @@
 
 use super::Clock;
 use super::adjacency::Adjacency;
-use super::partition::{Outcome, Partition, Trace};
+use super::partition::{Partition, Refinement, RefinementTrace};
 use super::permutation::{Orbits, Permutation};
 use super::regions::Regions;
 use crate::Result;
@@ -34,7 +34,7 @@ const PATIENCE: usize = 32;
 
 /// What the search found.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchResult {
     /// The base, `b_1 .. b_k`.
     pub base: Vec<u32>,
     /// The orbit length of each base point under the stabilizer of those before it.
@@ -47,7 +47,7 @@ pub struct Found {
 
 /// One step of the first path: a vertex of a target cell is individualized.
 #[derive(Debug)]
-struct Level {
+struct SearchLevel {
     vertex: u32,
     /// First position and length of the target cell.
     target: (u32, u32),
@@ -79,7 +79,7 @@ struct Probe {
 
 /// A node of the tree below a candidate: its children individualize a vertex of the target cell of `level`.
 #[derive(Debug)]
-struct Node {
+struct SearchNode {
     level: usize,
     /// Splits when the node was reached.
     mark: usize,
@@ -104,7 +104,7 @@ struct Search<'g, 'c, 'm> {
     colors: &'g [u32],
     clock: &'c mut Clock<'m>,
     partition: Partition<'g>,
-    levels: Vec<Level>,
+    levels: Vec<SearchLevel>,
     words: Vec<u64>,
     /// The vertices in the order of the leaf of the first path, their positions there, and the level (from 1) at which
     /// each position became the start of a cell.
@@ -124,7 +124,7 @@ struct Search<'g, 'c, 'm> {
 }
 
 /// Finds generators of the group of all automorphisms that keep colors.
-pub fn search(graph: &Adjacency, colors: &[u32], clock: &mut Clock<'_>) -> Result<Found> {
+pub fn search(graph: &Adjacency, colors: &[u32], clock: &mut Clock<'_>) -> Result<SearchResult> {
     let n = graph.vertices();
     let partition = Partition::root(graph, colors, clock)?;
     let mut search = Search {
@@ -153,7 +153,7 @@ pub fn search(graph: &Adjacency, colors: &[u32], clock: &mut Clock<'_>) -> Resul
         lengths[level] = search.complete(level)?;
     }
     let base = search.levels.iter().map(|level| level.vertex).collect();
-    Ok(Found { base, lengths, generators: search.generators, orbits: search.orbits.labels() })
+    Ok(SearchResult { base, lengths, generators: search.generators, orbits: search.orbits.labels() })
 }
 
 impl Search<'_, '_, '_> {
@@ -165,9 +165,9 @@ impl Search<'_, '_, '_> {
             let vertex = self.partition.cell(start)[0];
             let before = self.partition.mark();
             let first_word = self.words.len();
-            let trace = Trace::Record(&mut self.words);
+            let trace = RefinementTrace::Record(&mut self.words);
             let work = self.partition.individualize(vertex, trace, self.clock)?.work;
-            self.levels.push(Level {
+            self.levels.push(SearchLevel {
                 vertex,
                 target: (start, len),
                 words: first_word..self.words.len(),
@@ -207,7 +207,7 @@ impl Search<'_, '_, '_> {
     ///
     /// The partition is at the node above the level, before and after.
     fn complete(&mut self, level: usize) -> Result<u32> {
-        let Level { vertex: base, target: (start, len), .. } = self.levels[level];
+        let SearchLevel { vertex: base, target: (start, len), .. } = self.levels[level];
         let mut failed = Vec::new();
         for index in start..start + len {
             if self.orbits.size(base) == len {
@@ -264,7 +264,7 @@ impl Search<'_, '_, '_> {
         if let Some(permutation) = self.automorphism(level, level, root)? {
             return Ok(Verdict::Automorphism(permutation));
         }
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut nodes: Vec<SearchNode> = Vec::new();
         nodes.extend(self.node(level + 1)?);
         while let Some(node) = nodes.last_mut() {
             let depth = node.level;
@@ -298,21 +298,21 @@ impl Search<'_, '_, '_> {
 
     /// Individualizes a vertex in the place of a level's base point; whether the trace is the first path's.
     fn compare(&mut self, level: usize, vertex: u32) -> Result<bool> {
-        let Level { words, cells, .. } = &self.levels[level];
-        let trace = Trace::Compare { words: &self.words[words.clone()], prefix: 0 };
+        let SearchLevel { words, cells, .. } = &self.levels[level];
+        let trace = RefinementTrace::Compare { words: &self.words[words.clone()], prefix: 0 };
         let outcome = self.partition.individualize(vertex, trace, self.clock)?;
         Ok(outcome.matches && self.partition.number() == *cells)
     }
 
     /// The node whose children belong to `level`. None below a leaf, where the probe shows that it is no image of the
     /// first path's node, or where the target cell is not in its place (which needs a collision of two hashes).
-    fn node(&mut self, level: usize) -> Result<Option<Node>> {
-        let Some(&Level { vertex, target: (start, len), .. }) = self.levels.get(level) else { return Ok(None) };
+    fn node(&mut self, level: usize) -> Result<Option<SearchNode>> {
+        let Some(&SearchLevel { vertex, target: (start, len), .. }) = self.levels.get(level) else { return Ok(None) };
         if !self.is_cell(start, len) || !self.probe(level)? {
             return Ok(None);
         }
         let first = if self.partition.cell_of(vertex) == start { vertex } else { self.partition.cell(start)[0] };
-        Ok(Some(Node { level, mark: self.partition.mark(), first: Some(first), tried: first, others: None }))
+        Ok(Some(SearchNode { level, mark: self.partition.mark(), first: Some(first), tried: first, others: None }))
     }
 
     fn is_cell(&self, start: u32, len: u32) -> bool {
@@ -341,9 +341,9 @@ impl Search<'_, '_, '_> {
     }
 
     /// The hash of the trace of a child, which is then undone.
-    fn hash_of_child(&mut self, vertex: u32, prefix: usize) -> Result<Outcome> {
+    fn hash_of_child(&mut self, vertex: u32, prefix: usize) -> Result<Refinement> {
         let mark = self.partition.mark();
-        let outcome = self.partition.individualize(vertex, Trace::Compare { words: &[], prefix }, self.clock);
+        let outcome = self.partition.individualize(vertex, RefinementTrace::Compare { words: &[], prefix }, self.clock);
         self.partition.undo(mark);
         outcome
     }
@@ -518,7 +518,7 @@ impl Search<'_, '_, '_> {
     }
 }
 
-impl Node {
+impl SearchNode {
     /// The next child to try; the others are listed only after the first failed, for most nodes end with it.
     fn next(&mut self, partition: &Partition<'_>, target: u32) -> Option<u32> {
         if let Some(first) = self.first.take() {

@@ -32,7 +32,7 @@ pub enum MatrixKind {
 
 /// An integer matrix and the plan of its elimination.
 #[derive(Clone, Debug)]
-pub struct Matrix {
+pub struct PlannedMatrix {
     kind: MatrixKind,
     plan: EliminationPlan,
     /// Where the entries of each supernode begin.
@@ -46,7 +46,7 @@ pub struct Matrix {
 /// Products that may be added before the sum must be reduced: each is below 2^112, and 2^8 of them below 2^56 * 2^64.
 const CHUNK: usize = 256;
 
-impl Matrix {
+impl PlannedMatrix {
     /// A matrix from its entries, which add up where a place is named more than once: of a symmetric matrix one triangle, of a
     /// skew one each pair of places once, of a general one all. Scalar rows of a skew matrix are `2 node` and `2 node + 1`.
     ///
@@ -158,7 +158,7 @@ enum Outcome {
 
 /// One elimination under way.
 struct Elimination<'a> {
-    matrix: &'a Matrix,
+    matrix: &'a PlannedMatrix,
     field: Montgomery,
     parameter: u64,
     /// Blocks that wait for their parents.
@@ -170,7 +170,7 @@ struct Elimination<'a> {
 }
 
 impl<'a> Elimination<'a> {
-    fn new(matrix: &'a Matrix, field: Montgomery, parameter: u64) -> Result<Self> {
+    fn new(matrix: &'a PlannedMatrix, field: Montgomery, parameter: u64) -> Result<Self> {
         let parameter = field.enter(parameter);
         let scale = matrix.width() * matrix.width();
         let front = matrix.plan.front * matrix.plan.front * scale;
@@ -470,7 +470,7 @@ mod tests {
     }
 
     fn evaluate(kind: MatrixKind, nodes: usize, entries: &[(u32, u32, i64)], last: &[bool]) -> Option<u64> {
-        Matrix::new(kind, nodes, entries, last).evaluate(PRIME, &Progress::default()).unwrap()
+        PlannedMatrix::new(kind, nodes, entries, last).evaluate(PRIME, &Progress::default()).unwrap()
     }
 
     proptest! {

@@ -11,5 +11,5 @@ pub mod order;
 pub mod plan;
 
 pub use conductance::log_determinant;
-pub use factor::{Matrix, MatrixKind};
+pub use factor::{MatrixKind, PlannedMatrix};
 pub use plan::EliminationPlan;

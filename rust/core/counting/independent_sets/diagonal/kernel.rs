@@ -29,7 +29,7 @@ pub enum Way {
 }
 
 /// The factors of the two diagonals of a cell for one way.
-pub trait Factors<A: Arithmetic>: Copy {
+pub trait DiagonalFactors<A: Arithmetic>: Copy {
     /// `q x`: old behind and new ahead.
     fn crossing(self, a: A, x: A::Register) -> A::Register;
     /// `p x`: new behind and old ahead.
@@ -40,7 +40,7 @@ pub trait Factors<A: Arithmetic>: Copy {
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed<const CROSSING: bool, const BETWEEN: bool>;
 
-impl<A: Arithmetic, const CROSSING: bool, const BETWEEN: bool> Factors<A> for Fixed<CROSSING, BETWEEN> {
+impl<A: Arithmetic, const CROSSING: bool, const BETWEEN: bool> DiagonalFactors<A> for Fixed<CROSSING, BETWEEN> {
     #[inline(always)]
     fn crossing(self, a: A, x: A::Register) -> A::Register {
         if CROSSING { x } else { a.zero() }
@@ -61,7 +61,7 @@ pub struct Chances<E> {
     pub between: E,
 }
 
-impl<R: Ring> Factors<Plain<R>> for Chances<R::Element> {
+impl<R: Ring> DiagonalFactors<Plain<R>> for Chances<R::Element> {
     #[inline(always)]
     fn crossing(self, a: Plain<R>, x: R::Element) -> R::Element {
         a.0.mul(a.0.fold(x), self.crossing)
@@ -154,7 +154,7 @@ impl<E, F> SiteBlock<'_, E, F> {
     #[inline(always)]
     pub fn go<A: Arithmetic<Element = E>>(self, a: A)
     where
-        F: Factors<A>,
+        F: DiagonalFactors<A>,
     {
         for &SitePass { pass, at, k, fold } in self.program {
             let (at, k) = (at as usize, k as usize);
@@ -203,7 +203,7 @@ impl<E, F> SiteBlock<'_, E, F> {
 
 /// The words of `N` = f(k) in registers.
 #[inline(always)]
-fn leaf<A: Arithmetic, F: Factors<A>, const N: usize>(
+fn leaf<A: Arithmetic, F: DiagonalFactors<A>, const N: usize>(
     a: A,
     factors: F,
     way: Way,
@@ -229,7 +229,7 @@ struct Sites<A, F> {
     down: bool,
 }
 
-impl<A: Arithmetic, F: Factors<A>> Sites<A, F> {
+impl<A: Arithmetic, F: DiagonalFactors<A>> Sites<A, F> {
     #[inline(always)]
     fn butterfly<const N: usize>(self, x: &mut [A::Register; N], at: usize, k: usize) {
         let one = at + words(k - 1);
@@ -254,7 +254,7 @@ impl<A: Arithmetic, F: Factors<A>> Sites<A, F> {
 macro_rules! sites {
     ($($k:literal: $name:ident = $zero:ident, $one:ident;)*) => {$(
         #[inline(always)]
-        fn $name<A: Arithmetic, F: Factors<A>, const N: usize>(s: Sites<A, F>, x: &mut [A::Register; N], at: usize) {
+        fn $name<A: Arithmetic, F: DiagonalFactors<A>, const N: usize>(s: Sites<A, F>, x: &mut [A::Register; N], at: usize) {
             let one = at + words($k - 1);
             if s.down {
                 s.butterfly(x, at, $k);
@@ -271,7 +271,7 @@ macro_rules! sites {
 }
 
 #[inline(always)]
-fn nothing<A: Arithmetic, F: Factors<A>, const N: usize>(_: Sites<A, F>, _: &mut [A::Register; N], _: usize) {}
+fn nothing<A: Arithmetic, F: DiagonalFactors<A>, const N: usize>(_: Sites<A, F>, _: &mut [A::Register; N], _: usize) {}
 
 sites! {
     2: sites_2 = nothing, nothing;
@@ -307,7 +307,7 @@ impl<E, F> Butterfly<'_, E, F> {
     #[inline(always)]
     pub fn go<A: Arithmetic<Element = E>>(self, a: A)
     where
-        F: Factors<A>,
+        F: DiagonalFactors<A>,
     {
         for (p, q) in self.zero.iter_mut().zip(self.one) {
             let (x, y) = (a.read(p), a.read(q));

@@ -31,7 +31,7 @@ use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Result, parallel};
 use kernel::{MOST_IN_REGISTERS, Way};
-use row::{Programs, Sweep, compact, each_last};
+use row::{Programs, RowSweep, compact, each_last};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -232,10 +232,10 @@ fn powers<R: Ring>(weight: &Weight<R>, highest: usize) -> Vec<R::Element> {
 }
 
 impl DiagonalRow {
-    fn sweep<'a, R: Ring>(&'a self, context: Context<'a, R>) -> Sweep<'a, R> {
+    fn sweep<'a, R: Ring>(&'a self, context: Context<'a, R>) -> RowSweep<'a, R> {
         let leaf = row::leaf(context, self.diagonals);
         let programs = self.programs[leaf].get_or_init(|| Programs::new(self.width, leaf));
-        Sweep::new(context, self.diagonals, self.width, self.ring, programs)
+        RowSweep::new(context, self.diagonals, self.width, self.ring, programs)
     }
 
     /// Multiplies words of `k` symbols by the activities of their ones.

@@ -18,7 +18,7 @@ pub const GRAIN: usize = 1 << 12;
 
 /// The factors of both diagonals, for one ring.
 #[derive(Clone, Copy, Debug)]
-enum Pair<E> {
+enum RowPair<E> {
     /// King: neither is allowed.
     Both,
     /// Triangular: only the falling one is an edge.
@@ -28,9 +28,9 @@ enum Pair<E> {
 }
 
 /// A row being swept: its ring, its diagonals and the programs of its blocks.
-pub struct Sweep<'a, R: Ring> {
+pub struct RowSweep<'a, R: Ring> {
     context: Context<'a, R>,
-    pair: Pair<R::Element>,
+    pair: RowPair<R::Element>,
     /// Sites of the row.
     width: usize,
     closed: bool,
@@ -58,7 +58,7 @@ pub fn leaf<R: Ring>(context: Context<R>, diagonals: Diagonals) -> usize {
     }
 }
 
-impl<'a, R: Ring> Sweep<'a, R> {
+impl<'a, R: Ring> RowSweep<'a, R> {
     /// The sweep of one row.
     pub fn new(
         context: Context<'a, R>,
@@ -69,11 +69,11 @@ impl<'a, R: Ring> Sweep<'a, R> {
     ) -> Self {
         let (ring, falling) = (&context.weight.ring, context.weight.falling);
         let pair = match diagonals {
-            Diagonals::Both => Pair::Both,
-            Diagonals::Falling => Pair::Falling,
-            Diagonals::Neither => Pair::Chances(ring.one(), ring.one()),
+            Diagonals::Both => RowPair::Both,
+            Diagonals::Falling => RowPair::Falling,
+            Diagonals::Neither => RowPair::Chances(ring.one(), ring.one()),
             // Both ends of the falling diagonal can be occupied where the rising one was drawn, and the other way round.
-            Diagonals::Random => Pair::Chances(falling, ring.complement(falling)),
+            Diagonals::Random => RowPair::Chances(falling, ring.complement(falling)),
         };
         Self { context, pair, width, closed, programs }
     }
@@ -98,16 +98,16 @@ impl<'a, R: Ring> Sweep<'a, R> {
 
     fn rising(&self, x: R::Element) -> R::Element {
         match self.pair {
-            Pair::Both => self.arithmetic().zero(),
-            Pair::Falling => x,
-            Pair::Chances(rising, _) => self.arithmetic().mul(x, rising),
+            RowPair::Both => self.arithmetic().zero(),
+            RowPair::Falling => x,
+            RowPair::Chances(rising, _) => self.arithmetic().mul(x, rising),
         }
     }
 
     fn falling(&self, x: R::Element) -> R::Element {
         match self.pair {
-            Pair::Both | Pair::Falling => self.arithmetic().zero(),
-            Pair::Chances(_, falling) => self.arithmetic().mul(x, falling),
+            RowPair::Both | RowPair::Falling => self.arithmetic().zero(),
+            RowPair::Chances(_, falling) => self.arithmetic().mul(x, falling),
         }
     }
 
@@ -157,9 +157,9 @@ impl<'a, R: Ring> Sweep<'a, R> {
     /// `a <- p a` on the words 1 0 1 ..
     fn between(&self, way: Way, block: &mut [R::Element]) {
         match (self.pair, way) {
-            (Pair::Both, _) | (Pair::Falling, Way::Up) => block.fill(self.arithmetic().zero()),
-            (Pair::Falling, Way::Down) => {}
-            (Pair::Chances(rising, falling), way) => {
+            (RowPair::Both, _) | (RowPair::Falling, Way::Up) => block.fill(self.arithmetic().zero()),
+            (RowPair::Falling, Way::Down) => {}
+            (RowPair::Chances(rising, falling), way) => {
                 let chances = Self::chances(way, (rising, falling));
                 block.iter_mut().for_each(|x| *x = self.arithmetic().mul(*x, chances.between));
             }
@@ -171,14 +171,16 @@ impl<'a, R: Ring> Sweep<'a, R> {
         let program = &self.programs.0[usize::from(way == Way::Up)][BLOCK.min(self.width) - k];
         let (ring, level) = (self.arithmetic(), self.context.level);
         match (self.pair, way) {
-            (Pair::Both, _) => ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<false, false> }),
-            (Pair::Falling, Way::Down) => {
+            (RowPair::Both, _) => {
+                ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<false, false> })
+            }
+            (RowPair::Falling, Way::Down) => {
                 ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<false, true> });
             }
-            (Pair::Falling, Way::Up) => {
+            (RowPair::Falling, Way::Up) => {
                 ring.dispatch(level, SiteBlock { program, items, way, factors: Fixed::<true, false> });
             }
-            (Pair::Chances(rising, falling), _) => {
+            (RowPair::Chances(rising, falling), _) => {
                 SiteBlock { program, items, way, factors: Self::chances(way, (rising, falling)) }.go(Plain(*ring));
             }
         }
@@ -200,14 +202,14 @@ impl<'a, R: Ring> Sweep<'a, R> {
         }
         let (ring, level) = (self.arithmetic(), self.context.level);
         match (self.pair, way) {
-            (Pair::Both, _) => ring.dispatch(level, Butterfly { zero, one, fold, factors: Fixed::<false, false> }),
-            (Pair::Falling, Way::Down) => {
+            (RowPair::Both, _) => ring.dispatch(level, Butterfly { zero, one, fold, factors: Fixed::<false, false> }),
+            (RowPair::Falling, Way::Down) => {
                 ring.dispatch(level, Butterfly { zero, one, fold, factors: Fixed::<false, true> });
             }
-            (Pair::Falling, Way::Up) => {
+            (RowPair::Falling, Way::Up) => {
                 ring.dispatch(level, Butterfly { zero, one, fold, factors: Fixed::<true, false> });
             }
-            (Pair::Chances(rising, falling), _) => {
+            (RowPair::Chances(rising, falling), _) => {
                 let factors = Self::chances(way, (rising, falling));
                 Butterfly { zero, one, fold: true, factors }.go(Plain(*ring));
             }

@@ -112,8 +112,8 @@ impl Frontier {
                 }
             }
             let decompositions = sequences.into_iter().map(|sequence| PathDecomposition::new(&reduced, sequence));
-            let choices =
-                decompositions.map(|decomposition| (Choice::new(&decomposition, max_states, planner), decomposition));
+            let choices = decompositions
+                .map(|decomposition| (TableChoice::new(&decomposition, max_states, planner), decomposition));
             let Some((choice, decomposition)) = choices.min_by(|(a, _), (b, _)| a.cost.total_cmp(&b.cost)) else {
                 unreachable!("there is at least one order");
             };
@@ -304,14 +304,14 @@ impl Transfer for Frontier {
 }
 
 /// The cheaper table for an order.
-struct Choice {
+struct TableChoice {
     /// Its time, in additions of a dense table; more than any other if it does not fit.
     cost: f64,
     /// Its sizes, if it is an independent-set table.
     set_table: Option<Forecast>,
 }
 
-impl Choice {
+impl TableChoice {
     fn new(decomposition: &PathDecomposition, most: usize, planner: &Planner<'_>) -> Self {
         let (bits, work) = DenseTable::forecast(decomposition);
         let dense_table = if most.max(1).ilog2() >= bits { work } else { work * TOO_LARGE };

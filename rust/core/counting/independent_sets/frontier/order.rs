@@ -157,7 +157,7 @@ impl StateKind {
 pub fn search(neighbors: &[Vec<Neighbor>], states: StateKind, planner: &Planner<'_>) -> (f64, Vec<u32>) {
     let most = neighbors.iter().map(Vec::len).max().unwrap_or(0);
     let bits: Vec<u32> = (0..=most).map(|degree| states.bits(degree)).collect();
-    let mut search = Search {
+    let mut search = OrderSearch {
         neighbors,
         front: Front::new(neighbors, &bits),
         places: vec![u32::MAX; neighbors.len()],
@@ -225,7 +225,7 @@ fn breadth_first(neighbors: &[Vec<Neighbor>], start: u32, places: &mut [u32]) ->
 }
 
 /// The search in one component. Between its functions no vertex has come.
-struct Search<'g> {
+struct OrderSearch<'g> {
     neighbors: &'g [Vec<Neighbor>],
     front: Front<'g>,
     planner: &'g Planner<'g>,
@@ -243,7 +243,7 @@ struct Search<'g> {
     best: Vec<f64>,
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     fn run(&mut self, component: Vec<u32>) -> (f64, Vec<u32>) {
         self.began = self.front.changes;
         let mut pool: Vec<(f64, Vec<u32>)> = Vec::new();

@@ -19,14 +19,14 @@ use crate::{Result, parallel};
 
 /// What the vertices along a cut form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum CutShape {
     /// A path of so many vertices.
     Path(usize),
     /// A ring of so many vertices, three or more.
     Ring(usize),
 }
 
-impl Shape {
+impl CutShape {
     /// A ring of so many vertices; two vertices, joined twice, are as good as a path.
     pub fn ring(length: usize) -> Self {
         if length > 2 { Self::Ring(length) } else { Self::Path(length) }
@@ -67,7 +67,7 @@ impl Shape {
 /// A cut and what is needed to move it.
 #[derive(Clone, Debug)]
 pub struct RowCut {
-    shape: Shape,
+    shape: CutShape,
     /// All words of a path, or those of a ring that begin with 0.
     open: Path,
     /// The words of a ring that begin with 1, without the three symbols known.
@@ -80,12 +80,12 @@ struct Closed {
     path: Path,
     /// Whether a short word ends in 0: may be continued by both symbols.
     even: Vec<bool>,
-    parts: Vec<Part>,
+    parts: Vec<WordRange>,
 }
 
 /// Words t with the same beginning, and where the words t0, t1 start that they make.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct WordRange {
     at: usize,
     continued: usize,
     length: usize,
@@ -96,15 +96,15 @@ const PART: usize = 16;
 
 impl RowCut {
     /// A cut of this shape.
-    pub fn new(shape: Shape) -> Self {
+    pub fn new(shape: CutShape) -> Self {
         match shape {
-            Shape::Path(width) => Self { shape, open: Path::new(width), closed: None },
-            Shape::Ring(width) => Self { shape, open: Path::new(width - 1), closed: Some(Closed::new(width - 3)) },
+            CutShape::Path(width) => Self { shape, open: Path::new(width), closed: None },
+            CutShape::Ring(width) => Self { shape, open: Path::new(width - 1), closed: Some(Closed::new(width - 3)) },
         }
     }
 
     /// Its shape.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> CutShape {
         self.shape
     }
 
@@ -172,19 +172,22 @@ impl RowCut {
     }
 }
 
-fn collect_parts(part: Part, list: &mut Vec<Part>) {
-    let Part { at, continued, length } = part;
+fn collect_parts(part: WordRange, list: &mut Vec<WordRange>) {
+    let WordRange { at, continued, length } = part;
     if length <= PART {
         return list.push(part);
     }
-    collect_parts(Part { at, continued, length: length - 1 }, list);
-    collect_parts(Part { at: at + words(length - 1), continued: continued + words(length), length: length - 2 }, list);
+    collect_parts(WordRange { at, continued, length: length - 1 }, list);
+    collect_parts(
+        WordRange { at: at + words(length - 1), continued: continued + words(length), length: length - 2 },
+        list,
+    );
 }
 
 impl Closed {
     fn new(length: usize) -> Self {
         let mut parts = Vec::new();
-        collect_parts(Part { at: 0, continued: 0, length }, &mut parts);
+        collect_parts(WordRange { at: 0, continued: 0, length }, &mut parts);
         let even = list(length.min(PART)).into_iter().map(|t| t & 1 == 0).collect();
         Self { path: Path::new(length), even, parts }
     }
@@ -198,13 +201,13 @@ impl Closed {
         part: bool,
     ) -> Result<()> {
         let (inner, outer) = zero.split_at_mut(words(self.path.length() + 1));
-        let halves = Halves { inner: inner.as_mut_ptr(), outer: outer.as_mut_ptr(), one: one.as_mut_ptr() };
+        let halves = RingHalves { inner: inner.as_mut_ptr(), outer: outer.as_mut_ptr(), one: one.as_mut_ptr() };
         parallel::tiles(
             self.parts.len(),
             1,
             || Ok(()),
             |(), i| {
-                let Part { at, continued, length } = self.parts[i];
+                let WordRange { at, continued, length } = self.parts[i];
                 let even = &self.even[..words(length)];
                 // SAFETY: parts are disjoint, and so are the words they are continued to; those with an occupied first vertex
                 // are as many as begin with 0.
@@ -223,18 +226,18 @@ fn outer_len(inner: usize) -> usize {
 
 /// Pointers to the halves of a ring's vector.
 #[derive(Clone, Copy)]
-struct Halves<E> {
+struct RingHalves<E> {
     inner: *mut E,
     outer: *mut E,
     one: *mut E,
 }
 
 // SAFETY: `link` is called for disjoint parts only.
-unsafe impl<E: Send> Send for Halves<E> {}
+unsafe impl<E: Send> Send for RingHalves<E> {}
 // SAFETY: as above.
-unsafe impl<E: Send> Sync for Halves<E> {}
+unsafe impl<E: Send> Sync for RingHalves<E> {}
 
-impl<E> Halves<E> {
+impl<E> RingHalves<E> {
     /// # Safety
     /// Nobody else uses this part.
     unsafe fn link<'a>(
@@ -244,8 +247,8 @@ impl<E> Halves<E> {
         outer_len: usize,
         even: &'a [bool],
         part: bool,
-    ) -> Link<'a, E> {
-        Link {
+    ) -> RingLink<'a, E> {
+        RingLink {
             inner: self.inner.wrapping_add(continued),
             outer: self.outer.wrapping_add(continued),
             outer_len: outer_len.saturating_sub(continued),
@@ -257,7 +260,7 @@ impl<E> Halves<E> {
 }
 
 /// `join` or `part` on the words t of one part.
-struct Link<'a, E> {
+struct RingLink<'a, E> {
     inner: *mut E,
     outer: *mut E,
     outer_len: usize,
@@ -266,7 +269,7 @@ struct Link<'a, E> {
     part: bool,
 }
 
-impl<E> Kernel<E> for Link<'_, E> {
+impl<E> Kernel<E> for RingLink<'_, E> {
     type Output = ();
 
     #[inline(always)]

@@ -29,7 +29,7 @@ use crate::counting::transfer::Weight;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
-use cut::{RowCut, Shape};
+use cut::{CutShape, RowCut};
 use middle::HalfRow;
 use path::{Passage, Path};
 
@@ -57,8 +57,8 @@ pub struct SquareRow {
     half: Option<HalfRow>,
 }
 
-fn shape(width: usize, ring: bool) -> Shape {
-    if ring { Shape::ring(width) } else { Shape::Path(width) }
+fn shape(width: usize, ring: bool) -> CutShape {
+    if ring { CutShape::ring(width) } else { CutShape::Path(width) }
 }
 
 fn longest(rows: Rows) -> usize {

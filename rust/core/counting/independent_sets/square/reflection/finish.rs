@@ -105,7 +105,7 @@ impl NeighborKernel for Squares<'_> {
 
 /// What it takes to find the residues of a number by other primes.
 #[derive(Clone, Debug)]
-pub struct Lifting {
+pub struct ShortLifting {
     /// The primes that numbers are found by.
     known: Vec<ShortPrime>,
     /// Others, the spare one first.
@@ -118,7 +118,7 @@ pub struct Lifting {
     products: Vec<Vec<u64>>,
 }
 
-impl Lifting {
+impl ShortLifting {
     /// From `known` of the primes to the others.
     pub fn new(primes: &[ShortPrime], known: usize) -> Self {
         let (known, others) = primes.split_at(known);
@@ -149,7 +149,7 @@ impl Lifting {
 /// The sums of the squares of one block by all primes, as in [`Squares`]; none if an element contradicts the spare prime.
 pub struct LiftedSquares<'a> {
     /// The primes.
-    pub lifting: &'a Lifting,
+    pub lifting: &'a ShortLifting,
     /// The matrix.
     pub half: &'a Symmetric,
     /// Its signs.
@@ -165,7 +165,7 @@ impl NeighborKernel for LiftedSquares<'_> {
 
     #[inline(always)]
     fn run<A: Neighbors>(self, a: A) -> Option<Vec<u64>> {
-        let Lifting { known, others, inverses, reciprocals, products } = self.lifting;
+        let ShortLifting { known, others, inverses, reciprocals, products } = self.lifting;
         let runs = &self.half.axis.runs;
         let mut sums = [a.zero(); MOST_PRIMES];
         for r in 0..runs[self.block.0].tiles() {

@@ -30,10 +30,10 @@ use crate::numeric::residue::Modulus;
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
 use axis::{Axis, Symmetric};
-use finish::{LONGEST_RUN, LiftedSquares, Lifting, MOST_KNOWN, MOST_PRIMES, Signs, Squares};
-use start::Factors;
+use finish::{LONGEST_RUN, LiftedSquares, MOST_KNOWN, MOST_PRIMES, ShortLifting, Signs, Squares};
+use start::StartFactors;
 use std::ops::RangeInclusive;
-use sweep::{Next, PlaceTile, RunBlock};
+use sweep::{PlaceTile, RowEnd, RunBlock};
 
 /// Symbols that may be consumed between two folds: at most f(i) f(16 - i) < 4095 elements are summed.
 pub const SHORT_STRIDE: usize = 16;
@@ -237,7 +237,7 @@ impl Reflection {
     fn room_bytes(&self, threads: usize) -> u64 {
         let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
         let runs = (words(self.halves[0].axis.longest) + TILE) * TILE;
-        8 * (Factors::len(self) + threads * (tiles + runs)) as u64
+        8 * (StartFactors::len(self) + threads * (tiles + runs)) as u64
     }
 
     /// Seconds of one prime on one thread.
@@ -346,7 +346,7 @@ impl Reflection {
             PrimeJob::new(self, prime).advance(&mut vector, progress)?;
             vectors.push(vector);
         }
-        let lifting = Lifting::new(primes, known);
+        let lifting = ShortLifting::new(primes, known);
         let pointers: Vec<Shared<u64>> = vectors.iter_mut().map(|vector| Shared::new(vector)).collect();
         let sums = self.by_block(progress, primes.len(), |k, block, signs| {
             let vectors: Vec<*const u64> = pointers.iter().map(|vector| vector.at(0).cast_const()).collect();
@@ -431,13 +431,14 @@ impl<'a> PrimeJob<'a> {
     fn advance(&self, vector: &mut [u64], progress: &Progress) -> Result<()> {
         let reflection = self.reflection;
         {
-            let factors = Factors::new(reflection, &self.programs, &self.column.down, reflection.level, self.prime)?;
+            let factors =
+                StartFactors::new(reflection, &self.programs, &self.column.down, reflection.level, self.prime)?;
             start::fill(reflection, &factors, reflection.level, self.prime, vector, progress)?;
         }
         let vector = Shared::new(vector);
         let mut left = reflection.half_rows() - reflection.start;
         while left > 0 {
-            self.places(vector, true, if left > 1 { Next::Row } else { Next::Nothing }, progress)?;
+            self.places(vector, true, if left > 1 { RowEnd::Row } else { RowEnd::Nothing }, progress)?;
             left -= 1;
             if left > 0 {
                 self.runs(vector, if left > 1 { Course::Both } else { Course::Down }, false, progress)?;
@@ -445,14 +446,14 @@ impl<'a> PrimeJob<'a> {
             }
         }
         if reflection.alternates() {
-            self.places(vector, false, Next::Supersets, progress)?;
+            self.places(vector, false, RowEnd::Supersets, progress)?;
             self.runs(vector, Course::Down, true, progress)?;
         }
         Ok(())
     }
 
     /// A sweep over the tiles of all prefixes.
-    fn places(&self, vector: Shared<u64>, ends: bool, next: Next, progress: &Progress) -> Result<()> {
+    fn places(&self, vector: Shared<u64>, ends: bool, next: RowEnd, progress: &Progress) -> Result<()> {
         let halves = &self.reflection.halves;
         let count = halves[0].axis.places[0];
         let pairs: Vec<[usize; 2]> = (0..count).flat_map(|i| (i..count).map(move |j| [i, j])).collect();

@@ -28,12 +28,12 @@ pub fn padded(words: usize) -> usize {
 
 /// Both factors of each matrix.
 #[derive(Debug)]
-pub struct Factors {
+pub struct StartFactors {
     /// By matrix, the left and the right factor: tiles of eight words of the axis, each for all words d. One if they are equal.
     panels: Vec<Vec<Buffer<u64>>>,
 }
 
-impl Factors {
+impl StartFactors {
     /// Words of all of them, and of what they are made from.
     pub fn len(reflection: &Reflection) -> usize {
         let column = reflection.start - 1;
@@ -223,7 +223,7 @@ impl NeighborKernel for FactorProduct<'_> {
 /// [`crate::Error::Interrupted`] when the caller says so.
 pub fn fill(
     reflection: &Reflection,
-    factors: &Factors,
+    factors: &StartFactors,
     level: Level,
     prime: ShortPrime,
     vector: &mut [u64],

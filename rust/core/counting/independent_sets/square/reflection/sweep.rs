@@ -23,7 +23,7 @@ const AHEAD: usize = 10;
 
 /// What begins at the end of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum RowEnd {
     /// Nothing.
     Nothing,
     /// Another row.
@@ -48,7 +48,7 @@ pub struct PlaceTile<'a> {
     /// Whether a row ends here.
     pub ends: bool,
     /// What begins.
-    pub next: Next,
+    pub next: RowEnd,
 }
 
 impl NeighborKernel for PlaceTile<'_> {
@@ -69,13 +69,13 @@ impl NeighborKernel for PlaceTile<'_> {
                     self.part(a);
                 }
                 match self.next {
-                    Next::Row => self.join(a),
-                    Next::Supersets => self.close(a),
-                    Next::Nothing => {}
+                    RowEnd::Row => self.join(a),
+                    RowEnd::Supersets => self.close(a),
+                    RowEnd::Nothing => {}
                 }
             }
             for k in 0..self.halves.len() {
-                if self.next != Next::Nothing {
+                if self.next != RowEnd::Nothing {
                     self.begin(a, k);
                 }
                 self.scatter(a, k);
@@ -177,7 +177,7 @@ impl PlaceTile<'_> {
         let programs = &self.programs[k];
         let open = self.halves[k].axis.is_open(self.places[side]);
         let program = if open { &programs.open } else { &programs.closed }.course(course);
-        let supersets = course == Course::Down && self.next == Next::Supersets;
+        let supersets = course == Course::Down && self.next == RowEnd::Supersets;
         let (count, step, stride) = match side {
             0 => (columns, TILE_WORDS, columns * TILE_WORDS),
             _ => (rows, columns * TILE_WORDS, TILE_WORDS),

@@ -242,23 +242,14 @@ superset_networks! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::program::{Course, Ending, order, program};
+    use super::super::super::program::{Course, Ending, program};
     use super::super::super::words::list;
-    use super::super::SHORT_STRIDE;
+    use super::super::{NeighborOrder, SHORT_STRIDE};
     use super::*;
     use crate::numeric::dispatch::Level;
     use crate::numeric::neighbors::{ShortPrime, TILE, run};
     use crate::numeric::residue::short_primes;
     use proptest::prelude::*;
-
-    struct NeighborOrder;
-
-    impl NeighborKernel for NeighborOrder {
-        type Output = usize;
-        fn run<A: Neighbors>(self, _: A) -> usize {
-            order(A::HELD)
-        }
-    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
