@@ -14,6 +14,7 @@ use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
@@ -118,8 +119,8 @@ fn lend(threads: usize) -> Result<Lent> {
 
 /// Runs `work` on a pool of `threads` threads while this thread waits and keeps the monitor informed.
 ///
-/// Inside `work`, `rayon::join` and parallel iterators use that pool. The monitor is asked every 50 ms and once at the end;
-/// when it objects, the progress is cancelled, the work unwinds at its next unit and the monitor's error is returned.
+/// Inside `work`, what this file offers uses that pool. The monitor is asked every 50 ms and once at the end; when it objects,
+/// the progress is cancelled, the work unwinds at its next unit and the monitor's error is returned.
 ///
 /// # Errors
 /// Whatever `work` or the monitor returned; [`Error::Domain`] for a number of threads outside `1..=MAX_THREADS`.
@@ -129,6 +130,21 @@ pub fn run<T: Send>(
     monitor: &mut dyn Monitor,
     work: impl FnOnce(&Progress) -> Result<T> + Send,
 ) -> Result<T> {
+    let (mut work, mut value) = (Some(work), None);
+    run_erased(threads, total, monitor, &mut |progress| {
+        let work = work.take().expect("it is run once");
+        work(progress).map(|found| value = Some(found))
+    })?;
+    Ok(value.expect("work that did not fail has a value"))
+}
+
+/// [`run`] of work that keeps its value to itself: compiled once, whatever the work is.
+fn run_erased(
+    threads: usize,
+    total: u64,
+    monitor: &mut dyn Monitor,
+    work: &mut (dyn FnMut(&Progress) -> Result<()> + Send),
+) -> Result<()> {
     if !(1..=MAX_THREADS).contains(&threads) {
         return Err(Error::Domain { name: "threads", value: threads.to_string(), requirement: "between 1 and 256" });
     }
@@ -181,9 +197,33 @@ pub fn run_here<T>(total: u64, work: impl FnOnce(&Progress) -> Result<T>) -> Res
 
 /// Both pieces of work, side by side on the current pool if they are large; outside a pool one after the other.
 pub fn fork<A: Send, B: Send>(large: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
-    match large && rayon::current_thread_index().is_some() {
-        true => rayon::join(one, other),
-        false => (one(), other()),
+    if !large || rayon::current_thread_index().is_none() {
+        return (one(), other());
+    }
+    let (mut one, mut other) = (Work::Open(one), Work::Open(other));
+    join(&mut || one.finish(), &mut || other.finish());
+    (one.value(), other.value())
+}
+
+/// Work before and after it is done.
+enum Work<F, T> {
+    Open(F),
+    Begun,
+    Done(T),
+}
+
+impl<T, F: FnOnce() -> T> Work<F, T> {
+    fn finish(&mut self) {
+        if let Self::Open(work) = std::mem::replace(self, Self::Begun) {
+            *self = Self::Done(work());
+        }
+    }
+
+    fn value(self) -> T {
+        match self {
+            Self::Done(value) => value,
+            _ => unreachable!("work is finished before its value is asked"),
+        }
     }
 }
 
@@ -198,37 +238,122 @@ pub fn tiles<S>(
     workspace: impl Fn() -> Result<S> + Sync,
     work: impl Fn(&mut S, usize) -> Result<()> + Sync,
 ) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let worker = || -> Result<()> {
+    hand_out(count, grain, &|next| {
         let mut own = None;
-        loop {
-            let first = next.fetch_add(grain, Ordering::Relaxed);
-            if first >= count {
-                return Ok(());
-            }
+        while let Some(tiles) = next() {
             let own = match &mut own {
                 Some(own) => own,
                 none => none.insert(workspace()?),
             };
-            (first..count.min(first + grain)).try_for_each(|tile| work(own, tile))?;
+            for tile in tiles {
+                work(own, tile)?;
+            }
         }
-    };
-    match rayon::current_thread_index() {
-        Some(_) if count > grain => {
-            let workers = rayon::current_num_threads().min(count.div_ceil(grain));
-            (0..workers).into_par_iter().with_max_len(1).try_for_each(|_| worker())
-        }
-        _ => worker(),
+        Ok(())
+    })
+}
+
+/// `work(workspace, i, piece)` for each piece of `size` elements of a table; the last may be shorter. As [`tiles`].
+///
+/// # Errors
+/// The first error that was met; pieces not begun are left as they were.
+pub fn pieces<S, T: Send>(
+    table: &mut [T],
+    size: usize,
+    workspace: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, &mut [T]) -> Result<()> + Sync,
+) -> Result<()> {
+    let (len, shared) = (table.len(), Shared::new(table));
+    let count = len.div_ceil(size);
+    tiles(
+        count,
+        grain(count),
+        || Ok(workspace()),
+        |own, i| {
+            // SAFETY: the pieces do not overlap, and `tiles` gives each index to one thread.
+            work(own, i, unsafe { shared.part(i * size, size.min(len - i * size)) })
+        },
+    )
+}
+
+/// How many pieces of `count` are taken at a time: few enough that threads end together, many enough that asking is cheap.
+fn grain(count: usize) -> usize {
+    count.div_ceil(64 * rayon::current_num_threads())
+}
+
+/// `work` of each item, on the threads of the current pool.
+///
+/// # Errors
+/// The first error that was met; items not begun are dropped.
+pub fn each<T: Send>(items: Vec<T>, work: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    pieces(&mut items, 1, || (), |(), _, item| item.iter_mut().filter_map(Option::take).try_for_each(&work))
+}
+
+/// The values of `term` at `0..count`, computed on the threads of the current pool, in their order.
+pub fn map<T: Send>(count: usize, term: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    try_map(count, |i| Ok(term(i))).expect("terms that cannot fail")
+}
+
+/// [`map`] of terms that can fail.
+///
+/// # Errors
+/// The first error that was met; terms not begun are left out.
+pub fn try_map<T: Send>(count: usize, term: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    if rayon::current_thread_index().is_none() {
+        return (0..count).map(term).collect();
     }
+    let mut terms: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    pieces(
+        &mut terms,
+        1,
+        || (),
+        |(), i, place| {
+            place[0] = Some(term(i)?);
+            Ok(())
+        },
+    )?;
+    Ok(terms.into_iter().map(|term| term.expect("every term was computed")).collect())
 }
 
 /// The sum of `count` terms, computed on the threads of the current pool and added in their order.
 pub fn reduce<R: Ring>(ring: &R, count: usize, term: impl Fn(usize) -> R::Element + Sync) -> R::Element {
-    let terms: Vec<_> = match rayon::current_thread_index() {
-        Some(_) => (0..count).into_par_iter().map(&term).collect(),
-        None => (0..count).map(term).collect(),
+    map(count, term).into_iter().fold(ring.zero(), |sum, term| ring.fold(ring.add(sum, term)))
+}
+
+// What follows, and `run_erased`, are the only users of rayon's own generics. They are large (a join is four hundred lines of
+// machine code for each kind of work) and were a fifth of the whole compilation when every kernel had its copy.
+
+/// Takes the next tiles; none are left when there are none.
+type Next<'a> = &'a dyn Fn() -> Option<Range<usize>>;
+
+/// Calls `worker` on each thread of the current pool with what hands out ranges of `grain` indices below `count`, each index
+/// once; outside a pool, and for a single range, here.
+fn hand_out(count: usize, grain: usize, worker: &(dyn Fn(Next<'_>) -> Result<()> + Sync)) -> Result<()> {
+    let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+    let take = || {
+        let first = next.fetch_add(grain, Ordering::Relaxed);
+        (first < count).then(|| first..count.min(first.saturating_add(grain)))
     };
-    terms.into_iter().fold(ring.zero(), |sum, term| ring.fold(ring.add(sum, term)))
+    if rayon::current_thread_index().is_none() || count <= grain {
+        return worker(&take);
+    }
+    let workers = rayon::current_num_threads().min(count.div_ceil(grain));
+    if workers == 1 {
+        return worker(&take);
+    }
+    (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
+        if let Err(error) = worker(&take) {
+            next.store(count, Ordering::Relaxed);
+            failure.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
+        }
+    });
+    failure.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
+}
+
+/// Both pieces of work, side by side.
+fn join(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
+    rayon::join(one, other);
 }
 
 /// A table that several threads work on, each at its own places.
@@ -316,6 +441,38 @@ mod tests {
         let failing = |_: &mut (), i: usize| if i == 5 { Err(Error::Interrupted) } else { Ok(()) };
         assert_eq!(run(2, 1, &mut Silent, |_| tiles(10, 1, || Ok(()), failing)), Err(Error::Interrupted));
         assert_eq!(tiles(3, 1, || Ok(()), failing), Ok(()));
+    }
+
+    #[test]
+    fn terms_pieces_and_items_have_their_places_with_any_number_of_threads() {
+        let here: Vec<usize> = (0..1000).map(|i| i * i).collect();
+        assert_eq!(map(1000, |i| i * i), here);
+        for threads in [1, 2, 3] {
+            let found = run(threads, 1, &mut Silent, |_| {
+                let mut table = vec![0; 1000];
+                pieces(
+                    &mut table,
+                    7,
+                    || 1,
+                    |one, i, piece| {
+                        piece.iter_mut().zip(7 * i..).for_each(|(x, place)| *x += *one * place * place);
+                        Ok(())
+                    },
+                )?;
+                assert_eq!(table, here);
+                assert_eq!(fork(true, || 1, || "2"), (1, "2"));
+                let last = |i| if i < 999 { Ok(i) } else { Err(Error::Interrupted) };
+                assert_eq!(try_map(1000, last), Err(Error::Interrupted));
+                let sum = AtomicUsize::new(0);
+                each(here.iter().map(Box::new).collect(), |x| {
+                    sum.fetch_add(**x, Ordering::Relaxed);
+                    Ok(())
+                })?;
+                assert_eq!(sum.into_inner(), here.iter().sum());
+                Ok(map(1000, |i| i * i))
+            });
+            assert_eq!(found, Ok(here.clone()));
+        }
     }
 
     /// Held by tests that look at the table of pools or clear it.

@@ -14,7 +14,6 @@ use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
-use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::ops::Range;
@@ -301,7 +300,7 @@ impl<E: Transfer> Evaluation<'_, E> {
         let queue = Mutex::new(std::mem::take(groups));
         let outcomes = match self.layout.concurrent {
             1 => vec![self.worker(&queue, due)],
-            n => (0..n).into_par_iter().with_max_len(1).map(|_| self.worker(&queue, due)).collect(),
+            n => parallel::map(n, |_| self.worker(&queue, due)),
         };
         *groups = queue.into_inner().unwrap_or_else(|e| e.into_inner());
         outcomes

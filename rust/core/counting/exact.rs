@@ -17,7 +17,6 @@ use crate::numeric::big;
 use crate::numeric::residue::{self, Modulus};
 use crate::{Error, Result, memory, parallel};
 use num_bigint::{BigInt, BigUint};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -179,12 +178,14 @@ impl<M: Modular + ?Sized> Plan<M> {
             return self.trimmed((0..by_prime[0].len()).map(|k| one(&by_prime, k, &progress)).collect());
         }
         self.trimmed(parallel::run(options.threads, 0, monitor, |progress| {
-            let integers = |pair| progress.check().map(|()| integers(pair));
-            let by_prime: Vec<Vec<u64>> = self.primes.par_iter().enumerate().map(integers).collect::<Result<_>>()?;
-            (0..by_prime[0].len())
-                .into_par_iter()
-                .map(|k| progress.check().and_then(|()| one(&by_prime, k, progress)))
-                .collect()
+            let by_prime = parallel::try_map(self.primes.len(), |i| {
+                progress.check()?;
+                Ok(integers((i, &self.primes[i])))
+            })?;
+            parallel::try_map(by_prime[0].len(), |k| {
+                progress.check()?;
+                one(&by_prime, k, progress)
+            })
         }))
     }
 
@@ -396,7 +397,7 @@ pub fn one_by_one(
         let open: Vec<usize> = (0..moduli.len()).filter(is_open).collect();
         progress.advance(work.saturating_mul((moduli.len() - open.len()) as u64))?;
         for wave in open.chunks(options.threads) {
-            let answers: Vec<Result<Vec<u64>>> = wave.par_iter().map(|&i| one(moduli[i], progress)).collect();
+            let answers: Vec<Result<Vec<u64>>> = parallel::map(wave.len(), |k| one(moduli[wave[k]], progress));
             let mut error = None;
             for (&i, answer) in wave.iter().zip(answers) {
                 match answer {

@@ -22,8 +22,8 @@ use super::transfer::{Transfer, Weight};
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
+use crate::parallel::{self, Shared};
 use crate::{Error, Result, memory};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Seams are worked on in batches of about so many elements.
@@ -472,16 +472,14 @@ impl<O: RowOperator> Transfer for Strip<O> {
                 let Some((sum, vectors)) = state.split_first_mut() else { return Ok(()) };
                 let seams = seams.chunks(*batch).nth(step as usize).unwrap_or_default();
                 let room = row.closed_len(*rows);
-                let term = |(seam, x): (&Seam, &mut [R::Element])| {
-                    let value = row.closed_term(context, *rows, *seam, x)?;
-                    Ok(multiple(&weight.ring, value, seam.orbit))
-                };
-                // Outside a pool there is nothing to share the work with.
-                let terms: Result<Vec<_>> = match rayon::current_thread_index() {
-                    Some(_) => seams.par_iter().zip(vectors.par_chunks_mut(room)).map(term).collect(),
-                    None => seams.iter().zip(vectors.chunks_mut(room)).map(term).collect(),
-                };
-                for term in terms? {
+                let vectors = Shared::new(vectors);
+                let terms = parallel::try_map(seams.len(), |i| {
+                    // SAFETY: the rooms of two seams do not overlap.
+                    let x = unsafe { vectors.part(i * room, room) };
+                    let value = row.closed_term(context, *rows, seams[i], x)?;
+                    Ok(multiple(&weight.ring, value, seams[i].orbit))
+                })?;
+                for term in terms {
                     *sum = weight.ring.fold(weight.ring.add(*sum, term));
                 }
                 Ok(())

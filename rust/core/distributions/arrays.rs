@@ -13,7 +13,6 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{self, Level};
 use crate::stream::{Stream, philox};
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 
 /// The purpose of the blocks that hold first words.
 const FIRST: u64 = 0x0066_6972_7374;
@@ -452,7 +451,7 @@ fn blocks<T: Send>(
     }
     let size = BLOCK.min(out.len().div_ceil(4 * threads)).next_multiple_of(poll);
     parallel::run(threads, total, monitor, |progress| {
-        out.par_chunks_mut(size).enumerate().try_for_each(|(i, block)| run(i * size, block, progress))
+        parallel::pieces(out, size, || (), |(), i, block| run(i * size, block, progress))
     })
 }
 

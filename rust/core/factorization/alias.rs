@@ -5,7 +5,7 @@
 //! given distribution.
 
 use super::model::FactorMatrix;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// One place of a table.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +33,16 @@ impl Aliases {
         if threads == 1 {
             places.chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
         } else {
-            places.par_chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
+            let tables = parallel::pieces(
+                &mut places,
+                cols.max(1),
+                || (),
+                |(), k, places| {
+                    table(k, places);
+                    Ok(())
+                },
+            );
+            tables.expect("tables that cannot fail");
         }
         Self { places, cols, sums }
     }

@@ -11,9 +11,8 @@ use super::gibbs::{GibbsChain, Tally};
 use super::model::{FactorMatrix, Model};
 use super::split::LANES;
 use super::structure::{Pass, Structure};
-use crate::Result;
 use crate::distributions::gamma::Gamma;
-use rayon::prelude::*;
+use crate::{Result, parallel};
 
 /// Matrices and tensors.
 #[derive(Clone, Copy, Debug)]
@@ -176,8 +175,12 @@ impl Structure for Cp {
             if threads == 1 {
                 fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate().for_each(redraw);
             } else {
-                let rows = fresh.padded_mut().par_chunks_exact_mut(stride).zip(&mut totals);
-                rows.enumerate().with_min_len(16).for_each(redraw);
+                let rows = fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate();
+                parallel::each(rows.collect(), |row| {
+                    redraw(row);
+                    Ok(())
+                })
+                .expect("rows that cannot fail");
             }
             sums[mode] = fresh.sums();
             chain.factors[mode] = fresh;

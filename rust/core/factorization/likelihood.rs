@@ -14,7 +14,6 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::float_work;
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// `cell(row, column, rate)` for rates that are given, row by row.
@@ -34,13 +33,17 @@ pub fn map_rates(
     let mut out = vec![0.0; rates.len()];
     let cols = table.cols().max(1);
     parallel::run(threads, table.rows() as u64, monitor, |progress| {
-        let fill = |(row, (out, rates)): (usize, (&mut [f64], &[f64]))| {
-            for (column, (out, &rate)) in out.iter_mut().zip(rates).enumerate() {
-                *out = cell(row, column, rate);
-            }
-            progress.advance(1)
-        };
-        out.par_chunks_mut(cols).zip(rates.par_chunks(cols)).enumerate().try_for_each(fill)
+        parallel::pieces(
+            &mut out,
+            cols,
+            || (),
+            |(), row, out| {
+                for (column, (out, &rate)) in out.iter_mut().zip(&rates[row * cols..]).enumerate() {
+                    *out = cell(row, column, rate);
+                }
+                progress.advance(1)
+            },
+        )
     })?;
     Ok(out)
 }
@@ -65,7 +68,7 @@ pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, progre
     if threads == 1 {
         all.chunks_mut(tile).enumerate().try_for_each(fill)?;
     } else {
-        all.par_chunks_mut(tile).enumerate().try_for_each(fill)?;
+        parallel::pieces(&mut all, tile, || (), |(), i, out| fill((i, out)))?;
     }
     Ok(all)
 }
@@ -105,11 +108,8 @@ pub fn total(
         Ok(totals)
     };
     let tiles = table.rows().div_ceil(size);
-    let totals: Result<Vec<[f64; TILE]>, Error> = if threads == 1 {
-        (0..tiles).map(tile_totals).collect()
-    } else {
-        (0..tiles).into_par_iter().map(tile_totals).collect()
-    };
+    let totals: Result<Vec<[f64; TILE]>, Error> =
+        if threads == 1 { (0..tiles).map(tile_totals).collect() } else { parallel::try_map(tiles, tile_totals) };
     Ok(totals?.as_flattened().iter().sum())
 }
 

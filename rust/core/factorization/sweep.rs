@@ -22,8 +22,7 @@ use crate::distributions::{LARGEST, poisson, two_piece_poisson};
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, Work, level, work};
 use crate::stream::{Xoshiro, xoshiro};
-use crate::{Error, Result};
-use rayon::prelude::*;
+use crate::{Error, Result, parallel};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -234,7 +233,7 @@ impl<'a> Sweep<'a> {
         if threads == 1 {
             jobs.drain(..).try_for_each(one)?;
         } else {
-            jobs.into_par_iter().try_for_each(one)?;
+            parallel::each(jobs, one)?;
         }
         let mut workers = workers.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter();
         let mut tally = workers.next().map_or_else(|| Tally::new(self.model), |worker| worker.tally);

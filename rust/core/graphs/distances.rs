@@ -9,8 +9,7 @@
 use super::Graph;
 use crate::monitor::Monitor;
 use crate::{Error, Result, memory, parallel};
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// What stands for the distance between different components.
 pub const UNREACHABLE: i32 = -1;
@@ -73,8 +72,8 @@ pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mu
     let mut table = memory::filled_patiently(UNREACHABLE, n * n, "the table of all distances", monitor)?;
     let lists = Lists::new(graph);
     parallel::run(threads, n as u64, monitor, |progress| {
-        table.par_chunks_exact_mut(n.max(1)).zip(0u32..n as u32).try_for_each_init(Vec::new, |queue, (row, source)| {
-            lists.search(source, row, queue);
+        parallel::pieces(&mut table, n.max(1), Vec::new, |queue, source, row| {
+            lists.search(source as u32, row, queue);
             progress.advance(1)
         })
     })?;
@@ -111,15 +110,17 @@ pub fn sphere_sizes(
     // The table has as many columns as the longest row. No row is longer than twice any other of its component.
     let (columns, kept) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let rows: Vec<Vec<u32>> = parallel::run(threads, n as u64, monitor, |progress| {
-        let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
+        let mut rows = vec![Vec::new(); n];
+        let scratch = || (vec![UNREACHABLE; n], Vec::new());
+        parallel::pieces(&mut rows, 1, scratch, |(row, queue), source, sizes| {
             progress.advance(1)?;
-            let sizes = lists.search(source, row, queue);
+            let sizes = sizes.first_mut().expect("a piece is a row");
+            *sizes = lists.search(source as u32, row, queue);
             let longest = columns.fetch_max(sizes.len(), Relaxed).max(sizes.len());
             let kept = kept.fetch_add(4 * sizes.len(), Relaxed) + 4 * sizes.len();
-            memory::check(WHAT, (8 * n as u128 * longest as u128) + kept as u128, memory_limit)?;
-            Ok(sizes)
-        };
-        (0..n as u32).into_par_iter().map_init(|| (vec![UNREACHABLE; n], Vec::new()), search).collect()
+            memory::check(WHAT, (8 * n as u128 * longest as u128) + kept as u128, memory_limit)
+        })?;
+        Ok(rows)
     })?;
     let columns = columns.into_inner();
     let mut padded = memory::reserved(n as u128 * columns as u128, WHAT)?;
@@ -141,14 +142,16 @@ pub fn is_distance_degree_regular(graph: &Graph, threads: usize, monitor: &mut d
     }
     let expected = lists.search(0, &mut vec![UNREACHABLE; n], &mut Vec::new());
     parallel::run(threads, n as u64, monitor, |progress| {
-        let search = |(row, queue): &mut (Vec<i32>, Vec<u32>), source| {
+        let (regular, scratch) = (AtomicBool::new(true), || Ok((vec![UNREACHABLE; n], Vec::new())));
+        parallel::tiles(n, 1, scratch, |(row, queue), source| {
             progress.advance(1)?;
-            Ok(lists.search(source, row, queue) == expected)
-        };
-        let scratch = || (vec![UNREACHABLE; n], Vec::new());
-        // Stops at the first vertex that differs, or at an interrupt.
-        let ends = |outcome: &Result<bool>| *outcome != Ok(true);
-        (1..n as u32).into_par_iter().map_init(scratch, search).find_any(ends).unwrap_or(Ok(true))
+            // Nothing is searched after the first vertex that differs.
+            if regular.load(Relaxed) && lists.search(source as u32, row, queue) != expected {
+                regular.store(false, Relaxed);
+            }
+            Ok(())
+        })?;
+        Ok(regular.into_inner())
     })
 }
 

@@ -10,7 +10,6 @@ use crate::monitor::{Monitor, Progress};
 #[cfg(feature = "nuts")]
 use crate::stream::Stream;
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 use std::sync::Mutex;
 
 /// How chains are made.
@@ -220,9 +219,14 @@ pub fn sample_all(
 ) -> Result<()> {
     let total = keys.len() as u64 * (settings.warmup + settings.draws);
     parallel::run(threads, total, monitor, |progress| {
-        keys.par_iter().zip(starts).zip(chains).try_for_each(|((&key, start), chain)| {
-            let mut chain = chain.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            sample(posterior, settings, key, start.as_deref(), &mut chain, progress)
-        })
+        parallel::tiles(
+            keys.len(),
+            1,
+            || Ok(()),
+            |(), i| {
+                let mut chain = chains[i].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                sample(posterior, settings, keys[i], starts[i].as_deref(), &mut chain, progress)
+            },
+        )
     })
 }

@@ -17,7 +17,6 @@ use super::vector::{finish, stream};
 use crate::graphs::automorphism::{OrbitalBlock, Orbitals};
 use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Entries of a block of rows, and the largest number of blocks of a row orbit.
@@ -84,24 +83,30 @@ pub fn average(
         .map(|block| (targets_of(block), OrbitPart { block, columns: columns.clone() }))
         .partition(|(_, part)| part.rows() * cols <= BLOCK);
     parallel::run(threads, 2 * rows as u64, monitor, |progress| {
-        small.into_par_iter().try_for_each(|(targets, part)| {
+        parallel::each(small, |(targets, part)| {
             let sums = add_up(matrix, &part, 0..part.rows(), progress)?;
             write(&part, &means(&part, sums), 0, targets, progress)
         })?;
         for (mut targets, part) in large {
             let rows = (BLOCK / cols).max(part.rows().div_ceil(BLOCKS)).max(1);
             let starts: Vec<usize> = (0..part.rows()).step_by(rows).collect();
-            let block = |&start: &usize| add_up(matrix, &part, start..(start + rows).min(part.rows()), progress);
-            let blocks = starts.par_iter().map(block).collect::<Result<Vec<_>>>()?;
+            let blocks = parallel::try_map(starts.len(), |i| {
+                add_up(matrix, &part, starts[i]..(starts[i] + rows).min(part.rows()), progress)
+            })?;
             let joined = blocks.into_iter().reduce(|mut total, block| {
                 total.iter_mut().zip(block).for_each(|(total, sum)| total.merge(sum));
                 total
             });
             let means = means(&part, joined.unwrap_or_default());
-            starts.par_iter().zip(targets.par_chunks_mut(rows)).try_for_each(|(&start, targets)| {
-                let targets = targets.iter_mut().map(|target| &mut **target).collect();
-                write(&part, &means, start, targets, progress)
-            })?;
+            parallel::pieces(
+                &mut targets,
+                rows,
+                || (),
+                |(), i, targets| {
+                    let targets = targets.iter_mut().map(|target| &mut **target).collect();
+                    write(&part, &means, starts[i], targets, progress)
+                },
+            )?;
         }
         Ok(())
     })

@@ -16,7 +16,6 @@ use super::vector::for_wide_vectors;
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 
 /// Bytes of a strip: it has to stay in the second-level cache while all edges go over it.
 const STRIP: usize = 1 << 19;
@@ -44,14 +43,14 @@ pub fn epsilon(matrix: ChannelMatrix<'_>, graph: &Graph, threads: usize, monitor
     let ratio = parallel::run(threads, strips as u64, monitor, |progress| {
         let strip = |index: usize| strip_ratio(matrix, &edges, index * width, width, progress);
         // The largest is the same in whatever order it is found.
-        (0..strips).into_par_iter().map(strip).try_reduce(|| 1.0, |a, b| Ok(f64::max(a, b)))
+        Ok(parallel::try_map(strips, strip)?.into_iter().fold(1.0, f64::max))
     })?;
     if ratio < f64::INFINITY {
         return Ok(ratio.ln());
     }
     // Either a zero faces more than zero, or a ratio was too large for a float.
-    let gap = |&(h, l): &(u32, u32)| log_gap(matrix.row(h as usize), matrix.row(l as usize));
-    parallel::run(threads, 1, monitor, |_| Ok(edges.par_iter().map(gap).reduce(|| 0.0, f64::max)))
+    let gap = |i: usize| log_gap(matrix.row(edges[i].0 as usize), matrix.row(edges[i].1 as usize));
+    parallel::run(threads, 1, monitor, |_| Ok(parallel::map(edges.len(), gap).into_iter().fold(0.0, f64::max)))
 }
 
 /// The largest ratio between neighbors within the columns from `from` on.
@@ -146,7 +145,7 @@ pub fn metric_epsilon(
             progress.advance(1)?;
             Ok((h + 1..n).map(pair).fold(0.0, f64::max))
         };
-        (0..n).into_par_iter().map(level).try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))
+        Ok(parallel::try_map(n, level)?.into_iter().fold(0.0, f64::max))
     })
 }
 
@@ -164,12 +163,12 @@ fn over_edges(
         return Ok(0.0);
     }
     parallel::run(threads, edges.len() as u64, monitor, |progress| {
-        let both = |&(h, l): &(u32, u32)| {
-            let (h, l) = (matrix.row(h as usize), matrix.row(l as usize));
+        let both = |i: usize| {
+            let (h, l) = (matrix.row(edges[i].0 as usize), matrix.row(edges[i].1 as usize));
             progress.advance(1)?;
             Ok(f64::max(divergence(h, l), divergence(l, h)))
         };
-        edges.par_iter().map(both).try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))
+        Ok(parallel::try_map(edges.len(), both)?.into_iter().fold(0.0, f64::max))
     })
 }
 

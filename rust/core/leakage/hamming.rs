@@ -16,7 +16,6 @@ use super::sums::{CompensatedSum, two_sum};
 use super::vector::{finish, for_wide_vectors, stream};
 use crate::monitor::{Monitor, Progress};
 use crate::{Error, Result, parallel};
-use rayon::prelude::*;
 
 /// The smallest useful chunk.
 const CHUNK: usize = 32;
@@ -100,11 +99,12 @@ pub fn average_hamming(
         })
         .collect();
     parallel::run(threads, 2 * n as u64, monitor, |progress| {
-        let sums =
-            tasks.par_iter().map(|(tail, from, rows)| add_up(matrix, &words, *tail, *from, rows.len(), progress));
-        let sums = sums.collect::<Result<Vec<_>>>()?;
+        let sums = parallel::try_map(tasks.len(), |task| {
+            let (tail, from, rows) = &tasks[task];
+            add_up(matrix, &words, *tail, *from, rows.len(), progress)
+        })?;
         let means = means(&words, &sums);
-        tasks.into_par_iter().try_for_each(|(tail, from, rows)| write(&words, &means, tail, from, rows, progress))
+        parallel::each(tasks, |(tail, from, rows)| write(&words, &means, tail, from, rows, progress))
     })
 }
 

@@ -38,6 +38,17 @@ pub trait Ring: Copy + Send + Sync {
     }
 }
 
+/// An array by its places. `std::array::from_fn` is made for elements that must be dropped: hundreds of kernels would compile
+/// what it does for them, and optimize it away again.
+#[inline(always)]
+fn lanes<const L: usize>(lane: impl Fn(usize) -> u64) -> [u64; L] {
+    let mut all = [0; L];
+    for i in 0..L {
+        all[i] = lane(i);
+    }
+    all
+}
+
 /// `L` moduli side by side.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<const L: usize> {
@@ -72,29 +83,29 @@ impl<const L: usize> Ring for Lanes<L> {
 
     #[inline(always)]
     fn add(&self, a: [u64; L], b: [u64; L]) -> [u64; L] {
-        std::array::from_fn(|i| a[i] + b[i])
+        lanes(|i| a[i] + b[i])
     }
 
     #[inline(always)]
     fn fold(&self, a: [u64; L]) -> [u64; L] {
-        std::array::from_fn(|i| (a[i] & ((1 << BITS) - 1)) + (a[i] >> BITS) * u64::from(self.excess[i]))
+        lanes(|i| (a[i] & ((1 << BITS) - 1)) + (a[i] >> BITS) * u64::from(self.excess[i]))
     }
 
     #[inline(always)]
     fn mul(&self, a: [u64; L], b: [u64; L]) -> [u64; L] {
-        std::array::from_fn(|i| self.moduli[i].mul(a[i], b[i]))
+        lanes(|i| self.moduli[i].mul(a[i], b[i]))
     }
 
     fn complement(&self, a: [u64; L]) -> [u64; L] {
         // Twice a multiple of the modulus exceeds every folded number.
-        self.fold(std::array::from_fn(|i| 1 + 2 * ((1 << BITS) - u64::from(self.excess[i])) - a[i]))
+        self.fold(lanes(|i| 1 + 2 * ((1 << BITS) - u64::from(self.excess[i])) - a[i]))
     }
 
     #[inline]
     fn dot(&self, pairs: impl Iterator<Item = (Self::Element, Self::Element)>) -> Self::Element {
         let mut sums = [0u128; L];
         let mut room = 1 << 16; // a product is below 2^111
-        let reduce = |sums: &[u128; L]| std::array::from_fn(|i| self.moduli[i].fold_wide(sums[i]));
+        let reduce = |sums: &[u128; L]| lanes(|i| self.moduli[i].fold_wide(sums[i]));
         for (a, b) in pairs {
             for i in 0..L {
                 sums[i] += u128::from(a[i]) * u128::from(b[i]);
@@ -102,7 +113,10 @@ impl<const L: usize> Ring for Lanes<L> {
             room -= 1;
             if room == 0 {
                 let reduced: [u64; L] = reduce(&sums);
-                (sums, room) = (reduced.map(u128::from), 1 << 16);
+                (sums, room) = ([0; L], 1 << 16);
+                for i in 0..L {
+                    sums[i] = u128::from(reduced[i]);
+                }
             }
         }
         reduce(&sums)

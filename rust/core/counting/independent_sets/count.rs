@@ -20,7 +20,6 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
 use num_bigint::{BigInt, BigUint, Sign};
-use rayon::prelude::*;
 
 /// Bits of an activity, for all moduli, that are reduced on the calling thread.
 const SHORT: u64 = 1 << 20;
@@ -271,7 +270,7 @@ impl Modular for IndependentSets {
             let point =
                 |&modulus: &Modulus, progress: &Progress| progress.check().map(|()| self.points(modulus).next());
             let found = parallel::run(options.threads, 0, monitor, |progress| {
-                moduli.par_iter().map(|modulus| point(modulus, progress)).collect::<Result<Vec<_>>>()
+                parallel::try_map(moduli.len(), |i| point(&moduli[i], progress))
             })?;
             found.into_iter().flatten().collect()
         };

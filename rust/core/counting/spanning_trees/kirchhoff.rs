@@ -18,7 +18,6 @@ use crate::numeric::elimination::{MatrixKind, PlannedMatrix};
 use crate::numeric::residue::is_prime;
 use crate::{Error, Result, parallel};
 use num_bigint::BigUint;
-use rayon::prelude::*;
 
 /// The squares of primes below this are below 2^54.
 const LARGEST: u64 = 1 << 27;
@@ -62,7 +61,8 @@ pub fn trees_times_index(
                     primes.push(below);
                 }
             }
-            let one = |&p: &u64| {
+            let one = |i: usize| {
+                let p = primes[i];
                 let square = p * p;
                 let Some(value) = matrix.evaluate_at(p, square, progress)? else { return Ok(None) };
                 let tau = u64::try_from(trees % square).unwrap_or(0);
@@ -74,7 +74,7 @@ pub fn trees_times_index(
                 Ok(Some((p, rest / p)))
             };
             // A prime that divides a pivot says nothing; another takes its place.
-            let wave = primes.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+            let wave = parallel::try_map(primes.len(), one)?;
             let before = found.len();
             found.extend(wave.into_iter().flatten());
             progress.advance((found.len() - before) as u64)?;

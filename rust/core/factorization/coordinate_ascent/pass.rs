@@ -14,12 +14,11 @@ use super::super::published::{Augmentation, Moments, Noise, augmented, moments};
 use super::super::released_counts::HELD_OUT;
 use super::super::split::LANES;
 use super::CoordinateAscent;
-use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::float_work;
 use crate::numeric::special::log_factorial;
-use rayon::prelude::*;
+use crate::{Result, parallel};
 use std::ops::Range;
 
 /// Rows whose sums are formed one after the other; partial sums of such blocks are added in order.
@@ -64,13 +63,24 @@ impl CoordinateAscent {
         for wave in blocks.chunks(threads) {
             progress.check()?;
             let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
-            let one = |(rows, noise): (Range<usize>, &mut [Noise])| reads.block(level, rows, noise);
-            let parts: Vec<Sums> = if threads == 1 {
-                jobs.into_iter().map(one).collect()
-            } else {
-                jobs.into_par_iter().map(one).collect()
+            let mut parts: Vec<_> = jobs.into_iter().map(|job| (job, None)).collect();
+            let one = |((rows, noise), part): &mut ((Range<usize>, &mut [Noise]), Option<Sums>)| {
+                *part = Some(reads.block(level, rows.clone(), noise));
             };
-            for part in parts {
+            if threads == 1 {
+                parts.iter_mut().for_each(one);
+            } else {
+                parallel::pieces(
+                    &mut parts,
+                    1,
+                    || (),
+                    |(), _, part| {
+                        part.iter_mut().for_each(one);
+                        Ok(())
+                    },
+                )?;
+            }
+            for part in parts.into_iter().filter_map(|(_, part)| part) {
                 sums.left.iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
                 sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
                 sums.bound += part.bound;

@@ -20,7 +20,6 @@ use super::permutation::{Orbits, Permutation};
 use crate::monitor::Monitor;
 use crate::numeric::buffer::Buffer;
 use crate::{Error, Result, memory, parallel};
-use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Members near the representative whose equations are looked at first, and equations in a row that may bring nothing new.
@@ -183,13 +182,19 @@ impl Orbitals {
         }
         let mut labels = memory::filled_patiently(0, n * n, "a table of the labels of all pairs", monitor)?;
         parallel::run(threads, n as u64, monitor, |progress| {
-            labels.par_chunks_exact_mut(n.max(1)).zip(&self.places).try_for_each(|(row, &(block, index))| {
-                let block = &self.blocks[block as usize];
-                for (label, &class) in row.iter_mut().zip(block.row(index as usize)) {
-                    *label = block.labels[usize::from(class)] as i32;
-                }
-                progress.advance(1)
-            })
+            parallel::pieces(
+                &mut labels,
+                n.max(1),
+                || (),
+                |(), member, row| {
+                    let (block, index) = self.places[member];
+                    let block = &self.blocks[block as usize];
+                    for (label, &class) in row.iter_mut().zip(block.row(index as usize)) {
+                        *label = block.labels[usize::from(class)] as i32;
+                    }
+                    progress.advance(1)
+                },
+            )
         })?;
         Ok(labels)
     }

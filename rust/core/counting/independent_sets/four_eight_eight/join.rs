@@ -16,7 +16,7 @@
 use super::cut::ColumnCut;
 use crate::counting::transfer::Weight;
 use crate::numeric::ring::Ring;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Where the halves meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +74,7 @@ impl<R: Ring> Meeting<'_, R> {
             let half = self.row(p, q, i, i + 1..all);
             ring.fold(ring.add(ring.add(half, half), self.row(p, q, i, i..i + 1)))
         };
-        let rows: Vec<R::Element> =
-            if self.outer < 7 { (0..all).map(row).collect() } else { (0..all).into_par_iter().map(row).collect() };
+        let rows: Vec<R::Element> = if self.outer < 7 { (0..all).map(row).collect() } else { parallel::map(all, row) };
         rows.into_iter().fold(ring.zero(), |sum, row| ring.fold(ring.add(sum, row)))
     }
 

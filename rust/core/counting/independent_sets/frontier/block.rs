@@ -161,7 +161,10 @@ impl<'a, R: Ring, const W: usize> StageWork<'a, R, W> {
         };
         let found: Vec<_> = match sets.len() {
             0..OUTER_SETS => vec![sized(&sets)],
-            _ => sets.par_chunks(OUTER_SETS).map(sized).collect(),
+            _ => {
+                let parts: Vec<_> = sets.chunks(OUTER_SETS).collect();
+                parallel::map(parts.len(), |i| sized(parts[i]))
+            }
         };
         let (mut outer, mut segments) = (Vec::with_capacity(sets.len()), Vec::new());
         for (some, more) in found {

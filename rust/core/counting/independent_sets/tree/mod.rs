@@ -28,7 +28,7 @@ use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Instructions for weights done in one step.
 const INSTRUCTIONS: usize = 1 << 12;
@@ -394,9 +394,10 @@ impl TreeNode {
             }
         }
         let each = (1 + self.children.len() + self.soft.len()) as u64;
-        tasks.into_par_iter().try_for_each_init(Block::default, |block, (numbers, part)| {
-            let mut rest = part;
-            for number in numbers {
+        parallel::pieces(&mut tasks, 1, Block::default, |block, _, task| {
+            let (numbers, part) = &mut task[0];
+            let mut rest = &mut **part;
+            for number in numbers.clone() {
                 listing.fill(number, block);
                 let (now, more) = rest.split_at_mut(block.masks.len());
                 meeting.sum(block, now);
