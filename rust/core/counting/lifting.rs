@@ -124,7 +124,7 @@ pub fn residues(
         finish(engine, &mut vectors, first, &mut found);
         progress.check()?;
         if !others.is_empty() {
-            Lifting::new(first, others).lift(halves, &mut vectors, progress)?;
+            Lifting::new(moduli, layout.known).lift(halves, &mut vectors, progress)?;
             finish(engine, &mut vectors, others, &mut found);
         }
         Ok(found)
@@ -199,22 +199,24 @@ fn points(moduli: &[Modulus]) -> Vec<Point> {
 }
 
 /// From residues by some primes to those by others.
-struct Lifting {
-    known: Vec<Modulus>,
-    /// The inverse of P / p_i modulo p_i, and 1 / p_i.
-    inverses: Vec<u64>,
-    reciprocals: Vec<f64>,
-    /// The spare prime, and the others in the lanes they are written to.
-    targets: Vec<Modulus>,
-    /// By target: P / p_i for each i, and - P.
-    products: Vec<Vec<u64>>,
+#[derive(Clone, Debug)]
+pub struct Lifting {
+    /// The primes that numbers are found by.
+    pub known: Vec<Modulus>,
+    /// The inverse of P / p_i modulo p_i.
+    pub inverses: Vec<u64>,
+    /// 1 / p_i.
+    pub reciprocals: Vec<f64>,
+    /// The others, the spare one first.
+    pub others: Vec<Modulus>,
+    /// By other prime: P / p_i for each i, and - P.
+    pub products: Vec<Vec<u64>>,
 }
 
 impl Lifting {
-    /// `first` are the primes that elements are found by, and the spare one.
-    fn new(first: &[Modulus], others: &[Modulus]) -> Self {
-        let known = &first[..first.len() - 1];
-        let targets = [&first[first.len() - 1..], others].concat();
+    /// From `known` of the moduli, all prime, to the others.
+    pub fn new(moduli: &[Modulus], known: usize) -> Self {
+        let (known, others) = moduli.split_at(known);
         let product = |p: Modulus, without: Option<usize>| {
             let factors = known.iter().enumerate().filter(|(i, _)| Some(*i) != without);
             p.residue(factors.fold(1, |product, (_, prime)| p.mul(product, p.residue(prime.value()))))
@@ -231,9 +233,9 @@ impl Lifting {
         Self {
             inverses: known.iter().enumerate().map(inverse).collect(),
             reciprocals: known.iter().map(|prime| 1.0 / prime.value() as f64).collect(),
-            products: targets.iter().map(row).collect(),
+            products: others.iter().map(row).collect(),
             known: known.to_vec(),
-            targets,
+            others: others.to_vec(),
         }
     }
 
@@ -270,7 +272,7 @@ impl Lifting {
         }
         let all = at;
         let known = self.known.len();
-        let spare = canonical(self.targets[0], residues[known]);
+        let spare = canonical(self.others[0], residues[known]);
         let mut digits = [0u64; MOST_KNOWN + 1];
         let mut fraction = 2f64.powi(-20);
         for i in 0..known {
@@ -280,7 +282,7 @@ impl Lifting {
         }
         digits[known] = fraction as u64;
         let digits = &digits[..=known];
-        for (k, (&p, products)) in self.targets.iter().zip(&self.products).enumerate() {
+        for (k, (&p, products)) in self.others.iter().zip(&self.products).enumerate() {
             let sum: u128 = digits.iter().zip(products).map(|(&y, &c)| u128::from(y) * u128::from(c)).sum();
             let residue = canonical(p, fold(p, sum));
             match k {
@@ -293,7 +295,7 @@ impl Lifting {
             }
         }
         // Lanes that are left over repeat the last, as lanes without a point do.
-        let last = self.targets.len() - 2;
+        let last = self.others.len() - 2;
         let repeated = residues[last];
         residues[last..all].fill(repeated);
         let mut at = 0;

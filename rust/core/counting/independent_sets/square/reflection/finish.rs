@@ -17,8 +17,8 @@
 //! exponentiation via the explicit Chinese remainder theorem, Math. Comp. 76, section 2.
 
 use super::axis::Symmetric;
+use crate::counting::lifting::Lifting;
 use crate::numeric::neighbors::{NeighborKernel, Neighbors, PRODUCTS, ShortPrime, TILE, TILE_WORDS};
-use crate::numeric::residue::inverse_modulo;
 
 /// The most primes that elements are found by.
 pub const MOST_KNOWN: usize = 24;
@@ -103,53 +103,12 @@ impl NeighborKernel for Squares<'_> {
     }
 }
 
-/// What it takes to find the residues of a number by other primes.
-#[derive(Clone, Debug)]
-pub struct ShortLifting {
-    /// The primes that numbers are found by.
-    known: Vec<ShortPrime>,
-    /// Others, the spare one first.
-    others: Vec<ShortPrime>,
-    /// The inverse of P / p_i modulo p_i.
-    inverses: Vec<u64>,
-    /// 1 / p_i.
-    reciprocals: Vec<f64>,
-    /// By other prime: P / p_i for each i, and - P.
-    products: Vec<Vec<u64>>,
-}
-
-impl ShortLifting {
-    /// From `known` of the primes to the others.
-    pub fn new(primes: &[ShortPrime], known: usize) -> Self {
-        let (known, others) = primes.split_at(known);
-        let product = |modulo: ShortPrime, without: Option<usize>| {
-            let factors = known.iter().enumerate().filter(|(i, _)| Some(*i) != without);
-            let p = modulo.modulus();
-            p.residue(factors.fold(1, |product, (_, prime)| p.mul(product, p.residue(prime.value()))))
-        };
-        let inverse = |(i, &prime): (usize, &ShortPrime)| {
-            inverse_modulo(product(prime, Some(i)), prime.value())
-                .unwrap_or_else(|| unreachable!("primes are distinct"))
-        };
-        let row = |&prime: &ShortPrime| {
-            let mut row: Vec<u64> = (0..known.len()).map(|i| product(prime, Some(i))).collect();
-            row.push(prime.value() - product(prime, None));
-            row
-        };
-        Self {
-            inverses: known.iter().enumerate().map(inverse).collect(),
-            reciprocals: known.iter().map(|prime| 1.0 / prime.value() as f64).collect(),
-            products: others.iter().map(row).collect(),
-            known: known.to_vec(),
-            others: others.to_vec(),
-        }
-    }
-}
-
 /// The sums of the squares of one block by all primes, as in [`Squares`]; none if an element contradicts the spare prime.
 pub struct LiftedSquares<'a> {
-    /// The primes.
-    pub lifting: &'a ShortLifting,
+    /// The primes that elements are found by, the spare one, the others.
+    pub primes: &'a [ShortPrime],
+    /// From the first to the others.
+    pub lifting: &'a Lifting,
     /// The matrix.
     pub half: &'a Symmetric,
     /// Its signs.
@@ -165,7 +124,8 @@ impl NeighborKernel for LiftedSquares<'_> {
 
     #[inline(always)]
     fn run<A: Neighbors>(self, a: A) -> Option<Vec<u64>> {
-        let ShortLifting { known, others, inverses, reciprocals, products } = self.lifting;
+        let Lifting { inverses, reciprocals, products, .. } = self.lifting;
+        let (known, others) = self.primes.split_at(inverses.len());
         let runs = &self.half.axis.runs;
         let mut sums = [a.zero(); MOST_PRIMES];
         for r in 0..runs[self.block.0].tiles() {
@@ -199,12 +159,12 @@ impl NeighborKernel for LiftedSquares<'_> {
                     }
                 }
             }
-            for (k, &prime) in known.iter().chain(others).enumerate() {
+            for (k, &prime) in self.primes.iter().enumerate() {
                 let a = a.modulo(prime);
                 sums[k] = a.fold(a.add(sums[k], a.reduce(squares[k])));
             }
         }
-        let totals = known.iter().chain(others).enumerate().map(|(k, &prime)| {
+        let totals = self.primes.iter().enumerate().map(|(k, &prime)| {
             let a = a.modulo(prime);
             let mut lanes = [0; TILE];
             // SAFETY: a register has eight words at most.

@@ -22,6 +22,7 @@ use super::words::words;
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{self, Modular};
 use crate::counting::independent_sets::{Boundary, Problem, StripKind, log2_bound};
+use crate::counting::lifting::Lifting;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{self, Level};
@@ -30,7 +31,7 @@ use crate::numeric::residue::Modulus;
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
 use axis::{Axis, Symmetric};
-use finish::{LONGEST_RUN, LiftedSquares, MOST_KNOWN, MOST_PRIMES, ShortLifting, Signs, Squares};
+use finish::{LONGEST_RUN, LiftedSquares, MOST_KNOWN, MOST_PRIMES, Signs, Squares};
 use start::StartFactors;
 use std::ops::RangeInclusive;
 use sweep::{PlaceTile, RowEnd, RunBlock};
@@ -346,12 +347,13 @@ impl Reflection {
             PrimeJob::new(self, prime).advance(&mut vector, progress)?;
             vectors.push(vector);
         }
-        let lifting = ShortLifting::new(primes, known);
+        let moduli: Vec<Modulus> = primes.iter().map(|prime| prime.modulus()).collect();
+        let lifting = Lifting::new(&moduli, known);
         let pointers: Vec<Shared<u64>> = vectors.iter_mut().map(|vector| Shared::new(vector)).collect();
         let sums = self.by_block(progress, primes.len(), |k, block, signs| {
             let vectors: Vec<*const u64> = pointers.iter().map(|vector| vector.at(0).cast_const()).collect();
             let half = &self.halves[k];
-            let kernel = LiftedSquares { lifting: &lifting, half, signs, block, vectors: &vectors };
+            let kernel = LiftedSquares { primes, lifting: &lifting, half, signs, block, vectors: &vectors };
             neighbors::run(self.level, primes[0], kernel).ok_or_else(|| Error::Check {
                 what: "the vector in the middle",
                 detail: format!("an element contradicts its residue modulo {}", primes[known].value()),
