@@ -56,6 +56,7 @@ REPORTS = privacy.UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integer
 # Each lasts for seconds; those beside it are small and show that the process can go on.
 LASTING = {
     "count on a lattice": lambda: counting.count_independent_sets(lattices.square(22, 4000)),
+    "count on a wide lattice": lambda: counting.count_independent_sets(lattices.square(40, 40), memory_limit=5 * 2**28),
     "count on a torus": lambda: counting.count_independent_sets(lattices.square(20, 22, "torus")),
     "planning many components": lambda: counting.count_independent_sets(many_components(600, 60)),
     "planning one graph": lambda: counting.count_independent_sets(regular_graph(1000)),

@@ -53,6 +53,16 @@ def test_neither_memory_nor_threads_change_the_count(rows, cols):
     assert len(counts) == 1
 
 
+SQUARES = [(24, 24), (25, 25), (26, 26), (27, 27), (28, 28)]
+WIDER = [(27, 26), (28, 27), (29, 28), (29, 29), (30, 29), (30, 30), (31, 30), *((n, n) for n in range(33, 38))]
+
+
+@pytest.mark.parametrize(("rows", "cols"), [*SQUARES, *(pytest.param(*size, marks=pytest.mark.slow) for size in WIDER)])
+def test_counts_have_the_residues_of_whole_rows(rows, cols):
+    lattice, modulus = lattices.square(rows, cols), primes(1)[0]
+    assert count_independent_sets(lattice) % modulus == residue(lattice, modulus)
+
+
 LEVELS = """
 from quincunx import lattices
 from quincunx.counting import count_independent_sets

@@ -105,6 +105,11 @@ impl Axis {
         Self { beginning, segments, chosen, runs, places, last: ones - (places[1] - 1) * TILE, longest }
     }
 
+    /// Tiles of the runs before this one, or of all of them.
+    pub fn tiles_before(&self, run: usize) -> usize {
+        self.runs[..run].iter().map(WordRun::tiles).sum()
+    }
+
     /// Whether a place holds words whose rest begins with 0, so that prefixes may end in 1.
     #[inline(always)]
     pub fn is_open(&self, place: usize) -> bool {

@@ -238,7 +238,7 @@ impl Reflection {
     fn room_bytes(&self, threads: usize) -> u64 {
         let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
         let runs = (words(self.halves[0].axis.longest) + TILE) * TILE;
-        8 * (StartFactors::len(self) + threads * (tiles + runs)) as u64
+        8 * (StartFactors::len(self, threads) + threads * (tiles + runs)) as u64
     }
 
     /// Seconds of one prime on one thread.
@@ -325,12 +325,13 @@ impl Reflection {
         let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus)).collect::<Result<_>>()?;
         match self.method(primes.len(), options) {
             PrimeMethod::Each => {
-                let one = |modulus, vector: &mut Buffer<u64>, progress: &Progress| {
+                let one = |modulus, (factors, vector): &mut (StartFactors, Buffer<u64>), progress: &Progress| {
                     let run = PrimeJob::new(self, short(modulus)?);
-                    run.advance(vector, progress)?;
+                    run.advance(factors, vector, progress)?;
                     run.squares(vector, progress).map(|residue| vec![residue])
                 };
-                exact::in_turn(quantity, moduli, self.work(), options, monitor, || Buffer::zeroed(self.len()), one)
+                let room = || Ok((StartFactors::new(self)?, Buffer::zeroed(self.len())?));
+                exact::in_turn(quantity, moduli, self.work(), options, monitor, room, one)
             }
             PrimeMethod::Lifted(known) => {
                 let total = self.work() * (known as u64 + 1) + (self.len() * primes.len()) as u64;
@@ -342,11 +343,13 @@ impl Reflection {
     /// Residues from the vectors by some of the primes and a spare one.
     fn lifted(&self, primes: &[ShortPrime], known: usize, progress: &Progress) -> Result<Vec<u64>> {
         let mut vectors = Vec::new();
+        let mut factors = StartFactors::new(self)?;
         for &prime in &primes[..=known] {
             let mut vector = Buffer::zeroed(self.len())?;
-            PrimeJob::new(self, prime).advance(&mut vector, progress)?;
+            PrimeJob::new(self, prime).advance(&mut factors, &mut vector, progress)?;
             vectors.push(vector);
         }
+        drop(factors);
         let moduli: Vec<Modulus> = primes.iter().map(|prime| prime.modulus()).collect();
         let lifting = Lifting::new(&moduli, known);
         let pointers: Vec<Shared<u64>> = vectors.iter_mut().map(|vector| Shared::new(vector)).collect();
@@ -430,13 +433,10 @@ impl<'a> PrimeJob<'a> {
     }
 
     /// Fills the vector with what stands in the middle, superset sums included.
-    fn advance(&self, vector: &mut [u64], progress: &Progress) -> Result<()> {
+    fn advance(&self, factors: &mut StartFactors, vector: &mut [u64], progress: &Progress) -> Result<()> {
         let reflection = self.reflection;
-        {
-            let factors =
-                StartFactors::new(reflection, &self.programs, &self.column.down, reflection.level, self.prime)?;
-            start::fill(reflection, &factors, reflection.level, self.prime, vector, progress)?;
-        }
+        factors.make(self, progress)?;
+        factors.multiply(self, vector, progress)?;
         let vector = Shared::new(vector);
         let mut left = reflection.half_rows() - reflection.start;
         while left > 0 {
@@ -543,9 +543,10 @@ mod tests {
 
     fn one(reflection: &Reflection, modulus: Modulus) -> u64 {
         let (run, progress) = (PrimeJob::new(reflection, short(modulus).unwrap()), Progress::default());
+        let mut factors = StartFactors::new(reflection).unwrap();
         let mut vector = Buffer::zeroed(reflection.len()).unwrap();
         vector.fill(u64::MAX >> 3); // whatever was there before
-        run.advance(&mut vector, &progress).unwrap();
+        run.advance(&mut factors, &mut vector, &progress).unwrap();
         run.squares(&mut vector, &progress).unwrap()
     }
 
@@ -657,11 +658,37 @@ mod tests {
             let progress = Progress::new(u64::MAX);
             let run = PrimeJob::new(&reflection, short(short_primes(1).unwrap()[0]).unwrap());
             let mut vector = Buffer::zeroed(reflection.len()).unwrap();
-            run.advance(&mut vector, &progress).unwrap();
+            run.advance(&mut StartFactors::new(&reflection).unwrap(), &mut vector, &progress).unwrap();
             run.squares(&mut vector, &progress).unwrap();
             let (done, work) = (progress.done() as f64, reflection.work() as f64);
             assert!((done / work - 1.0).abs() < 0.02, "{rows} x {width}: {done} {work}");
         }
+    }
+
+    /// `cargo test --lib --features every-level records -- --ignored --nocapture`
+    #[test]
+    #[ignore = "takes minutes and gigabytes"]
+    fn records_have_residues_by_another_prime_another_start_and_another_cut() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/known/records.json");
+        let known: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let mut checked = 0;
+        for record in known["square"].as_array().unwrap() {
+            let n = record["size"].as_u64().unwrap() as usize;
+            let chosen = reflection(n, n, None, None);
+            let beginning = chosen.halves[0].axis.beginning;
+            let other = reflection(n, n, Some(chosen.start - 1), Some(beginning + 1));
+            if other.vector_bytes() + other.room_bytes(2) > crate::memory::available_now() {
+                println!("{n} x {n} does not fit into memory");
+                continue;
+            }
+            let modulus = short_primes(100).unwrap()[99]; // counts of 45 x 45 take 25
+            let found = parallel::run(2, other.work(), &mut Silent, |_| Ok(one(&other, modulus))).unwrap();
+            let count: num_bigint::BigUint = record["count"].as_str().unwrap().parse().unwrap();
+            assert_eq!(found, modulus.residue_of(&count), "{n} x {n}");
+            println!("{n} x {n} is {found} modulo {}", modulus.value());
+            checked += 1;
+        }
+        assert!(checked > 0);
     }
 
     #[test]

@@ -12,174 +12,227 @@
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::super::words::{count, words};
-use super::axis::{Axis, Symmetric};
+use super::axis::{Symmetric, WordRun};
 use super::walk::Walk;
-use super::{AxisPrograms, BlockPass, Course, Reflection};
+use super::{BlockPass, Course, PrimeJob, Reflection};
+use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
-use crate::numeric::dispatch::Level;
-use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, ShortPrime, TILE};
-use crate::{Result, parallel};
+use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, TILE, TILE_WORDS};
+use crate::parallel::{self, Shared};
+
+/// Neighboring words that a column is walked for at a time: with all of its words they lie in the second cache.
+const STRETCH: usize = 256;
 
 /// Words rounded up to whole registers.
 pub fn padded(words: usize) -> usize {
     words.next_multiple_of(TILE)
 }
 
-/// Both factors of each matrix.
+/// Both factors of each matrix, in memory that serves one prime after the other.
 #[derive(Debug)]
 pub struct StartFactors {
-    /// By matrix, the left and the right factor: tiles of eight words of the axis, each for all words d. One if they are equal.
+    /// G or T G: for each word d of a column the fillings of all words of half a row.
+    fillings: Buffer<u64>,
+    /// By matrix, the left and the right factor; one if they are equal.
     panels: Vec<Vec<Buffer<u64>>>,
+}
+
+/// Words of the column, by matrix.
+fn terms(reflection: &Reflection) -> [usize; 2] {
+    [words(reflection.start - 1), count(reflection.start as isize - 2)]
+}
+
+/// Words of a factor: tiles of eight words of the axis, each for all words of the column.
+fn panel_len(half: &Symmetric, terms: usize) -> usize {
+    half.axis.tiles_before(half.axis.runs.len()) * TILE * terms
+}
+
+/// Words of all fillings, and from those of one word of the column to those of the next.
+fn fillings_len(reflection: &Reflection) -> (usize, usize) {
+    let stride = padded(words(reflection.width / 2));
+    (padded(terms(reflection)[0]) * stride + TILE, stride)
+}
+
+/// Words of the room that a run of a factor takes.
+fn room_len(reflection: &Reflection) -> usize {
+    (words(reflection.halves[0].axis.longest) + TILE) * padded(terms(reflection)[0])
+}
+
+/// Factors of each matrix: one is enough where there is a middle vertex.
+fn factors(reflection: &Reflection) -> usize {
+    3 - reflection.halves.len()
 }
 
 impl StartFactors {
     /// Words of all of them, and of what they are made from.
-    pub fn len(reflection: &Reflection) -> usize {
-        let column = reflection.start - 1;
-        let axis = &reflection.halves[0].axis;
-        let own = padded(words(column)) * padded(words(reflection.width / 2)) + TILE;
-        let panel =
-            |half: &Symmetric, terms: usize| half.axis.runs.iter().map(|run| run.tiles()).sum::<usize>() * TILE * terms;
-        let panels = match &reflection.halves[..] {
-            [zero, one] => panel(zero, words(column)) + panel(one, words(column - 1)),
-            halves => 2 * panel(&halves[0], words(column)),
+    pub fn len(reflection: &Reflection, threads: usize) -> usize {
+        let panels = reflection.halves.iter().zip(terms(reflection)).map(|(half, terms)| panel_len(half, terms));
+        fillings_len(reflection).0 + factors(reflection) * panels.sum::<usize>() + threads * room_len(reflection)
+    }
+
+    /// Memory for them.
+    ///
+    /// # Errors
+    /// [`crate::Error::TooLarge`] if the system does not give it.
+    pub fn new(reflection: &Reflection) -> Result<Self> {
+        let panels = |(half, terms): (&Symmetric, usize)| {
+            (0..factors(reflection)).map(|_| Buffer::zeroed(panel_len(half, terms))).collect()
         };
-        own + (words(axis.longest) + TILE) * padded(words(column)) + panels
+        Ok(Self {
+            fillings: Buffer::zeroed(fillings_len(reflection).0)?,
+            panels: reflection.halves.iter().zip(terms(reflection)).map(panels).collect::<Result<_>>()?,
+        })
     }
 
     /// The factors modulo a prime; with the last symbols of the next row if there is one.
-    pub fn new(
-        reflection: &Reflection,
-        programs: &[AxisPrograms],
-        column: &[BlockPass],
-        level: Level,
-        prime: ShortPrime,
-    ) -> Result<Self> {
-        let half = reflection.width / 2;
-        let (rows, stride) = (words(reflection.start - 1), padded(words(half)));
-        let mut fillings = Buffer::zeroed(padded(rows) * stride + TILE)?;
-        let go = |fillings: &mut Buffer<u64>, width: usize| {
-            let items = fillings.as_mut_ptr();
-            neighbors::run(
-                level,
-                prime,
-                Walk { program: column, items, stride, width: padded(width), supersets: false },
-            );
-        };
-        for d in 0..rows {
-            fillings[d * stride] = 1;
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the caller says so, [`crate::Error::TooLarge`] without memory.
+    pub fn make(&mut self, job: &PrimeJob<'_>, progress: &Progress) -> Result<()> {
+        self.fill(job, progress)?;
+        if let [_, _] = self.panels[..] {
+            self.walk(job, words(job.reflection.width / 2), progress)?;
+            self.tile(job, 0, 0, progress)?;
+            self.tile(job, 1, 0, progress)
+        } else {
+            self.tile(job, 0, 0, progress)?;
+            self.walk(job, words(job.reflection.width / 2), progress)?;
+            self.tile(job, 0, 1, progress)
         }
-        for symbols in 0..half {
+    }
+
+    /// Fills the halves from the middle outwards.
+    fn fill(&mut self, job: &PrimeJob<'_>, progress: &Progress) -> Result<()> {
+        let ([rows, free], (_, stride)) = (terms(job.reflection), fillings_len(job.reflection));
+        (0..rows).for_each(|d| self.fillings[d * stride] = 1);
+        for symbols in 0..job.reflection.width / 2 {
             let (own, added) = (words(symbols), count(symbols as isize - 1));
             if symbols > 0 {
-                go(&mut fillings, own);
+                self.walk(job, own, progress)?;
             }
             // The words 1 0.. get what those with 0 in front have, where the top of the column is free.
             for d in 0..rows {
-                let row = &mut fillings[d * stride..(d + 1) * stride];
-                if d < count(reflection.start as isize - 2) {
+                let row = &mut self.fillings[d * stride..(d + 1) * stride];
+                if d < free {
                     row.copy_within(..added, own);
                 } else {
                     row[own..own + added].fill(0);
                 }
             }
         }
-        let advance = reflection.start < reflection.half_rows();
-        let panel = |fillings: &Buffer<u64>, k: usize, terms: usize| {
-            let axis = &reflection.halves[k].axis;
-            let mut panel = Buffer::zeroed(axis.runs.iter().map(|run| run.tiles()).sum::<usize>() * TILE * terms)?;
-            let mut room = Buffer::zeroed((words(axis.longest) + TILE) * padded(rows))?;
-            let programs = advance.then_some(&programs[k]);
-            let make = FactorPanel {
-                axis,
-                fillings,
-                stride,
-                rows: padded(rows),
-                terms,
-                programs,
-                room: &mut room,
-                panel: &mut panel,
-            };
-            neighbors::run(level, prime, make);
-            Ok(panel)
-        };
-        let panels = match &reflection.halves[..] {
-            [_, _] => {
-                go(&mut fillings, words(half));
-                vec![vec![panel(&fillings, 0, rows)?], vec![panel(&fillings, 1, count(reflection.start as isize - 2))?]]
-            }
-            _ => {
-                let left = panel(&fillings, 0, rows)?;
-                go(&mut fillings, words(half));
-                vec![vec![left, panel(&fillings, 0, rows)?]]
-            }
-        };
-        Ok(Self { panels })
+        Ok(())
     }
 
-    /// Writes a block of the product.
+    /// T over the column, for the first words of half a row.
+    fn walk(&mut self, job: &PrimeJob<'_>, words: usize, progress: &Progress) -> Result<()> {
+        let ((_, stride), width) = (fillings_len(job.reflection), padded(words));
+        let fillings = Shared::new(&mut self.fillings);
+        parallel::tiles(
+            width.div_ceil(STRETCH),
+            1,
+            || Ok(()),
+            |(), i| {
+                let start = i * STRETCH;
+                let (items, width) = (fillings.at(start), STRETCH.min(width - start));
+                let walk = Walk { program: &job.column.down, items, stride, width, supersets: false };
+                neighbors::run(job.reflection.level, job.prime, walk);
+                progress.check()
+            },
+        )
+    }
+
+    /// Writes a factor of a matrix.
+    fn tile(&mut self, job: &PrimeJob<'_>, k: usize, side: usize, progress: &Progress) -> Result<()> {
+        let reflection = job.reflection;
+        let (axis, terms, (_, stride)) = (&reflection.halves[k].axis, terms(reflection)[k], fillings_len(reflection));
+        let advances = reflection.start < reflection.half_rows();
+        let (fillings, panel) = (&self.fillings, Shared::new(&mut self.panels[k][side]));
+        parallel::tiles(
+            axis.runs.len(),
+            1,
+            || Buffer::zeroed(room_len(reflection)),
+            |room, i| {
+                let (run, step) = (&axis.runs[i], TILE * terms);
+                let program = advances.then(|| job.programs[k].run(run.length, Course::Down));
+                // SAFETY: each run has tiles of its own.
+                let panel = unsafe { panel.part(axis.tiles_before(i) * step, run.tiles() * step) };
+                let kernel = FactorRun { run, fillings, stride, terms, program, room, panel };
+                neighbors::run(reflection.level, job.prime, kernel);
+                progress.check()
+            },
+        )
+    }
+
+    /// Fills a vector with their products.
     ///
-    /// # Safety
-    /// The vector is the reflection's, and nobody else uses this block.
-    pub unsafe fn block(
-        &self,
-        reflection: &Reflection,
-        level: Level,
-        prime: ShortPrime,
-        (k, block): (usize, (usize, usize)),
-        vector: *mut u64,
-    ) {
-        let panels = &self.panels[k];
-        let half = &reflection.halves[k];
-        let tiles: usize = half.axis.runs.iter().map(|run| run.tiles()).sum();
-        let terms = panels[0].len() / (tiles * TILE);
-        let [left, right] = [&panels[0], &panels[panels.len() - 1]];
-        neighbors::run(level, prime, FactorProduct { half, block, left, right, terms, vector });
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when the caller says so.
+    pub fn multiply(&self, job: &PrimeJob<'_>, vector: &mut [u64], progress: &Progress) -> Result<()> {
+        let (reflection, blocks, vector) = (job.reflection, job.reflection.blocks(), Shared::new(vector));
+        parallel::tiles(
+            blocks.len(),
+            1,
+            || Ok(()),
+            |(), i| {
+                let (k, block) = blocks[i];
+                let (half, terms) = (&reflection.halves[k], terms(reflection)[k]);
+                let [left, right] = [&self.panels[k][0], &self.panels[k][factors(reflection) - 1]];
+                let kernel = FactorProduct { half, block, left, right, terms, vector: vector.at(0) };
+                neighbors::run(reflection.level, job.prime, kernel);
+                progress.advance(reflection.block_len(blocks[i]) as u64)
+            },
+        )
     }
 }
 
-/// The tiles of one factor, out of the fillings.
-struct FactorPanel<'a> {
-    axis: &'a Axis,
+/// The tiles of one run of a factor, out of the fillings.
+struct FactorRun<'a> {
+    run: &'a WordRun,
     fillings: &'a [u64],
     stride: usize,
-    rows: usize,
     terms: usize,
-    programs: Option<&'a AxisPrograms>,
+    program: Option<&'a [BlockPass]>,
+    /// The words of the run, each for all words of the column.
     room: &'a mut [u64],
     panel: &'a mut [u64],
 }
 
-impl NeighborKernel for FactorPanel<'_> {
+impl NeighborKernel for FactorRun<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<A: Neighbors>(self, a: A) {
-        let mut tile = self.panel.as_mut_ptr();
-        for run in &self.axis.runs {
-            let length = words(run.length);
-            for (p, d) in (0..length).flat_map(|p| (0..self.terms).map(move |d| (p, d))) {
-                self.room[p * self.rows + d] = self.fillings[d * self.stride + run.start + p];
+        let (length, stride) = (words(self.run.length), padded(self.terms));
+        let (fillings, room) = (self.fillings.as_ptr(), self.room.as_mut_ptr());
+        // SAFETY: the fillings have eight words more, the room eight rows more than the run has words, and the panel its tiles.
+        unsafe {
+            for (p, d) in (0..length).step_by(TILE).flat_map(|p| (0..stride).step_by(TILE).map(move |d| (p, d))) {
+                let from = fillings.add(d * self.stride + self.run.start + p);
+                a.transpose(from, room.add(p * stride + d), [self.stride, stride]);
             }
-            if let Some(programs) = self.programs {
-                let (program, items) = (programs.run(run.length, Course::Down), self.room.as_mut_ptr());
-                a.enter(Walk { program, items, stride: self.rows, width: self.rows, supersets: false });
+            if let Some(program) = self.program {
+                a.enter(Walk { program, items: room, stride, width: stride, supersets: false });
             }
-            for i in (0..length * self.rows).step_by(A::LANES) {
-                // SAFETY: the room has that many words, a multiple of eight.
-                unsafe {
-                    let place = self.room.as_mut_ptr().add(i);
-                    a.store(place, a.canonical(a.fold(a.load(place))));
+            for i in (0..length * stride).step_by(A::LANES) {
+                a.store(room.add(i), a.canonical(a.fold(a.load(room.add(i)))));
+            }
+            for t in 0..self.run.tiles() {
+                let (at, valid) = self.run.tile(t);
+                for d in (0..self.terms).step_by(TILE) {
+                    // Beyond its words a tile has zeros.
+                    let mut tile = [0; TILE_WORDS];
+                    let tile = tile.as_mut_ptr();
+                    for i in (0..valid * TILE).step_by(A::LANES) {
+                        let from = room.add((at + i / TILE) * stride + d + i % TILE);
+                        a.store(tile.add(i), a.load(from));
+                    }
+                    a.transpose(tile, tile, [TILE, TILE]);
+                    let to = self.panel.as_mut_ptr().add((t * self.terms + d) * TILE);
+                    for i in (0..TILE.min(self.terms - d) * TILE).step_by(A::LANES) {
+                        a.store(to.add(i), a.load(tile.add(i)));
+                    }
                 }
-            }
-            for t in 0..run.tiles() {
-                let (at, valid) = run.tile(t);
-                for (i, d) in (0..valid).flat_map(|i| (0..self.terms).map(move |d| (i, d))) {
-                    // SAFETY: the panel has as many tiles as the axis.
-                    unsafe { *tile.add(d * TILE + i) = self.room[(at + i) * self.rows + d] };
-                }
-                tile = tile.wrapping_add(self.terms * TILE);
             }
         }
     }
@@ -200,45 +253,18 @@ impl NeighborKernel for FactorProduct<'_> {
 
     #[inline(always)]
     fn run<A: Neighbors>(self, a: A) {
-        let runs = &self.half.axis.runs;
-        let first = |run: usize| runs[..run].iter().map(|run| run.tiles()).sum::<usize>();
+        let axis = &self.half.axis;
+        let step = self.terms * TILE;
         let [left, right] = [(self.left, self.block.0), (self.right, self.block.1)]
-            .map(|(panel, run)| panel[first(run) * self.terms * TILE..].as_ptr());
-        for r in 0..runs[self.block.0].tiles() {
-            for c in 0..runs[self.block.1].tiles() {
+            .map(|(panel, run)| panel[axis.tiles_before(run) * step..].as_ptr());
+        for r in 0..axis.runs[self.block.0].tiles() {
+            for c in 0..axis.runs[self.block.1].tiles() {
                 // SAFETY: the panels have these tiles; the block is the caller's.
                 unsafe {
                     let tile = self.vector.add(self.half.tile(self.block, r, c));
-                    let step = self.terms * TILE;
                     a.outer_products(left.add(r * step), right.add(c * step), self.terms, tile);
                 }
             }
         }
     }
-}
-
-/// Fills the vector with the first rows.
-///
-/// # Errors
-/// [`crate::Error::Interrupted`] when the caller says so.
-pub fn fill(
-    reflection: &Reflection,
-    factors: &StartFactors,
-    level: Level,
-    prime: ShortPrime,
-    vector: &mut [u64],
-    progress: &Progress,
-) -> Result<()> {
-    let blocks = reflection.blocks();
-    let vector = parallel::Shared::new(vector);
-    parallel::tiles(
-        blocks.len(),
-        1,
-        || Ok(()),
-        |(), i| {
-            // SAFETY: blocks are disjoint, and each is worked on once.
-            unsafe { factors.block(reflection, level, prime, blocks[i], vector.at(0)) };
-            progress.advance(reflection.block_len(blocks[i]) as u64)
-        },
-    )
 }
