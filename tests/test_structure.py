@@ -44,6 +44,7 @@ SHARED_PYTHON = {
     "_aside",
     "_check",
     "_core",
+    "_csv",
     "_docs",
     "_html",
     "_inference",

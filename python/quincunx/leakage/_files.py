@@ -1,6 +1,5 @@
 """Channels in files, graphs as words, and what the command line prints."""
 
-import csv
 import json as json_module
 import os
 from collections.abc import Callable, Iterable
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quincunx import graphs
+from quincunx import _csv, graphs
 from quincunx.graphs import Graph
 from quincunx.leakage._channel import Channel
 
@@ -47,35 +46,21 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     <Channel: 2 inputs, 2 outputs, exact>
     """
     if isinstance(path, (str, os.PathLike)):
-        with open(path, encoding="utf-8", newline="") as lines:
-            return _channel(lines, os.fspath(path))
-    if not isinstance(path, Iterable) or isinstance(path, (bytes, np.ndarray)):
+        name = os.fspath(path)
+    elif isinstance(path, Iterable) and not isinstance(path, (bytes, np.ndarray)):
+        name = str(getattr(path, "name", "the channel"))
+    else:
         raise TypeError(f"`path` must be a file or lines of text, got {type(path).__name__}")
-    return _channel(path, str(getattr(path, "name", "the channel")))
-
-
-def _channel(lines: Iterable[str], name: str) -> Channel:
-    rows: list[list[str]] = []
-    numbers: list[int] = []
-    try:
-        for number, line in enumerate(lines, 1):
-            if not isinstance(line, str):
-                raise TypeError(f"{name}, line {number}: must be text, got {type(line).__name__}")
-            text = line.partition("#")[0].strip().removesuffix(",")
-            if text:
-                rows.append([entry.strip() for entry in next(csv.reader([text]))])
-                numbers.append(number)
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name}, after line {numbers[-1] if numbers else 0}: not text in UTF-8 ({error.reason})"
-        ) from None
+    # A comma may end a line.
+    filled = [(number, fields) for number, fields in _csv.rows(path, name, comment="#") if any(fields)]
+    rows = [(number, fields if fields[-1] else fields[:-1]) for number, fields in filled]
     if not rows:
         raise ValueError(f"{name}: no rows")
-    exact = any("/" in entry for row in rows for entry in row)
+    exact, width = any("/" in entry for _, row in rows for entry in row), len(rows[0][1])
     table = []
-    for number, row in zip(numbers, rows, strict=True):
-        if len(row) != len(rows[0]):
-            raise ValueError(f"{name}, line {number}: {len(row)} entries, but the first row has {len(rows[0])}")
+    for number, row in rows:
+        if len(row) != width:
+            raise ValueError(f"{name}, line {number}: {len(row)} entries, but the first row has {width}")
         values = [_entry(entry, f"{name}, line {number}", exact) for entry in row]
         try:
             Channel([values], exact=exact)

@@ -1,7 +1,5 @@
 """A network fitted to a file of records: what the command line's `bayesnet fit` does."""
 
-import contextlib
-import csv
 import json
 import os
 from collections.abc import Iterable
@@ -9,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quincunx import _csv
 from quincunx._npz import write_whole
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.privacy import AddRemove, ReplaceOne
@@ -69,13 +68,10 @@ def bayesnet_fit(
     >>> print(bayesnet_fit(file, edges="A:B", cardinalities="2", epsilon=1.0)[:28])
     {"mechanism": "fourier_linf"
     """
-    opened = open(source, newline="") if isinstance(source, (str, os.PathLike)) else contextlib.nullcontext(source)
-    with opened as lines:
-        rows = csv.reader(lines)
-        names = [name.strip() for name in next(rows, [])]
-        if not names or len(set(names)) != len(names):
-            raise ValueError(f"`source` must begin with a line of distinct names, got {names}")
-        data = np.array([_codes(row, len(names)) for row in rows if row], dtype=np.int64).reshape(-1, len(names))
+    names, *records = [row.fields for row in _csv.rows(source, str(getattr(source, "name", source)))] or [[]]
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"`source` must begin with a line of distinct names, got {names}")
+    data = np.array([_codes(row, len(names)) for row in records], dtype=np.int64).reshape(-1, len(names))
     net = DiscreteBayesNet(_pairs(edges), _sizes(cardinalities, names))
     about = RELATIONS[relation]()
     fitted = net.fit_private(data, epsilon, mechanism, relation=about, nonneg=nonneg, smooth=smooth)
@@ -115,8 +111,7 @@ def _codes(row: list[str], width: int) -> list[int]:
 
 def _pairs(edges: str) -> list[tuple[str, str]]:
     if os.path.isfile(edges):
-        with open(edges, newline="") as lines:
-            parts = [[word.strip() for word in row] for row in csv.reader(lines) if row]
+        parts = [row.fields for row in _csv.rows(edges, edges)]
     else:
         parts = [[word.strip() for word in part.split(":")] for part in edges.split(",") if part.strip()]
     for part in parts:

@@ -10,7 +10,6 @@ refused until somebody says which it is. Numbers look like labels if they are
 A long table has a line for each cell: the labels of its row, its column (and more axes), and the count, last.
 """
 
-import csv
 import math
 import re
 from collections.abc import Sequence
@@ -20,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _tables
+from quincunx import _csv, _tables
+from quincunx._csv import Row
 from quincunx._tables import Axes, Axis
 
 # What a column of identifiers and one of counts tend to be called.
@@ -63,13 +63,6 @@ def refuse_keys(frame: Any) -> None:
             )
 
 
-class Line(NamedTuple):
-    """A line of a file: its number and its fields."""
-
-    number: int
-    fields: list[str]
-
-
 def parse(
     text: str,
     name: str,
@@ -99,20 +92,13 @@ def parse(
     return _wide(rows, names, name, indexed)
 
 
-def _split(text: str, name: str, delimiter: str | None) -> list[Line]:
+def _split(text: str, name: str, delimiter: str | None) -> list[Row]:
     first = next((line for line in text.splitlines() if line.strip()), "")
     if first.startswith("# quincunx release"):
         raise ValueError(f"{name}: it holds a release already")
     mark = delimiter or next((mark for mark in (",", "\t", ";") if mark in first), "") or _space(text)
     table = [line.strip() for line in text.splitlines()] if mark == " " else text.splitlines()
-    reader = csv.reader(table, delimiter=mark, skipinitialspace=True)
-    lines = []
-    try:
-        for fields in reader:
-            if any(field.strip() for field in fields):
-                lines.append(Line(reader.line_num, [field.strip() for field in fields]))
-    except csv.Error as reason:
-        raise ValueError(f"{name}, line {reader.line_num}: {reason}") from reason
+    lines = [row for row in _csv.rows(table, name, delimiter=mark) if any(row.fields)]
     if not lines:
         raise ValueError(f"{name}: there are no counts in it")
     return lines
@@ -124,7 +110,7 @@ def _space(text: str) -> str:
     return " " if len(words) == 1 and min(words) > 1 else ","
 
 
-def _same_length(rows: Sequence[Line], name: str) -> None:
+def _same_length(rows: Sequence[Row], name: str) -> None:
     for row in rows:
         if len(row.fields) != len(rows[0].fields):
             raise ValueError(
@@ -159,7 +145,7 @@ def looks_like_labels(fields: Sequence[str]) -> bool:
     return steps == {1} or rising or numbered or n * n > 25 * (high - low + 1)
 
 
-def _header(lines: list[Line], name: str, header: bool | None) -> list[str] | None:
+def _header(lines: list[Row], name: str, header: bool | None) -> list[str] | None:
     """Return the names in the first line, None where it holds counts."""
     first = lines[0].fields
     if header is False:
@@ -180,7 +166,7 @@ def _header(lines: list[Line], name: str, header: bool | None) -> list[str] | No
     return first if header else None
 
 
-def _has_index(rows: list[Line], names: list[str] | None, name: str, index: bool | None) -> bool:
+def _has_index(rows: list[Row], names: list[str] | None, name: str, index: bool | None) -> bool:
     """Say whether the first column holds labels."""
     first, width = [row.fields[0] for row in rows], len(rows[0].fields)
     if names is not None and len(names) == width - 1:  # as R writes tables
@@ -203,7 +189,7 @@ def _has_index(rows: list[Line], names: list[str] | None, name: str, index: bool
     return False
 
 
-def _refuse_long(rows: list[Line], names: list[str] | None, name: str) -> None:
+def _refuse_long(rows: list[Row], names: list[str] | None, name: str) -> None:
     """Refuse what looks like a line for each cell."""
     width = len(rows[0].fields)
     if not 3 <= width <= 4 or (names is not None and len(names) != width):
@@ -243,7 +229,7 @@ def _unclear(name: str, what: str, fields: Sequence[str], option: str) -> ValueE
 # Counts.
 
 
-def _wide(rows: list[Line], names: list[str] | None, name: str, indexed: bool) -> Table:
+def _wide(rows: list[Row], names: list[str] | None, name: str, indexed: bool) -> Table:
     start = int(indexed)
     values = np.array([_counts(row.fields[start:], f"{name}, line {row.number}") for row in rows], dtype=np.int64)
     index, columns = Axis(), Axis()
@@ -286,7 +272,7 @@ def _labels(fields: Sequence[str]) -> tuple[Any, ...]:
     return tuple(map(int, fields)) if whole and all(str(int(f)) == f for f in fields) else tuple(fields)
 
 
-def _long(lines: list[Line], name: str, header: bool | None, square: bool) -> Table:
+def _long(lines: list[Row], name: str, header: bool | None, square: bool) -> Table:
     first = lines[0].fields
     if header is None:
         header = not _is_number(first[-1])

@@ -1,0 +1,31 @@
+"""The one reader of comma-separated text: rows with the numbers of their lines, and errors that name both."""
+
+import io
+
+import pytest
+
+from quincunx import _csv
+
+
+def test_rows_have_the_numbers_of_their_lines(tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_bytes(b'\xef\xbb\xbfa, b\r\n\r\n"1,5", 2 \n,\n')
+    expected = [(1, ["a", "b"]), (3, ["1,5", "2"]), (4, ["", ""])]
+    assert list(_csv.rows(file, "table")) == expected
+    assert list(_csv.rows(file.read_text(encoding="utf-8-sig").splitlines(), "table")) == expected
+
+
+def test_comments_and_other_marks_are_passed_over():
+    lines = ["# a title, and more", "1;2 # two", "", "  3 ; 4"]
+    assert [row.fields for row in _csv.rows(lines, "lines", delimiter=";", comment="#")] == [["1", "2"], ["3", "4"]]
+
+
+def test_errors_name_the_text_and_the_line(tmp_path):
+    with pytest.raises(TypeError, match="lines, line 2: must be text, got int"):
+        list(_csv.rows(["1", 2], "lines"))
+    with pytest.raises(ValueError, match="bytes, after line 1: not text in UTF-8"):
+        list(_csv.rows(io.TextIOWrapper(io.BytesIO(b"1,2\n" + b"3," * 10_000 + b"\xff\n"), encoding="utf-8"), "bytes"))
+    with pytest.raises(ValueError, match=r"lines, line 2: .*field larger"):
+        list(_csv.rows(["1", "x" * 200_000], "lines"))
+    with pytest.raises(FileNotFoundError):
+        list(_csv.rows(tmp_path / "missing.csv", "missing"))
