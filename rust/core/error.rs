@@ -11,6 +11,13 @@ pub fn subsets_bytes(things: u32) -> u128 {
     1 << things.saturating_add(3).min(127)
 }
 
+/// The verb of what asked for memory: the subject is what stands before the first preposition, and "states" is a plural.
+fn verb(what: &str) -> &'static str {
+    let prepositions = ["of", "from", "for", "in", "on", "by", "with", "around"];
+    let subject = what.split(' ').take_while(|word| !prepositions.contains(word)).last();
+    if subject.is_some_and(|word| word.ends_with('s') && !word.ends_with("ss")) { "need" } else { "needs" }
+}
+
 /// A number of bytes in words.
 fn amount(bytes: u128) -> String {
     if bytes == COUNTLESS { "at least 2^127".into() } else { bytes.to_string() }
@@ -41,7 +48,7 @@ pub enum Error {
         found: String,
     },
     /// The job is larger than the stated limit.
-    #[error("{what} needs {} bytes, the limit is {limit} bytes", amount(*.needed))]
+    #[error("{what} {} {} bytes, the limit is {limit} bytes", verb(what), amount(*.needed))]
     TooLarge {
         /// What asked for the memory.
         what: &'static str,
@@ -120,5 +127,19 @@ mod tests {
         let said = refused(COUNTLESS, 83).to_string();
         assert_eq!(said, "a vector needs at least 2^127 bytes, the limit is 83 bytes");
         assert_eq!(refused(90, 83).to_string(), "a vector needs 90 bytes, the limit is 83 bytes");
+    }
+
+    #[test]
+    fn a_refusal_has_the_verb_of_its_subject() {
+        for what in
+            ["a list of primes", "the table of all distances", "planning the count on a graph", "a family's table"]
+        {
+            assert_eq!(verb(what), "needs", "{what}");
+        }
+        for what in ["the states of the matchings", "the edges of a lattice", "draws from a ball", "the draws"] {
+            assert_eq!(verb(what), "need", "{what}");
+        }
+        let refusal = Error::TooLarge { what: "the states of the matchings", needed: 90, limit: 83 };
+        assert_eq!(refusal.to_string(), "the states of the matchings need 90 bytes, the limit is 83 bytes");
     }
 }

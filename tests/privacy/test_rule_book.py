@@ -122,6 +122,8 @@ def test_subsampling_has_the_known_values():
     assert batch.delta_at(0.1) >= 7.2900376957612e-5
     assert batch.renyi(8) == pytest.approx(8.9364390760603e-4, rel=1e-10)
     assert batch.renyi(2) == pytest.approx(1.7181342207455e-4, rel=1e-10)
+    with pytest.raises(ValueError, match="`order` must be at most 10000 for a sample"):
+        batch.renyi(10_001)
     assert batch.delta == pytest.approx(1e-8)
     assert PrivacyGuarantee.from_dict(json.loads(json.dumps(batch.to_dict()))) == batch
     assert (100 * batch).epsilon_at(1e-5) < 2.0

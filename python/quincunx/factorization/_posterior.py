@@ -81,7 +81,7 @@ class Posterior(inference.Posterior):
     def approximate_tables(self, number: int) -> list[list[Floats]]:
         """Return independent draws from the gamma laws of variational inference, as one chain."""
         laws = gammas(self.best)
-        _check.room(16 * number * sum(shape.size for shape, _ in laws), "draws of all factors")
+        _check.room(16 * number * sum(shape.size for shape, _ in laws), "an array of draws of all factors")
         rng = np.random.default_rng(self.best.key)
         return [[rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in laws]]
 

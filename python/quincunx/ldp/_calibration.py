@@ -143,7 +143,7 @@ def calibration(
     """
     number = _check.whole(repeats, "repeats", minimum=10, maximum=2**31)
     users = _check.whole(n, "n", minimum=1)
-    _check.room(16 * users, "records of so many users")
+    _check.room(16 * users, "a table of so many users")
     wanted = tuple(_check.real(level, "levels") for level in levels)
     if not all(0 < level < 1 for level in wanted):
         raise ValueError(f"`levels` must be in (0, 1), got {wanted}")

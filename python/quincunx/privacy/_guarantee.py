@@ -601,7 +601,7 @@ class PrivacyGuarantee:
         Raises
         ------
         ValueError
-            If the order is not above 1 and finite.
+            If the order is not above 1 and finite, or above 10000 for a mechanism on a sample of the records.
 
         Examples
         --------

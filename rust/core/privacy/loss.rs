@@ -132,7 +132,8 @@ impl Pair {
     /// The Rényi divergence of order above 1, rounded upwards.
     ///
     /// # Errors
-    /// [`Error::Domain`] unless the order is above 1 and finite; [`Error::TooLarge`] as for [`Self::law`].
+    /// [`Error::Domain`] unless the order is above 1 and finite, and at most 10^4 for a sampled mechanism;
+    /// [`Error::TooLarge`] as for [`Self::law`].
     pub fn renyi(&self, order: f64) -> Result<f64> {
         if !(order > 1.0 && order.is_finite()) {
             return Err(domain("order", order, "above 1 and finite"));
@@ -177,7 +178,11 @@ impl Pair {
 fn sampled(rate: f64, base: &Pair, order: f64) -> Result<f64> {
     let (low, high) = (order.floor(), order.ceil());
     if high > 1e4 {
-        return Err(Error::TooLarge { what: "the sum of a Renyi divergence", needed: high as u128, limit: 10_000 });
+        return Err(domain(
+            "order",
+            order,
+            "at most 10000 for a sample of the records: its divergence is a sum of so many terms",
+        ));
     }
     let moment = |a: f64| -> Result<f64> {
         if a <= 1.0 {
@@ -504,6 +509,8 @@ mod tests {
         assert!((0.0..1e-5).contains(&(laplace - 0.910_198_801_177_45)), "{laplace}");
         let sampled = divergence("added gaussian", &[0.01, 1.0], 8.0);
         assert!((0.0..1e-14).contains(&(sampled - 8.936_439_076_060_3e-4)), "{sampled}");
+        let beyond = Pair::named("added gaussian", &[0.01, 1.0]).unwrap().renyi(10_001.0);
+        assert!(matches!(beyond, Err(Error::Domain { name: "order", .. })), "{beyond:?}");
         let sampled = divergence("added gaussian", &[0.01, 1.0], 2.0);
         assert!((0.0..1e-14).contains(&(sampled - 1.718_134_220_745_5e-4)), "{sampled}");
         assert!((divergence("ranged", &[1.0], 2.0) - 0.25).abs() < 1e-15);
