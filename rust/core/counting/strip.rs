@@ -15,7 +15,7 @@
 //! row of two vertices of the square lattice has the words 00, 10, 01 and T = [1 1 1; 1 0 1; 1 1 0]; on three open rows
 //! u_1 = (1, 1, 1), u_2 = T u_1 = (3, 2, 2), Z = 9 + 4 + 4 = 17, the independent sets of the 3 x 2 grid.
 //!
-//! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11, section 2.
+//! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11.
 
 use super::independent_sets::Boundary;
 use super::transfer::{Transfer, Weight};

@@ -7,7 +7,7 @@
 //! by exact masses.
 //!
 //! Sources: A. Walker (1977), An efficient method for generating discrete random variables with general distributions;
-//! M. Vose (1991), A linear algorithm for generating random numbers with a given distribution, section 3.
+//! M. Vose (1991), A linear algorithm for generating random numbers with a given distribution.
 
 use super::{Distribution, Rng};
 use crate::numeric::dispatch::{Level, Work, work};

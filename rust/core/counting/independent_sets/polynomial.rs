@@ -1,6 +1,6 @@
 //! Interpolation of a polynomial with constant term one, modulo a prime.
 //!
-//! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., section 5.2 (Newton's form).
+//! Source: D. Knuth (1997), The Art of Computer Programming 2, 3rd ed., section 4.6.4 (Newton's form).
 
 use crate::numeric::residue::{Modulus, Montgomery};
 

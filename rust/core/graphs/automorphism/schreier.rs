@@ -7,7 +7,7 @@
 //! u_h s u_{s(h)}^-1 over all points h of the orbit and generators s, so each of these must sift to the identity. Where
 //! the order is known beforehand, reaching it is the proof.
 //!
-//! Source: Holt, Eick and O'Brien (2005), Handbook of Computational Group Theory, sections 4.4 and 4.5; random elements
+//! Source: Holt, Eick and O'Brien (2005), Handbook of Computational Group Theory, section 4.4; random elements
 //! by product replacement, Celler et al. (1995).
 
 use super::Clock;

@@ -16,7 +16,7 @@
 //! A complete row stands as 0 x (path) or 0 0 x (ring) before a way down: the first f(w) entries, by the rank of x among the
 //! words of a path. Before a way up it stands as x 0 or 0 x 0. The files: `kernel` (the loops), `row` (ends and seams).
 //!
-//! Source: R. Baxter (1999), Planar lattice gases with nearest-neighbour exclusion, Annals of Combinatorics 3, section 2
+//! Source: R. Baxter (1999), Planar lattice gases with nearest-neighbour exclusion, Annals of Combinatorics 3
 //! (transfer matrices built one site at a time).
 
 mod kernel;

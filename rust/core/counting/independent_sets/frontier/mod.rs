@@ -11,8 +11,8 @@
 //!
 //! each run with the same plan, where the activity of the vertices in `N(S)` is zero.
 //!
-//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth, Theoretical Computer Science 209,
-//! section 4 (path decompositions, introduce and forget).
+//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth, Theoretical Computer Science 209
+//! (path decompositions); T. Kloks (1994), Treewidth: Computations and Approximations, chapter 13 (introduce and forget).
 
 mod block;
 mod bound;

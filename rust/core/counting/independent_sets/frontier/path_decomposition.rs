@@ -1,6 +1,6 @@
 //! When vertices are introduced and forgotten: what both state tables are planned from.
 //!
-//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth, definition 2.
+//! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth.
 
 use super::reduce::{HalfEdge, ReducedGraph};
 

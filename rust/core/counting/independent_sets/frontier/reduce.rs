@@ -13,7 +13,7 @@
 //! of degree three or more; trees, cycles, series-parallel graphs and cographs vanish. An edge whose lower right entry is zero is
 //! *hard* and forbids states, what else the matrix says is *soft*.
 //!
-//! Source: R. Dechter (1999), Bucket elimination, Artificial Intelligence 113, section 3 (buckets of two neighbors).
+//! Source: R. Dechter (1999), Bucket elimination, Artificial Intelligence 113 (buckets of two neighbors).
 
 use super::circuit::{Circuit, Node};
 use crate::graphs::Graph;

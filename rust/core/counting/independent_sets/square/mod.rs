@@ -12,7 +12,7 @@
 //! The files: `words` (states), `network` (the butterfly in registers), `program` (its passes over a block in the cache and
 //! when to fold), `kernel` (the loops), `path` (any size, threads), `cut` (rings), `middle` (even numbers of rows).
 //!
-//! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11, section 2.
+//! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11.
 
 mod cut;
 mod kernel;

@@ -5,7 +5,7 @@
 //! tree decomposition, the largest scope its width. Two greedy rules, both with lazy priorities: least degree, and least
 //! number of pairs of neighbors that are not joined yet.
 //!
-//! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds, sections 3 and 4.
+//! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds.
 
 use super::super::planner::Planner;
 use std::cmp::Reverse;
