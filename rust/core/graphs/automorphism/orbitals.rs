@@ -81,7 +81,7 @@ impl Orbitals {
         let dense = 8 * generators.len() as u128;
         let needed = 2 * (points as u128).pow(2) + (points as u128) * (dense + 64);
         if points > 1 << 16 || needed > memory_limit {
-            return Err(Error::TooLarge { what: "a label for each pair of vertices", needed, limit: memory_limit });
+            return Err(Error::TooLarge { what: "the labels of all pairs of vertices", needed, limit: memory_limit });
         }
         let maps: Vec<Map> = generators.iter().map(|generator| Map::new(generator, points)).collect();
         let labels = Orbits::of(points, generators).labels();
