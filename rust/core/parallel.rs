@@ -468,7 +468,7 @@ mod tests {
                     sum.fetch_add(**x, Ordering::Relaxed);
                     Ok(())
                 })?;
-                assert_eq!(sum.into_inner(), here.iter().sum());
+                assert_eq!(sum.into_inner(), here.iter().sum::<usize>());
                 Ok(map(1000, |i| i * i))
             });
             assert_eq!(found, Ok(here.clone()));
