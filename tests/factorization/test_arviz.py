@@ -109,17 +109,18 @@ def test_groups_that_memory_cannot_hold_are_refused(monkeypatch):
 @pytest.mark.parametrize("alpha", [0.0, 0.7])
 def test_predictions_have_the_law_of_a_release(alpha):
     """Poisson counts and two-sided geometric noise: 20,000 draws of two cells, each at a false-alarm rate of 1e-6."""
-    model = PoissonFactorization(2, **HOW).fit(COUNTS, alpha=alpha)
-    problem, n = model._posterior.problem, 20_000
-    tables = [np.repeat(part[:1], n // 4, axis=0) for part in model._posterior.tables()[0]]
-    drawn = _groups.predictive(problem, [tables] * 4, [(1, 2), (3, 4), (5, 6), (7, 8)], 1).reshape(n, *COUNTS.shape)
-    rates = _groups.rates_of(problem, tables, 0, 1).reshape(COUNTS.shape)
+    copies, n = 100, 200  # equal rows are drawn apart, and cost less than more draws of fewer
+    counts = np.tile(COUNTS[:4, :3], (copies, 1))
+    model = PoissonFactorization(2, **HOW).fit(counts, alpha=alpha)
+    problem, (rows, columns) = model._posterior.problem, (part[:1] for part in model._posterior.tables()[0])
+    tables = [np.repeat(part, n // 4, axis=0) for part in (np.tile(rows[:, :4], (1, copies, 1)), columns)]
+    drawn = _groups.predictive(problem, [tables] * 4, [(1, 2), (3, 4), (5, 6), (7, 8)], 1).reshape(n, copies, 4, 3)
+    rates = _groups.rates_of(problem, tables, 0, 1).reshape(copies, 4, 3)[0]
     values = np.arange(-60, 61)
     noise = (1 - alpha) / (1 + alpha) * alpha ** np.abs(values.astype(float))
-    for cell in (np.unravel_index(np.argsort(rates, axis=None)[place], rates.shape) for place in (54, -1)):
-        law = np.convolve(noise, stats.poisson.pmf(np.arange(200), rates[cell]))
-        counts = np.bincount(drawn[(slice(None), *cell)] + 60, minlength=len(law))
-        assert_discrete_fit(counts, law)
+    for i, j in (np.unravel_index(np.argsort(rates, axis=None)[place], rates.shape) for place in (6, -1)):
+        law = np.convolve(noise, stats.poisson.pmf(np.arange(200), rates[i, j]))
+        assert_discrete_fit(np.bincount(drawn[:, :, i, j].reshape(-1) + 60, minlength=len(law)), law)
 
 
 def test_predictions_do_not_depend_on_threads_and_other_chains():

@@ -18,7 +18,8 @@ from quincunx.errors import ConvergenceWarning
 from quincunx.ldp import statistics
 from quincunx.ldp.priors import LKJ, Gamma, HalfNormal, Normal
 
-FEW = {"n_chains": 1, "n_warmup": 20, "n_draws": 20, "random_state": 0}
+# The checks are about arguments and shapes: short chains of shallow trees serve.
+FEW = {"n_chains": 1, "n_warmup": 20, "n_draws": 20, "max_depth": 4, "random_state": 0}
 APART = {
     "check_estimators_empty_data_messages": "no users leave the prior",
     "check_estimators_nan_inf": "the error is that of this package, by name and index",
