@@ -105,7 +105,7 @@ impl<'a, R: Ring, const W: usize> StageWork<'a, R, W> {
 
     /// Does the stage.
     pub fn run(&self, source: &[R::Element], target: &mut [R::Element], progress: &Progress) -> Result<()> {
-        let (mut outer, segments) = self.outer();
+        let (mut outer, segments) = listed(self.stage, &self.rows, &self.end);
         let operations = self.stages.len() as u64;
         let mut tasks: Vec<&[OuterSet<W>]> = Vec::new();
         let rest = &mut outer[..];
@@ -136,57 +136,55 @@ impl<'a, R: Ring, const W: usize> StageWork<'a, R, W> {
         };
         parallel::tiles(tasks.len(), 1, || Ok([block()?, block()?]), task)
     }
+}
 
-    /// The independent sets of outer vertices in rising order, with all segments of their blocks.
-    fn outer(&self) -> (Vec<OuterSet<W>>, Vec<Segment<W>>) {
-        let mut sets = Vec::new();
-        let all = Mask::below(self.stage.width);
-        walk(&self.rows, self.stage.local, Mask::EMPTY, all, &mut |set, allowed| sets.push((set, allowed)));
-        let sized = |sets: &[(Mask<W>, Mask<W>)]| {
-            let (mut outer, mut segments) = (Vec::with_capacity(sets.len()), Vec::new());
-            for &(set, allowed) in sets {
-                let set = set.shifted(self.stage.local);
-                let len = count(&self.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
-                outer.push(OuterSet { set, first: 0, len, segments: segments.len() });
-                let above =
-                    set.members().fold(Mask::EMPTY, |key: Mask<W>, outer_set| key.with(self.stage.outer[outer_set]));
-                walk(&self.end.rows, self.stage.near, Mask::EMPTY, self.end.allowed(set), &mut |far, allowed| {
-                    let far = far.shifted(self.stage.near);
-                    let key = far.members().fold(above, |key, bit| key.with(self.stage.far[bit]));
-                    let len = count(&self.end.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
-                    segments.push(Segment { key, len, first: 0 });
-                });
-            }
-            (outer, segments)
-        };
-        let found: Vec<_> = match sets.len() {
-            0..OUTER_SETS => vec![sized(&sets)],
-            _ => {
-                let parts: Vec<_> = sets.chunks(OUTER_SETS).collect();
-                parallel::map(parts.len(), |i| sized(parts[i]))
-            }
-        };
+/// The independent sets of outer vertices in rising order, with all segments of their blocks. No ring is needed to list them.
+fn listed<const W: usize>(stage: &Stage, rows: &[Mask<W>], end: &LocalGraph<W>) -> (Vec<OuterSet<W>>, Vec<Segment<W>>) {
+    let mut sets = Vec::new();
+    let all = Mask::below(stage.width);
+    walk(rows, stage.local, Mask::EMPTY, all, &mut |set, allowed| sets.push((set, allowed)));
+    let sized = |sets: &[(Mask<W>, Mask<W>)]| {
         let (mut outer, mut segments) = (Vec::with_capacity(sets.len()), Vec::new());
-        for (some, more) in found {
-            outer.extend(
-                some.into_iter()
-                    .map(|outer_set| OuterSet { segments: outer_set.segments + segments.len(), ..outer_set }),
-            );
-            segments.extend(more);
-        }
-        let mut order: Vec<(Mask<W>, u32)> = (0..).zip(&segments).map(|(i, segment)| (segment.key, i)).collect();
-        match order.len() {
-            0..SEGMENTS => order.sort_unstable(),
-            _ => order.par_sort_unstable(),
-        }
-        let mut first = 0;
-        for (_, i) in order {
-            let segment = &mut segments[i as usize];
-            segment.first = first;
-            first += segment.len;
+        for &(set, allowed) in sets {
+            let set = set.shifted(stage.local);
+            let len = count(rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
+            outer.push(OuterSet { set, first: 0, len, segments: segments.len() });
+            let above = set.members().fold(Mask::EMPTY, |key: Mask<W>, outer_set| key.with(stage.outer[outer_set]));
+            walk(&end.rows, stage.near, Mask::EMPTY, end.allowed(set), &mut |far, allowed| {
+                let far = far.shifted(stage.near);
+                let key = far.members().fold(above, |key, bit| key.with(stage.far[bit]));
+                let len = count(&end.rows, allowed, &mut { u64::MAX }).unwrap_or(0) as usize;
+                segments.push(Segment { key, len, first: 0 });
+            });
         }
         (outer, segments)
+    };
+    let found: Vec<_> = match sets.len() {
+        0..OUTER_SETS => vec![sized(&sets)],
+        _ => {
+            let parts: Vec<_> = sets.chunks(OUTER_SETS).collect();
+            parallel::map(parts.len(), |i| sized(parts[i]))
+        }
+    };
+    let (mut outer, mut segments) = (Vec::with_capacity(sets.len()), Vec::new());
+    for (some, more) in found {
+        outer.extend(
+            some.into_iter().map(|outer_set| OuterSet { segments: outer_set.segments + segments.len(), ..outer_set }),
+        );
+        segments.extend(more);
     }
+    let mut order: Vec<(Mask<W>, u32)> = (0..).zip(&segments).map(|(i, segment)| (segment.key, i)).collect();
+    match order.len() {
+        0..SEGMENTS => order.sort_unstable(),
+        _ => order.par_sort_unstable(),
+    }
+    let mut first = 0;
+    for (_, i) in order {
+        let segment = &mut segments[i as usize];
+        segment.first = first;
+        first += segment.len;
+    }
+    (outer, segments)
 }
 
 impl<const W: usize> LocalGraph<W> {

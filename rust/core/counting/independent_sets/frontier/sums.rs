@@ -79,53 +79,53 @@ pub struct Lowest<'r> {
 impl<E: Copy + PartialEq> Sums<E> {
     /// Works an event out.
     pub fn new(sum_step: SumStep, lowest: &Lowest, factors: [Factor<E>; 2]) -> Self {
-        let mut sums = Self { sum_step, factors, patterns: Vec::new(), runs: Vec::new() };
-        sums.patterns = (0..1 << lowest.rows.len()).map(|allowed| sums.pattern(lowest, Mask([allowed]))).collect();
-        sums
+        let mut runs = Vec::new();
+        let mut of = |allowed| pattern(sum_step, lowest, Mask([allowed]), &mut runs);
+        let patterns = (0..1 << lowest.rows.len()).map(&mut of).collect();
+        Self { sum_step, factors, patterns, runs }
     }
+}
 
-    /// The runs where given ones of the lowest vertices are allowed.
-    fn pattern(&mut self, lowest: &Lowest, allowed: Mask<1>) -> Pattern {
-        let &Lowest { rows, forgotten_now, above, hard } = lowest;
-        let mut found: Vec<(SumRun, Mask<1>)> = Vec::new();
-        let mut before = 0;
-        walk(rows, 0, Mask::EMPTY, allowed, &mut |set, _| {
-            match found.last_mut() {
-                Some((run, _)) if set.meets(forgotten_now) => run.len += 1,
-                _ => {
-                    let number = found.len() as u16;
-                    found.push((SumRun { first: before, len: 1, number, sum: number, inside: 0 }, set));
-                }
-            }
-            before += 1;
-        });
-        let mut open = 0;
-        let near = self.sum_step == SumStep::Near;
-        let same = |a: &(SumRun, Mask<1>), b: &(SumRun, Mask<1>)| !near || a.1.and(above) == b.1.and(above);
-        for group in found.chunk_by_mut(same) {
-            let (start, len) = (group[0].0.number, group.len() as u16);
-            let opened = open;
-            for (run, set) in group {
-                if near {
-                    run.sum += opened;
-                }
-                if !set.meets(hard) {
-                    run.inside = if near { start + len + open } else { open };
-                    open += 1;
-                }
+/// The runs where given ones of the lowest vertices are allowed, after those that are known. They are the same in any ring.
+fn pattern(sum_step: SumStep, lowest: &Lowest, allowed: Mask<1>, runs: &mut Vec<SumRun>) -> Pattern {
+    let &Lowest { rows, forgotten_now, above, hard } = lowest;
+    let mut found: Vec<(SumRun, Mask<1>)> = Vec::new();
+    let mut before = 0;
+    walk(rows, 0, Mask::EMPTY, allowed, &mut |set, _| {
+        match found.last_mut() {
+            Some((run, _)) if set.meets(forgotten_now) => run.len += 1,
+            _ => {
+                let number = found.len() as u16;
+                found.push((SumRun { first: before, len: 1, number, sum: number, inside: 0 }, set));
             }
         }
-        let class =
-            |(run, set): &(SumRun, Mask<1>)| 2 * (usize::from(run.len.min(3)) - 1) + usize::from(!set.meets(hard));
-        found.sort_by_key(class);
-        let mut pattern =
-            Pattern { before: before.into(), stays: found.len() as u32, open: open.into(), ..Pattern::default() };
-        for (i, bound) in pattern.classes.iter_mut().enumerate() {
-            *bound = (self.runs.len() + found.partition_point(|run| class(run) < i)) as u32;
+        before += 1;
+    });
+    let mut open = 0;
+    let near = sum_step == SumStep::Near;
+    let same = |a: &(SumRun, Mask<1>), b: &(SumRun, Mask<1>)| !near || a.1.and(above) == b.1.and(above);
+    for group in found.chunk_by_mut(same) {
+        let (start, len) = (group[0].0.number, group.len() as u16);
+        let opened = open;
+        for (run, set) in group {
+            if near {
+                run.sum += opened;
+            }
+            if !set.meets(hard) {
+                run.inside = if near { start + len + open } else { open };
+                open += 1;
+            }
         }
-        self.runs.extend(found.iter().map(|(run, _)| run));
-        pattern
     }
+    let class = |(run, set): &(SumRun, Mask<1>)| 2 * (usize::from(run.len.min(3)) - 1) + usize::from(!set.meets(hard));
+    found.sort_by_key(class);
+    let mut pattern =
+        Pattern { before: before.into(), stays: found.len() as u32, open: open.into(), ..Pattern::default() };
+    for (i, bound) in pattern.classes.iter_mut().enumerate() {
+        *bound = (runs.len() + found.partition_point(|run| class(run) < i)) as u32;
+    }
+    runs.extend(found.iter().map(|(run, _)| run));
+    pattern
 }
 
 /// A block, as the sequence of its patterns.
