@@ -82,7 +82,7 @@ pub trait Transfer: Sync {
     fn roundings(&self) -> u64;
     /// Fills the vector before the first step; the memory may hold anything.
     fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]);
-    /// Moves the cut once. Elements are folded before and after. Inside, `rayon::join` can be used where blocks are large.
+    /// Moves the cut once. Elements are folded before and after. Inside, `parallel::fork` can be used where blocks are large.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the caller says so.
