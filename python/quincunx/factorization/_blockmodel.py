@@ -169,10 +169,7 @@ class PoissonBlockmodel(PoissonModel):
     def fit_predict(self, released: Any, y: Any = None, **how: Any) -> npt.NDArray[np.intp]:
         """Fit, and return the community of each actor.
 
-        Parameters
-        ----------
-        released, y, **how
-            As in `fit`.
+        {as_fit}
 
         Returns
         -------
@@ -232,10 +229,7 @@ class PoissonBlockmodel(PoissonModel):
     def fit_transform(self, released: Any, y: Any = None, **how: Any) -> Floats:
         """Fit, and return the memberships.
 
-        Parameters
-        ----------
-        released, y, **how
-            As in `fit`.
+        {as_fit}
 
         Returns
         -------

@@ -35,8 +35,14 @@ METHODS = {
 }
 
 
-#: The parameters that all models have.
+#: The parameters that all models have, and what methods that fit first have.
 model_doc = assembled(
+    as_fit="""
+    Parameters
+    ----------
+    released, y, **how
+        As in `fit`.
+    """,
     inference="""
     inference : {"mcmc", "vi"}, default="mcmc"
         Gibbs sampling, or variational inference by coordinate ascent, which is faster and approximate.
@@ -77,7 +83,7 @@ model_doc = assembled(
         ``elbo``. The fit ends when it returns False.
     non_integer : {"error", "round"}, default="error"
         What happens to values that are not whole.
-    """
+    """,
 )
 
 

@@ -101,12 +101,8 @@ class Graph:
 
         Parameters
         ----------
-        n : int
-            Number of vertices.
-        edges : array_like of int, shape (m, 2), or iterable of pairs
-            The two ends of each edge, vertices in ``0..n-1``. Copied.
-        labels : sequence of hashable, optional
-            A name for each vertex.
+        n, edges, labels
+            As for the constructor.
 
         Returns
         -------

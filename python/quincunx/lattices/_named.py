@@ -299,6 +299,7 @@ def named(
     Returns
     -------
     Lattice
+        The same that its own function makes.
 
     Raises
     ------

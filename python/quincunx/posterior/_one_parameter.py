@@ -611,19 +611,14 @@ class ExponentialGamma(_GammaModel):
         return _account.records(data, 0.0, self.data_bound)
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True)
 class LaplaceGamma(_GammaModel):
     """Numbers ``(theta / 2) exp(-theta abs(x - mean))`` in [-B, B], the mean known, with a Gamma prior on [c1, c2].
 
     The posterior is ``Gamma(a0 + tau n, rate + tau sum abs(x - mean))`` on [c1, c2].
 
-    Parameters
-    ----------
-    a0, rate, bounds, data_bound, temper
-        As for `ExponentialGamma`; records are clipped to [-data_bound, data_bound].
-    mean : float
-        Known.
+    {centred}
 
     {domain}
 
@@ -651,19 +646,14 @@ class LaplaceGamma(_GammaModel):
         return np.abs(_account.records(data, -self.data_bound, self.data_bound) - self.mean)
 
 
-@sections
+@posterior_doc
 @dataclass(frozen=True)
 class NormalPrecisionGamma(_GammaModel):
     """Normal numbers in [-B, B] of known mean, with a Gamma prior of the precision on [c1, c2].
 
     The posterior is ``Gamma(a0 + tau n / 2, rate + tau sum (x - mean)**2 / 2)`` on [c1, c2].
 
-    Parameters
-    ----------
-    a0, rate, bounds, data_bound, temper
-        As for `ExponentialGamma`; records are clipped to [-data_bound, data_bound].
-    mean : float
-        Known.
+    {centred}
 
     {domain}
 

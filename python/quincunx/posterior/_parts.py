@@ -31,6 +31,14 @@ posterior_doc = assembled(
     relation : ReplaceOne or AddRemove
         About which neighbors.
     """,
+    centred="""
+    Parameters
+    ----------
+    a0, rate, bounds, data_bound, temper
+        As for `ExponentialGamma`; records are clipped to [-data_bound, data_bound].
+    mean : float
+        Known.
+    """,
     study="""
     Parameters
     ----------

@@ -12,7 +12,7 @@ from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._mechanism import Mechanism
+from quincunx.privacy._mechanism import Mechanism, likelihood_doc
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
@@ -142,6 +142,7 @@ class ExponentialMechanism(Mechanism):
         parameters = {"sensitivity": self.sensitivity, "monotonic": self.monotonic, "exponent": str(self._exponent)}
         return self._published(chosen.reshape(units.shape[:-1]), scores, "exponential", parameters, insecure_seed)
 
+    @likelihood_doc
     def log_likelihood(self, z: npt.ArrayLike, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Logarithm of the probability of choices given the scores.
 
@@ -152,14 +153,7 @@ class ExponentialMechanism(Mechanism):
         scores : array_like of float, shape (..., k)
             The scores.
 
-        Returns
-        -------
-        ndarray of float64
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError, TypeError
+        {returns}
             If an index is none, or a score is not finite.
         """
         units = self._units(scores)

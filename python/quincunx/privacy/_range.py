@@ -406,7 +406,21 @@ def regret_bound(total_variation: float) -> float:
     return min(1.0, 2 * _check.probability(total_variation, "total_variation"))
 
 
-@sections
+_hockey_stick_doc = assembled(
+    level="""
+    Parameters
+    ----------
+    epsilon : float
+        Privacy level, >= 0.
+    """,
+    records="""
+    n : int
+        Records, public; one may be replaced.
+    """,
+)
+
+
+@_hockey_stick_doc
 def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: float = 1.0) -> float:
     """Return the exact delta of one sample from an untrimmed Beta posterior of n bits.
 
@@ -415,14 +429,10 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     differences of
     two incomplete beta functions; delta is the largest over k and both directions.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy level, >= 0.
+    {level}
     a, b : float
         Of the Beta prior, > 0.
-    n : int
-        Records, public; one may be replaced.
+    {records}
     temper : float
         The power of the likelihood, > 0.
 
@@ -466,7 +476,7 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     return float(min(1.0, max(np.nanmax(one), np.nanmax(other), 0.0)))
 
 
-@sections
+@_hockey_stick_doc
 def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, data_bound: float) -> float:
     """Return the exact delta of one sample from an untrimmed Gamma posterior of n records of an exponential law.
 
@@ -474,14 +484,10 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     most
     `data_bound`, relatively most where the sum of the others is 0; the divergences grow with the ratio of the rates.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy level, >= 0.
+    {level}
     shape, rate : float
         Of the Gamma prior, > 0.
-    n : int
-        Records, public; one may be replaced.
+    {records}
     data_bound : float
         To which records are clipped, > 0.
 

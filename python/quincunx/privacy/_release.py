@@ -284,7 +284,7 @@ class Release(Guaranteed):
         Parameters
         ----------
         source : path or binary file
-            Where from.
+            The file, or an open one.
 
         Returns
         -------

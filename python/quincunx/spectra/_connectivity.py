@@ -148,10 +148,8 @@ def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> Any:
     ----------
     x : array_like of float
         Algebraic connectivities, in ``[0, 2*degree]``.
-    degree : int
-        The degree r, >= 2.
-    k : int, default 1
-        How many times, >= 0.
+    degree, k
+        As for `clique_spectrum`.
 
     Returns
     -------
