@@ -299,6 +299,11 @@ impl Reflection {
         self.len() as f64 * (row * self.sweeps() as f64 + words(self.start - 1) as f64)
     }
 
+    /// Bytes that a prime reads and writes: every sweep once, the start writes and the squares read.
+    pub fn swept_bytes(&self) -> f64 {
+        16.0 * self.len() as f64 * (self.sweeps() + 1) as f64
+    }
+
     /// The blocks of all matrices.
     fn blocks(&self) -> Vec<(usize, (usize, usize))> {
         self.halves.iter().enumerate().flat_map(|(k, half)| half.blocks().map(move |block| (k, block))).collect()
