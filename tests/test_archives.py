@@ -93,15 +93,3 @@ def test_what_is_no_file_is_written_into_and_stays_what_it_was(tmp_path):
         os.close(reader)
     assert stat.S_ISFIFO(os.lstat(pipe).st_mode)
     assert os.listdir(tmp_path) == ["pipe"]
-
-
-def test_a_link_leads_to_the_file_that_is_replaced(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    link, file = tmp_path / "link.npz", tmp_path / "elsewhere" / "kept.npz"
-    link.symlink_to(file)
-    for size in (5, 6):  # the first makes the file
-        _npz.write_npz(link, {"a": np.arange(size)}, ".kept-")
-        assert link.is_symlink()
-        with np.load(file) as arrays:
-            assert len(arrays["a"]) == size
-    assert os.listdir(tmp_path / "elsewhere") == ["kept.npz"]

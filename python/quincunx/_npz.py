@@ -32,8 +32,8 @@ def write_whole(
 ) -> None:
     """Let a function write a file; to a path by way of a file beside it, that takes its place when it is whole.
 
-    A link leads to the file that is replaced. What is no file (a pipe, a terminal, ``/dev/null``) is written into as it
-    stands: a file in its place would take it from everybody else.
+    What is no file (a pipe, a terminal, ``/dev/null``) is written into as it stands: a file in its place would take it
+    from everybody else. A link to a file gives way to the new one, and what it names is left alone.
     """
     if not isinstance(target, (str, os.PathLike)):
         write(target)
@@ -43,8 +43,7 @@ def write_whole(
         with open(path, "wb") as file:
             write(file)
         return
-    path = os.path.realpath(path)
-    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path), prefix=prefix, suffix=suffix)
+    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             write(file)
