@@ -213,7 +213,7 @@ pub type Ratio = (BigUint, BigUint);
 
 /// Where the states go when a site is introduced.
 #[derive(Clone, Debug)]
-struct Introduction {
+struct SiteIntroduction {
     site: usize,
     /// For each state its place with the site empty and occupied.
     places: Vec<[u32; 2]>,
@@ -259,7 +259,7 @@ pub struct Root {
 /// The operator of one period.
 #[derive(Clone, Debug)]
 pub struct PeriodicOperator {
-    steps: Vec<Introduction>,
+    steps: Vec<SiteIntroduction>,
     states: usize,
     most_states: usize,
     frontier: usize,
@@ -360,7 +360,7 @@ impl PeriodicOperator {
             if stays {
                 labels.push(label);
             }
-            steps.push(Introduction { site, places, states: targets.len() });
+            steps.push(SiteIntroduction { site, places, states: targets.len() });
             most_states = most_states.max(targets.len());
             words = targets;
         }

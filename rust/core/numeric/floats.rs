@@ -159,7 +159,7 @@ impl Floats for Arrays {
     }
 }
 
-/// Registers of x86-64. A value of [`Zmm`] or [`Ymm`] exists only where the instructions do: `avx512` and `avx2` make them.
+/// Registers of x86-64. A value of [`FloatZmm`] or [`FloatYmm`] exists only where the instructions do: `avx512` and `avx2` make them.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{FloatWork, Floats, LANES, prefix_sums};
@@ -169,25 +169,25 @@ mod x86 {
     #[inline(never)]
     #[target_feature(enable = "avx2")]
     pub fn avx2<W: FloatWork>(work: W) -> W::Output {
-        work.run(Ymm(()))
+        work.run(FloatYmm(()))
     }
 
     /// Compiles work for AVX-512.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
     pub fn avx512<W: FloatWork>(work: W) -> W::Output {
-        work.run(Zmm(()))
+        work.run(FloatZmm(()))
     }
 
     /// One register of eight.
     #[derive(Clone, Copy)]
-    pub struct Zmm(());
+    pub struct FloatZmm(());
 
     /// Two registers of four.
     #[derive(Clone, Copy)]
-    pub struct Ymm(());
+    pub struct FloatYmm(());
 
-    impl Floats for Zmm {
+    impl Floats for FloatZmm {
         type Eight = __m512d;
         const HELD: usize = 4;
 
@@ -275,7 +275,7 @@ mod x86 {
         }
     }
 
-    impl Floats for Ymm {
+    impl Floats for FloatYmm {
         type Eight = [__m256d; 2];
         const HELD: usize = 1;
 
@@ -378,9 +378,9 @@ mod tests {
     use super::*;
 
     /// Every operation on some numbers, one after the other.
-    struct All<'a>(&'a [[f64; LANES]; 3]);
+    struct AllOperations<'a>(&'a [[f64; LANES]; 3]);
 
-    impl FloatWork for All<'_> {
+    impl FloatWork for AllOperations<'_> {
         type Output = Vec<[u64; LANES]>;
 
         fn run<F: Floats>(self, f: F) -> Self::Output {
@@ -415,9 +415,9 @@ mod tests {
             let mut numbers = [[0.0; LANES]; 3];
             numbers.iter_mut().flatten().for_each(|x| *x = words.uniform());
             numbers[0][3] = numbers[1][3];
-            let expected = float_work(Level::Baseline, All(&numbers));
-            assert_eq!(float_work(Level::Avx2, All(&numbers)), expected);
-            assert_eq!(float_work(Level::Avx512, All(&numbers)), expected);
+            let expected = float_work(Level::Baseline, AllOperations(&numbers));
+            assert_eq!(float_work(Level::Avx2, AllOperations(&numbers)), expected);
+            assert_eq!(float_work(Level::Avx512, AllOperations(&numbers)), expected);
             let total: f64 = numbers[1].iter().sum();
             assert!((f64::from_bits(expected[7][7]) - total).abs() < 1e-14);
             assert_eq!(f64::from_bits(expected[6][4]), numbers[2][7]);

@@ -148,9 +148,9 @@ pub fn run<K: NeighborKernel>(level: Level, prime: ShortPrime, kernel: K) -> K::
         unsafe {
             match level.min(Level::best()) {
                 Level::Avx512 if is_x86_feature_detected!("avx512ifma") => {
-                    return x86::Zmm::new(prime).enter(kernel);
+                    return x86::NeighborZmm::new(prime).enter(kernel);
                 }
-                Level::Avx512 | Level::Avx2 => return x86::Ymm::new(prime).enter(kernel),
+                Level::Avx512 | Level::Avx2 => return x86::NeighborYmm::new(prime).enter(kernel),
                 Level::Baseline => {}
             }
         }
@@ -315,13 +315,13 @@ mod x86 {
 
     /// Four words, AVX2.
     #[derive(Clone, Copy)]
-    pub struct Ymm {
+    pub struct NeighborYmm {
         prime: ShortPrime,
         excess: __m256i,
         mask: __m256i,
     }
 
-    impl Ymm {
+    impl NeighborYmm {
         /// # Safety
         /// The machine has AVX2.
         #[inline(always)]
@@ -345,7 +345,7 @@ mod x86 {
         }
     }
 
-    impl Arithmetic for Ymm {
+    impl Arithmetic for NeighborYmm {
         type Element = u64;
         type Register = __m256i;
         const HELD: usize = 15;
@@ -387,11 +387,11 @@ mod x86 {
     /// Compiles a kernel for AVX2.
     #[inline(never)]
     #[target_feature(enable = "avx2")]
-    fn avx2<K: NeighborKernel>(kernel: K, a: Ymm) -> K::Output {
+    fn avx2<K: NeighborKernel>(kernel: K, a: NeighborYmm) -> K::Output {
         kernel.run(a)
     }
 
-    impl Neighbors for Ymm {
+    impl Neighbors for NeighborYmm {
         const LANES: usize = 4;
 
         #[inline(always)]
@@ -462,13 +462,13 @@ mod x86 {
 
     /// Eight words, AVX-512 with products of 52 bits.
     #[derive(Clone, Copy)]
-    pub struct Zmm {
+    pub struct NeighborZmm {
         excess: __m512i,
         mask: __m512i,
         prime: __m512i,
     }
 
-    impl Zmm {
+    impl NeighborZmm {
         /// # Safety
         /// The machine has AVX-512 F, DQ, BW, VL and IFMA.
         #[inline(always)]
@@ -484,7 +484,7 @@ mod x86 {
         }
     }
 
-    impl Arithmetic for Zmm {
+    impl Arithmetic for NeighborZmm {
         type Element = u64;
         type Register = __m512i;
         const HELD: usize = 31;
@@ -526,11 +526,11 @@ mod x86 {
     /// Compiles a kernel for AVX-512 with products of 52 bits.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    fn avx512<K: NeighborKernel>(kernel: K, a: Zmm) -> K::Output {
+    fn avx512<K: NeighborKernel>(kernel: K, a: NeighborZmm) -> K::Output {
         kernel.run(a)
     }
 
-    impl Neighbors for Zmm {
+    impl Neighbors for NeighborZmm {
         const LANES: usize = 8;
 
         #[inline(always)]

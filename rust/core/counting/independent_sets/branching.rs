@@ -32,7 +32,7 @@ const VERTICES: u64 = 4;
 
 /// A count by branching, begun.
 #[derive(Debug)]
-pub struct Branching(Box<dyn Advance>);
+pub struct Branching(Box<dyn BranchingSteps>);
 
 impl Branching {
     /// A count on a graph that is not too large, within about so many bytes.
@@ -88,7 +88,7 @@ impl Branching {
 }
 
 /// A search, whatever the size of its sets.
-trait Advance: std::fmt::Debug + Send {
+trait BranchingSteps: std::fmt::Debug + Send {
     fn advance(&mut self, until: u64);
     fn effort(&self) -> u64;
     fn state(&self) -> SearchState;
@@ -210,7 +210,7 @@ enum NextStep<const W: usize> {
     Return(CheckedCount),
 }
 
-impl<const W: usize> Advance for BranchingSearch<W> {
+impl<const W: usize> BranchingSteps for BranchingSearch<W> {
     fn advance(&mut self, until: u64) {
         while self.state == SearchState::Going && self.effort < until {
             match self.step() {
