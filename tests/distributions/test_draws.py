@@ -95,6 +95,26 @@ def test_a_table_made_again_gives_the_same_draws():
     assert np.array_equal(first, Skellam(3.0, 1.5).sample(5000, rng=1))
 
 
+@pytest.mark.parametrize("rates", [(0.02, 0.0), (2.0, 30.0), (1e5, 1e3)], ids=repr)
+def test_fewer_draws_from_a_table_are_the_first_of_more(rates):
+    """A draw has sixteen bits of a word, and the few that need more take them in their order within a block."""
+    law = Skellam(*rates)
+    many = law.sample(60_000, rng=12, threads=2)
+    for size in (40_001, 36_866, 35_000):
+        assert np.array_equal(law.sample(size, rng=12, threads=3), many[:size])
+    assert many[:4096].tolist() != many[4096:8192].tolist()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rates", [(0.02, 0.0), (0.0, 1.0), (40.0, 35.0), (3e4, 1e5)], ids=repr)
+def test_draws_from_a_table_fit_in_all_their_places(rates):
+    """Sums over the four draws of a word, too, which share nothing. False alarm 1e-6 for each of two tests by law."""
+    plus, minus = rates
+    draws = Skellam(plus, minus).sample(400_000, rng=13)
+    assert_draws_follow(draws, Skellam(plus, minus))
+    assert_draws_follow(draws.reshape(-1, 4).sum(axis=1), Skellam(4 * plus, 4 * minus))
+
+
 def test_one_draw_is_the_first_of_an_array():
     for law in LAWS:
         assert law.sample(rng=11) == law.sample(5, rng=11)[0]

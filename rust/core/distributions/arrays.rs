@@ -5,7 +5,7 @@
 //! row i of purpose `FURTHER`. Most cells of a sparse sweep need one word, and then four of them share a block.
 
 use super::bessel::Address;
-use super::words::{BLOCK, BlockWords};
+use super::words::{self, BLOCK, BlockWords};
 use super::{Bessel, Distribution, Function, Rng, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
 use super::{alias, poisson};
 use super::{bessel, evaluate, quantile, statistic_of, two_piece_poisson, two_sided_geometric};
@@ -21,7 +21,7 @@ const FURTHER: u64 = 0x0066_7572_7468_6572;
 /// The sides of second words follow those of first words.
 const SECOND: u64 = 2;
 /// Elements whose words are made at a time; a divisor of the block.
-const BATCH: usize = 512;
+const BATCH: usize = alias::MOST_DRAWS;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
 const POLL: usize = 64;
 
@@ -274,12 +274,13 @@ impl<'a> Family<'a> {
             let law = Skellam::unchecked(*plus, *minus);
             if let Some(table) = alias::kept("skellam", [*plus, *minus], &law, out.len()) {
                 return blocks(out, BLOCK, threads, monitor, |start, chunk| {
-                    let mut words = BlockWords::new(key, (start / BLOCK) as u64, 0);
-                    let mut buffer = [0; BATCH];
-                    for (batch, slots) in chunk.chunks_mut(BATCH).enumerate() {
-                        words.fill(level, &mut buffer[..slots.len()]);
-                        let further = |i| Stream::new(key, FURTHER, 0, (start + batch * BATCH + i) as u64);
-                        table.draw(&law, level, &buffer[..slots.len()], slots, further);
+                    let block = (start / BLOCK) as u64;
+                    let (mut words, mut further) = (BlockWords::new(key, block, 0), words::spare(key, block));
+                    let mut buffer = [0; BATCH / alias::PER_WORD];
+                    for slots in chunk.chunks_mut(BATCH) {
+                        let batch = &mut buffer[..slots.len().div_ceil(alias::PER_WORD)];
+                        words.fill(level, batch);
+                        table.draw(&law, level, batch, slots, &mut further);
                     }
                 });
             }

@@ -2,13 +2,15 @@
 //!
 //! Elements are drawn in blocks of 4096. A block has eight generators side by side, xoshiro256++ each, whose states are Philox
 //! blocks at `[lane, block, side, WORDS]`; element j of the block has word j / 8 of lane j mod 8. So a word is a function of key,
-//! element and side, and the eight recurrences run as vectors. A row of a sweep has eight generators of its own, [`RowWords`].
+//! element and side, and the eight recurrences run as vectors; where four elements share a word, j is its place.
+//! A row of a sweep has eight generators of its own, [`RowWords`].
 //!
 //! Sources: D. Blackman, S. Vigna (2021), Scrambled linear pseudorandom number generators (xoshiro256++); J. Salmon et al.
 //! (2011), Parallel random numbers: as easy as 1, 2, 3 (Philox).
 
 use crate::numeric::dispatch::{Level, Work, work};
-use crate::stream::philox;
+use crate::stream::{Xoshiro, philox};
+use rand_core::SeedableRng;
 
 /// The purpose of the states.
 const WORDS: u64 = 0x0077_6f72_6473;
@@ -16,6 +18,12 @@ const WORDS: u64 = 0x0077_6f72_6473;
 const LANES: usize = 8;
 /// Elements of a block.
 pub const BLOCK: usize = 4096;
+
+/// Words of a block beside those of its elements, one after another.
+pub fn spare(key: [u64; 2], block: u64) -> Xoshiro {
+    let state = philox(key, [LANES as u64, block, 0, WORDS]);
+    Xoshiro::from_seed(std::array::from_fn(|i| state[i / 8].to_le_bytes()[i % 8]))
+}
 
 /// The generators of a block.
 #[derive(Clone, Debug)]
@@ -155,7 +163,7 @@ fn next([a, b, c, d]: &mut [[u64; LANES]; 4]) -> [u64; LANES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_core::{Rng, SeedableRng};
+    use rand_core::Rng;
     use rand_xoshiro::Xoshiro256PlusPlus;
 
     #[test]
