@@ -236,3 +236,16 @@ def test_the_ends_of_wide_laws_are_found_without_a_walk():
     both = law.ilogccdf([0.0, math.log(0.5)])
     assert both[0] == -np.inf
     assert abs(both[1]) <= 1
+
+
+def test_a_skellam_tail_has_the_same_bits_alone_and_in_an_array():
+    rates = np.array([0.0, 1e-200, 0.003, 0.1, 1.0, 9.0, 22.0, 70.0, 500.0, 3e3, 2e4, 1e6])
+    plus, minus = (column.ravel() for column in np.meshgrid(rates, rates))
+    spread = np.random.default_rng(1).normal(size=plus.size)
+    points = np.round(plus - minus + 4 * spread * np.sqrt(plus + minus + 1))
+    for function in ("cdf", "ccdf", "logcdf", "logccdf"):
+        together = getattr(Skellam(plus, minus), function)(points)
+        turned = getattr(Skellam(plus[::-1], minus[::-1]), function)(points[::-1])
+        alone = [getattr(Skellam(*law), function)(k) for *law, k in zip(plus, minus, points, strict=True)]
+        assert np.array_equal(together, turned[::-1])
+        assert together.tolist() == alone

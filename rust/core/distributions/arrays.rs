@@ -7,7 +7,7 @@
 use super::bessel::Address;
 use super::words::{self, BLOCK, BlockWords};
 use super::{Bessel, Distribution, Function, Rng, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
-use super::{alias, poisson};
+use super::{alias, poisson, side_by_side};
 use super::{bessel, evaluate, quantile, statistic_of, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{self, Level};
@@ -24,6 +24,8 @@ const SECOND: u64 = 2;
 const BATCH: usize = alias::MOST_DRAWS;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
 const POLL: usize = 64;
+/// The same for tails that are found side by side.
+const TAILS: usize = 1024;
 
 /// The words of one element of an array of draws.
 #[derive(Clone, Debug)]
@@ -173,14 +175,32 @@ impl<'a> Family<'a> {
         monitor: &mut dyn Monitor,
     ) -> Result<()> {
         let Some((least, greatest)) = self.repeated(points) else {
-            return self.each(out, threads, monitor, |law, i| law.evaluate(function, at(points, i)));
+            return self.values_of(function, points, out, threads, monitor);
         };
-        let mut values = vec![0.0; (greatest - least) as usize + 1];
-        self.each(&mut values, threads, monitor, |law, i| law.evaluate(function, least + i as f64))?;
+        let all: Vec<f64> = (0..(greatest - least) as usize + 1).map(|i| least + i as f64).collect();
+        let mut values = vec![0.0; all.len()];
+        self.values_of(function, &all, &mut values, threads, monitor)?;
         for (slot, point) in out.iter_mut().zip(points) {
             *slot = values[(point - least) as usize];
         }
         Ok(())
+    }
+
+    /// The same, point by point.
+    fn values_of(
+        &self,
+        function: Function,
+        points: &[f64],
+        out: &mut [f64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<()> {
+        if let Self::Skellam(plus, minus) = *self
+            && !matches!(function, Function::Mass | Function::LogMass)
+        {
+            return skellam_tails((plus, minus), function, points, out, threads, monitor);
+        }
+        self.each(out, threads, monitor, |law, i| law.evaluate(function, at(points, i)))
     }
 
     /// The least and the greatest of many points of one law, if they are whole and each stands there twice or more on average:
@@ -350,6 +370,28 @@ fn apply<L: Distribution>(
     blocks(out, POLL, threads, monitor, |first, chunk| {
         for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
             *slot = shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i));
+        }
+    })
+}
+
+/// Tails of Skellam laws, some side by side; a millisecond's work stays on this thread.
+fn skellam_tails(
+    (plus, minus): (&[f64], &[f64]),
+    function: Function,
+    points: &[f64],
+    out: &mut [f64],
+    threads: usize,
+    monitor: &mut dyn Monitor,
+) -> Result<()> {
+    blocks(out, TAILS, threads, monitor, |start, chunk| {
+        let mut laws = [(Skellam::unchecked(0.0, 0.0), 0.0); side_by_side::MOST_LAWS];
+        for (batch, values) in chunk.chunks_mut(laws.len()).enumerate() {
+            let start = start + batch * laws.len();
+            for (i, law) in laws[..values.len()].iter_mut().enumerate().map(|(i, law)| (start + i, law)) {
+                *law = (Skellam::unchecked(at(plus, i), at(minus, i)), at(points, i));
+            }
+            let laws = &laws[..values.len()];
+            side_by_side::tails(laws, |i, tail| values[i] = tail.value(function).unwrap_or(f64::NAN));
         }
     })
 }

@@ -9,6 +9,7 @@ pub mod arrays;
 pub mod bessel;
 pub mod gamma;
 pub mod poisson;
+mod side_by_side;
 pub mod skellam;
 pub mod sums;
 pub mod two_piece_cells;
@@ -76,26 +77,58 @@ impl Rng for Xoshiro {
     }
 }
 
-/// The shorter tail of a law at a point k: P(X <= k) or P(X > k), in logarithms.
+/// The shorter tail of a law at a point k: P(X <= k) or P(X > k).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// Whether it is the lower one, P(X <= k).
-    pub lower: bool,
-    /// Its logarithm.
-    pub log: f64,
+    lower: bool,
+    size: Size,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Size {
+    Log(f64),
+    Probability(f64),
 }
 
 impl Tail {
+    /// The lower or the upper tail, by its logarithm.
+    pub fn from_log(lower: bool, log: f64) -> Self {
+        Self { lower, size: Size::Log(log.min(0.0)) }
+    }
+
+    /// The lower or the upper tail, by itself.
+    pub fn from_probability(lower: bool, probability: f64) -> Self {
+        Self { lower, size: Size::Probability(probability.min(1.0)) }
+    }
+
     /// `(ln P(X <= k), ln P(X > k))`.
     pub fn both(self) -> (f64, f64) {
-        let log = self.log.min(0.0);
+        let log = match self.size {
+            Size::Log(log) => log,
+            Size::Probability(probability) => probability.ln(),
+        };
         let other = log_one_minus_exp(log);
         if self.lower { (log, other) } else { (other, log) }
     }
 
     fn probability(self, lower: bool) -> f64 {
-        let short = self.log.min(0.0).exp();
+        let short = match self.size {
+            Size::Log(log) => log.exp(),
+            Size::Probability(probability) => probability,
+        };
         if self.lower == lower { short } else { 1.0 - short }
+    }
+
+    /// The value of a function of a law that belongs to its tails; none for a mass.
+    fn value(self, function: Function) -> Option<f64> {
+        match function {
+            Function::Mass | Function::LogMass => None,
+            Function::Cdf => Some(self.probability(true)),
+            Function::LogCdf => Some(self.both().0),
+            Function::Ccdf => Some(self.probability(false)),
+            Function::LogCcdf => Some(self.both().1),
+        }
     }
 }
 
@@ -170,10 +203,7 @@ pub fn evaluate(law: &impl Distribution, function: Function, k: f64) -> f64 {
     match function {
         Function::Mass => law.log_mass(k).exp(),
         Function::LogMass => law.log_mass(k),
-        Function::Cdf => law.short_tail(k).probability(true),
-        Function::LogCdf => law.short_tail(k).both().0,
-        Function::Ccdf => law.short_tail(k).probability(false),
-        Function::LogCcdf => law.short_tail(k).both().1,
+        _ => law.short_tail(k).value(function).unwrap_or(f64::NAN),
     }
 }
 

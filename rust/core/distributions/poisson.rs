@@ -49,14 +49,14 @@ impl Poisson {
     /// The shorter tail at a count `k >= -1`.
     pub fn short_tail(&self, k: f64) -> Tail {
         if k < 0.0 {
-            return Tail { lower: true, log: f64::NEG_INFINITY };
+            return Tail::from_log(true, f64::NEG_INFINITY);
         }
         if self.rate == 0.0 {
-            return Tail { lower: false, log: f64::NEG_INFINITY };
+            return Tail::from_log(false, f64::NEG_INFINITY);
         }
         let lower = k < self.rate;
         let run = if lower { (k, -1.0, 0.0) } else { (k + 1.0, 1.0, f64::INFINITY) };
-        Tail { lower, log: self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln() }
+        Tail::from_log(lower, self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln())
     }
 
     /// `(ln P(Y <= k), ln P(Y > k))`.

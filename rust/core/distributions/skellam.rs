@@ -12,7 +12,7 @@
 
 use crate::Result;
 use crate::distributions::sums::{Moments, Shape, outward};
-use crate::distributions::{Distribution, Rng, Tail, check_rate, poisson};
+use crate::distributions::{Distribution, Rng, Tail, check_rate, poisson, side_by_side};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
 use crate::numeric::special::{deviance, exact_sum, log_poisson};
 use std::f64::consts::PI;
@@ -39,7 +39,7 @@ impl Skellam {
         Self { plus, minus }
     }
 
-    fn mirrored(&self) -> Self {
+    pub(super) fn mirrored(&self) -> Self {
         Self { plus: self.minus, minus: self.plus }
     }
 
@@ -53,27 +53,12 @@ impl Skellam {
     /// Where few terms matter the masses come down to k by their recurrence, see [`Self::sum_down`]. Below zero it runs in the
     /// mirrored law, from k up to zero.
     fn upper_sum(&self, k: f64) -> f64 {
-        let last = if self.is_small() {
-            self.beyond(k.max(0.0), true)
-        } else {
-            // p(k+t)/p(k) <= exp(-t^2 / (2 (variance + t/3))) at the mode and falls faster beyond it: 1e-19 at this t.
-            let variance = self.plus + self.minus;
-            let mut reach = 14.7 + (216.0 + 88.0 * variance).sqrt();
-            if reach > 300.0 {
-                let first = self.log_value(k);
-                reach = 8.0;
-                while reach < 1100.0 && self.log_value(k + reach) - first > -45.0 {
-                    reach *= 1.5;
-                }
-            }
-            if reach >= 1100.0 {
-                return outward(self, (k, 1.0, f64::INFINITY), |_, _| [1.0])[0];
-            }
-            (k + reach.ceil()).max(1.0)
-        };
+        if !self.is_small() {
+            return outward(self, (k, 1.0, f64::INFINITY), |_, _| [1.0])[0];
+        }
+        let last = self.beyond(k.max(0.0), true);
         let start = k.max(0.0);
-        let first = if self.is_small() { self.near_ratio(last) } else { self.ratio(last, 1.0) };
-        let sum = self.sum_down(last, start, first);
+        let sum = self.sum_down(last, start, self.near_ratio(last));
         if k >= 0.0 {
             return sum;
         }
@@ -146,7 +131,7 @@ impl Skellam {
     }
 
     /// r_j = l1 / (j + 1 + l2 r_(j+1)) as if r_(j+1) were equal to it.
-    fn near_ratio(&self, j: f64) -> f64 {
+    pub(super) fn near_ratio(&self, j: f64) -> f64 {
         let next = j + 1.0;
         2.0 * self.plus / (next + (next * next + 4.0 * self.plus * self.minus).sqrt())
     }
@@ -165,8 +150,29 @@ impl Skellam {
         ratio
     }
 
+    /// The shorter tail, without company.
+    pub(super) fn tail_alone(&self, k: f64) -> Tail {
+        let (least, greatest) = self.support();
+        if k < least || k >= greatest {
+            return Tail::from_log(k < least, f64::NEG_INFINITY);
+        }
+        let lower = self.is_lower(k);
+        Tail::from_log(lower, if lower { self.mirrored().log_upper(-k) } else { self.log_upper(k + 1.0) })
+    }
+
+    /// Whether the shorter tail at k is the lower one.
+    pub(super) fn is_lower(&self, k: f64) -> bool {
+        // Half a step aside: at k = 0 and rates near zero the lower tail is nearly one, and the upper one would be lost in it.
+        k + 0.5 < self.plus - self.minus
+    }
+
+    /// The rates.
+    pub(super) fn rates(&self) -> [f64; 2] {
+        [self.plus, self.minus]
+    }
+
     /// `ln P(X >= k)` for k at or above the mode.
-    fn log_upper(&self, k: f64) -> f64 {
+    pub(super) fn log_upper(&self, k: f64) -> f64 {
         if self.plus == 0.0 {
             // minus a Poisson count: P(Y <= -k)
             return poisson::Poisson::from(self.minus).log_tails(-k).0;
@@ -219,14 +225,7 @@ impl Distribution for Skellam {
     }
 
     fn short_tail(&self, k: f64) -> Tail {
-        let (least, greatest) = self.support();
-        if k < least || k >= greatest {
-            return Tail { lower: k < least, log: f64::NEG_INFINITY };
-        }
-        // Half a step aside: at k = 0 and rates near zero the lower tail is nearly one, and the upper one would be lost in it.
-        let lower = k + 0.5 < self.plus - self.minus;
-        let log = if lower { self.mirrored().log_upper(-k) } else { self.log_upper(k + 1.0) };
-        Tail { lower, log }
+        side_by_side::tail(*self, k)
     }
 
     fn cumulants(&self) -> [f64; 4] {

@@ -273,10 +273,10 @@ impl Distribution for TwoPiecePoisson {
     fn short_tail(&self, y: f64) -> Tail {
         let (least, greatest) = self.support();
         if y < least || y >= greatest {
-            return Tail { lower: y < least, log: f64::NEG_INFINITY };
+            return Tail::from_log(y < least, f64::NEG_INFINITY);
         }
         let lower = y < self.mode();
-        Tail { lower, log: if lower { self.log_lower(y) } else { self.log_upper(y + 1.0) } }
+        Tail::from_log(lower, if lower { self.log_lower(y) } else { self.log_upper(y + 1.0) })
     }
 
     fn cumulants(&self) -> [f64; 4] {

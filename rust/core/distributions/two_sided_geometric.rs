@@ -76,11 +76,7 @@ impl Distribution for TwoSidedGeometric {
     }
 
     fn short_tail(&self, k: f64) -> Tail {
-        if k < 0.0 {
-            Tail { lower: true, log: self.log_upper(-k) }
-        } else {
-            Tail { lower: false, log: self.log_upper(k + 1.0) }
-        }
+        if k < 0.0 { Tail::from_log(true, self.log_upper(-k)) } else { Tail::from_log(false, self.log_upper(k + 1.0)) }
     }
 
     fn cumulants(&self) -> [f64; 4] {

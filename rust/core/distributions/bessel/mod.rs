@@ -139,15 +139,15 @@ impl Distribution for Bessel {
 
     fn short_tail(&self, n: f64) -> Tail {
         if n < 0.0 {
-            return Tail { lower: true, log: f64::NEG_INFINITY };
+            return Tail::from_log(true, f64::NEG_INFINITY);
         }
         if self.argument == 0.0 {
-            return Tail { lower: false, log: f64::NEG_INFINITY };
+            return Tail::from_log(false, f64::NEG_INFINITY);
         }
         // Half a step aside: near an argument of zero P(X = 0) is nearly one, and the upper tail would be lost in it.
         let lower = n + 0.5 < self.lower;
         let run = if lower { (n, -1.0, 0.0) } else { (n + 1.0, 1.0, f64::INFINITY) };
-        Tail { lower, log: self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln() }
+        Tail::from_log(lower, self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln())
     }
 
     fn cumulants(&self) -> [f64; 4] {
