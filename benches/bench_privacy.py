@@ -1,6 +1,8 @@
 """Public calls of quincunx.privacy beside the best peers, in one process, interleaved: CPU time and ratios.
 
-OpenDP and diffprivlib (which needs scikit-learn below 1.8) are optional; without them their columns say so.
+OpenDP and diffprivlib (which needs scikit-learn below 1.8) are optional; without them their columns say so. The column
+`os.urandom` is the machine's limit by another route: eight bytes of the system's own generator for each draw, and in
+brackets what fraction of our time they take; above 1 our draw is cheaper than a word of it.
 Run: python benches/bench_privacy.py
 """
 
@@ -140,6 +142,15 @@ def our_jobs(rng):
     }
 
 
+def words(jobs):
+    """A word of the system's generator for each draw of noise."""
+    return {
+        row: (lambda size=size: os.urandom(8 * size), size)
+        for row, (_, size) in jobs.items()
+        if "calibration" not in row and "per bit" not in row
+    }
+
+
 def ledger():
     """Wall-clock milliseconds of a spend in a file, beside one flushed write and SQLite's own commit of a row."""
     places = [tempfile.gettempdir(), *(["/dev/shm"] if os.path.isdir("/dev/shm") else [])]
@@ -178,8 +189,10 @@ def main():
     if _core.__build_profile__ == "debug":
         sys.exit("this is a debug build: its times say nothing (maturin develop --profile fast)")
     rng = np.random.default_rng(1)
+    jobs = our_jobs(rng)
     columns = {
-        "quincunx": our_jobs(rng),
+        "quincunx": jobs,
+        "os.urandom": words(jobs),
         "NumPy": numpy_jobs(rng),
         "OpenDP": opendp_jobs(),
         "diffprivlib": diffprivlib_jobs(),
