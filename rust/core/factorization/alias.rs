@@ -4,7 +4,7 @@
 //! below its threshold, else on its alias. Source: M. Vose (1991), A linear algorithm for generating random numbers with a
 //! given distribution.
 
-use super::model::FactorMatrix;
+use super::factor_matrix::FactorMatrix;
 use crate::parallel;
 
 /// One place of a table.

@@ -4,7 +4,7 @@
 //! is added to the pair's cell, to be read by column, and to the row's own sum of its component.
 //! Plumbing between [`super::sweep`], [`super::events`] and [`super::published`]; the laws are there.
 
-use super::model::FactorMatrix;
+use super::factor_matrix::FactorMatrix;
 use super::split::Splitter;
 use crate::distributions::Rng;
 use crate::stream::Xoshiro;

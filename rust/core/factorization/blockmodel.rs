@@ -7,8 +7,9 @@
 //! Source: A. Schein et al. (2019), section 4 of the appendix; the sums over pairs i < j are derived here.
 
 use super::coordinate_ascent::CoordinateAscent;
+use super::factor_matrix::FactorMatrix;
 use super::gibbs::{GibbsChain, SHARES, Tally};
-use super::model::{FactorMatrix, Model};
+use super::model::Model;
 use super::split::binomials;
 use super::structure::{Pass, Structure};
 use crate::Result;

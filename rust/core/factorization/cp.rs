@@ -7,8 +7,9 @@
 //! Source: A. Schein et al. (2019), section 4 of the appendix.
 
 use super::coordinate_ascent::CoordinateAscent;
+use super::factor_matrix::FactorMatrix;
 use super::gibbs::{GibbsChain, Tally};
-use super::model::{FactorMatrix, Model};
+use super::model::Model;
 use super::split::LANES;
 use super::structure::{Pass, Structure};
 use crate::distributions::gamma::Gamma;

@@ -4,7 +4,7 @@
 //!   KL(Gamma(A, B) || Gamma(a, b)) = (A - a) psi(A) - ln Gamma(A) + ln Gamma(a) + a ln(B / b) + A (b - B) / B.
 //! Source: from the density by these two expectations.
 
-use super::model::FactorMatrix;
+use super::factor_matrix::FactorMatrix;
 
 /// Gamma laws of the entries of a factor.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,9 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
+use super::factor_matrix::FactorMatrix;
 use super::likelihood;
-use super::model::{FactorMatrix, Kind, Model, Prior};
+use super::model::{Kind, Model, Prior};
 use super::released_counts::ReleasedCounts;
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};

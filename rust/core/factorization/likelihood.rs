@@ -5,7 +5,8 @@
 
 use super::cell::log_likelihood;
 use super::collapsed::CollapsedRow;
-use super::model::{FactorMatrix, Model};
+use super::factor_matrix::FactorMatrix;
+use super::model::Model;
 use super::products::{Panels, TILE, tile_of};
 use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts};
 use super::split::LANES;

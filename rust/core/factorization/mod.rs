@@ -18,6 +18,7 @@ pub mod coordinate_ascent;
 mod cp;
 mod dense_row;
 mod events;
+pub mod factor_matrix;
 mod gammas;
 pub mod gibbs;
 pub mod likelihood;

@@ -9,7 +9,7 @@
 //!
 //! Source: K. Goto, R. van de Geijn (2008), Anatomy of high-performance matrix multiplication (panels and register tiles).
 
-use super::model::FactorMatrix;
+use super::factor_matrix::FactorMatrix;
 use crate::numeric::dispatch::Level;
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 

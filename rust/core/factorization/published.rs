@@ -13,8 +13,8 @@
 //! paper of the same authors, with the corrections of `docs/mathematics/factorization.md`.
 
 use super::allocation::Ratios;
+use super::factor_matrix::FactorMatrix;
 use super::gammas::{Gammas, divergence};
-use super::model::FactorMatrix;
 use super::released_counts::{HELD_OUT, Row};
 use super::split::binomial;
 use crate::Result;

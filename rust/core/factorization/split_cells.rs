@@ -5,7 +5,7 @@
 //!
 //! Source: derived here; the order of the partial sums is that of [`super::split`].
 
-use super::model::FactorMatrix;
+use super::factor_matrix::FactorMatrix;
 use super::split::{MANY, last_positive};
 use crate::distributions::words::RowWords;
 use crate::numeric::floats::{FloatWork, Floats, LANES};

@@ -3,8 +3,9 @@
 //! A new structure is one file with one implementation, and one line in [`super::model::Kind::structure`].
 
 use super::coordinate_ascent::{CoordinateAscent, Sums};
+use super::factor_matrix::FactorMatrix;
 use super::gibbs::{GibbsChain, Tally};
-use super::model::{FactorMatrix, Model};
+use super::model::Model;
 use crate::Result;
 
 /// A pass of an ascent over all cells: sums for a tally left of the product, and to its right if asked for.

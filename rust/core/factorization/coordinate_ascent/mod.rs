@@ -17,9 +17,10 @@ pub use super::gammas::Gammas;
 pub use super::published::{Augmentation, Noise};
 pub use pass::Sums;
 
+use super::factor_matrix::FactorMatrix;
 use super::gammas::divergence;
 use super::gibbs::{start, without_rateless_cells};
-use super::model::{FactorMatrix, Kind, Model, Prior};
+use super::model::{Kind, Model, Prior};
 use super::released_counts::ReleasedCounts;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::special::gamma::digamma;

@@ -8,7 +8,7 @@
 
 use super::super::cell::{log_sum, scaled_mean};
 use super::super::collapsed::CollapsedRow;
-use super::super::model::FactorMatrix;
+use super::super::factor_matrix::FactorMatrix;
 use super::super::products::{Panels, over_columns, over_rows, tile_of};
 use super::super::published::{Augmentation, Moments, Noise, augmented, moments};
 use super::super::released_counts::HELD_OUT;

@@ -1,0 +1,99 @@
+//! The matrix of a factor: an index of a mode each row, a component each column.
+//!
+//! Entry (i, k) lies at i * stride + k, where the stride is the number of components rounded up to whole vectors. What pads a row
+//! is zero and stays so: sums and products over padded rows need no end.
+
+use super::split::LANES;
+use crate::{Error, Result};
+
+/// Rows of components, each padded with zeros to a multiple of eight.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FactorMatrix {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of components.
+    pub width: usize,
+    /// Entries per row in memory.
+    pub stride: usize,
+    values: Vec<f64>,
+}
+
+impl FactorMatrix {
+    /// All zeros.
+    pub fn new(rows: usize, width: usize) -> Self {
+        let stride = width.next_multiple_of(LANES);
+        Self { rows, width, stride, values: vec![0.0; rows * stride] }
+    }
+
+    /// From entries without padding.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where there are not `rows * width` of them.
+    pub fn packed(rows: usize, width: usize, values: &[f64]) -> Result<Self> {
+        if values.len() != rows * width {
+            let (expected, found) = (format!("({rows}, {width})"), format!("({},)", values.len()));
+            return Err(Error::Shape { name: "factors", expected, found });
+        }
+        let mut matrix = Self::new(rows, width);
+        for (row, values) in values.chunks_exact(width).enumerate() {
+            matrix.row_mut(row)[..width].copy_from_slice(values);
+        }
+        Ok(matrix)
+    }
+
+    /// The entries without padding.
+    pub fn unpadded(&self) -> Vec<f64> {
+        let mut values = vec![0.0; self.rows * self.width];
+        self.unpad_into(&mut values);
+        values
+    }
+
+    /// Writes the entries without padding, row by row.
+    pub fn unpad_into(&self, values: &mut [f64]) {
+        for (row, values) in values.chunks_exact_mut(self.width.max(1)).enumerate() {
+            values.copy_from_slice(&self.row(row)[..self.width]);
+        }
+    }
+
+    /// A padded row.
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.stride..(row + 1) * self.stride]
+    }
+
+    /// A padded row; what lies beyond the width must stay zero.
+    #[inline(always)]
+    pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
+        &mut self.values[row * self.stride..(row + 1) * self.stride]
+    }
+
+    /// All entries with their padding.
+    pub fn padded(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// All entries with their padding, to be written row by row.
+    pub fn padded_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    /// Sums over rows, padded.
+    pub fn sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.stride];
+        for row in self.values.chunks_exact(self.stride.max(1)) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+        }
+        sums
+    }
+
+    /// Components by rows, one component after the other.
+    pub fn transposed(&self) -> Vec<f64> {
+        let mut out = vec![0.0; self.width * self.rows];
+        for row in 0..self.rows {
+            for (k, &x) in self.row(row)[..self.width].iter().enumerate() {
+                out[k * self.rows + row] = x;
+            }
+        }
+        out
+    }
+}
