@@ -8,14 +8,13 @@
 //! Sources: D. Blackman, S. Vigna (2021), Scrambled linear pseudorandom number generators (xoshiro256++); J. Salmon et al.
 //! (2011), Parallel random numbers: as easy as 1, 2, 3 (Philox).
 
-use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::dispatch::Level;
+use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 use crate::stream::{Xoshiro, philox};
 use rand_core::SeedableRng;
 
 /// The purpose of the states.
 const WORDS: u64 = 0x0077_6f72_6473;
-/// Generators side by side.
-const LANES: usize = 8;
 /// Elements of a block.
 pub const BLOCK: usize = 4096;
 
@@ -50,7 +49,7 @@ impl BlockWords {
 
     /// The words of the elements that follow; but for the last of a block, as many as a multiple of the lanes.
     pub fn fill(&mut self, level: Level, out: &mut [u64]) {
-        work(level, Fill { state: &mut self.state, out });
+        float_work(level, Fill { state: &mut self.state, out });
     }
 }
 
@@ -130,34 +129,28 @@ struct Fill<'a> {
     out: &'a mut [u64],
 }
 
-impl Work for Fill<'_> {
+impl FloatWork for Fill<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        let mut state = *self.state;
+    fn run<F: Floats>(self, f: F) {
+        let mut state = [f.load_words(&self.state[0]); 4];
+        for (registers, state) in state.iter_mut().zip(&*self.state) {
+            *registers = f.load_words(state);
+        }
         let (groups, rest) = self.out.as_chunks_mut::<LANES>();
         for group in groups {
-            *group = next(&mut state);
+            f.store_words(f.xoshiro(&mut state), group);
         }
         if !rest.is_empty() {
-            rest.copy_from_slice(&next(&mut state)[..rest.len()]);
+            let mut words = [0; LANES];
+            f.store_words(f.xoshiro(&mut state), &mut words);
+            rest.copy_from_slice(&words[..rest.len()]);
         }
-        *self.state = state;
+        for (registers, state) in state.into_iter().zip(self.state) {
+            f.store_words(registers, state);
+        }
     }
-}
-
-/// A step of the eight generators. A function that is always in line: a closure called from two places would not be compiled for
-/// the level.
-#[inline(always)]
-fn next([a, b, c, d]: &mut [[u64; LANES]; 4]) -> [u64; LANES] {
-    let mut words = [0; LANES];
-    for i in 0..LANES {
-        words[i] = a[i].wrapping_add(d[i]).rotate_left(23).wrapping_add(a[i]);
-        let (third, fourth) = (c[i] ^ a[i], d[i] ^ b[i]);
-        (a[i], b[i], c[i], d[i]) = (a[i] ^ fourth, b[i] ^ third, third ^ (b[i] << 17), fourth.rotate_left(45));
-    }
-    words
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Eight doubles side by side, in the registers of each vector level: kernels whose loops compilers do not turn into vectors.
+//! Eight doubles or words side by side, in the registers of each vector level: kernels whose loops compilers do not turn into vectors.
 //!
 //! A kernel is written once as [`FloatWork`] against [`Floats`], and [`float_work`] runs it compiled for the level asked for.
 //! Products and sums are never contracted and every sum has its order written down, so all levels give the same bits.
@@ -41,6 +41,14 @@ pub trait Floats: Copy {
     unsafe fn gather(self, from: &[f64], indices: &[u32; LANES]) -> Self::Eight;
     /// Partial sums, in the order of [`prefix_sums`].
     fn prefix(self, x: Self::Eight) -> Self::Eight;
+    /// Eight words in registers.
+    type Words: Copy;
+    /// Reads.
+    fn load_words(self, from: &[u64; LANES]) -> Self::Words;
+    /// Writes.
+    fn store_words(self, x: Self::Words, to: &mut [u64; LANES]);
+    /// A step of eight generators xoshiro256++ side by side: their next words.
+    fn xoshiro(self, state: &mut [Self::Words; 4]) -> Self::Words;
 }
 
 /// Partial sums by adding what is one, two and four places before.
@@ -156,6 +164,29 @@ impl Floats for Arrays {
     #[inline(always)]
     fn prefix(self, x: [f64; LANES]) -> [f64; LANES] {
         prefix_sums(x)
+    }
+
+    type Words = [u64; LANES];
+
+    #[inline(always)]
+    fn load_words(self, from: &[u64; LANES]) -> [u64; LANES] {
+        *from
+    }
+
+    #[inline(always)]
+    fn store_words(self, x: [u64; LANES], to: &mut [u64; LANES]) {
+        *to = x;
+    }
+
+    #[inline(always)]
+    fn xoshiro(self, [a, b, c, d]: &mut [[u64; LANES]; 4]) -> [u64; LANES] {
+        let mut words = [0; LANES];
+        for i in 0..LANES {
+            words[i] = a[i].wrapping_add(d[i]).rotate_left(23).wrapping_add(a[i]);
+            let (third, fourth) = (c[i] ^ a[i], d[i] ^ b[i]);
+            (a[i], b[i], c[i], d[i]) = (a[i] ^ fourth, b[i] ^ third, third ^ (b[i] << 17), fourth.rotate_left(45));
+        }
+        words
     }
 }
 
@@ -273,6 +304,33 @@ mod x86 {
                 _mm512_add_pd(x, _mm512_castsi512_pd(_mm512_alignr_epi64::<4>(_mm512_castpd_si512(x), zero)))
             }
         }
+
+        type Words = __m512i;
+
+        #[inline(always)]
+        fn load_words(self, from: &[u64; LANES]) -> __m512i {
+            // SAFETY: as above; there are eight words.
+            unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        fn store_words(self, x: __m512i, to: &mut [u64; LANES]) {
+            // SAFETY: as above; there is room for eight words.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), x) }
+        }
+
+        #[inline(always)]
+        fn xoshiro(self, [a, b, c, d]: &mut [__m512i; 4]) -> __m512i {
+            // SAFETY: as above.
+            unsafe {
+                let words = _mm512_add_epi64(_mm512_rol_epi64::<23>(_mm512_add_epi64(*a, *d)), *a);
+                let (third, fourth) = (_mm512_xor_si512(*c, *a), _mm512_xor_si512(*d, *b));
+                *c = _mm512_xor_si512(third, _mm512_slli_epi64::<17>(*b));
+                (*a, *b) = (_mm512_xor_si512(*a, fourth), _mm512_xor_si512(*b, third));
+                *d = _mm512_rol_epi64::<45>(fourth);
+                words
+            }
+        }
     }
 
     impl Floats for FloatYmm {
@@ -370,12 +428,50 @@ mod x86 {
             self.store(x, &mut words);
             self.load(&prefix_sums(words))
         }
+
+        type Words = [__m256i; 2];
+
+        #[inline(always)]
+        fn load_words(self, from: &[u64; LANES]) -> [__m256i; 2] {
+            // SAFETY: as above; there are eight words.
+            unsafe { [_mm256_loadu_si256(from.as_ptr().cast()), _mm256_loadu_si256(from.as_ptr().add(4).cast())] }
+        }
+
+        #[inline(always)]
+        fn store_words(self, x: [__m256i; 2], to: &mut [u64; LANES]) {
+            // SAFETY: as above; there is room for eight words.
+            unsafe {
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), x[0]);
+                _mm256_storeu_si256(to.as_mut_ptr().add(4).cast(), x[1]);
+            }
+        }
+
+        #[inline(always)]
+        fn xoshiro(self, [a, b, c, d]: &mut [[__m256i; 2]; 4]) -> [__m256i; 2] {
+            let mut words = *a;
+            for half in 0..2 {
+                let (a, b, c, d) = (&mut a[half], &mut b[half], &mut c[half], &mut d[half]);
+                // SAFETY: as above.
+                unsafe {
+                    let sum = _mm256_add_epi64(*a, *d);
+                    let turned = _mm256_or_si256(_mm256_slli_epi64::<23>(sum), _mm256_srli_epi64::<41>(sum));
+                    words[half] = _mm256_add_epi64(turned, *a);
+                    let (third, fourth) = (_mm256_xor_si256(*c, *a), _mm256_xor_si256(*d, *b));
+                    *c = _mm256_xor_si256(third, _mm256_slli_epi64::<17>(*b));
+                    (*a, *b) = (_mm256_xor_si256(*a, fourth), _mm256_xor_si256(*b, third));
+                    *d = _mm256_or_si256(_mm256_slli_epi64::<45>(fourth), _mm256_srli_epi64::<19>(fourth));
+                }
+            }
+            words
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::Xoshiro;
+    use rand_core::{Rng, SeedableRng};
 
     /// Every operation on some numbers, one after the other.
     struct AllOperations<'a>(&'a [[f64; LANES]; 3]);
@@ -404,6 +500,12 @@ mod tests {
                 words.map(f64::to_bits)
             });
             out[0][0] ^= u64::from(f.bits(a, b));
+            let mut state = [0, 1, 2, 3].map(|i| f.load_words(&out[i]));
+            for out in &mut out[4..] {
+                let mut words = [0; LANES];
+                f.store_words(f.xoshiro(&mut state), &mut words);
+                out.iter_mut().zip(words).for_each(|(out, word)| *out ^= word.rotate_left(1));
+            }
             out.to_vec()
         }
     }
@@ -418,9 +520,16 @@ mod tests {
             let expected = float_work(Level::Baseline, AllOperations(&numbers));
             assert_eq!(float_work(Level::Avx2, AllOperations(&numbers)), expected);
             assert_eq!(float_work(Level::Avx512, AllOperations(&numbers)), expected);
+            // The generator of the last lane.
+            let mut seed = [0; 32];
+            for (bytes, results) in seed.as_chunks_mut::<8>().0.iter_mut().zip(&expected) {
+                *bytes = results[7].to_le_bytes();
+            }
+            let mut generator = Xoshiro::from_seed(seed);
+            let words: Vec<u64> = (4..8).map(|_| generator.next_u64().rotate_left(1)).collect();
             let total: f64 = numbers[1].iter().sum();
-            assert!((f64::from_bits(expected[7][7]) - total).abs() < 1e-14);
-            assert_eq!(f64::from_bits(expected[6][4]), numbers[2][7]);
+            assert!((f64::from_bits(expected[7][7] ^ words[3]) - total).abs() < 1e-14);
+            assert_eq!(f64::from_bits(expected[6][7] ^ words[2]), numbers[2][5]);
         }
     }
 }
