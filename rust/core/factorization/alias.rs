@@ -1,8 +1,10 @@
 //! Alias tables: the column of an event, given its component, in one lookup.
 //!
 //! A word w times the number of columns n is (place, fraction) in units of 2^64: the event falls on `place` if the fraction is
-//! below its threshold, else on its alias. Source: M. Vose (1991), A linear algorithm for generating random numbers with a
-//! given distribution.
+//! below its threshold, else on its alias. A table is filled in two walks over its columns, with no list of what is left.
+//!
+//! Sources: M. Vose (1991), A linear algorithm for generating random numbers with a given distribution; L. Hübschle-Schneider,
+//! P. Sanders (2022), Parallel weighted random sampling (sweeping).
 
 use super::factor_matrix::FactorMatrix;
 use crate::parallel;
@@ -59,34 +61,47 @@ impl Aliases {
 const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
 
 /// Fills the table of weights with this sum; with no positive sum no event will ask.
+///
+/// Two fingers walk over the columns, one on those of less than the mean weight and one on the others: a light column is filled
+/// up by the heavy one, and a heavy one that falls to the mean or below it by the next heavy one.
 fn fill(table: &mut [Place], weights: &[f64], sum: f64) {
     if sum <= 0.0 || sum.is_nan() {
         return;
     }
-    let scale = weights.len() as f64 / sum;
-    let mut scaled: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
-    let (mut small, mut large): (Vec<u32>, Vec<u32>) =
-        (0..weights.len() as u32).partition(|&v| scaled[v as usize] < 1.0);
-    while let Some(&high) = large.last() {
-        let Some(low) = small.pop() else { break };
-        let weight = scaled[low as usize];
-        table[low as usize] = Place { threshold: (weight * TWO_TO_64) as u64, alias: high };
-        let rest = &mut scaled[high as usize];
-        *rest -= 1.0 - weight;
-        if *rest < 1.0 {
-            small.extend(large.pop());
+    let (cols, scale) = (weights.len(), weights.len() as f64 / sum);
+    let is_heavy = |v: usize| weights[v] * scale > 1.0;
+    let light_from = |v: usize| (v..cols).find(|&v| !is_heavy(v)).unwrap_or(cols);
+    let heavy_from = |v: usize| (v..cols).find(|&v| is_heavy(v)).unwrap_or(cols);
+    // What is left at the end is one up to rounding; a column of no weight must not be among it.
+    let whole = |v: usize| {
+        let alias = if weights[v] > 0.0 { v } else { heaviest(weights) };
+        Place { threshold: if alias == v { u64::MAX } else { 0 }, alias: alias as u32 }
+    };
+    let (mut light, mut heavy) = (light_from(0), heavy_from(0));
+    let mut rest = if heavy < cols { weights[heavy] * scale } else { 0.0 };
+    while heavy < cols {
+        if rest > 1.0 && light < cols {
+            let weight = weights[light] * scale;
+            table[light] = Place { threshold: (weight * TWO_TO_64) as u64, alias: heavy as u32 };
+            rest -= 1.0 - weight;
+            light = light_from(light + 1);
+        } else {
+            let next = heavy_from(heavy + 1);
+            let threshold = (rest * TWO_TO_64) as u64;
+            table[heavy] = if next < cols { Place { threshold, alias: next as u32 } } else { whole(heavy) };
+            rest = if next < cols { weights[next] * scale - (1.0 - rest.min(1.0)) } else { 0.0 };
+            heavy = next;
         }
     }
-    // What is left is one up to rounding; a column of no weight must not be among it.
-    for v in small.into_iter().chain(large) {
-        let alias = if weights[v as usize] > 0.0 { v } else { heaviest(weights) };
-        table[v as usize] = Place { threshold: if alias == v { u64::MAX } else { 0 }, alias };
+    while light < cols {
+        table[light] = whole(light);
+        light = light_from(light + 1);
     }
 }
 
-fn heaviest(weights: &[f64]) -> u32 {
+fn heaviest(weights: &[f64]) -> usize {
     let heaviest = weights.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-    heaviest.map_or(0, |(v, _)| v as u32)
+    heaviest.map_or(0, |(v, _)| v)
 }
 
 #[cfg(test)]

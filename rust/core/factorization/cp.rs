@@ -12,8 +12,12 @@ use super::gibbs::{GibbsChain, Tally};
 use super::model::Model;
 use super::split::LANES;
 use super::structure::{Pass, Structure};
-use crate::distributions::gamma::Gamma;
+use crate::distributions::gamma;
+use crate::numeric::dispatch::level;
 use crate::{Result, parallel};
+
+/// Rows of a factor that are redrawn together.
+const BLOCK: usize = 16;
 
 /// Matrices and tensors.
 #[derive(Clone, Copy, Debug)]
@@ -154,31 +158,40 @@ impl Structure for Cp {
         for mode in (0..chain.factors.len()).filter(|&mode| !chain.fixed[mode]) {
             let (stride, width) = (chain.factors[mode].stride, chain.model.width());
             let prior = chain.model.prior(mode);
-            let empty = if let [shape] = prior.shape[..] { Some(Gamma::new(shape)) } else { None };
-            let redraw = |(index, (row, total)): (usize, (&mut [f64], &mut f64))| {
-                let mut words = chain.words(mode, index);
-                let mut exposure = vec![0.0; stride];
-                self.exposure(&chain.model, mode, index, &chain.factors, &sums, &mut exposure);
-                let counts = &tally.parts[mode][index * stride..(index + 1) * stride];
-                for k in 0..width {
-                    let (shape, rate) = prior.at(index * width + k);
-                    // Most entries of a sparse table got no count, and share a law.
-                    let law = match &empty {
-                        Some(law) if counts[k] == 0 => *law,
-                        _ => Gamma::new(shape + counts[k] as f64),
-                    };
-                    row[k] = law.draw(&mut words) / (rate + exposure[k]);
-                    *total += row[k] * exposure[k];
+            let level = level();
+            let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
+                // Entry k of row i of the block is at i * width + k among shapes and draws, at i * stride + k in the matrices.
+                let entries = block * BLOCK * width..(block * BLOCK + totals.len()) * width;
+                let mut exposures = vec![0.0; rows.len()];
+                let (mut shapes, mut draws) = (vec![0.0; entries.len()], vec![0.0; entries.len()]);
+                for (i, (shapes, exposure)) in
+                    shapes.chunks_exact_mut(width).zip(exposures.chunks_exact_mut(stride)).enumerate()
+                {
+                    let index = block * BLOCK + i;
+                    self.exposure(&chain.model, mode, index, &chain.factors, &sums, exposure);
+                    for (k, (shape, &count)) in shapes.iter_mut().zip(&tally.parts[mode][index * stride..]).enumerate()
+                    {
+                        *shape = prior.at(index * width + k).0 + count as f64;
+                    }
+                }
+                gamma::draw_many(level, &shapes, &mut chain.words_of_block(level, mode, block), &mut draws);
+                let rows = rows.chunks_exact_mut(stride).zip(exposures.chunks_exact(stride));
+                for (i, ((row, exposure), total)) in rows.zip(totals).enumerate() {
+                    for k in 0..width {
+                        let (_, rate) = prior.at(entries.start + i * width + k);
+                        row[k] = draws[i * width + k] / (rate + exposure[k]);
+                        *total += row[k] * exposure[k];
+                    }
                 }
             };
             let mut fresh = FactorMatrix::new(chain.factors[mode].rows, width);
             let mut totals = vec![0.0; fresh.rows];
+            let blocks = fresh.padded_mut().chunks_mut(BLOCK * stride).zip(totals.chunks_mut(BLOCK)).enumerate();
             if threads == 1 {
-                fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate().for_each(redraw);
+                blocks.for_each(redraw);
             } else {
-                let rows = fresh.padded_mut().chunks_exact_mut(stride).zip(&mut totals).enumerate();
-                parallel::each(rows.collect(), |row| {
-                    redraw(row);
+                parallel::each(blocks.collect(), |block| {
+                    redraw(block);
                     Ok(())
                 })
                 .expect("rows that cannot fail");

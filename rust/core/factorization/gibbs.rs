@@ -4,7 +4,7 @@
 //!   entry ~ Gamma(shape + counts, rate + exposure).
 //! Modes are redrawn one after the other, rows of a mode independently. A blockmodel first shares the parts of each actor
 //! between the blocks; memberships are then redrawn actor by actor, for each is exposed to all others.
-//! Every draw has an address, (iteration, factor, row), so a chain is a function of its key, whatever threads do.
+//! Every draw has an address, (iteration, factor, row or block of rows), so a chain is a function of its key, whatever threads do.
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
@@ -14,8 +14,10 @@ use super::model::{Kind, Model, Prior};
 use super::released_counts::ReleasedCounts;
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
+use crate::distributions::words::RowWords;
 use crate::inference::Chain;
 use crate::monitor::{Monitor, Progress};
+use crate::numeric::dispatch::Level;
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
 use std::ops::Range;
@@ -24,6 +26,8 @@ use std::sync::Arc;
 /// The purpose of the words that start a chain; those of factor m follow at m + 1, of sharing between blocks at [`SHARES`].
 const FACTORS: u64 = 0x0066_6163_746f_7200;
 pub(super) const SHARES: u64 = 0x0073_6861_7265_7300;
+/// The purpose of the words of gamma variables drawn side by side, for factor m at m more.
+const GAMMAS: u64 = 0x6761_6d6d_6173_0000;
 
 /// A chain: data, factors and how far it is.
 #[derive(Clone, Debug)]
@@ -180,6 +184,11 @@ impl GibbsChain {
         let total_rate = self.model.structure().redraw(self, tally, threads);
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
+    }
+
+    /// The words of a block of rows of a factor.
+    pub(super) fn words_of_block(&self, level: Level, factor: usize, block: usize) -> RowWords {
+        RowWords::new(level, self.key, GAMMAS + factor as u64, self.iteration, block as u64)
     }
 
     pub(super) fn words(&self, factor: usize, row: usize) -> Xoshiro {
