@@ -62,18 +62,27 @@ impl FloatWork for CollapsedRow<'_> {
     #[inline(always)]
     fn run<F: Floats>(self, f: F) -> f64 {
         let Self { data, positive, alpha, rates, logarithms } = self;
+        // Where the release is not positive the weight is alpha and the logarithm linear: such rates are added up, a column v in
+        // lane v mod 8, before they are written over. The rates of positive cells stay for what follows.
         let mut plain = [0.0; LANES];
-        let (mut observed, mut distance) = (0usize, 0i64);
-        for (codes, rates) in data.codes.chunks(LANES).zip(rates.chunks_mut(LANES)) {
-            for ((&code, rate), plain) in codes.iter().zip(rates).zip(&mut plain) {
-                let (held_out, not_positive) = (code == HELD_OUT, code <= 0);
-                observed += usize::from(!held_out);
-                distance -= if held_out || !not_positive { 0 } else { i64::from(code) };
-                *plain += if held_out || !not_positive { 0.0 } else { *rate };
-                let weight = if held_out { 0.0 } else { alpha };
-                *rate = if not_positive { weight } else { *rate };
+        if logarithms {
+            let (codes, last_codes) = data.codes.as_chunks::<LANES>();
+            let (eights, last_rates) = rates.as_chunks::<LANES>();
+            for (codes, rates) in codes.iter().zip(eights) {
+                for lane in 0..LANES {
+                    plain[lane] += plain_rate(codes[lane], rates[lane]);
+                }
+            }
+            for (lane, (&code, &rate)) in last_codes.iter().zip(last_rates).enumerate() {
+                plain[lane] += plain_rate(code, rate);
             }
         }
+        for (&code, rate) in data.codes.iter().zip(&mut *rates) {
+            let weight = if code == HELD_OUT { 0.0 } else { alpha };
+            *rate = if code <= 0 { weight } else { *rate };
+        }
+        let observed = positive.others.observed + positive.len();
+        let mut distance = positive.others.distance;
         let mut logs = Logarithms { sum: 0.0, product: f.splat(1.0) };
         let coefficients = &*COEFFICIENTS;
         // Where 1/alpha is beyond a double, no cell is short.
@@ -92,6 +101,7 @@ impl FloatWork for CollapsedRow<'_> {
                 let short = f.bits(most, own);
                 let rate = f.select(most, own, own, ratio);
                 let (x, z) = (f.mul(rate, inverse), f.mul(rate, ratio));
+                // B by Horner from y = o - 1 down; A below it by even and odd powers of z, half as long a chain each.
                 let mut sum_below = f.splat(below[released - 1]);
                 for coefficient in below[..released - 1].iter().rev() {
                     sum_below = f.add(f.mul(sum_below, x), f.splat(*coefficient));
@@ -120,6 +130,7 @@ impl FloatWork for CollapsedRow<'_> {
                     }
                     continue;
                 }
+                // What fills up the last eight repeats a cell and is not written; sums that are not short count for nothing here.
                 let mut factors = [1.0; LANES];
                 let mut sums = [0.0; LANES];
                 f.store(sum, &mut sums);
@@ -147,6 +158,12 @@ impl FloatWork for CollapsedRow<'_> {
         let plain: f64 = plain.iter().sum();
         logs.total(f) + observed as f64 * ((1.0 - alpha) / (1.0 + alpha)).ln() + noise + alpha * plain
     }
+}
+
+/// The rate of a cell whose release is not positive, zero elsewhere.
+#[inline(always)]
+fn plain_rate(code: i8, rate: f64) -> f64 {
+    if code <= 0 && code != HELD_OUT { rate } else { 0.0 }
 }
 
 /// A cell whose sums are not short: turns its rate into its weight, and returns the logarithm if it is wanted.

@@ -5,6 +5,10 @@
 //! Source: from the density by these two expectations.
 
 use super::factor_matrix::FactorMatrix;
+use super::model::Prior;
+use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::elementary::{exp, ln};
+use crate::numeric::special::gamma::{digamma, log_gamma};
 
 /// Gamma laws of the entries of a factor.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +35,111 @@ impl Gammas {
     pub fn means(&self) -> FactorMatrix {
         self.map(|shape, rate| shape / rate)
     }
+
+    /// Expectations, digammas of the shapes and exponentials of the expected logarithms, worked out together.
+    pub fn expectations(&self, level: Level) -> Expectations {
+        let empty = || FactorMatrix::new(self.shape.rows, self.shape.width);
+        let mut found = Expectations { means: empty(), digammas: empty(), geometric: empty() };
+        work(level, EachEntry { gammas: self, found: &mut found });
+        found
+    }
+
+    /// The sum of [`divergence`] over a row, from an entry on, given the digammas of the shapes.
+    pub fn divergence_of_row(
+        &self,
+        level: Level,
+        row: usize,
+        from: usize,
+        digammas: &FactorMatrix,
+        prior: &Prior,
+    ) -> f64 {
+        let width = self.shape.width;
+        let entries = [&self.shape, &self.rate, digammas].map(|matrix| &matrix.row(row)[from..width]);
+        let own = |values: &'_ Vec<f64>| if values.len() == 1 { 0..1 } else { row * width + from..(row + 1) * width };
+        let (shape, rate) = (&prior.shape[own(&prior.shape)], &prior.rate[own(&prior.rate)]);
+        work(level, Divergences { entries, prior: [shape, rate] })
+    }
 }
 
+/// What an ascent asks of gamma laws.
+pub struct Expectations {
+    /// E x.
+    pub means: FactorMatrix,
+    /// psi(A).
+    pub digammas: FactorMatrix,
+    /// exp E ln x.
+    pub geometric: FactorMatrix,
+}
+
+struct EachEntry<'a> {
+    gammas: &'a Gammas,
+    found: &'a mut Expectations,
+}
+
+impl Work for EachEntry<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { gammas, found } = self;
+        let laws = gammas.shape.padded().iter().zip(gammas.rate.padded());
+        let Expectations { means, digammas, geometric } = found;
+        let out = means.padded_mut().iter_mut().zip(digammas.padded_mut()).zip(geometric.padded_mut());
+        for ((&shape, &rate), ((mean, psi), geometric)) in laws.zip(out) {
+            // What pads a row is zero and stays so.
+            let entry = shape > 0.0;
+            let (shape, rate) = if entry { (shape, rate) } else { (1.0, 1.0) };
+            let expected = digamma(shape);
+            *mean = if entry { shape / rate } else { 0.0 };
+            *psi = if entry { expected } else { 0.0 };
+            *geometric = if entry { exp(expected) / rate } else { 0.0 };
+        }
+    }
+}
+
+struct Divergences<'a> {
+    /// Shapes, rates and digammas.
+    entries: [&'a [f64]; 3],
+    /// Shapes and rates, one for all or one each.
+    prior: [&'a [f64]; 2],
+}
+
+impl Work for Divergences<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { entries: [shapes, rates, digammas], prior } = self;
+        let mut terms = [0.0; TERMS];
+        let mut total = 0.0;
+        for start in (0..shapes.len()).step_by(TERMS) {
+            let here = start..shapes.len().min(start + TERMS);
+            let laws = shapes[here.clone()].iter().zip(&rates[here.clone()]).zip(&digammas[here.clone()]);
+            let terms = &mut terms[..here.len()];
+            if let [&[shape], &[rate]] = prior {
+                for (term, ((&a, &b), &psi)) in terms.iter_mut().zip(laws) {
+                    *term = divergence((a, b), psi, (shape, rate));
+                }
+            } else {
+                let at = |values: &[f64], i: usize| if let [one] = values { *one } else { values[i] };
+                for (i, (term, ((&a, &b), &psi))) in here.zip(terms.iter_mut().zip(laws)) {
+                    *term = divergence((a, b), psi, (at(prior[0], i), at(prior[1], i)));
+                }
+            }
+            total += terms.iter().sum::<f64>();
+        }
+        total
+    }
+}
+
+/// Terms worked out before they are added up in order.
+const TERMS: usize = 64;
+
 /// KL(Gamma(A, B) || Gamma(a, b)), given psi(A).
+#[inline(always)]
 pub fn divergence((shape, rate): (f64, f64), digamma: f64, (prior_shape, prior_rate): (f64, f64)) -> f64 {
-    (shape - prior_shape) * digamma - libm::lgamma(shape)
-        + libm::lgamma(prior_shape)
-        + prior_shape * (rate / prior_rate).ln()
+    (shape - prior_shape) * digamma - log_gamma(shape)
+        + log_gamma(prior_shape)
+        + prior_shape * ln(rate / prior_rate)
         + shape * (prior_rate - rate) / rate
 }

@@ -2,7 +2,7 @@
 //! group do with their rates has the same shape.
 
 use super::cell::SHORT;
-use super::released_counts::Row;
+use super::released_counts::{HELD_OUT, Row};
 use crate::distributions::two_piece_cells::Group;
 
 /// Releases that have groups of their own.
@@ -16,6 +16,16 @@ pub struct PositiveCells {
     groups: Vec<(u32, u32)>,
     /// Where the columns and the groups of each row start.
     starts: Vec<(usize, usize)>,
+    others: Vec<Others>,
+}
+
+/// What never changes of the cells of a row whose release is not positive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// How many are not held out.
+    pub observed: usize,
+    /// The sum of their distances from zero.
+    pub distance: i64,
 }
 
 /// The lists of a row.
@@ -23,13 +33,18 @@ pub struct PositiveCells {
 pub struct RowCells<'a> {
     columns: &'a [u32],
     groups: &'a [(u32, u32)],
+    /// The other cells.
+    pub others: Others,
 }
 
 impl PositiveCells {
     /// The lists of some rows, of which so many cells are positive.
     pub fn new<'a>(rows: impl Iterator<Item = Row<'a>>, positive: usize) -> Self {
-        let mut lists = Self { columns: Vec::with_capacity(positive), groups: vec![], starts: vec![(0, 0)] };
+        let mut lists =
+            Self { columns: Vec::with_capacity(positive), groups: vec![], starts: vec![(0, 0)], others: vec![] };
         for row in rows {
+            // Group g holds release g + 1 and the last one whatever is larger: a counting sort, in which `ends[g]` is first the
+            // number of its cells, then where its next column goes.
             let group = |code: i8| if i64::from(code) <= SHORT { code as usize - 1 } else { GROUPS };
             let positive = || row.codes.iter().enumerate().filter(|(_, code)| **code > 0);
             let mut ends = [0; GROUPS + 1];
@@ -49,6 +64,9 @@ impl PositiveCells {
                 *place += 1;
             }
             lists.starts.push((end, lists.groups.len()));
+            let others = row.codes.iter().filter(|&&code| code <= 0 && code != HELD_OUT).map(|&code| i64::from(code));
+            let add = |sum: Others, code: i64| Others { observed: sum.observed + 1, distance: sum.distance - code };
+            lists.others.push(others.fold(Others::default(), add));
         }
         lists.groups.shrink_to_fit();
         lists
@@ -57,12 +75,12 @@ impl PositiveCells {
     /// The lists of a row.
     pub fn row(&self, row: usize) -> RowCells<'_> {
         let ((columns, groups), (last, end)) = (self.starts[row], self.starts[row + 1]);
-        RowCells { columns: &self.columns[columns..last], groups: &self.groups[groups..end] }
+        RowCells { columns: &self.columns[columns..last], groups: &self.groups[groups..end], others: self.others[row] }
     }
 
     /// Bytes they take.
     pub fn bytes(&self) -> usize {
-        4 * self.columns.len() + 8 * self.groups.len() + 16 * self.starts.len()
+        4 * self.columns.len() + 8 * self.groups.len() + 32 * self.starts.len()
     }
 }
 
@@ -113,6 +131,9 @@ mod tests {
             }
             assert!(cells.beyond(64).iter().all(|&v| data.codes[v as usize] > 64));
             seen += cells.beyond(64).len();
+            let others = || data.codes.iter().filter(|&&code| code <= 0 && code != HELD_OUT);
+            let distance = others().map(|&code| -i64::from(code)).sum();
+            assert_eq!(cells.others, Others { observed: others().count(), distance });
             let short: usize = cells.groups(20).map(|group| group.columns.len()).sum();
             assert_eq!(short + cells.beyond(20).len(), cells.len());
         }

@@ -18,12 +18,12 @@ pub use super::published::{Augmentation, Noise};
 pub use pass::Sums;
 
 use super::factor_matrix::FactorMatrix;
-use super::gammas::divergence;
+use super::gammas::Expectations;
 use super::gibbs::{start, without_rateless_cells};
 use super::model::{Kind, Model, Prior};
 use super::released_counts::ReleasedCounts;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::special::gamma::digamma;
+use crate::numeric::dispatch::level;
 use crate::{Error, Result, memory, parallel};
 use pass::PassOutput;
 use std::sync::Arc;
@@ -103,16 +103,8 @@ impl CoordinateAscent {
 
     /// Works out what passes ask of the laws of a factor.
     pub(super) fn refresh(&mut self, factor: usize) {
-        let gammas = &self.factors[factor];
-        self.means[factor] = gammas.means();
-        self.digammas[factor] = gammas.map(|shape, _| digamma(shape));
-        let digammas = &self.digammas[factor];
-        let geometric = &mut self.geometric[factor];
-        for row in 0..geometric.rows {
-            for k in 0..geometric.width {
-                geometric.row_mut(row)[k] = digammas.row(row)[k].exp() / gammas.rate.row(row)[k];
-            }
-        }
+        let Expectations { means, digammas, geometric } = self.factors[factor].expectations(level());
+        (self.means[factor], self.digammas[factor], self.geometric[factor]) = (means, digammas, geometric);
     }
 
     /// The laws of the factors.
@@ -241,13 +233,8 @@ impl CoordinateAscent {
             let symmetric = self.model.structure().is_symmetric(factor);
             for row in 0..gammas.shape.rows {
                 let from = if symmetric { row } else { 0 };
-                total += (from..gammas.shape.width)
-                    .map(|k| {
-                        let prior = self.model.prior(factor).at(row * gammas.shape.width + k);
-                        let law = (gammas.shape.row(row)[k], gammas.rate.row(row)[k]);
-                        divergence(law, self.digammas[factor].row(row)[k], prior)
-                    })
-                    .sum::<f64>();
+                let prior = self.model.prior(factor);
+                total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
             }
         }
         cells - self.model.total_rate(&self.means) - total

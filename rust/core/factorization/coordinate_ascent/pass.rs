@@ -121,6 +121,7 @@ impl PassInput<'_> {
             for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
                 self.fit.model.left(&self.fit.geometric, row, left);
             }
+            // `weights` holds G_rv and then, in its place, W_rv; both row by row, without padding.
             let weights = &mut weights[..tile.len() * cols];
             self.panels.rates(level, left, stride, weights);
             for (row, weights) in tile.clone().zip(weights.chunks_exact_mut(cols.max(1))) {
