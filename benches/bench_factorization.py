@@ -99,11 +99,19 @@ def ascent_time(ascent: Any, iterations: int) -> float:
     return 1e3 * median_time(lambda: ascent.run(iterations, 0.0, 1), 5, 0.5, time.process_time)
 
 
-def limit_share(job: Job, taken: float, products: int) -> str:
-    """Return how much of a time in ms BLAS needs for the products alone, measured now, on cells by components."""
-    theta, phi = job.factors
-    best = 1e3 * min(timed(lambda: theta @ phi.T) for _ in range(7))
-    return f"{products * best / taken:.0%} (BLAS: {best:.2f} ms a product)"
+class Limits:
+    """What this machine can do on one thread, measured when asked: products out of registers, bytes out of memory."""
+
+    def __init__(self) -> None:
+        square, product = np.ones((192, 192)), np.empty((192, 192))
+        self.multiply_adds = 192**3 / min(timed(lambda: np.dot(square, square, out=product)) for _ in range(300))
+        total, term = np.zeros(1 << 23), np.ones(1 << 23)
+        self.bytes = 24 * len(total) / min(timed(lambda: np.add(total, term, out=total)) for _ in range(10))
+
+    def share(self, taken: float, multiply_adds: float, moved: float) -> str:
+        """Return the shares of a time in ms that so many products of doubles and so many bytes need at least."""
+        registers, memory = multiply_adds / self.multiply_adds, moved / self.bytes
+        return f"of the limit of registers {1e3 * registers / taken:.0%}, of memory {1e3 * memory / taken:.0%}"
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -119,6 +127,7 @@ def sweeps(size: int, components: int, full: bool) -> None:
     print(f"ms per sweep, {size} x {size}, K = {components}, one thread")
     heads = "".join(f"{method:>10}" for method in METHODS)
     print(f"{'mean':>6} {'y > 0':>6} {heads}  {'bessel/auto':>11}  {'published':>9}")
+    limits = Limits()
     for mean, shape, target, _, published in SETTINGS:
         job = Job(size, components, mean, shape)
         times = {method: 1e3 * sweep_time(job, method) for method in METHODS}
@@ -126,7 +135,9 @@ def sweeps(size: int, components: int, full: bool) -> None:
         line += f"  {times['bessel'] / times['auto']:10.1f}x"
         if full:
             line += f"  {published:6.0f} ms  {verdict(times['auto'], target)}"
-        line += f"  limit {limit_share(job, times['auto'], 1)}"
+        # Rates of all cells if they are drawn one by one, partial sums where there is a count; releases and factors.
+        cells = np.count_nonzero(job.counts) + (size * size if times["collapsed"] < 1.5 * times["auto"] else 0)
+        line += f"  {limits.share(times['auto'], components * cells, size * size + 48 * size * components)}"
         print(line, flush=True)
     print()
 
@@ -142,6 +153,7 @@ def threads(size: int, components: int, full: bool) -> None:
 
 def variational(size: int, components: int, full: bool) -> None:
     print(f"ms per iteration of coordinate ascent, {size} x {size}, K = {components}, one thread")
+    limits = Limits()
     for method in ("collapsed", "bessel-mean", "bessel-mode", "published"):
         for mean, shape, _, target, _ in SETTINGS[1:2] if method != "collapsed" else SETTINGS:
             job = Job(size, components, mean, shape)
@@ -153,8 +165,9 @@ def variational(size: int, components: int, full: bool) -> None:
             line = f"{method:12} mean {mean:<5g} {taken:8.1f}, a run of one {one:6.1f}"
             if full and method == "collapsed":
                 line += f"  {verdict(taken, target)}  (published: {PUBLISHED_ITERATION:.0f} ms)"
-                # Rates and weighted sums, for each of two factors.
-                line += f"  limit {limit_share(job, taken, 4)}"
+            if method == "collapsed":
+                # Rates and weighted sums, releases, shapes, rates and expectations, for each of two factors.
+                line += f"  {limits.share(taken, 4 * components * size**2, 2 * size * (size + 40 * components))}"
             print(line, flush=True)
     print()
 
