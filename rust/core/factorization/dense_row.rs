@@ -55,6 +55,7 @@ impl DenseRow {
         share: &mut Allocation<'_>,
     ) {
         self.words.restart(key, purpose, iteration, row);
+        // Means and counts have a place for each column; a place whose cell is held out, or drawn below, has mean zero here.
         let most = work(level, Means { codes: data.codes, rates, alpha, means: &mut self.means });
         let batches = self.means.chunks(BATCH).zip(self.counts.chunks_mut(BATCH));
         for (means, counts) in batches {
@@ -66,6 +67,7 @@ impl DenseRow {
                 *count = poisson::draw(mean, words);
             }
         }
+        // Each positive column is in one group, or beyond them, so that each is written once.
         self.left_over.clear();
         let groups = positive.groups(LARGEST_JOINT);
         let (counts, left_over) = (&mut self.counts[..], &mut self.left_over);
@@ -75,6 +77,7 @@ impl DenseRow {
             let released = data.value(column, data.codes[column]);
             self.counts[column] = two_piece_poisson::draw_near(released, rates[column], alpha, words);
         }
+        // From here on `columns[..found]` are those that hold a count, in rising order.
         let mut found = 0;
         for (column, &count) in self.counts.iter().enumerate() {
             // Written always and kept where it is meant: no jump to guess wrong.

@@ -70,6 +70,8 @@ impl Events {
         words: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
+        // `list` has the events (v, k) on columns of positive release; `seen[v]` is how many of them fell on v, then also what
+        // was decided of v. It is all zeros before a row and after it.
         self.list.clear();
         self.rejected.clear();
         let rate = 1.0 / ratios.least;
@@ -92,6 +94,7 @@ impl Events {
                 }
             }
         }
+        // The first event of a column decides for all of them, by their number alone.
         for i in 0..self.list.len() {
             let (column, k) = self.list[i];
             let column = column as usize;
@@ -141,6 +144,7 @@ impl Clock {
         if self.next.is_nan() {
             return poisson::draw(rate, words);
         }
+        // One process of rate one over [0, sum of all rates): component k has the part that starts where k - 1 ended.
         let mut events = 0;
         self.end += rate;
         while self.next < self.end {

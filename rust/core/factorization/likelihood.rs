@@ -108,6 +108,7 @@ pub fn total(
         }
         Ok(totals)
     };
+    // One number a row, added up in the order of rows: not in that of threads.
     let tiles = table.rows().div_ceil(size);
     let totals: Result<Vec<[f64; TILE]>, Error> =
         if threads == 1 { (0..tiles).map(tile_totals).collect() } else { parallel::try_map(tiles, tile_totals) };

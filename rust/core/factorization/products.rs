@@ -79,6 +79,7 @@ impl FloatWork for Rates<'_> {
     #[inline(always)]
     fn run<F: Floats>(self, f: F) {
         let Self { panels, left, stride, out } = self;
+        // Entry (k, c) of panel p is R_vk of column v = 16 p + c; columns beyond the last are zeros, formed and not written.
         let rows = left.len() / stride;
         for (number, panel) in panels.values.chunks_exact(PANEL * panels.width).enumerate() {
             let panel = panel.as_chunks::<PANEL>().0;
@@ -150,6 +151,7 @@ impl FloatWork for OverColumns<'_> {
     #[inline(always)]
     fn run<F: Floats>(self, f: F) {
         let Self { weights, right, out } = self;
+        // Blocks of columns outermost, so that sums go through memory once a block: each is still added up by rising column.
         let (stride, cols) = (right.stride, right.rows);
         for (block, right) in right.padded().chunks(BLOCK * stride).enumerate() {
             let columns = block * BLOCK..block * BLOCK + right.len() / stride;

@@ -131,6 +131,7 @@ impl ReleasedCounts {
             lists: Lists::default(),
         };
         for (i, value) in values.iter().map(|&value| value.into()).enumerate() {
+            // Columns come in rising order within a row, so the list of what has no code is sorted as it grows.
             let column = i % cols;
             if held_out.is_some_and(|held_out| held_out[i] != 0) {
                 table.held_out += 1;

@@ -54,6 +54,7 @@ impl SplitCells<'_> {
     #[inline(always)]
     fn split<F: Floats, const B: usize>(self, f: F) {
         let Self { left, right, columns, counts, words, cells, parts, left_over } = self;
+        // Component k is at (block, lane) = (k / 8, k mod 8); a column v has the blocks B v .. B v + B of `cells`.
         let (cells, _) = cells.as_chunks_mut::<LANES>();
         let (parts, _) = parts.as_chunks_mut::<LANES>();
         let Some(parts) = parts.first_chunk_mut::<B>() else { return };
@@ -61,6 +62,7 @@ impl SplitCells<'_> {
         for (weight, left) in weights.iter_mut().zip(left.as_chunks::<LANES>().0) {
             *weight = f.load(left);
         }
+        // partial[b][l] = sum of u_k R_vk over k = l, l + 8, ..., l + 8 b: it never falls with b.
         let mut partial = [[0.0; LANES]; B];
         // Where each lane starts, and where the last one ends.
         let mut edges = [0.0; LANES + 1];
@@ -85,7 +87,8 @@ impl SplitCells<'_> {
             let Some(cell) = cells[start..start + B].first_chunk_mut::<B>() else { continue };
             for _ in 0..count {
                 let target = words.uniform() * total;
-                // The first lane whose end is beyond the target.
+                // The first lane whose end is beyond the target: a run of ones, for rounding may put an end a unit below the one
+                // before it. The last lane is never passed, for u * total may round to the total.
                 let lane = (f.bits(f.splat(target), ends) & 0x7f).trailing_ones() as usize;
                 let target = target - edges[lane];
                 let mut block = 0;

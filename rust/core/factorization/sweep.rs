@@ -274,6 +274,7 @@ impl Work for Block<'_, '_> {
         let Self { sweep, rows, noise, worker } = self;
         let stride = sweep.sums.len();
         let cols = sweep.table.cols();
+        // Row `start + i` of a tile has its weights at `left[i * stride..]` and its rates at `rates[i * length..]`.
         let size = tile_of(cols);
         for start in rows.clone().step_by(size) {
             let tile = size.min(rows.end - start);
@@ -321,6 +322,7 @@ impl Sweep<'_> {
         let right = self.model.right(self.factors);
         let Worker { tally, left, rates, parts, splitter, events, auxiliary, dense } = worker;
         let left = &left[i * stride..(i + 1) * stride];
+        // The last tally is by column, and a row adds to it as it goes; the others are by an index of the row, and get its parts.
         let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         parts.fill(0);
         let mut words = xoshiro(self.key, ALLOCATION, self.iteration, row as u64);
