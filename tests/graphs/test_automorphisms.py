@@ -554,3 +554,59 @@ def test_orbitals_pickle():
     again = pickle.loads(pickle.dumps(orbitals))
     assert (again.labels() == orbitals.labels()).all()
     assert (again.sizes == orbitals.sizes).all()
+
+
+def wreath(letters, places):
+    """Generators of the symmetric group on the letters in each place, and on the places."""
+    n = letters * places
+    exchange, turn, blocks = np.arange(n), np.arange(n), np.arange(n)
+    exchange[[0, 1]] = 1, 0
+    turn[:letters] = np.roll(turn[:letters], -1)
+    blocks[: 2 * letters] = np.roll(blocks[: 2 * letters], letters)
+    return n, [exchange, turn, blocks, np.roll(np.arange(n), letters)]
+
+
+# On 23 residues and infinity: add one, multiply by two, the negative inverse, and Mathieu's own.
+M24 = [
+    [tuple(range(23))],
+    [(1, 2, 4, 8, 16, 9, 18, 13, 3, 6, 12), (5, 10, 20, 17, 11, 22, 21, 19, 15, 7, 14)],
+    [(0, 23), (1, 22), (2, 11), (3, 15), (4, 17), (5, 9), (6, 19), (7, 13), (8, 20), (10, 16), (12, 21), (14, 18)],
+    [(2, 16, 9, 6, 8), (3, 12, 13, 18, 4), (7, 17, 10, 11, 22), (14, 19, 21, 20, 15)],
+]
+
+
+def of_cycles(n, cycles):
+    images = np.arange(n)
+    for cycle in cycles:
+        images[list(cycle)] = [*cycle[1:], cycle[0]]
+    return images
+
+
+@pytest.mark.parametrize(("letters", "places"), [(2, 40), (3, 20), (6, 9)])
+def test_the_order_of_a_wreath_product_comes_from_bare_generators(letters, places):
+    """Bases of up to 45 points, with everything proved: nobody says that there is a wreath product."""
+    n, generators = wreath(letters, places)
+    group = AutomorphismGroup.from_generators(n, generators)
+    assert group.order == math.factorial(letters) ** places * math.factorial(places)
+
+
+def test_the_order_of_an_index_two_subgroup_comes_from_bare_generators():
+    """Exchanges in two places at once: half of a wreath product, whatever its blocks and their letters say."""
+    n, (exchange, _, blocks, roll) = wreath(2, 30)
+    both = np.arange(n)
+    both[:4] = 1, 0, 3, 2
+    group = AutomorphismGroup.from_generators(n, [both, blocks, roll])
+    assert group.order == 2**29 * math.factorial(30)
+    assert not group.contains(exchange)
+    assert group.contains(both[roll])
+
+
+def test_the_orders_of_mathieu_groups_come_from_bare_generators():
+    images = [of_cycles(24, cycles) for cycles in M24]
+    assert AutomorphismGroup.from_generators(24, images[:3]).order == 6072  # PSL(2, 23)
+    whole = AutomorphismGroup.from_generators(24, images)
+    assert whole.order == 244_823_040
+    assert whole.stabilizer(23).order == 10_200_960
+    # On five copies side by side the order is the same, and the base no longer.
+    copies = [np.concatenate([image + 24 * i for i in range(5)]) for image in images]
+    assert AutomorphismGroup.from_generators(120, copies).order == 244_823_040
