@@ -1,6 +1,7 @@
 """Files that are there wholly or not at all: npz archives of arrays, and whatever else a function writes."""
 
 import gzip
+import io
 import os
 import tempfile
 import zlib
@@ -40,8 +41,10 @@ def write_whole(
         return
     path = os.fspath(target)
     if os.path.exists(path) and not os.path.isfile(path):
+        whole = io.BytesIO()  # devices need not say where they are, which an archive asks
+        write(whole)
         with open(path, "wb") as file:
-            write(file)
+            file.write(whole.getbuffer())
         return
     handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=suffix)
     try:
