@@ -321,8 +321,9 @@ pub fn reduce<R: Ring>(ring: &R, count: usize, term: impl Fn(usize) -> R::Elemen
     map(count, term).into_iter().fold(ring.zero(), |sum, term| ring.fold(ring.add(sum, term)))
 }
 
-// What follows, and `run_erased`, are the only users of rayon's own generics. They are large (a join is four hundred lines of
-// machine code for each kind of work) and were a fifth of the whole compilation when every kernel had its copy.
+// What follows, and `run_erased`, are the users of rayon's own generics, beside one sort of the frontier. They are large (a join is
+// four hundred lines of the compiler's code for each kind of work) and were a fifth of the whole compilation when every kernel had
+// its copy.
 
 /// Takes the next tiles; none are left when there are none.
 type Next<'a> = &'a dyn Fn() -> Option<Range<usize>>;
