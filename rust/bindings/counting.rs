@@ -11,7 +11,9 @@ use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::{self, Modular, Plan};
 use quincunx::counting::independent_sets::weighted::WeightedSets;
-use quincunx::counting::independent_sets::{self as counting, Boundary, IndependentSets, Problem, Quantity, StripKind};
+use quincunx::counting::independent_sets::{
+    self as counting, Boundary, FloatActivity, IndependentSets, Problem, Quantity, StripKind,
+};
 use quincunx::counting::lock::Lock;
 use quincunx::counting::matchings::{Matchings, Which};
 use quincunx::counting::perfect_matchings::even_subgraphs::EvenSubgraphs;
@@ -224,18 +226,24 @@ impl QuantityArgument {
     }
 }
 
-/// `Z(activity)` as mantissa, power of two and relative error; see `quincunx.counting.hard_core`.
+/// `Z` as two doubles, their power of two, and the relative error of their sum; see `quincunx.counting.hard_core`.
+///
+/// The activity is two doubles, their power of two, and whether they are it.
 #[pyfunction]
 pub fn hard_core_float(
     py: Python<'_>,
     problem: ProblemArgument<'_>,
-    activity: f64,
+    activity: (f64, f64, i64, bool),
     job: Job,
-) -> PyResult<(f64, i64, f64)> {
+) -> PyResult<(f64, f64, i64, f64)> {
     let problem = problem.problem(py)?;
+    let (high, low, exponent, is_exact) = activity;
     let (options, report) = job.split();
-    let value = compute(py, report, |monitor| counting::hard_core_float(&problem, activity, &options, monitor))?;
-    Ok((value.mantissa, value.exponent, value.relative_error))
+    let found = compute(py, report, |monitor| {
+        let activity = FloatActivity::new(high, low, exponent, is_exact)?;
+        counting::hard_core_float(&problem, activity, &options, monitor)
+    })?;
+    Ok((found.value.hi, found.value.lo, found.exponent, found.relative_error))
 }
 
 /// Residues of `Z` at pairs of a modulus and an activity; see `quincunx.counting.residue`.

@@ -204,7 +204,7 @@ def test_the_error_of_a_float_is_honored_on_every_small_graph(graph):
         assert isinstance(found, FloatResult)
         assert type(found.value) is type(found.error) is float
         assert within(found, value(coefficients, Fraction(activity))), activity
-        assert found.error <= 1e-13 * found.value
+        assert found.error <= 1.2e-16 * found.value
 
 
 @FIXED
@@ -214,6 +214,66 @@ def test_the_error_of_a_float_is_honored_on_every_small_graph(graph):
 )
 def test_the_error_of_a_float_is_honored_at_any_activity(lattice, activity):
     assert within(hard_core(lattice, activity, mode="float"), hard_core(lattice, Fraction(activity)))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        lattices.square(16, 16),
+        lattices.square(9, 40),
+        lattices.square(9, 9, "torus"),
+        lattices.king(12, 13, "cylinder"),
+        lattices.triangular(9, 10),
+        lattices.four_eight_eight(5, 5),
+        lattices.kagome(4, 5),
+        graphs.complete(12),
+        graphs.path(900),
+    ],
+    ids=repr,
+)
+def test_a_float_is_the_value_rounded_once_at_every_corner(graph):
+    coefficients = independence_polynomial(graph)
+    powers = (1e-300, 1e-16, 0.3, 1.0, 3.7, 1e16, 2.0**1023)
+    for activity in (*powers, Fraction(1, 3), Fraction(10**40 + 1, 7 * 10**39), Fraction(1, 10**400), 2**60 + 1):
+        exact = value(coefficients, Fraction(activity))
+        log, log_error = hard_core(graph, activity, mode="log")
+        with mpmath.workdps(500):
+            logarithm = mpmath.log(mpmath.mpf(exact.numerator) / exact.denominator)
+            assert abs(log - logarithm) <= log_error <= 1e-15 * max(log, 1.0), activity
+        if exact < 2**1023:
+            found = hard_core(graph, activity, mode="float")
+            assert within(found, exact), activity
+            assert found.error <= 1.2e-16 * found.value, activity
+        elif exact > 2**1024:
+            with pytest.raises(OverflowError, match="beyond the largest double"):
+                hard_core(graph, activity, mode="float")
+
+
+def test_values_at_both_ends_of_the_doubles_are_found():
+    isolated = (3, [])
+    for activity in (2.0**340, 2.0**341, 2.0**341.3333):
+        exact = (1 + Fraction(activity)) ** 3
+        assert within(hard_core(isolated, activity, mode="float"), exact)
+    with pytest.raises(OverflowError):
+        hard_core(isolated, 2.0**342, mode="float")
+    assert hard_core((1, []), 5e-324, mode="float").value == 1.0
+    log, error = hard_core((1, []), 1e-20, mode="log")
+    assert log == 1e-20
+    assert error < 1e-30
+
+
+def test_a_fraction_is_not_rounded_to_a_double_first():
+    # The cube of a third, rounded to a double first, would be off by more than the error that is told.
+    isolated = (400, [])
+    for activity in (Fraction(1, 3), "1/3", 2**53 + 1, Fraction(1, 10)):
+        exact = (1 + Fraction(activity)) ** 400
+        log, error = hard_core(isolated, activity, mode="log")
+        with mpmath.workdps(60):
+            assert abs(log - mpmath.log(exact.numerator) + mpmath.log(exact.denominator)) <= error
+        if exact < 2**1023:
+            found = hard_core(isolated, activity, mode="float")
+            assert within(found, exact)
+            assert found.error <= 1.2e-16 * found.value
 
 
 @pytest.mark.parametrize(

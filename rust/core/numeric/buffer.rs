@@ -37,6 +37,10 @@ unsafe impl Zero for u16 {}
 unsafe impl Zero for f64 {}
 // SAFETY: its zero bytes are the number zero.
 unsafe impl Zero for super::ring::ScaledNumber {}
+// SAFETY: its zero bytes are the number zero.
+unsafe impl Zero for super::double_double::DoubleDouble {}
+// SAFETY: its zero bytes are the number zero.
+unsafe impl Zero for super::double_ring::ScaledDoubleDouble {}
 // SAFETY: arrays of such.
 unsafe impl<T: Zero, const L: usize> Zero for [T; L] {}
 

@@ -5,6 +5,7 @@ pub mod big;
 pub mod buffer;
 pub mod dispatch;
 pub mod double_double;
+pub mod double_ring;
 pub mod elementary;
 pub mod elimination;
 pub mod floats;

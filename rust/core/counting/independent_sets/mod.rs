@@ -30,6 +30,6 @@ pub use count::{
     IndependentSets, Quantity, count_independent_sets, hard_core_rational, independence_polynomial, residues,
 };
 pub use engine::{Engine, StripKind};
-pub use partition::{FloatValue, hard_core_float};
+pub use partition::{FloatActivity, FloatValue, hard_core_float};
 use polynomial::interpolate;
 pub use problem::Problem;
