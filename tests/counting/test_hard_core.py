@@ -227,7 +227,7 @@ def test_the_error_of_a_float_is_honored_at_any_activity(lattice, activity):
         lattices.four_eight_eight(5, 5),
         lattices.kagome(4, 5),
         graphs.complete(12),
-        graphs.path(900),
+        graphs.path(250),
     ],
     ids=repr,
 )
@@ -370,3 +370,44 @@ def test_each_activity_of_an_array_is_evaluated(mode):
     assert hard_core(lattice, [], mode=mode).value.shape == (0,)
     with pytest.raises(ValueError, match="`activity` must be finite and not negative"):
         hard_core(lattice, [1.0, -1.0], mode=mode)
+
+
+def test_the_entries_of_a_sequence_are_what_per_vertex_says():
+    lattice = lattices.square(2, 2)
+    numbers = [1, Fraction(1, 3), 2, 0.5]
+    exact = hard_core(lattice, numbers)
+    assert exact == hard_core(lattice, numbers, per_vertex=True) == hard_core(lattice, dict(enumerate(numbers)))
+    for mode in ("float", "log"):
+        one = hard_core(lattice, numbers, mode=mode, per_vertex=True)
+        assert one == hard_core(lattice, dict(enumerate(numbers)), mode=mode, per_vertex=True)
+        several = hard_core(lattice, numbers, mode=mode, per_vertex=False)
+        assert several.value.tolist() == [hard_core(lattice, z, mode=mode).value for z in numbers]
+        assert hard_core(lattice, np.array([numbers]), mode=mode).value.tolist() == [several.value.tolist()]
+        with pytest.raises(
+            ValueError, match=r"`per_vertex` must be given where .* vertices, 4: True for the activities"
+        ):
+            hard_core(lattice, numbers, mode=mode)
+    values = hard_core(lattice, [numbers, numbers[::-1]], per_vertex=False)
+    assert values.shape == (2, 4)
+    assert values.dtype == object
+    assert values[0].tolist() == values[1, ::-1].tolist() == [hard_core(lattice, z) for z in numbers]
+    assert [type(x) for x in values[0]] == [int, Fraction, int, Fraction]
+    assert hard_core(lattice, [], per_vertex=False).tolist() == []
+    assert hard_core(lattice, 2, per_vertex=False) == 17
+
+
+@pytest.mark.parametrize(
+    ("activity", "how", "error", "says"),
+    [
+        (1, {"per_vertex": True}, ValueError, "`per_vertex` must not be True for a single activity"),
+        ({}, {"per_vertex": False}, ValueError, "`per_vertex` must not be False for a mapping"),
+        ([1, 2], {"per_vertex": 1}, TypeError, "`per_vertex`"),
+        ([1, 2, 3], {}, ValueError, "for each of the 2 vertices, got 3; several activities need per_vertex=False"),
+        ([1, 2, 3], {"mode": "log", "per_vertex": True}, ValueError, "for each of the 2 vertices, got 3"),
+        ([1, -2], {"mode": "log", "per_vertex": True}, ValueError, "`activity` must be at least 0"),
+        ([1, 2, 3], {"per_vertex": False, "checkpoint": "x"}, ValueError, "`checkpoint` must be None for several"),
+    ],
+)
+def test_entries_that_do_not_fit_are_refused(activity, how, error, says):
+    with pytest.raises(error, match=says):
+        hard_core((2, [(0, 1)]), activity, **how)

@@ -53,8 +53,8 @@ def two_doubles(activity: Any) -> tuple[float, float, int, bool]:
     return high, low, exponent, scaled == Fraction(high) + Fraction(low)
 
 
-def activities_of(graph: Graph, activity: Any, *, negative: bool = True) -> list[Fraction]:
-    """Return the activity of each vertex."""
+def activities_of(graph: Graph, activity: Any, *, negative: bool = True, hint: str = "") -> list[Fraction]:
+    """Return the activity of each vertex; the hint ends the message where their number is wrong."""
     n = graph.num_vertices
     _check.room(8 * n, f"an activity for each of {n} vertices")
     if isinstance(activity, Mapping):
@@ -63,7 +63,7 @@ def activities_of(graph: Graph, activity: Any, *, negative: bool = True) -> list
             found[graph.index(label)] = rational(value)
     elif is_many(activity):
         if len(activity) != n:
-            raise ValueError(f"`activity` must have one entry for each of the {n} vertices, got {len(activity)}")
+            raise ValueError(f"`activity` must have one entry for each of the {n} vertices, got {len(activity)}{hint}")
         found = [rational(value) for value in activity]
     else:
         found = [rational(activity)] * n

@@ -45,6 +45,7 @@ def hard_core(
     activity: Any,
     *,
     mode: Literal["exact"] = "exact",
+    per_vertex: Literal[True] | None = None,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -58,9 +59,27 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
+    activity: "Sequence[Any] | npt.NDArray[Any]",
+    *,
+    mode: Literal["exact"] = "exact",
+    per_vertex: Literal[False],
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> "npt.NDArray[np.object_]": ...
+
+
+@overload
+def hard_core(
+    graph: "GraphLike",
     activity: "float | str | Fraction | Mapping[Any, Any]",
     *,
     mode: Literal["float", "log"],
+    per_vertex: Literal[True] | None = None,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -77,6 +96,24 @@ def hard_core(
     activity: "Sequence[Any] | npt.NDArray[Any]",
     *,
     mode: Literal["float", "log"],
+    per_vertex: Literal[True],
+    order: Sequence[Any] | None = None,
+    threads: int | None = None,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
+    executor: Executor | None = None,
+) -> FloatResult: ...
+
+
+@overload
+def hard_core(
+    graph: "GraphLike",
+    activity: "Sequence[Any] | npt.NDArray[Any]",
+    *,
+    mode: Literal["float", "log"],
+    per_vertex: Literal[False] | None = None,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -92,6 +129,7 @@ def hard_core(
     activity: Any,
     *,
     mode: Literal["exact", "float", "log"] = "exact",
+    per_vertex: bool | None = None,
     order: Sequence[Any] | None = None,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -99,7 +137,7 @@ def hard_core(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_interval: float | None = None,
     executor: Executor | None = None,
-) -> int | Fraction | FloatResult | FloatResults:
+) -> "int | Fraction | FloatResult | FloatResults | npt.NDArray[np.object_]":
     """Evaluate the hard-core partition function of a graph.
 
     ``Z(z) = sum over independent sets S of z**len(S)``, where z is the activity (or fugacity).
@@ -110,23 +148,28 @@ def hard_core(
         As in `count_independent_sets`. Checkpoints and executors are for ``mode="exact"``.
     activity : int, Fraction, float, str, or a sequence or mapping of them
         The activity z; finite. A float stands for the rational number it is; give ``Fraction(1, 10)`` or ``"1/10"``
-        where one tenth is meant. A mapping of labels (those not named have activity one), and in ``mode="exact"`` a
-        sequence, gives one for each vertex, and ``Z = sum over S of prod(z[v] for v in S)``. In the other modes an
-        array holds activities of all vertices, and each is evaluated.
+        where one tenth is meant. A mapping of labels gives one for each vertex (those not named have activity one), and
+        ``Z = sum over S of prod(z[v] for v in S)``. A sequence or array is either that or several activities, each of
+        all vertices: see `per_vertex`.
     mode : {"exact", "float", "log"}, optional
         ``"exact"``: an int for an integer activity, else a Fraction. ``"float"``: a double with a proved error, at
         most 1.2e-16 of it, for z >= 0. ``"log"``: its natural logarithm with a proved error, which cannot overflow.
+    per_vertex : bool, optional
+        What the entries of a sequence are. True: the activities of the vertices in their order, for one value. False:
+        several activities, for as many values. If it is left out, True in ``mode="exact"`` and False in the others,
+        where as many entries as vertices are refused, because either may be meant.
 
     Returns
     -------
-    int, Fraction, FloatResult or FloatResults
-        The value; a `FloatResult` is the pair ``(value, error)`` with an absolute error, for an array of activities a
-        pair of arrays of its shape.
+    int, Fraction, FloatResult, FloatResults or ndarray
+        The value; a `FloatResult` is the pair ``(value, error)`` with an absolute error. For several activities a pair
+        of arrays of their shape, in ``mode="exact"`` an array of objects.
 
     Raises
     ------
     ValueError
-        If the activity is not finite, or negative with ``mode="float"`` or ``"log"`` (terms of both signs cancel).
+        If the activity is not finite, or negative with ``mode="float"`` or ``"log"`` (terms of both signs cancel), or
+        if `per_vertex` does not fit it.
     OverflowError
         If the value is beyond the largest double.
     TooLargeError, TypeError, CheckpointError
@@ -161,14 +204,22 @@ def hard_core(
     True
     >>> hard_core(lattices.square(2, 2), ["1/2", 1, 2], mode="float").value
     array([ 3.5,  7. , 17. ])
+    >>> hard_core(lattices.square(2, 2), [1, 2, 3, 4], per_vertex=True)
+    21
+    >>> hard_core(lattices.square(2, 2), [1, 2, 3, 4], per_vertex=False)
+    array([7, 17, 31, 49], dtype=object)
     """
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
+    if per_vertex is not None:
+        per_vertex = _check.flag(per_vertex, "per_vertex")
     if is_many(activity):
         how: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
         how |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval, "executor": executor}
-        if mode == "exact" or isinstance(activity, Mapping):
+        if _is_per_vertex(graph, activity, mode, per_vertex):
             return _of_each_vertex(graph, activity, mode, order, Job(**how))
         return _of_each_activity(graph, activity, mode, how | {"order": order})
+    if per_vertex:
+        raise ValueError("`per_vertex` must not be True for a single activity")
     job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     problem = as_problem(graph, order)
     if mode != "exact":
@@ -206,7 +257,8 @@ Rational.register(_Coprime)
 def _of_each_vertex(graph: Any, activity: Any, mode: str, order: Any, job: Job) -> int | Fraction | FloatResult:
     """Evaluate the partition function with an activity for each vertex: exactly, and then perhaps rounded."""
     found = as_graph(graph)
-    activities = activities_of(found, activity, negative=mode == "exact")
+    hint = "" if isinstance(activity, Mapping) else "; several activities need per_vertex=False"
+    activities = activities_of(found, activity, negative=mode == "exact", hint=hint)
     given = as_problem(found, order)[2]
     weights = [[z.denominator, z.numerator] for z in activities]
     problem = (found.num_vertices, found.edges, given)
@@ -229,10 +281,37 @@ def _of_each_vertex(graph: Any, activity: Any, mode: str, order: Any, job: Job) 
     return int(value) if all(isinstance(z, (int, np.integer)) for z in values) else value
 
 
-def _of_each_activity(graph: Any, activity: Any, mode: Literal["float", "log"], how: dict[str, Any]) -> FloatResults:
+def _is_per_vertex(graph: Any, activity: Any, mode: str, per_vertex: bool | None) -> bool:
+    """Say whether the entries are the activities of the vertices; what may be meant either way is refused."""
+    if isinstance(activity, Mapping):
+        if per_vertex is False:
+            raise ValueError("`per_vertex` must not be False for a mapping, which gives activities by vertex")
+        return True
+    if per_vertex is not None or mode == "exact":
+        return per_vertex is not False
+    entries = np.asarray(activity, dtype=object)
+    if entries.size and entries.ndim == 1 and entries.size == as_graph(graph).num_vertices:
+        for entry in entries:
+            rational(entry)  # a bad number is the first thing to say
+        raise ValueError(
+            f"`per_vertex` must be given where `activity` has as many entries as there are vertices, {entries.size}: "
+            "True for the activities of the vertices, False for several activities"
+        )
+    return False
+
+
+def _of_each_activity(
+    graph: Any, activity: Any, mode: Literal["exact", "float", "log"], how: dict[str, Any]
+) -> "FloatResults | npt.NDArray[np.object_]":
     """Evaluate the partition function at each of several activities."""
+    if how["checkpoint"] is not None:
+        raise ValueError("`checkpoint` must be None for several activities: each is a job of its own")
     many = np.asarray(activity, dtype=object) if not isinstance(activity, np.ndarray) else activity
     found = [hard_core(graph, one, mode=mode, **how) for one in many.reshape(-1).tolist()]
+    if mode == "exact":
+        values = np.empty(len(found), dtype=object)
+        values[:] = found
+        return values.reshape(many.shape)
     pairs = np.array([tuple(pair) for pair in found], dtype=np.float64).reshape(*many.shape, 2)
     return FloatResults(pairs[..., 0].copy(), pairs[..., 1].copy())
 
