@@ -3,7 +3,7 @@
 import contextlib
 import csv
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -16,7 +16,7 @@ class Row(NamedTuple):
 
 def rows(
     source: str | os.PathLike[str] | Iterable[str], name: str, *, delimiter: str = ",", comment: str | None = None
-) -> Iterator[Row]:
+) -> Generator[Row, None, None]:
     """Yield the rows of a file in UTF-8, or of its lines; what follows `comment` on a line is passed over.
 
     Raises

@@ -1,11 +1,14 @@
 """A network fitted to a file of records: what the command line's `bayesnet fit` does."""
 
+import contextlib
 import json
 import os
+from array import array
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _csv
 from quincunx._npz import write_whole
@@ -68,10 +71,7 @@ def bayesnet_fit(
     >>> print(bayesnet_fit(file, edges="A:B", cardinalities="2", epsilon=1.0)[:28])
     {"mechanism": "fourier_linf"
     """
-    names, *records = [row.fields for row in _csv.rows(source, str(getattr(source, "name", source)))] or [[]]
-    if not names or len(set(names)) != len(names):
-        raise ValueError(f"`source` must begin with a line of distinct names, got {names}")
-    data = np.array([_codes(row, len(names)) for row in records], dtype=np.int64).reshape(-1, len(names))
+    names, data = _records(source)
     net = DiscreteBayesNet(_pairs(edges), _sizes(cardinalities, names))
     about = RELATIONS[relation]()
     fitted = net.fit_private(data, epsilon, mechanism, relation=about, nonneg=nonneg, smooth=smooth)
@@ -96,6 +96,18 @@ def bayesnet_fit(
         return text
     write_whole(out, lambda file: file.write(f"{text}\n".encode()), ".bayesnet-", ".json")
     return f"{fitted.mechanism}, {fitted.guarantee}: {os.fspath(out)}"
+
+
+def _records(source: "str | os.PathLike[str] | Iterable[str]") -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return the names and the codes of a file; each record is coded when it is read, so that they alone are kept."""
+    with contextlib.closing(_csv.rows(source, str(getattr(source, "name", source)))) as rows:
+        names = next(rows, _csv.Row(0, [])).fields
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"`source` must begin with a line of distinct names, got {names}")
+        codes = array("q")
+        for row in rows:
+            codes.extend(_codes(row.fields, len(names)))
+    return names, np.frombuffer(codes, dtype=np.int64).reshape(-1, len(names))
 
 
 def _codes(row: list[str], width: int) -> list[int]:
