@@ -1,6 +1,7 @@
 """The hard-core partition function at exact and at floating-point activities."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
@@ -262,8 +263,27 @@ def test_values_at_both_ends_of_the_doubles_are_found():
     assert error < 1e-30
 
 
+@pytest.mark.parametrize("mode", ["float", "log"])
+def test_a_number_of_any_type_is_that_number(mode):
+    lattice = lattices.square(5, 6)
+    half = hard_core(lattice, 0.5, mode=mode)
+    halves = [
+        Fraction(1, 2),
+        Decimal("0.5"),
+        "1/2",
+        np.float32(0.5),
+        np.float64(0.5),
+        np.longdouble(0.5),
+        np.array(0.5),
+    ]
+    assert [hard_core(lattice, number, mode=mode) for number in halves] == [half] * len(halves)
+    assert hard_core(lattice, np.int64(2), mode=mode) == hard_core(lattice, 2, mode=mode)
+    tenth = hard_core(lattice, Decimal("0.1"), mode="float")
+    assert within(tenth, hard_core(lattice, Fraction(1, 10)))
+
+
 def test_a_fraction_is_not_rounded_to_a_double_first():
-    # The cube of a third, rounded to a double first, would be off by more than the error that is told.
+    # Rounded to a double first, a third would be off by more than the error that is told.
     isolated = (400, [])
     for activity in (Fraction(1, 3), "1/3", 2**53 + 1, Fraction(1, 10)):
         exact = (1 + Fraction(activity)) ** 400

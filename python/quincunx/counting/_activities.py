@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -40,9 +42,9 @@ def rational(activity: Any) -> Fraction:
 def two_doubles(activity: Any) -> tuple[float, float, int, bool]:
     """Return an activity as the sum of two doubles times a power of two, and whether it is that number.
 
-    A double is itself. Of any other number a part of at most 2**-105 is missed.
+    Of what has more digits than a double, a part of at most 2**-105 is missed; all else is the double it converts to.
     """
-    if isinstance(activity, (float, np.floating)) and np.dtype(type(activity)).itemsize <= 8:
+    if not isinstance(activity, (str, Rational, Decimal, np.integer, np.longdouble)):
         return _check.real(activity, "activity"), 0.0, 0, True
     number = rational(activity)
     _check.real(number, "activity")
