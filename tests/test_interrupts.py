@@ -53,7 +53,8 @@ COUNTS = np.random.default_rng(1).poisson(3.0, (400, 300))
 ROWS = np.random.default_rng(0).normal(size=(20_000, 8))
 REPORTS = privacy.UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
 
-# Each lasts for seconds; those beside it are small and show that the process can go on.
+# Each lasts for seconds and asks for less than half a gigabyte (chains are warmed up for long, not kept); those beside it are
+# small and show that the process can go on.
 LASTING = {
     "count on a lattice": lambda: counting.count_independent_sets(lattices.square(22, 4000)),
     "count on a wide lattice": lambda: counting.count_independent_sets(lattices.square(40, 40), memory_limit=5 * 2**28),
@@ -85,9 +86,13 @@ LASTING = {
     "a bound": lambda: entropy.entropy_bounds("square", digits=40),
     "eigenvalues": lambda: spectra.spectrum(graphs.path(3000)),
     "an estimate": lambda: entropy.entropy_estimate("square", digits=40),
-    "a histogram of reports": lambda: ldp.HistogramModel(random_state=0, n_warmup=100, n_draws=10**6).fit(REPORTS),
-    "a linear regression": lambda: ldp.LinearRegression(random_state=0, n_draws=10**6).fit(ROWS, ROWS[:, 0]),
-    "a logistic regression": lambda: ldp.LogisticRegression(random_state=0, n_draws=10**6).fit(ROWS, ROWS[:, 0] > 0),
+    "a histogram of reports": lambda: ldp.HistogramModel(random_state=0, n_warmup=10**6, n_draws=100).fit(REPORTS),
+    "a linear regression": lambda: ldp.LinearRegression(random_state=0, n_warmup=10**6, n_draws=100).fit(
+        ROWS, ROWS[:, 0]
+    ),
+    "a logistic regression": lambda: ldp.LogisticRegression(random_state=0, n_warmup=10**6, n_draws=100).fit(
+        ROWS, ROWS[:, 0] > 0
+    ),
     "a descent": lambda: ldp.LDPSGD("linear", epsilon=2.0, insecure_seed=1, random_state=0).fit(
         np.tile(ROWS, (20, 1)), np.tile(ROWS[:, 0], 20)
     ),
