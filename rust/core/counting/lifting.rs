@@ -1,6 +1,6 @@
 //! Half of the primes: the vector in the middle of a lattice holds numbers half as long as the count.
 //!
-//! An open lattice is met in the middle, Z = u^T M u, and the elements of u count sets of one half. So `k` primes tell each
+//! A lattice with open rows is met in the middle, Z = u^T M u, and the elements of u count sets of one half. So `k` primes tell each
 //! element x, where the count takes about twice as many:
 //!
 //!   x = sum of y_i P / p_i - q P,   y_i = x (P / p_i)^-1 mod p_i,   q = floor of sum of y_i / p_i,   P = p_1 .. p_k,
@@ -332,11 +332,11 @@ mod tests {
     use crate::monitor::Silent;
     use crate::numeric::residue::primes;
 
-    fn engine(kind: StripKind, rows: usize, cols: usize) -> (Engine, Halves) {
-        let problem = |rows, cols| Problem::Lattice { kind, rows, cols, boundary: Boundary::Free };
+    fn engine(kind: StripKind, rows: usize, cols: usize, boundary: Boundary) -> (Engine, Halves) {
+        let problem = |rows, cols| Problem::Lattice { kind, rows, cols, boundary };
         let progress = Progress::default();
         let engine = Engine::new(&problem(rows, cols), usize::MAX, &Planner::new(&progress)).unwrap();
-        let (half_rows, half_cols) = kind.half(rows, cols);
+        let (half_rows, half_cols) = kind.half(rows, cols, boundary);
         let bits = log2_bound(&problem(half_rows, half_cols), 1.0, &progress).unwrap();
         let parts = engine.halves().unwrap();
         (engine, Halves { parts, bits })
@@ -348,16 +348,16 @@ mod tests {
 
     #[test]
     fn residues_by_half_of_the_primes_are_those_by_all() {
-        let kinds = [StripKind::King, StripKind::Triangular, StripKind::FourEightEight];
-        for (kind, rows, cols) in kinds.into_iter().flat_map(|kind| {
-            let sizes = if kind == StripKind::FourEightEight {
-                [(5, 6), (7, 5), (6, 6), (6, 5)]
-            } else {
-                [(9, 16), (17, 9), (12, 12), (13, 12)]
-            };
-            sizes.map(|(rows, cols)| (kind, rows, cols))
+        let sizes = |kind| match kind {
+            StripKind::FourEightEight => [(5, 6), (7, 5), (6, 6), (6, 5)],
+            StripKind::Square => [(10, 12), (9, 12), (17, 9), (18, 9)],
+            StripKind::King | StripKind::Triangular => [(9, 16), (17, 9), (12, 12), (13, 12)],
+        };
+        for (&kind, (rows, cols), boundary) in StripKind::ALL.iter().flat_map(|kind| {
+            let boundaries = [Boundary::Free, Boundary::Cylinder];
+            sizes(*kind).into_iter().flat_map(move |size| boundaries.map(|boundary| (kind, size, boundary)))
         }) {
-            let (engine, halves) = engine(kind, rows, cols);
+            let (engine, halves) = engine(kind, rows, cols, boundary);
             let known = ((halves.bits + 2.0) / BITS).ceil() as usize;
             let moduli = primes(known + 8).unwrap();
             let points = points(&moduli);
@@ -366,7 +366,8 @@ mod tests {
                 let moduli = &moduli[..moduli.len().min(known + 1 + others)];
                 let found =
                     residues(&engine, &halves, &layout(known), moduli, &Options::default(), &mut Silent).unwrap();
-                assert_eq!(found, expected[..moduli.len()], "{kind:?} {rows} x {cols}: {known} known, {others} others");
+                let job = format!("{kind:?} {rows} x {cols} {boundary:?}: {known} known, {others} others");
+                assert_eq!(found, expected[..moduli.len()], "{job}");
             }
         }
     }
@@ -374,7 +375,7 @@ mod tests {
     #[test]
     fn elements_beyond_the_known_primes_contradict_the_spare_one() {
         for kind in [StripKind::King, StripKind::Triangular] {
-            let (engine, halves) = engine(kind, 24, 12);
+            let (engine, halves) = engine(kind, 24, 12, Boundary::Free);
             // The largest elements have 68 and 77 bits.
             let moduli = primes(5).unwrap();
             let found = residues(&engine, &halves, &layout(1), &moduli[..4], &Options::default(), &mut Silent);
@@ -385,7 +386,7 @@ mod tests {
 
     #[test]
     fn layouts_are_chosen_where_they_save_time_and_fit() {
-        let (engine, halves) = engine(StripKind::Triangular, 28, 28);
+        let (engine, halves) = engine(StripKind::Triangular, 28, 28, Boundary::Free);
         let moduli = primes(9).unwrap();
         let all = HalfLayout::new(&engine, &halves, &moduli, 0.18, &Options::default()).unwrap();
         assert_eq!((all.known, all.all_lanes()), (4, 8));

@@ -98,9 +98,9 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
         ([long.div_ceil(2), long / 2].map(|rows| (rows, short, Boundary::Free)).into(), 0)
     }
 
-    /// The extents of an open section that contains each graph whose sets [`Self::open_halves`] counts.
-    fn half(rows: usize, cols: usize) -> (usize, usize) {
-        (rows.max(cols) / 2, rows.min(cols))
+    /// The extents of a section that contains each graph whose sets [`Self::open_halves`] counts, closed like the whole.
+    fn half(rows: usize, cols: usize, boundary: Boundary) -> (usize, usize) {
+        if boundary == Boundary::Free { (rows.max(cols) / 2, rows.min(cols)) } else { (rows / 2, cols) }
     }
 
     /// About how many additions a job takes, infinity where it is out of reach: the driver takes the cheaper direction.

@@ -10,7 +10,7 @@ use super::bound::evaluated_log2;
 use super::branching::Branching;
 use super::planner::Planner;
 use super::square::reflection::Reflection;
-use super::{Boundary, Engine, Problem, interpolate, log2_bound};
+use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
 use crate::counting::lifting::{self, HalfLayout, Halves};
@@ -414,12 +414,12 @@ fn bound(
     parallel::run(options.threads, 0, monitor, |progress| log2_bound(problem, activity, progress))
 }
 
-/// What is known of the vector in the middle of a large open lattice.
+/// What is known of the vector in the middle of a large lattice with open rows.
 fn halves(problem: &Problem, engine: &Engine, options: &Options, monitor: &mut dyn Monitor) -> Result<Option<Halves>> {
-    let &Problem::Lattice { kind, rows, cols, boundary: Boundary::Free } = problem else { return Ok(None) };
+    let &Problem::Lattice { kind, rows, cols, boundary } = problem else { return Ok(None) };
     let Some(parts) = engine.halves().filter(|_| engine.len() > 8 * GRAIN) else { return Ok(None) };
-    let (rows, cols) = kind.half(rows, cols);
-    let half = Problem::Lattice { kind, rows, cols, boundary: Boundary::Free };
+    let (rows, cols) = kind.half(rows, cols, boundary);
+    let half = Problem::Lattice { kind, rows, cols, boundary };
     let bits = parallel::run(options.threads, 0, monitor, |progress| log2_bound(&half, 1.0, progress))?;
     Ok(Some(Halves { parts, bits }))
 }

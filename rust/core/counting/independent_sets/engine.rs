@@ -100,8 +100,8 @@ macro_rules! registry {
             }
 
             /// The extents of a section that holds the half of one, up to the vector in its middle.
-            pub fn half(self, rows: usize, cols: usize) -> (usize, usize) {
-                match self { $(Self::$kind => <$row>::half(rows, cols),)* }
+            pub fn half(self, rows: usize, cols: usize, boundary: Boundary) -> (usize, usize) {
+                match self { $(Self::$kind => <$row>::half(rows, cols, boundary),)* }
             }
 
             /// Sections without the edges between them, and how many further edges lie between their vertices.

@@ -123,8 +123,8 @@ impl RowOperator for DiamondColumn {
     }
 
     /// The columns of diamonds up to the middle one, all corners of it included.
-    fn half(m: usize, n: usize) -> (usize, usize) {
-        (m.max(n) / 2 + 1, m.min(n))
+    fn half(m: usize, n: usize, boundary: Boundary) -> (usize, usize) {
+        if boundary == Boundary::Free { (m.max(n) / 2 + 1, m.min(n)) } else { (m / 2 + 1, n) }
     }
 
     fn forecast((): (), diamonds: usize, ring: bool, columns: Rows) -> f64 {

@@ -32,6 +32,7 @@ use crate::{Error, Result};
 use cut::{CutShape, RowCut};
 use middle::HalfRow;
 use path::{Passage, Path};
+use std::ops::Range;
 
 /// The longest cut whose seams are listed.
 const LONGEST_SEAM: usize = 30;
@@ -150,6 +151,11 @@ impl RowOperator for SquareRow {
 
     fn open_len(&self, _rows: u64) -> usize {
         self.states()
+    }
+
+    /// After half a row an element counts sets of the rows below and of a part of the next.
+    fn open_halves(&self, _rows: u64) -> Option<Vec<Range<usize>>> {
+        Some(std::iter::once(0..self.states()).collect())
     }
 
     fn open_steps(&self, rows: u64) -> u64 {
