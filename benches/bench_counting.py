@@ -29,6 +29,7 @@ from quincunx import _core, _job, lattices
 from quincunx.counting import (
     count_independent_sets,
     estimate_cost,
+    hard_core,
     independence_polynomial,
     independent_set_table,
 )
@@ -197,6 +198,10 @@ def polynomial_job(graph: Any) -> tuple[Callable[[], object], None]:
     return lambda: independence_polynomial(graph), None
 
 
+def hard_core_job(graph: Any, activity: Any) -> tuple[Callable[[], object], None]:
+    return lambda: hard_core(graph, activity), None
+
+
 def all_tables() -> object:
     return [independent_set_table("4-8-8", 10, boundary=boundary) for boundary in ("free", "cylinder", "torus")]
 
@@ -241,6 +246,9 @@ JOBS: dict[str, Job] = {
     "the same, shuffled, no order given": (count_job(shuffled(BAND)), None, 45.0, None, False),
     "polynomial, square 16 x 16": (polynomial_job(lattices.square(16, 16)), None, 5.0, None, False),
     "polynomial, square 20 x 20": (polynomial_job(lattices.square(20, 20)), None, 120.0, None, False),
+    "hard core at 7/5, square 28 x 28": (hard_core_job(lattices.square(28, 28), "7/5"), None, None, None, False),
+    "square 26 x 26 cylinder": (count_job(lattices.square(26, 26, "cylinder")), None, None, None, False),
+    "king 24 x 24 cylinder": (count_job(lattices.king(24, 24, "cylinder")), None, None, None, False),
 }
 MOONSHOT: dict[str, Job] = {
     "square 45 x 45": (count_job(lattices.square(45, 45), memory_limit=20 * GIB), None, 600.0, 20 * GIB, False),

@@ -6,12 +6,21 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from quincunx import lattices
-from quincunx.counting import combine_residues, count_independent_sets, estimate_cost, primes, residue
+from quincunx.counting import (
+    combine_residues,
+    count_independent_sets,
+    estimate_cost,
+    hard_core,
+    independence_polynomial,
+    primes,
+    residue,
+)
 from quincunx.errors import TooLargeError
 
 SIZES = [(24, 24), (25, 24), (25, 25), (26, 25)]  # both parities of rows and of width
@@ -61,6 +70,61 @@ WIDER = [(27, 26), (28, 27), (29, 28), (29, 29), (30, 29), (30, 30), (31, 30), *
 def test_counts_have_the_residues_of_whole_rows(rows, cols):
     lattice, modulus = lattices.square(rows, cols), primes(1)[0]
     assert count_independent_sets(lattice) % modulus == residue(lattice, modulus)
+
+
+ACTIVITIES = [0, 1, 2, -1, Fraction(7, 5), Fraction(-1, 3), Fraction(10**30 + 1, 10**30)]
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(16, 16), (17, 16), (17, 17), (18, 17), (24, 23)])
+def test_partition_functions_have_the_residues_of_whole_rows(rows, cols):
+    # The values modulo a prime near 2^55 come from the operator between whole rows.
+    lattice, modulus = lattices.square(rows, cols), primes(1)[0]
+    for activity in ACTIVITIES:
+        value = Fraction(hard_core(lattice, activity))
+        point = Fraction(activity)
+        point = point.numerator * pow(point.denominator, -1, modulus) % modulus
+        expected = residue(lattice, modulus, activity=point)
+        assert (value.numerator - expected * value.denominator) % modulus == 0, activity
+        assert value == hard_core(lattices.square(cols, rows), activity, threads=3)
+
+
+def test_polynomials_sum_to_the_count_and_have_the_values_of_the_partition_function():
+    for rows, cols in [(16, 16), (18, 17)]:
+        lattice = lattices.square(rows, cols)
+        coefficients = independence_polynomial(lattice)
+        vertices, edges = rows * cols, 2 * rows * cols - rows - cols
+        assert len(coefficients) == (vertices + 1) // 2 + 1
+        # Pairs and triples without an edge: paths of three vertices have two edges.
+        degrees = [4 - (r in (0, rows - 1)) - (c in (0, cols - 1)) for r in range(rows) for c in range(cols)]
+        paths = sum(math.comb(degree, 2) for degree in degrees)
+        triples = math.comb(vertices, 3) - edges * (vertices - 2) + paths
+        assert coefficients[:4] == [1, vertices, math.comb(vertices, 2) - edges, triples]
+        # Both colors of a chessboard, or the one with more squares.
+        assert coefficients[-1] == (2 if vertices % 2 == 0 else 1)
+        assert sum(coefficients) == count_independent_sets(lattice)
+        for activity in (2, Fraction(-1, 3)):
+            value = sum(coefficient * activity**size for size, coefficient in enumerate(coefficients))
+            assert value == hard_core(lattice, activity)
+
+
+def test_a_stopped_polynomial_keeps_its_finished_values(tmp_path):
+    lattice, state = lattices.square(17, 16), tmp_path / "state"
+    coefficients, heard = independence_polynomial(lattice), []
+
+    def stop(done, total):
+        heard.append((done, total))
+        if done > 0.3 * total:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        independence_polynomial(lattice, checkpoint=state, checkpoint_interval=0, threads=1, progress=stop)
+    assert state.exists()
+    resumed = []
+    again = independence_polynomial(lattice, checkpoint=state, progress=lambda done, total: resumed.append(done))
+    assert again == coefficients
+    assert resumed[-1] == heard[-1][1]
+    with ThreadPoolExecutor(2) as pool:
+        assert independence_polynomial(lattice, executor=pool) == coefficients
 
 
 LEVELS = """

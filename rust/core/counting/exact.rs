@@ -416,8 +416,8 @@ pub fn one_by_one(
     Ok(found)
 }
 
-/// Residues of a quantity that is computed modulo one prime after the other, each with all threads and in the memory that
-/// `room` makes once, with a checkpoint of the finished ones: `one(modulus, room, progress)` gives the values, looks at its progress
+/// Residues of a quantity whose values are computed one after the other, each with all threads and in the memory that `room`
+/// makes once, with a checkpoint of the finished ones: `one(modulus, k, room, progress)` gives value k, looks at its progress
 /// now and then and advances it by `work` in all.
 ///
 /// # Errors
@@ -429,13 +429,13 @@ pub fn in_turn<S>(
     options: &Options,
     monitor: &mut dyn Monitor,
     room: impl Fn() -> Result<S> + Sync,
-    one: impl Fn(Modulus, &mut S, &Progress) -> Result<Vec<u64>> + Sync,
+    one: impl Fn(Modulus, usize, &mut S, &Progress) -> Result<u64> + Sync,
 ) -> Result<Vec<u64>> {
     let each = quantity.values();
     let _lock = options.checkpoint.as_deref().map(Lock::hold).transpose()?;
     let mut checkpoint = checkpoint(quantity, moduli, options);
     checkpoint.iter().for_each(Checkpoint::sweep);
-    let total = work.saturating_mul(moduli.len() as u64);
+    let total = work.saturating_mul((moduli.len() * each) as u64);
     let found = parallel::run(options.threads, total, monitor, |progress| {
         let mut found = FoundResidues::new(moduli.len() * each);
         let shape = JobShape { moduli, each, vectors: None };
@@ -443,13 +443,13 @@ pub fn in_turn<S>(
             found.extend(saved.finished);
         }
         let mut room = room()?;
-        for (i, &modulus) in moduli.iter().enumerate() {
-            if found.0[i * each..(i + 1) * each].iter().all(Option::is_some) {
+        for i in 0..moduli.len() * each {
+            if found.0[i].is_some() {
                 progress.advance(work)?;
                 continue;
             }
-            let answer = one(modulus, &mut room, progress);
-            let answer = answer.map(|residues| found.extend((i * each..).zip(residues)));
+            let answer = one(moduli[i / each], i % each, &mut room, progress);
+            let answer = answer.map(|residue| found.extend([(i, residue)]));
             if let Some(checkpoint) = checkpoint.as_mut().filter(|c| answer.is_err() || c.due() <= Instant::now()) {
                 checkpoint.save(&found.finished(), [].into_iter())?;
             }

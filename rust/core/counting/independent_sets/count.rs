@@ -20,6 +20,7 @@ use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
 use num_bigint::{BigInt, BigUint, Sign};
+use std::ops::Range;
 
 /// Bits of an activity, for all moduli, that are reduced on the calling thread.
 const SHORT: u64 = 1 << 20;
@@ -134,9 +135,9 @@ impl IndependentSets {
         HalfLayout::new(engine, halves, moduli, engine.nanoseconds(), options)
     }
 
-    /// The points of one modulus.
-    fn points(&self, modulus: Modulus) -> impl Iterator<Item = Point> + use<> {
-        let activities = match &self.quantity {
+    /// The activities of one modulus.
+    fn activities(&self, modulus: Modulus) -> Range<u64> {
+        match &self.quantity {
             Quantity::Count => 1..2,
             Quantity::Polynomial => 1..self.largest as u64 + 1,
             Quantity::Activity { numerator, denominator } => {
@@ -144,8 +145,12 @@ impl IndependentSets {
                 let activity = modulus.residue(modulus.mul(modulus.residue_of_signed(numerator), inverse));
                 activity..activity + 1
             }
-        };
-        activities.map(move |activity| Point::new(modulus, activity))
+        }
+    }
+
+    /// The points of one modulus.
+    fn points(&self, modulus: Modulus) -> impl Iterator<Item = Point> + use<> {
+        self.activities(modulus).map(move |activity| Point::new(modulus, activity))
     }
 }
 
@@ -153,18 +158,17 @@ impl IndependentSetMethod {
     /// The method for a quantity; a count on a graph is looked for by branching as long as its engine is planned and would work.
     fn new(problem: &Problem, quantity: &Quantity, options: &Options, monitor: &mut dyn Monitor) -> Result<Self> {
         let engine = |values, monitor| planned(problem, 1, values, options, monitor).map(Self::Engine);
+        if let Some(reflection) = Reflection::for_problem(problem, quantity.activity_bits(), &Progress::default())? {
+            return Ok(Self::Reflection(Box::new(reflection)));
+        }
         match (problem, quantity) {
             (Problem::Graph { graph, order: None }, Quantity::Count) => {
                 let states = max_states(1, options);
                 let plan = |progress: &Progress| Self::for_count(problem, graph, states, options.threads, progress);
                 stoppable(problem, monitor, plan).map_err(|error| error.under(states, 1, options.memory_limit))
             }
-            (_, Quantity::Count) => match Reflection::for_problem(problem, &Progress::default())? {
-                Some(reflection) => Ok(Self::Reflection(Box::new(reflection))),
-                None => engine(1, monitor),
-            },
             (_, Quantity::Polynomial) => engine(problem.vertices(), monitor),
-            (_, Quantity::Activity { .. }) => engine(1, monitor),
+            (_, Quantity::Count | Quantity::Activity { .. }) => engine(1, monitor),
         }
     }
 
@@ -186,6 +190,15 @@ impl IndependentSetMethod {
 }
 
 impl Quantity {
+    /// Bits that an activity adds to each vertex of what is sought; none where there is no activity but 1.
+    fn activity_bits(&self) -> Option<u64> {
+        match self {
+            Self::Count => None,
+            Self::Polynomial => Some(0),
+            Self::Activity { numerator, denominator } => Some(numerator.bits() + denominator.bits()),
+        }
+    }
+
     /// The bound on the integers sought.
     fn bits(
         &self,
@@ -252,7 +265,10 @@ impl Modular for IndependentSets {
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let engine = match &self.method {
             IndependentSetMethod::Engine(engine) => engine,
-            IndependentSetMethod::Reflection(reflection) => return reflection.residues(self, moduli, options, monitor),
+            IndependentSetMethod::Reflection(reflection) => {
+                let activity = |modulus, k| self.activities(modulus).start + k as u64;
+                return reflection.residues(self, activity, moduli, options, monitor);
+            }
             IndependentSetMethod::Known { count, .. } => {
                 return Ok(moduli.iter().map(|modulus| modulus.residue_of(count)).collect());
             }

@@ -24,6 +24,8 @@ pub struct PrefixSegment {
     pub odd: bool,
     /// Whether its words begin with 1.
     pub first: bool,
+    /// Ones in the prefix.
+    pub ones: u32,
 }
 
 /// The words with one prefix without its last symbol.
@@ -87,17 +89,18 @@ impl Axis {
         let (mut segments, mut runs, mut even, mut start) = (Vec::new(), Vec::<WordRun>::new(), Vec::new(), 0);
         for (i, prefix) in list(beginning).into_iter().enumerate() {
             let first = prefix >> (beginning - 1) & 1 == 1;
-            let odd = prefix & 1 == 1;
+            let (odd, ones_before) = (prefix & 1 == 1, prefix.count_ones());
             if odd {
-                segments.push(PrefixSegment { run: runs.len() - 1, tile: zeros.div_ceil(TILE), odd, first });
+                let tile = zeros.div_ceil(TILE);
+                segments.push(PrefixSegment { run: runs.len() - 1, tile, odd, first, ones: ones_before });
                 continue;
             }
             let whole = prefix & 2 == 0;
             let parts = [zeros, if whole { ones } else { 0 }];
             let length = longest - usize::from(!whole);
             even.push(i);
-            segments.push(PrefixSegment { run: runs.len(), tile: 0, odd, first });
-            runs.push(WordRun { length, start, parts, first, ones: prefix.count_ones() });
+            segments.push(PrefixSegment { run: runs.len(), tile: 0, odd, first, ones: ones_before });
+            runs.push(WordRun { length, start, parts, first, ones: ones_before });
             start += words(length);
         }
         let places = [zeros.div_ceil(TILE), ones.div_ceil(TILE)];

@@ -16,6 +16,7 @@
 //! Source: derived here, see `docs/mathematics/counting.md`; the floor q: D. Bernstein, J. Sorenson (2007), Modular
 //! exponentiation via the explicit Chinese remainder theorem, Math. Comp. 76, section 2.
 
+use super::activity::{HalfWeights, product};
 use super::axis::Symmetric;
 use crate::counting::lifting::Lifting;
 use crate::numeric::neighbors::{NeighborKernel, Neighbors, PRODUCTS, ShortPrime, TILE, TILE_WORDS};
@@ -66,6 +67,8 @@ pub struct Squares<'a> {
     pub vector: *const u64,
     /// The prime.
     pub prime: ShortPrime,
+    /// What the squares are weighed by, unless by nothing.
+    pub weights: Option<&'a HalfWeights>,
 }
 
 /// The sum of lanes, all below the prime, twice off the diagonal.
@@ -80,17 +83,25 @@ impl NeighborKernel for Squares<'_> {
     #[inline(always)]
     fn run<A: Neighbors>(self, a: A) -> u64 {
         let runs = &self.half.axis.runs;
+        let [rows, columns] = [runs[self.block.0], runs[self.block.1]];
         let mut sum = a.zero();
-        for r in 0..runs[self.block.0].tiles() {
+        for r in 0..rows.tiles() {
             let mut squares = [a.zero(); 2];
-            for c in 0..runs[self.block.1].tiles() {
+            for c in 0..columns.tiles() {
                 // SAFETY: the block lies in the vector.
                 unsafe {
                     let tile = self.vector.add(self.half.tile(self.block, r, c));
                     for at in (0..TILE_WORDS).step_by(A::LANES) {
                         let x = a.canonical(a.fold(a.load(tile.add(at))));
                         let signs = self.signs.row(self.block, [r, c], at / TILE) >> (at % TILE);
-                        squares = a.multiply_add(squares, x, a.negate(x, signs));
+                        let mut other = a.negate(x, signs);
+                        if let Some(weights) = self.weights {
+                            let power = *weights.beside(0, self.block.0, rows.tile(r).0).add(at / TILE);
+                            let powers = weights.beside(1, self.block.1, columns.tile(c).0).add(at % TILE);
+                            other = product(a, product(a, x, a.splat(power)), a.load(powers));
+                            other = a.canonical(other);
+                        }
+                        squares = a.multiply_add(squares, x, other);
                     }
                 }
             }

@@ -6,11 +6,12 @@
 //! in the middle of the lattice with a sum of squares (`finish`). A row is one sweep over memory: with S the first symbols of
 //! both sides and the middle, U the others, T = U S = S' U', rows go in pairs as in `path`: S' U', U S, S' U', ...
 //!
-//! Residues are those of one prime below 2^52 and lie beside each other, so registers are full whatever the number of primes
+//! An activity weighs each complete row (`activity`). Residues are those of one prime below 2^52 and lie beside each other, so registers are full whatever the number of primes
 //! and the memory. Where the vectors by half of the primes fit in memory, the others are found from them at the end.
 //!
 //! Derivations: docs/mathematics/counting.md.
 
+mod activity;
 mod axis;
 mod finish;
 mod start;
@@ -30,6 +31,7 @@ use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, ShortPrime, TIL
 use crate::numeric::residue::Modulus;
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
+use activity::{HalfWeights, Weights};
 use axis::{Axis, Symmetric};
 use finish::{LONGEST_RUN, LiftedSquares, MOST_KNOWN, MOST_PRIMES, Signs, Squares};
 use start::StartFactors;
@@ -42,8 +44,10 @@ pub const SHORT_STRIDE: usize = 16;
 const WIDTHS: RangeInclusive<usize> = 8..=48;
 /// From this width on the count takes this way.
 const WORTH: usize = 24;
-/// The most vertices that are counted this way, with 0.6 bits each.
-const MOST_VERTICES: usize = 1 << 20;
+/// From this width on activities do.
+const WORTH_WEIGHED: usize = 16;
+/// The most vertices that are counted this way, with 0.6 bits each, times the bits of an activity.
+const MOST_BITS: u64 = 1 << 20;
 /// The most words a middle column of the start can have.
 const MOST_TERMS: usize = 987;
 /// Seconds for each byte that is used for the first time.
@@ -60,6 +64,8 @@ pub struct Reflection {
     halves: Vec<Symmetric>,
     /// A bound on the bits of an element in the middle.
     bits: f64,
+    /// Whether activities are asked for, which need not be 1.
+    weighed: bool,
     level: Level,
 }
 
@@ -138,20 +144,23 @@ enum PrimeMethod {
 }
 
 impl Reflection {
-    /// The way for a problem, if it is an open square lattice of a size that is worth it.
+    /// The way for a problem, if it is an open square lattice of a size that is worth it: to count, or to find its residues at
+    /// activities with so many bits in numerator and denominator.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the caller says so.
-    pub fn for_problem(problem: &Problem, progress: &Progress) -> Result<Option<Self>> {
+    pub fn for_problem(problem: &Problem, activity_bits: Option<u64>, progress: &Progress) -> Result<Option<Self>> {
         let &Problem::Lattice { kind: StripKind::Square, rows, cols, boundary: Boundary::Free } = problem else {
             return Ok(None);
         };
         let (rows, width) = (rows.max(cols), rows.min(cols));
-        // So many vertices need no more primes than there are below 2^52 within 2^20.
-        if !(WORTH..=*WIDTHS.end()).contains(&width) || rows > MOST_VERTICES / width {
+        let worth = if activity_bits.is_some() { WORTH_WEIGHED } else { WORTH };
+        // So many bits need no more primes than there are below 2^52 within 2^20.
+        let each = 1 + activity_bits.unwrap_or(0);
+        if !(worth..=*WIDTHS.end()).contains(&width) || rows as u64 > MOST_BITS / each / width as u64 {
             return Ok(None);
         }
-        Self::new(rows, width, None, None, progress).map(Some)
+        Self::new(rows, width, activity_bits.is_some(), None, None, progress).map(Some)
     }
 
     /// A lattice of `rows >= width` by `width` vertices; the rows of the start and the symbols of prefixes are chosen by their
@@ -159,6 +168,7 @@ impl Reflection {
     fn new(
         rows: usize,
         width: usize,
+        weighed: bool,
         start: Option<usize>,
         beginning: Option<usize>,
         progress: &Progress,
@@ -178,8 +188,8 @@ impl Reflection {
         let strip = Problem::Lattice { kind: StripKind::Square, rows: rows / 2, cols: width, boundary: Boundary::Free };
         // A vertex adds about 0.6 bits.
         let out_of_reach = rows / 2 > 4 * 52 * MOST_KNOWN / width;
-        let bits = if out_of_reach { f64::INFINITY } else { log2_bound(&strip, 1.0, progress)? };
-        let mut reflection = Self { rows, width, start: 2, halves, bits, level: dispatch::level() };
+        let bits = if weighed || out_of_reach { f64::INFINITY } else { log2_bound(&strip, 1.0, progress)? };
+        let mut reflection = Self { rows, width, start: 2, halves, bits, weighed, level: dispatch::level() };
         reflection.start = start.unwrap_or_else(|| reflection.best_start());
         Ok(reflection)
     }
@@ -238,7 +248,8 @@ impl Reflection {
     fn room_bytes(&self, threads: usize) -> u64 {
         let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
         let runs = (words(self.halves[0].axis.longest) + TILE) * TILE;
-        8 * (StartFactors::len(self, threads) + threads * (tiles + runs)) as u64
+        let weights = if self.weighed { Weights::len(self) } else { 0 };
+        8 * (StartFactors::len(self, self.weighed, threads) + weights + threads * (tiles + runs)) as u64
     }
 
     /// Seconds of one prime on one thread.
@@ -265,7 +276,12 @@ impl Reflection {
         let together = known as u64 + 1;
         let fits = together.saturating_mul(self.vector_bytes()).saturating_add(self.room_bytes(options.threads))
             <= options.memory_limit;
-        if options.checkpoint.is_some() || !fits || known > MOST_KNOWN || !(known + 2..=MOST_PRIMES).contains(&primes) {
+        if self.weighed
+            || options.checkpoint.is_some()
+            || !fits
+            || known > MOST_KNOWN
+            || !(known + 2..=MOST_PRIMES).contains(&primes)
+        {
             return PrimeMethod::Each;
         }
         let pages = known as f64 * self.vector_bytes() as f64 * FIRST_USE;
@@ -314,7 +330,7 @@ impl Reflection {
         runs[a].tiles() * runs[b].tiles() * TILE_WORDS
     }
 
-    /// The number of independent sets modulo each of the primes, which are primes just below 2^52.
+    /// `Z` modulo each of the primes, which are primes just below 2^52, at the activity of each value.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if memory does not suffice, [`Error::Domain`] for other moduli, [`Error::Check`] if an element
@@ -322,6 +338,7 @@ impl Reflection {
     pub fn residues(
         &self,
         quantity: &impl Modular,
+        activity: impl Fn(Modulus, usize) -> u64 + Sync,
         moduli: &[Modulus],
         options: &Options,
         monitor: &mut dyn Monitor,
@@ -330,12 +347,13 @@ impl Reflection {
         let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus)).collect::<Result<_>>()?;
         match self.method(primes.len(), options) {
             PrimeMethod::Each => {
-                let one = |modulus, (factors, vector): &mut (StartFactors, Buffer<u64>), progress: &Progress| {
-                    let run = PrimeJob::new(self, short(modulus)?);
+                let programs = Programs::new(self, primes[0]);
+                let one = |modulus, value, (factors, vector): &mut (StartFactors, Buffer<u64>), progress: &Progress| {
+                    let run = PrimeJob::new(self, &programs, short(modulus)?, activity(modulus, value));
                     run.advance(factors, vector, progress)?;
-                    run.squares(vector, progress).map(|residue| vec![residue])
+                    run.squares(vector, progress)
                 };
-                let room = || Ok((StartFactors::new(self)?, Buffer::zeroed(self.len())?));
+                let room = || Ok((StartFactors::new(self, self.weighed)?, Buffer::zeroed(self.len())?));
                 exact::in_turn(quantity, moduli, self.work(), options, monitor, room, one)
             }
             PrimeMethod::Lifted(known) => {
@@ -348,10 +366,11 @@ impl Reflection {
     /// Residues from the vectors by some of the primes and a spare one.
     fn lifted(&self, primes: &[ShortPrime], known: usize, progress: &Progress) -> Result<Vec<u64>> {
         let mut vectors = Vec::new();
-        let mut factors = StartFactors::new(self)?;
+        let mut factors = StartFactors::new(self, false)?;
+        let programs = Programs::new(self, primes[0]);
         for &prime in &primes[..=known] {
             let mut vector = Buffer::zeroed(self.len())?;
-            PrimeJob::new(self, prime).advance(&mut factors, &mut vector, progress)?;
+            PrimeJob::new(self, &programs, prime, 1).advance(&mut factors, &mut vector, progress)?;
             vectors.push(vector);
         }
         drop(factors);
@@ -422,19 +441,44 @@ fn short(modulus: Modulus) -> Result<ShortPrime> {
     })
 }
 
-/// A reflection modulo one prime, with the programs for its level.
-struct PrimeJob<'a> {
-    reflection: &'a Reflection,
-    prime: ShortPrime,
-    programs: Vec<AxisPrograms>,
+/// The programs of all matrices and of the column of the start, for a level.
+#[derive(Clone, Debug)]
+struct Programs {
+    halves: Vec<AxisPrograms>,
     column: AxisCourses,
 }
 
-impl<'a> PrimeJob<'a> {
-    fn new(reflection: &'a Reflection, prime: ShortPrime) -> Self {
+impl Programs {
+    /// They depend on the level, and on no prime.
+    fn new(reflection: &Reflection, prime: ShortPrime) -> Self {
         let order = neighbors::run(reflection.level, prime, NeighborOrder);
-        let programs = reflection.halves.iter().map(|half| AxisPrograms::new(&half.axis, order)).collect();
-        Self { reflection, prime, programs, column: AxisCourses::new(reflection.start - 1, order, Ending::Whole) }
+        let halves = reflection.halves.iter().map(|half| AxisPrograms::new(&half.axis, order)).collect();
+        Self { halves, column: AxisCourses::new(reflection.start - 1, order, Ending::Whole) }
+    }
+}
+
+/// A reflection modulo one prime, at one activity.
+struct PrimeJob<'a> {
+    reflection: &'a Reflection,
+    programs: &'a Programs,
+    prime: ShortPrime,
+    /// None at the activity 1.
+    weights: Option<Weights>,
+}
+
+impl<'a> PrimeJob<'a> {
+    fn new(reflection: &'a Reflection, programs: &'a Programs, prime: ShortPrime, activity: u64) -> Self {
+        Self { reflection, programs, prime, weights: Weights::new(reflection, prime, activity) }
+    }
+
+    /// Whether the row of the start is weighed: unless it is the middle one of an odd number, whose squares are.
+    fn weighs_start(&self) -> bool {
+        self.reflection.start < self.reflection.half_rows() || self.reflection.alternates()
+    }
+
+    /// Whether the start is the product of a factor and its transpose.
+    fn has_one_factor(&self) -> bool {
+        self.reflection.halves.len() == 2 && self.weights.is_none()
     }
 
     /// Fills the vector with what stands in the middle, superset sums included.
@@ -448,13 +492,13 @@ impl<'a> PrimeJob<'a> {
             self.places(vector, true, if left > 1 { RowEnd::Row } else { RowEnd::Nothing }, progress)?;
             left -= 1;
             if left > 0 {
-                self.runs(vector, if left > 1 { Course::Both } else { Course::Down }, false, progress)?;
+                self.runs(vector, left, progress)?;
                 left -= 1;
             }
         }
         if reflection.alternates() {
             self.places(vector, false, RowEnd::Supersets, progress)?;
-            self.runs(vector, Course::Down, true, progress)?;
+            self.supersets(vector, progress)?;
         }
         Ok(())
     }
@@ -474,11 +518,12 @@ impl<'a> PrimeJob<'a> {
                 let room = |k: usize| rooms.get(k).map_or(std::ptr::null_mut(), |room| room.as_ptr().cast_mut());
                 let tile = PlaceTile {
                     halves,
-                    programs: &self.programs,
+                    programs: &self.programs.halves,
                     vector: vector.at(0),
                     rooms: [room(0), room(1)],
                     places: pairs[i],
                     ends,
+                    weights: if ends { self.weights(next == RowEnd::Row) } else { None },
                     next,
                 };
                 neighbors::run(self.reflection.level, self.prime, tile);
@@ -487,8 +532,33 @@ impl<'a> PrimeJob<'a> {
         )
     }
 
-    /// A sweep over the blocks of runs.
-    fn runs(&self, vector: Shared<u64>, course: Course, supersets: bool, progress: &Progress) -> Result<()> {
+    /// A sweep over the blocks of runs: a row ends, and if more are left the next begins.
+    fn runs(&self, vector: Shared<u64>, left: usize, progress: &Progress) -> Result<()> {
+        let weights = self.weights(left > 1);
+        let course = if left > 1 && weights.is_none() { Course::Both } else { Course::Down };
+        let weights = weights.map(|weights| (weights, left > 1));
+        self.sweep(vector, course, false, weights, progress)
+    }
+
+    /// A sweep over the blocks of runs: the last of the superset sums.
+    fn supersets(&self, vector: Shared<u64>, progress: &Progress) -> Result<()> {
+        self.sweep(vector, Course::Down, true, None, progress)
+    }
+
+    /// What the states of a row are weighed by, if others follow or it is not the middle one.
+    fn weights(&self, goes_on: bool) -> Option<&[HalfWeights]> {
+        let weights = self.weights.as_ref().filter(|_| goes_on || self.reflection.alternates());
+        weights.map(|weights| weights.halves.as_slice())
+    }
+
+    fn sweep(
+        &self,
+        vector: Shared<u64>,
+        course: Course,
+        supersets: bool,
+        weights: Option<(&[HalfWeights], bool)>,
+        progress: &Progress,
+    ) -> Result<()> {
         let reflection = self.reflection;
         let blocks = reflection.blocks();
         parallel::tiles(
@@ -498,10 +568,10 @@ impl<'a> PrimeJob<'a> {
             |room, i| {
                 let (k, block) = blocks[i];
                 let half = &reflection.halves[k];
-                let program = |run: usize| self.programs[k].run(half.axis.runs[run].length, course);
+                let program = |run: usize| self.programs.halves[k].run(half.axis.runs[run].length, course);
                 let programs = [program(block.0), program(block.1)];
-                let room = room.as_mut_ptr();
-                let kernel = RunBlock { half, block, programs, supersets, vector: vector.at(0), room };
+                let (room, weights) = (room.as_mut_ptr(), weights.map(|(weights, goes_on)| (&weights[k], goes_on)));
+                let kernel = RunBlock { half, block, programs, supersets, weights, vector: vector.at(0), room };
                 neighbors::run(reflection.level, self.prime, kernel);
                 progress.advance(reflection.block_len(blocks[i]) as u64)
             },
@@ -514,7 +584,8 @@ impl<'a> PrimeJob<'a> {
         let vector = Shared::new(vector);
         let sums = reflection.by_block(progress, 1, |k, block, signs| {
             let (half, prime) = (&reflection.halves[k], self.prime);
-            let kernel = Squares { half, signs, block, vector: vector.at(0), prime };
+            let weights = self.weights.as_ref().filter(|_| !reflection.alternates()).map(|weights| &weights.halves[k]);
+            let kernel = Squares { half, signs, block, vector: vector.at(0), prime, weights };
             Ok(vec![neighbors::run(reflection.level, prime, kernel)])
         })?;
         Ok(reflection.combined(&[self.prime], &sums)[0])
@@ -533,22 +604,29 @@ mod tests {
     const LEVELS: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
     fn reflection(rows: usize, width: usize, start: Option<usize>, beginning: Option<usize>) -> Reflection {
-        Reflection::new(rows, width, start, beginning, &Progress::default()).unwrap()
+        Reflection::new(rows, width, false, start, beginning, &Progress::default()).unwrap()
+    }
+
+    /// The same for activities.
+    fn weighed(reflection: Reflection) -> Reflection {
+        Reflection { weighed: true, ..reflection }
     }
 
     /// Residues by the butterfly over whole rows.
-    fn expected(rows: usize, width: usize, moduli: &[Modulus]) -> Vec<u64> {
+    fn expected(rows: usize, width: usize, activity: u64, moduli: &[Modulus]) -> Vec<u64> {
         let engine = Square::new(rows, width, Boundary::Free).unwrap();
-        let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, 1)).collect();
+        let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, activity)).collect();
         points
             .chunks(4)
             .flat_map(|points| evaluate_lanes::<4>(&engine, points, &Progress::default()).unwrap())
             .collect()
     }
 
-    fn one(reflection: &Reflection, modulus: Modulus) -> u64 {
-        let (run, progress) = (PrimeJob::new(reflection, short(modulus).unwrap()), Progress::default());
-        let mut factors = StartFactors::new(reflection).unwrap();
+    fn one(reflection: &Reflection, activity: u64, modulus: Modulus) -> u64 {
+        let prime = short(modulus).unwrap();
+        let programs = Programs::new(reflection, prime);
+        let (run, progress) = (PrimeJob::new(reflection, &programs, prime, activity), Progress::default());
+        let mut factors = StartFactors::new(reflection, reflection.weighed).unwrap();
         let mut vector = Buffer::zeroed(reflection.len()).unwrap();
         vector.fill(u64::MAX >> 3); // whatever was there before
         run.advance(&mut factors, &mut vector, &progress).unwrap();
@@ -559,13 +637,20 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn every_start_and_cut_gives_the_residue_of_whole_rows(
-            width in 8usize..16, more in 0usize..9, start in 2usize..9, beginning in 2usize..7, level in 0usize..3, k in 0usize..30,
+            width in 8usize..16, more in 0usize..9, start in 2usize..9, beginning in 2usize..7, level in 0usize..3,
+            k in 0usize..30, activity: u64,
         ) {
             let rows = width + more;
             let (start, beginning) = (start.min(rows.div_ceil(2)), beginning.min(width / 2 - 1));
             let modulus = short_primes(k + 1).unwrap()[k];
             let reflection = reflection(rows, width, Some(start), Some(beginning)).with_level(LEVELS[level]);
-            prop_assert_eq!(one(&reflection, modulus), expected(rows, width, &[modulus])[0], "{} {}", rows, width);
+            let found = one(&reflection, 1, modulus);
+            prop_assert_eq!(found, expected(rows, width, 1, &[modulus])[0], "{} {}", rows, width);
+            let reflection = weighed(reflection);
+            for activity in [0, 1, activity % modulus.value(), modulus.value() - 1] {
+                let found = one(&reflection, activity, modulus);
+                prop_assert_eq!(found, expected(rows, width, activity, &[modulus])[0], "{} {} {}", rows, width, activity);
+            }
         }
     }
 
@@ -574,10 +659,11 @@ mod tests {
         let modulus = short_primes(1).unwrap()[0];
         for (rows, width) in [(16, 16), (17, 17), (18, 17), (19, 18), (20, 20), (21, 21), (22, 21), (23, 22), (24, 24)]
         {
-            let expected = expected(rows, width, &[modulus])[0];
+            let expected = [1, 5].map(|activity| expected(rows, width, activity, &[modulus])[0]);
             for level in LEVELS {
                 let reflection = reflection(rows, width, None, None).with_level(level);
-                assert_eq!(one(&reflection, modulus), expected, "{rows} x {width}, {level:?}");
+                assert_eq!(one(&reflection, 1, modulus), expected[0], "{rows} x {width}, {level:?}");
+                assert_eq!(one(&weighed(reflection), 5, modulus), expected[1], "{rows} x {width}, {level:?}");
             }
         }
     }
@@ -605,7 +691,7 @@ mod tests {
             let known = plain.known();
             let moduli = short_primes(2 * known + 1).unwrap();
             let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus).unwrap()).collect();
-            let expected = expected(rows, width, &moduli);
+            let expected = expected(rows, width, 1, &moduli);
             for level in LEVELS {
                 let reflection = plain.clone().with_level(level);
                 assert_eq!(
@@ -620,7 +706,7 @@ mod tests {
                         ..whole.clone()
                     };
                     for options in [whole, short] {
-                        let found = reflection.residues(&Nothing, &moduli, &options, &mut Silent).unwrap();
+                        let found = reflection.residues(&Nothing, |_, _| 1, &moduli, &options, &mut Silent).unwrap();
                         assert_eq!(found, expected, "{rows} x {width}, {options:?}");
                     }
                 }
@@ -644,15 +730,15 @@ mod tests {
         let reflection = reflection(30, 30, None, None);
         let options = Options { memory_limit: reflection.vector_bytes(), ..Options::default() };
         let moduli = short_primes(9).unwrap();
-        let outcome = reflection.residues(&Nothing, &moduli, &options, &mut Silent);
+        let outcome = reflection.residues(&Nothing, |_, _| 1, &moduli, &options, &mut Silent);
         assert!(matches!(outcome, Err(Error::TooLarge { .. })));
         let stop = &mut |_: u64, _: u64| false;
         for memory_limit in [u64::MAX, 2 * reflection.vector_bytes()] {
             let options = Options { memory_limit, ..Options::default() };
-            assert_eq!(reflection.residues(&Nothing, &moduli, &options, stop), Err(Error::Interrupted));
+            assert_eq!(reflection.residues(&Nothing, |_, _| 1, &moduli, &options, stop), Err(Error::Interrupted));
         }
         let foreign = crate::numeric::residue::primes(3).unwrap();
-        let outcome = reflection.residues(&Nothing, &foreign, &Options::default(), &mut Silent);
+        let outcome = reflection.residues(&Nothing, |_, _| 1, &foreign, &Options::default(), &mut Silent);
         assert!(matches!(outcome, Err(Error::Domain { name: "modulus", .. })));
     }
 
@@ -661,9 +747,11 @@ mod tests {
         for (rows, width) in [(20, 20), (21, 21), (40, 18)] {
             let reflection = reflection(rows, width, None, None);
             let progress = Progress::new(u64::MAX);
-            let run = PrimeJob::new(&reflection, short(short_primes(1).unwrap()[0]).unwrap());
+            let prime = short(short_primes(1).unwrap()[0]).unwrap();
+            let programs = Programs::new(&reflection, prime);
+            let run = PrimeJob::new(&reflection, &programs, prime, 1);
             let mut vector = Buffer::zeroed(reflection.len()).unwrap();
-            run.advance(&mut StartFactors::new(&reflection).unwrap(), &mut vector, &progress).unwrap();
+            run.advance(&mut StartFactors::new(&reflection, false).unwrap(), &mut vector, &progress).unwrap();
             run.squares(&mut vector, &progress).unwrap();
             let (done, work) = (progress.done() as f64, reflection.work() as f64);
             assert!((done / work - 1.0).abs() < 0.02, "{rows} x {width}: {done} {work}");
@@ -687,7 +775,7 @@ mod tests {
                 continue;
             }
             let modulus = short_primes(100).unwrap()[99]; // counts of 45 x 45 take 25
-            let found = parallel::run(2, other.work(), &mut Silent, |_| Ok(one(&other, modulus))).unwrap();
+            let found = parallel::run(2, other.work(), &mut Silent, |_| Ok(one(&other, 1, modulus))).unwrap();
             let count: num_bigint::BigUint = record["count"].as_str().unwrap().parse().unwrap();
             assert_eq!(found, modulus.residue_of(&count), "{n} x {n}");
             println!("{n} x {n} is {found} modulo {}", modulus.value());
@@ -699,7 +787,9 @@ mod tests {
     #[test]
     fn small_and_other_lattices_go_the_old_way() {
         let lattice = |kind, rows, cols, boundary| Problem::Lattice { kind, rows, cols, boundary };
-        let found = |problem: Problem| Reflection::for_problem(&problem, &Progress::default()).unwrap().is_some();
+        let asked =
+            |problem: &Problem, bits| Reflection::for_problem(problem, bits, &Progress::default()).unwrap().is_some();
+        let found = |problem: Problem| asked(&problem, None);
         assert!(found(lattice(StripKind::Square, WORTH, 50, Boundary::Free)));
         assert!(found(lattice(StripKind::Square, 50, WORTH, Boundary::Free)));
         assert!(!found(lattice(StripKind::Square, WORTH - 1, 50, Boundary::Free)));

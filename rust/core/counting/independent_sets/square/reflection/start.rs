@@ -9,9 +9,13 @@
 //! and X1 the same over the words 0t of row r and the middle columns that begin with 0. So the vector has rank f(r - 1), and r
 //! rows cost a product of f(r - 1) terms an element. The last symbols of row r + 1 are applied to G and L before the product.
 //!
+//! With an activity z a filling is weighed by its vertices, row r included, and D = diag(z^(number of ones)) over the words of the
+//! middle column stands between L and L', with one z more for X1: then the factors differ.
+//!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
-use super::super::words::{count, words};
+use super::super::words::{count, list, words};
+use super::activity::Weighed;
 use super::axis::{Symmetric, WordRun};
 use super::walk::Walk;
 use super::{BlockPass, Course, PrimeJob, Reflection};
@@ -20,6 +24,7 @@ use crate::monitor::Progress;
 use crate::numeric::buffer::Buffer;
 use crate::numeric::neighbors::{self, NeighborKernel, Neighbors, TILE, TILE_WORDS};
 use crate::parallel::{self, Shared};
+use std::ops::Range;
 
 /// Neighboring words that a column is walked for at a time: with all of its words they lie in the second cache.
 const STRETCH: usize = 256;
@@ -59,25 +64,27 @@ fn room_len(reflection: &Reflection) -> usize {
     (words(reflection.halves[0].axis.longest) + TILE) * padded(terms(reflection)[0])
 }
 
-/// Factors of each matrix: one is enough where there is a middle vertex.
-fn factors(reflection: &Reflection) -> usize {
-    3 - reflection.halves.len()
+/// Factors of each matrix: one is enough where there is a middle vertex of activity 1.
+fn factors(reflection: &Reflection, weighed: bool) -> usize {
+    if weighed { 2 } else { 3 - reflection.halves.len() }
 }
 
 impl StartFactors {
     /// Words of all of them, and of what they are made from.
-    pub fn len(reflection: &Reflection, threads: usize) -> usize {
+    pub fn len(reflection: &Reflection, weighed: bool, threads: usize) -> usize {
         let panels = reflection.halves.iter().zip(terms(reflection)).map(|(half, terms)| panel_len(half, terms));
-        fillings_len(reflection).0 + factors(reflection) * panels.sum::<usize>() + threads * room_len(reflection)
+        fillings_len(reflection).0
+            + factors(reflection, weighed) * panels.sum::<usize>()
+            + threads * room_len(reflection)
     }
 
-    /// Memory for them.
+    /// Memory for them, for activities other than 1 if `weighed`.
     ///
     /// # Errors
     /// [`crate::Error::TooLarge`] if the system does not give it.
-    pub fn new(reflection: &Reflection) -> Result<Self> {
+    pub fn new(reflection: &Reflection, weighed: bool) -> Result<Self> {
         let panels = |(half, terms): (&Symmetric, usize)| {
-            (0..factors(reflection)).map(|_| Buffer::zeroed(panel_len(half, terms))).collect()
+            (0..factors(reflection, weighed)).map(|_| Buffer::zeroed(panel_len(half, terms))).collect()
         };
         Ok(Self {
             fillings: Buffer::zeroed(fillings_len(reflection).0)?,
@@ -93,7 +100,17 @@ impl StartFactors {
         self.fill(job, progress)?;
         if let [_, _] = self.panels[..] {
             self.walk(job, words(job.reflection.width / 2), progress)?;
+            let last = self.panels[0].len() - 1;
+            self.tile(job, 0, last, progress)?;
+            self.tile(job, 1, last, progress)?;
+            let Some(weights) = &job.weights else { return Ok(()) }; // the other factor is the same
+            // The middle column counts once, and so does its vertex in row r.
+            let all = words(job.reflection.width / 2);
+            self.weigh(job, 0..all, |d| weights.powers[d.count_ones() as usize], progress)?;
             self.tile(job, 0, 0, progress)?;
+            if job.weighs_start() {
+                self.weigh(job, 0..all, |_| weights.powers[1], progress)?;
+            }
             self.tile(job, 1, 0, progress)
         } else {
             self.tile(job, 0, 0, progress)?;
@@ -120,8 +137,37 @@ impl StartFactors {
                     row[own..own + added].fill(0);
                 }
             }
+            if let Some(weights) = &job.weights {
+                self.weigh(job, 0..own + added, |d| weights.powers[d.count_ones() as usize], progress)?;
+                if job.weighs_start() {
+                    self.weigh(job, own..own + added, |_| weights.powers[1], progress)?;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Multiplies the fillings of some words by a power for each word of the column.
+    fn weigh(
+        &mut self,
+        job: &PrimeJob<'_>,
+        words: Range<usize>,
+        power: impl Fn(u64) -> u64 + Sync,
+        progress: &Progress,
+    ) -> Result<()> {
+        let (columns, (_, stride)) = (list(job.reflection.start - 1), fillings_len(job.reflection));
+        let fillings = Shared::new(&mut self.fillings);
+        parallel::tiles(
+            columns.len(),
+            1,
+            || Ok(()),
+            |(), i| {
+                // SAFETY: each column has fillings of its own.
+                let words = unsafe { fillings.part(i * stride + words.start, words.len()) };
+                neighbors::run(job.reflection.level, job.prime, Weighed { words, power: power(columns[i]) });
+                progress.check()
+            },
+        )
     }
 
     /// T over the column, for the first words of half a row.
@@ -135,7 +181,7 @@ impl StartFactors {
             |(), i| {
                 let start = i * STRETCH;
                 let (items, width) = (fillings.at(start), STRETCH.min(width - start));
-                let walk = Walk { program: &job.column.down, items, stride, width, supersets: false };
+                let walk = Walk { program: &job.programs.column.down, items, stride, width, supersets: false };
                 neighbors::run(job.reflection.level, job.prime, walk);
                 progress.check()
             },
@@ -154,7 +200,7 @@ impl StartFactors {
             || Buffer::zeroed(room_len(reflection)),
             |room, i| {
                 let (run, step) = (&axis.runs[i], TILE * terms);
-                let program = advances.then(|| job.programs[k].run(run.length, Course::Down));
+                let program = advances.then(|| job.programs.halves[k].run(run.length, Course::Down));
                 // SAFETY: each run has tiles of its own.
                 let panel = unsafe { panel.part(axis.tiles_before(i) * step, run.tiles() * step) };
                 let kernel = FactorRun { run, fillings, stride, terms, program, room, panel };
@@ -177,7 +223,9 @@ impl StartFactors {
             |(), i| {
                 let (k, block) = blocks[i];
                 let (half, terms) = (&reflection.halves[k], terms(reflection)[k]);
-                let [left, right] = [&self.panels[k][0], &self.panels[k][factors(reflection) - 1]];
+                let panels = &self.panels[k];
+                let right = &panels[panels.len() - 1];
+                let left = if job.has_one_factor() { right } else { &panels[0] };
                 let kernel = FactorProduct { half, block, left, right, terms, vector: vector.at(0) };
                 neighbors::run(reflection.level, job.prime, kernel);
                 progress.advance(reflection.block_len(blocks[i]) as u64)

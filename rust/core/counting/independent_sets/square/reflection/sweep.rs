@@ -13,6 +13,7 @@
 //!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
+use super::activity::{HalfWeights, product, weigh_each};
 use super::axis::{PrefixSegment, Symmetric};
 use super::walk::Walk;
 use super::{AxisPrograms, BlockPass, Course};
@@ -47,6 +48,8 @@ pub struct PlaceTile<'a> {
     pub places: [usize; 2],
     /// Whether a row ends here.
     pub ends: bool,
+    /// What its states are weighed by, by matrix, unless by nothing.
+    pub weights: Option<&'a [HalfWeights]>,
     /// What begins.
     pub next: RowEnd,
 }
@@ -64,10 +67,13 @@ impl NeighborKernel for PlaceTile<'_> {
                     self.end(a, k);
                 }
             }
+            if self.ends && self.halves.len() == 2 {
+                self.part(a);
+            }
+            for (k, weights) in self.weights.iter().copied().flatten().enumerate() {
+                self.weigh(a, k, weights);
+            }
             if let [_, _] = self.halves {
-                if self.ends {
-                    self.part(a);
-                }
                 match self.next {
                     RowEnd::Row => self.join(a),
                     RowEnd::Supersets => self.close(a),
@@ -215,6 +221,31 @@ impl PlaceTile<'_> {
         }
     }
 
+    /// The weights of the row that has ended.
+    #[inline(always)]
+    unsafe fn weigh<A: Neighbors>(&self, a: A, k: usize, weights: &HalfWeights) {
+        let [rows, columns] = self.segments(k).map(<[usize]>::len);
+        let (ones, table) = (weights.ones(self.places[0]), weights.table(self.places[1]));
+        for (p, q) in (0..rows).flat_map(|p| (0..columns).map(move |q| (p, q))) {
+            let pair = self.pair(k, p, q);
+            if !self.is_stored(k, pair) {
+                continue;
+            }
+            let before = (pair[0].ones + pair[1].ones) as usize;
+            let room = self.rooms[k].wrapping_add((p * columns + q) * TILE_WORDS);
+            for (i, ones) in ones.iter().enumerate() {
+                let powers = table[before + ones].as_ptr();
+                for j in (0..TILE).step_by(A::LANES) {
+                    // SAFETY: the caller's.
+                    unsafe {
+                        let at = room.add(i * TILE + j);
+                        a.store(at, product(a, a.load(at), a.load(powers.add(j))));
+                    }
+                }
+            }
+        }
+    }
+
     /// The first symbols of what is next.
     #[inline(always)]
     unsafe fn begin<A: Neighbors>(&self, a: A, k: usize) {
@@ -306,6 +337,8 @@ pub struct RunBlock<'a> {
     pub programs: [&'a [BlockPass]; 2],
     /// Superset sums instead of T.
     pub supersets: bool,
+    /// What the row that ends here is weighed by, unless by nothing, and whether the next follows.
+    pub weights: Option<(&'a HalfWeights, bool)>,
     /// The vector.
     pub vector: *mut u64,
     /// Room for as many times eight words as the longest run has, and eight more.
@@ -320,13 +353,6 @@ impl NeighborKernel for RunBlock<'_> {
         let runs = &self.half.axis.runs;
         let [rows, columns] = [runs[self.block.0], runs[self.block.1]];
         let tile = |r, c| self.vector.wrapping_add(self.half.tile(self.block, r, c));
-        let walk = |side: usize| Walk {
-            program: self.programs[side],
-            items: self.room,
-            stride: TILE,
-            width: TILE,
-            supersets: self.supersets,
-        };
         // SAFETY: whoever made the block vouched for vector and room, and that nobody else works on this block.
         unsafe {
             for c in 0..columns.tiles() {
@@ -334,7 +360,7 @@ impl NeighborKernel for RunBlock<'_> {
                     let (at, valid) = rows.tile(r);
                     copy(a, tile(r, c), self.room.add(at * TILE), valid * TILE);
                 }
-                a.enter(walk(0));
+                self.along(a, 0);
                 for r in 0..rows.tiles() {
                     let (at, valid) = rows.tile(r);
                     copy(a, self.room.add(at * TILE), tile(r, c), valid * TILE);
@@ -345,7 +371,7 @@ impl NeighborKernel for RunBlock<'_> {
                 for c in 0..columns.tiles() {
                     a.transpose(tile(r, c), self.room.add(columns.tile(c).0 * TILE), [TILE, TILE]);
                 }
-                a.enter(walk(1));
+                self.along(a, 1);
                 for c in 0..columns.tiles() {
                     let (at, valid) = columns.tile(c);
                     let room = self.room.add(at * TILE);
@@ -357,6 +383,24 @@ impl NeighborKernel for RunBlock<'_> {
                         a.transpose(padded.as_ptr(), tile(r, c), [TILE, TILE]);
                     }
                 }
+            }
+        }
+    }
+}
+
+impl RunBlock<'_> {
+    /// The walk over the words in the room, those of one side.
+    #[inline(always)]
+    unsafe fn along<A: Neighbors>(&self, a: A, side: usize) {
+        let (program, items, supersets) = (self.programs[side], self.room, self.supersets);
+        let walk = Walk { program, items, stride: TILE, width: TILE, supersets };
+        a.enter(walk);
+        if let Some((weights, goes_on)) = self.weights {
+            let run = [self.block.0, self.block.1][side];
+            // SAFETY: the room has eight words for each of the run.
+            unsafe { weigh_each(a, items, weights.run(side, run)) };
+            if goes_on {
+                a.enter(walk);
             }
         }
     }
