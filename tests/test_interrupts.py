@@ -53,8 +53,8 @@ COUNTS = np.random.default_rng(1).poisson(3.0, (400, 300))
 ROWS = np.random.default_rng(0).normal(size=(20_000, 8))
 REPORTS = privacy.UnaryEncoding(1.0, 6).release(np.random.default_rng(0).integers(0, 6, 2000), insecure_seed=1)
 
-# Each lasts for seconds and asks for less than half a gigabyte (chains are warmed up for long, not kept); those beside it
-# are small and show that the process can go on.
+# Each lasts for seconds and asks for less than half a gigabyte: chains are warmed up for long, not kept. Those beside
+# it are small and show that the process can go on.
 LASTING = {
     "count on a lattice": lambda: counting.count_independent_sets(lattices.square(22, 4000)),
     "count on a wide lattice": lambda: counting.count_independent_sets(lattices.square(40, 40), memory_limit=5 * 2**28),

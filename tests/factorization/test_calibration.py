@@ -99,7 +99,7 @@ QUICK = [
 
 @pytest.mark.parametrize(("name", "method"), QUICK)
 def test_ranks_of_the_truth_are_uniform(name, method):
-    assert_calibrated(name, method, 160, 63, 8, 10)
+    assert_calibrated(name, method, 160, 31, 8, 10)
 
 
 @pytest.mark.slow

@@ -37,10 +37,10 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
 
 @parametrize_with_checks(
     [
-        PoissonFactorization(non_integer="round", n_iter=60, burn_in=20),
+        PoissonFactorization(non_integer="round", n_iter=30, burn_in=10),
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_iter=30),
-        PoissonBlockmodel(non_integer="round", n_iter=60, burn_in=20),
-        PoissonTensorFactorization(non_integer="round", n_iter=60, burn_in=20),
+        PoissonBlockmodel(non_integer="round", n_iter=30, burn_in=10),
+        PoissonTensorFactorization(non_integer="round", n_iter=30, burn_in=10),
     ],
     expected_failed_checks=lambda estimator: (
         {"check_estimators_nan_inf": "the NaN is on the diagonal, where a cell is held out and may hold anything"}

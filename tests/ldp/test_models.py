@@ -125,8 +125,8 @@ def test_regressions_recover_their_coefficients_and_predict():
 
 def test_logistic_regressions_recover_their_coefficients():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(3000, 2))
-    y = (rng.random(3000) < 1 / (1 + np.exp(-x @ [2.0, -1.0]))).astype(int)
+    x = rng.normal(size=(1500, 2))
+    y = (rng.random(1500) < 1 / (1 + np.exp(-x @ [2.0, -1.0]))).astype(int)
     noisy = x + 0.3 * rng.normal(size=x.shape), privacy.RandomizedResponse(3.0).release(y, insecure_seed=1)
     mechanism = privacy.GaussianMechanism(sigma=0.3, sensitivity=1.0)
     settings = {"n_warmup": 400, "n_draws": 600, "random_state": 0}

@@ -163,7 +163,7 @@ def test_the_samplers_of_the_thesis_do_not_keep_their_epsilon_of_three():
         zeros, ones = (after - before).T
         return np.log(values) @ ones + np.log1p(-np.asarray(values)) @ zeros
 
-    found = audit(release, True, False, draws=240_000, epsilon=3.0, statistic=loss, vectorized=True)
+    found = audit(release, True, False, draws=100_000, epsilon=3.0, statistic=loss, vectorized=True)
     assert found.rejected, found
     # The right trimming passes.
     right = BetaBernoulli(1, 1, trim=1 / (1 + math.exp(3.0 / (2 * (d + 1)))))

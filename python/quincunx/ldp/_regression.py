@@ -367,7 +367,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 2))
     >>> y = X @ [1.0, -0.5] + 0.1 * rng.normal(size=100)
-    >>> model = LinearRegression(random_state=0, n_warmup=500).fit(X, y)  # without noise: the ordinary posterior
+    >>> model = LinearRegression(random_state=0, n_warmup=300, n_draws=500).fit(X, y)  # without noise
     >>> model.coef_.round(1).tolist()
     [1.0, -0.5]
     """
@@ -506,7 +506,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 2))
     >>> y = (rng.random(100) < 1 / (1 + np.exp(-X @ [2.0, -1.0]))).astype(int)
-    >>> model = LogisticRegression(random_state=0, n_warmup=500).fit(X, y)
+    >>> model = LogisticRegression(random_state=0, n_warmup=300, n_draws=500).fit(X, y)
     >>> bool(model.score(X, y) > 0.7)
     True
     """
