@@ -13,6 +13,7 @@ mod permutation;
 mod regions;
 mod schreier;
 mod search;
+mod verify;
 
 pub use clock::Clock;
 pub use orbitals::{OrbitalBlock, Orbitals};

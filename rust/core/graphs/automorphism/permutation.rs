@@ -127,6 +127,13 @@ impl Orbits {
         (a, b)
     }
 
+    /// Joins some points with their images.
+    pub fn join_images(&mut self, points: &[u32], images: &[u32]) {
+        for &point in points {
+            self.join(point, images[point as usize]);
+        }
+    }
+
     /// Number of points in the orbit of a point.
     pub fn size(&mut self, point: u32) -> u32 {
         let root = self.find(point);
