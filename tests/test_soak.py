@@ -20,7 +20,7 @@ def soak():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory and descriptors are read from /proc")
 def test_jobs_survive_kills(soak, tmp_path):
-    found = soak.soak(30.0, 2, 3.0, 14, tmp_path, enough=12)
+    found = soak.soak(30.0, 2, 3.0, 14, tmp_path, enough=8)
     assert found["wrong"] == []
     assert found["died by themselves"] == 0
     assert found["jobs"] > 0

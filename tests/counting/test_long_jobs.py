@@ -1,6 +1,7 @@
 """Long jobs: progress, interruption, checkpoints, executors, and results that depend on none of them."""
 
 import concurrent.futures
+import functools
 import multiprocessing
 import os
 import pickle
@@ -552,6 +553,11 @@ EXACT = {
 }
 
 
+@functools.cache
+def answer(name):
+    return EXACT[name]()
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_every_exact_job_runs_on_an_executor_and_its_plan_pickles(name):
     class Pickling(Executor):
@@ -562,7 +568,7 @@ def test_every_exact_job_runs_on_an_executor_and_its_plan_pickles(name):
             return future
 
     heard = Steps()
-    assert EXACT[name](executor=Pickling(), progress=heard) == EXACT[name]()
+    assert EXACT[name](executor=Pickling(), progress=heard) == answer(name)
     assert heard[-1][0] == heard[-1][1] > 0
 
 
@@ -581,7 +587,7 @@ def test_an_executor_goes_on_from_its_checkpoint_and_so_does_the_process_itself(
                 future.set_result(function(*arguments, **keywords))
             return future
 
-    state, expected = tmp_path / "state", EXACT[name]()
+    state, expected = tmp_path / "state", answer(name)
     whole = Counting(1000)
     assert EXACT[name](executor=whole, checkpoint=state) == expected
     assert not state.exists()

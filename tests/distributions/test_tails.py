@@ -125,7 +125,11 @@ ALPHAS = [5e-324, 1e-300, 1e-20, 1e-3, 0.4, 0.95, 1 - 1e-12]
 
 @pytest.mark.parametrize("released", [-3, 0, 1, 5, 60])
 def test_two_piece_poisson_tails(released):
-    for rate, alpha in itertools.product(RATES, ALPHAS):
+    # Every second pair for an odd release, the others for an even one.
+    for i, j in itertools.product(range(len(RATES)), range(len(ALPHAS))):
+        if (i + j + released) % 2:
+            continue
+        rate, alpha = RATES[i], ALPHAS[j]
         law = TwoPiecePoisson(released, rate, alpha)
         most = max(beyond(2 * rate, 2 * rate), released + 60)
         with mp.workdps(60):

@@ -143,7 +143,7 @@ def test_the_exponential_mechanism_keeps_its_guarantee():
 
 def test_the_samplers_of_the_thesis_do_not_keep_their_epsilon_of_three():
     # Section 4.4.2: w = exp(-3/2) for each of the 33 parameters of naive Bayes with 16 features. Its loss reaches 38.6
-    # with 50 records. One record shows more of its loss to few draws: the bounds found are 5.0 +- .2 (50 records: 3.4).
+    # with 50 records. One record shows more of its loss to few draws: the bounds found are 4.6 +- .2.
     w, d, n, k = math.exp(-1.5), 16, 1, 0
     assert naive_bayes_loss(d, 50, w) > 38.6
     node = BetaBernoulli(1, 1, trim=w)
