@@ -161,10 +161,11 @@ impl Modular for Residues {
 /// The square lattice by one prime from start to end.
 fn reflection(c: &mut Criterion, n: usize, states: u64) {
     let problem = Problem::Lattice { kind: StripKind::Square, rows: n, cols: n, boundary: Boundary::Free };
-    let reflection = Reflection::for_problem(&problem, &Progress::default()).expect("nobody stops it").expect("wide");
+    let reflection =
+        Reflection::for_problem(&problem, None, &Progress::default()).expect("nobody stops it").expect("wide");
     let prime = short_primes(1).expect("a prime");
     let work = || {
-        let residues = reflection.residues(&Residues, &prime, &Options::default(), &mut Silent);
+        let residues = reflection.residues(&Residues, |_, _| 1, &prime, &Options::default(), &mut Silent);
         black_box(residues.expect("memory for one vector"));
     };
     let mut group = c.benchmark_group("square reflection");

@@ -142,6 +142,25 @@ def test_every_level_of_vector_instructions_gives_the_same_count(level, monkeypa
     assert json.loads(found) == [count_independent_sets(lattices.square(n, n)) for n in (24, 25)]
 
 
+@pytest.mark.parametrize(("rows", "cols"), [(24, 24), (25, 24), (13, 25), (40, 25)])
+def test_cylinders_have_the_residues_of_whole_rings(rows, cols):
+    lattice, modulus = lattices.square(rows, cols, "cylinder"), primes(1)[0]
+    assert estimate_cost(lattice).engine == "square reflection"
+    count = count_independent_sets(lattice, threads=1)
+    assert count % modulus == residue(lattice, modulus)
+    assert count == count_independent_sets(lattice, threads=3, memory_limit=least_memory(lattice, threads=3))
+    for activity in (2, Fraction(-1, 3)):
+        value = Fraction(hard_core(lattice, activity))
+        point = Fraction(activity).numerator * pow(Fraction(activity).denominator, -1, modulus) % modulus
+        assert (value.numerator - residue(lattice, modulus, activity=point) * value.denominator) % modulus == 0
+
+
+def test_cylinders_lie_between_their_pieces():
+    # To close a lattice adds edges, and a cylinder without one of its columns is an open lattice.
+    count = count_independent_sets(lattices.square(24, 24, "cylinder"))
+    assert count_independent_sets(lattices.square(24, 23)) < count < count_independent_sets(lattices.square(24, 24))
+
+
 class Stopped(Exception):
     pass
 

@@ -95,6 +95,8 @@ pub trait Neighbors: Arithmetic<Element = u64> {
     fn canonical(self, x: Self::Register) -> Self::Register;
     /// `p - x` in the lanes whose bits are set, for numbers below the prime; zero may become `p`.
     fn negate(self, x: Self::Register, lanes: u8) -> Self::Register;
+    /// Zeros in the lanes whose bits are set.
+    fn clear(self, x: Self::Register, lanes: u8) -> Self::Register;
     /// Adds the low and the high halves of products of numbers up to `2^52 - 1`.
     fn multiply_add(self, sum: [Self::Register; 2], a: Self::Register, b: Self::Register) -> [Self::Register; 2];
     /// Folded numbers congruent to `low + 2^52 high`.
@@ -237,6 +239,11 @@ impl Neighbors for Pairs {
     }
 
     #[inline(always)]
+    fn clear(self, x: [u64; 2], lanes: u8) -> [u64; 2] {
+        clear(x, lanes)
+    }
+
+    #[inline(always)]
     fn multiply_add(self, sum: [[u64; 2]; 2], a: [u64; 2], b: [u64; 2]) -> [[u64; 2]; 2] {
         multiply_add(sum, a, b)
     }
@@ -266,6 +273,11 @@ impl Neighbors for Pairs {
 #[inline(always)]
 fn negate<const L: usize>(prime: ShortPrime, x: [u64; L], lanes: u8) -> [u64; L] {
     std::array::from_fn(|i| if lanes >> i & 1 == 1 { prime.value() - x[i] } else { x[i] })
+}
+
+#[inline(always)]
+fn clear<const L: usize>(x: [u64; L], lanes: u8) -> [u64; L] {
+    std::array::from_fn(|i| if lanes >> i & 1 == 1 { 0 } else { x[i] })
 }
 
 #[inline(always)]
@@ -427,6 +439,11 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn clear(self, x: __m256i, lanes: u8) -> __m256i {
+            Self::register(super::clear(Self::words(x), lanes))
+        }
+
+        #[inline(always)]
         fn multiply_add(self, sum: [__m256i; 2], a: __m256i, b: __m256i) -> [__m256i; 2] {
             super::multiply_add(sum.map(Self::words), Self::words(a), Self::words(b)).map(Self::register)
         }
@@ -564,6 +581,12 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn clear(self, x: __m512i, lanes: u8) -> __m512i {
+            // SAFETY: as in `zero`.
+            unsafe { _mm512_mask_mov_epi64(x, lanes, self.zero()) }
+        }
+
+        #[inline(always)]
         fn multiply_add(self, [low, high]: [__m512i; 2], a: __m512i, b: __m512i) -> [__m512i; 2] {
             // SAFETY: as in `zero`.
             unsafe { [_mm512_madd52lo_epu64(low, a, b), _mm512_madd52hi_epu64(high, a, b)] }
@@ -669,7 +692,7 @@ mod tests {
         type Output = Vec<u64>;
 
         fn run<A: Neighbors>(self, a: A) -> Vec<u64> {
-            let mut results = vec![0; 5 * TILE];
+            let mut results = vec![0; 6 * TILE];
             for j in (0..TILE).step_by(A::LANES) {
                 // SAFETY: eight words follow each start.
                 unsafe {
@@ -679,7 +702,9 @@ mod tests {
                     let product = a.multiply_add([z, y], low_x, low_y);
                     let negated = a.negate(low_x, self.lanes >> j);
                     let quotient = a.whole(&[low_x, low_y], &[2f64.powi(-52), 2f64.powi(-52)]);
-                    for (k, value) in [a.fold(x), low_x, a.reduce(product), negated, quotient].into_iter().enumerate() {
+                    let cleared = a.clear(low_x, self.lanes >> j);
+                    let values = [a.fold(x), low_x, a.reduce(product), negated, quotient, cleared];
+                    for (k, value) in values.into_iter().enumerate() {
                         a.store(results.as_mut_ptr().add(k * TILE + j), value);
                     }
                 }
@@ -717,12 +742,13 @@ mod tests {
             words[8..].iter_mut().for_each(|x| *x >>= 1);
             let p = u128::from(prime.value());
             let residue = |x: u64| u128::from(x) % p;
-            let expected: Vec<u64> = (0..5).flat_map(|k| (0..TILE).map(move |i| (k, i))).map(|(k, i)| {
+            let expected: Vec<u64> = (0..6).flat_map(|k| (0..TILE).map(move |i| (k, i))).map(|(k, i)| {
                 let [x, y, z] = [words[i], words[8 + i], words[16 + i]];
                 (match k {
                     0 | 1 => residue(x),
                     2 => (residue(x) * residue(y) % p + residue(z) + (1 << 52) % p * residue(y)) % p,
                     3 => if lanes >> i & 1 == 1 { (p - residue(x)) % p } else { residue(x) },
+                    5 => if lanes >> i & 1 == 1 { 0 } else { residue(x) },
                     _ => ((residue(x) as f64 + residue(y) as f64) * 2f64.powi(-52) + 2f64.powi(-20)) as u128,
                 }) as u64
             }).collect();

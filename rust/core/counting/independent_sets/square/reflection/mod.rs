@@ -1,4 +1,4 @@
-//! Open square lattices, one prime at a time: half of a symmetric vector, a start of low rank, half of the primes.
+//! Open square lattices and cylinders, one prime at a time: half of a symmetric vector, a start of low rank, half of the primes.
 //!
 //! The vector u_r after r rows does not change when the row is read backwards. So both halves of a row are read from the middle
 //! outwards, and u_r is a symmetric matrix over the words of half a row (`axis`), which every level of the butterfly keeps
@@ -6,7 +6,7 @@
 //! in the middle of the lattice with a sum of squares (`finish`). A row is one sweep over memory: with S the first symbols of
 //! both sides and the middle, U the others, T = U S = S' U', rows go in pairs as in `path`: S' U', U S, S' U', ...
 //!
-//! An activity weighs each complete row (`activity`). Residues are those of one prime below 2^52 and lie beside each other, so registers are full whatever the number of primes
+//! An activity weighs each complete row (`activity`), and the halves of a ring meet twice (`ring`). Residues are those of one prime below 2^52 and lie beside each other, so registers are full whatever the number of primes
 //! and the memory. Where the vectors by half of the primes fit in memory, the others are found from them at the end.
 //!
 //! Derivations: docs/mathematics/counting.md.
@@ -14,6 +14,7 @@
 mod activity;
 mod axis;
 mod finish;
+mod ring;
 mod start;
 mod sweep;
 mod walk;
@@ -34,6 +35,7 @@ use crate::{Error, Result};
 use activity::{HalfWeights, Weights};
 use axis::{Axis, Symmetric};
 use finish::{LONGEST_RUN, LiftedSquares, MOST_KNOWN, MOST_PRIMES, Signs, Squares};
+use ring::LastSymbols;
 use start::StartFactors;
 use std::ops::RangeInclusive;
 use sweep::{PlaceTile, RowEnd, RunBlock};
@@ -42,10 +44,8 @@ use sweep::{PlaceTile, RowEnd, RunBlock};
 pub const SHORT_STRIDE: usize = 16;
 /// The widths there are programs for.
 const WIDTHS: RangeInclusive<usize> = 8..=48;
-/// From this width on the count takes this way.
-const WORTH: usize = 24;
-/// From this width on activities do.
-const WORTH_WEIGHED: usize = 16;
+/// From these widths on open lattices take this way, and closed rows: to count, and at other activities.
+const WORTH: [[usize; 2]; 2] = [[18, 13], [24, 16]];
 /// The most vertices that are counted this way, with 0.6 bits each, times the bits of an activity.
 const MOST_BITS: u64 = 1 << 20;
 /// The most words a middle column of the start can have.
@@ -53,13 +53,15 @@ const MOST_TERMS: usize = 987;
 /// Seconds for each byte that is used for the first time.
 const FIRST_USE: f64 = 5e-10;
 
-/// An open square lattice with a vertical mirror line.
+/// A square lattice with open rows and a vertical mirror line.
 #[derive(Clone, Debug)]
 pub struct Reflection {
     rows: usize,
     width: usize,
-    /// Rows of the product.
+    /// Rows of the product; one row if it is closed.
     start: usize,
+    /// The last symbols of the words of each matrix, if rows are closed.
+    last: Option<Vec<LastSymbols>>,
     /// The matrix of the words with 0 in the middle; that of those with 1, if there is a middle.
     halves: Vec<Symmetric>,
     /// A bound on the bits of an element in the middle.
@@ -144,30 +146,39 @@ enum PrimeMethod {
 }
 
 impl Reflection {
-    /// The way for a problem, if it is an open square lattice of a size that is worth it: to count, or to find its residues at
-    /// activities with so many bits in numerator and denominator.
+    /// The way for a problem, if it is an open square lattice or a cylinder of a size that is worth it: to count, or to find its
+    /// residues at activities with so many bits in numerator and denominator.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the caller says so.
     pub fn for_problem(problem: &Problem, activity_bits: Option<u64>, progress: &Progress) -> Result<Option<Self>> {
-        let &Problem::Lattice { kind: StripKind::Square, rows, cols, boundary: Boundary::Free } = problem else {
-            return Ok(None);
+        let (rows, width, closed) = match *problem {
+            Problem::Lattice { kind: StripKind::Square, rows, cols, boundary: Boundary::Free } => {
+                (rows.max(cols), rows.min(cols), false)
+            }
+            // Fewer rows are counted around, from all pairs of states of a column.
+            Problem::Lattice { kind: StripKind::Square, rows, cols, boundary: Boundary::Cylinder }
+                if rows >= cols.div_ceil(2) =>
+            {
+                (rows, cols, true)
+            }
+            _ => return Ok(None),
         };
-        let (rows, width) = (rows.max(cols), rows.min(cols));
-        let worth = if activity_bits.is_some() { WORTH_WEIGHED } else { WORTH };
+        let worth = WORTH[usize::from(closed)][usize::from(activity_bits.is_some())];
         // So many bits need no more primes than there are below 2^52 within 2^20.
         let each = 1 + activity_bits.unwrap_or(0);
         if !(worth..=*WIDTHS.end()).contains(&width) || rows as u64 > MOST_BITS / each / width as u64 {
             return Ok(None);
         }
-        Self::new(rows, width, activity_bits.is_some(), None, None, progress).map(Some)
+        Self::new(rows, width, closed, activity_bits.is_some(), None, None, progress).map(Some)
     }
 
-    /// A lattice of `rows >= width` by `width` vertices; the rows of the start and the symbols of prefixes are chosen by their
+    /// A lattice of `rows` by `width` vertices, `rows >= width` unless each row is closed; the rows of the start and the symbols of prefixes are chosen by their
     /// cost unless they are given.
     fn new(
         rows: usize,
         width: usize,
+        closed: bool,
         weighed: bool,
         start: Option<usize>,
         beginning: Option<usize>,
@@ -185,12 +196,20 @@ impl Reflection {
             halves.push(Symmetric::new(Axis::new(half - 1, beginning - 1), false, 1, at));
         }
         // The rows below row a of 2a - 1, or the first a of 2a.
-        let strip = Problem::Lattice { kind: StripKind::Square, rows: rows / 2, cols: width, boundary: Boundary::Free };
+        let boundary = if closed { Boundary::Cylinder } else { Boundary::Free };
+        let strip = Problem::Lattice { kind: StripKind::Square, rows: rows / 2, cols: width, boundary };
         // A vertex adds about 0.6 bits.
         let out_of_reach = rows / 2 > 4 * 52 * MOST_KNOWN / width;
-        let bits = if weighed || out_of_reach { f64::INFINITY } else { log2_bound(&strip, 1.0, progress)? };
-        let mut reflection = Self { rows, width, start: 2, halves, bits, weighed, level: dispatch::level() };
-        reflection.start = start.unwrap_or_else(|| reflection.best_start());
+        let bits = match (weighed || out_of_reach, rows) {
+            (true, _) => f64::INFINITY,
+            (false, 1) => 0.0,
+            _ => log2_bound(&strip, 1.0, progress)?,
+        };
+        let last = closed.then(|| halves.iter().map(LastSymbols::new).collect());
+        let mut reflection = Self { rows, width, start: 1, last, halves, bits, weighed, level: dispatch::level() };
+        if !closed {
+            reflection.start = start.unwrap_or_else(|| reflection.best_start());
+        }
         Ok(reflection)
     }
 
@@ -214,11 +233,14 @@ impl Reflection {
 
     /// Nanoseconds of an element: for a row, for a term of the product, and for a product of the lift (`benches/counting.rs`).
     fn rates(&self) -> (f64, f64, f64) {
-        match self.level.min(Level::best()) {
+        let (row, term, product) = match self.level.min(Level::best()) {
             _ if neighbors::multiplies_fast(self.level) => (1.2, 0.04, 0.17),
             Level::Baseline => (4.0, 0.8, 1.0),
             _ => (2.5, 0.7, 0.9),
-        }
+        };
+        // A walk more for closed rows, products for activities.
+        let walks = if self.last.is_some() { 1.2 } else { 1.0 };
+        (row * if self.weighed { walks + 0.4 } else { walks }, term, product)
     }
 
     /// The rows of the start that make the least work.
@@ -231,7 +253,10 @@ impl Reflection {
 
     /// Sweeps from the start to the middle, and over superset sums.
     fn sweeps(&self) -> usize {
-        self.half_rows() - self.start + if self.rows.is_multiple_of(2) { 2 } else { 0 }
+        // The last symbols of the second row are part of the product.
+        let left = self.half_rows() - self.start;
+        let first = usize::from(self.last.is_some() && left > 0);
+        first + left + if self.alternates() { 2 } else { 0 }
     }
 
     /// Units of work for one prime: elements times sweeps, the start and the squares one sweep each.
@@ -249,7 +274,8 @@ impl Reflection {
         let tiles = self.halves.iter().map(|half| words(half.axis.beginning).pow(2) * TILE_WORDS).sum::<usize>();
         let runs = (words(self.halves[0].axis.longest) + TILE) * TILE;
         let weights = if self.weighed { Weights::len(self) } else { 0 };
-        8 * (StartFactors::len(self, self.weighed, threads) + weights + threads * (tiles + runs)) as u64
+        let factors = if self.last.is_some() { 0 } else { StartFactors::len(self, self.weighed, threads) };
+        8 * (factors + weights + threads * (tiles + runs)) as u64
     }
 
     /// Seconds of one prime on one thread.
@@ -348,12 +374,12 @@ impl Reflection {
         match self.method(primes.len(), options) {
             PrimeMethod::Each => {
                 let programs = Programs::new(self, primes[0]);
-                let one = |modulus, value, (factors, vector): &mut (StartFactors, Buffer<u64>), progress: &Progress| {
+                let one = |modulus, value, (factors, vector): &mut (Factors, Buffer<u64>), progress: &Progress| {
                     let run = PrimeJob::new(self, &programs, short(modulus)?, activity(modulus, value));
                     run.advance(factors, vector, progress)?;
                     run.squares(vector, progress)
                 };
-                let room = || Ok((StartFactors::new(self, self.weighed)?, Buffer::zeroed(self.len())?));
+                let room = || Ok((self.factors()?, Buffer::zeroed(self.len())?));
                 exact::in_turn(quantity, moduli, self.work(), options, monitor, room, one)
             }
             PrimeMethod::Lifted(known) => {
@@ -363,10 +389,15 @@ impl Reflection {
         }
     }
 
+    /// Memory for the product that open lattices begin with.
+    fn factors(&self) -> Result<Factors> {
+        if self.last.is_some() { Ok(None) } else { StartFactors::new(self, self.weighed).map(Some) }
+    }
+
     /// Residues from the vectors by some of the primes and a spare one.
     fn lifted(&self, primes: &[ShortPrime], known: usize, progress: &Progress) -> Result<Vec<u64>> {
         let mut vectors = Vec::new();
-        let mut factors = StartFactors::new(self, false)?;
+        let mut factors = self.factors()?;
         let programs = Programs::new(self, primes[0]);
         for &prime in &primes[..=known] {
             let mut vector = Buffer::zeroed(self.len())?;
@@ -457,6 +488,28 @@ impl Programs {
     }
 }
 
+/// What a sweep over the blocks of runs does; by default, the last symbols of a row.
+#[derive(Clone, Copy)]
+struct RunSweep<'a> {
+    course: Course,
+    supersets: bool,
+    /// What a row that ends is weighed by, unless by nothing.
+    weights: Option<&'a [HalfWeights]>,
+    /// The last symbols, if a row ends whose sides meet there.
+    last: Option<&'a [LastSymbols]>,
+    /// Whether the next row begins after that.
+    again: bool,
+}
+
+impl Default for RunSweep<'_> {
+    fn default() -> Self {
+        Self { course: Course::Down, supersets: false, weights: None, last: None, again: false }
+    }
+}
+
+/// The factors of the start, if there are any.
+type Factors = Option<StartFactors>;
+
 /// A reflection modulo one prime, at one activity.
 struct PrimeJob<'a> {
     reflection: &'a Reflection,
@@ -482,12 +535,20 @@ impl<'a> PrimeJob<'a> {
     }
 
     /// Fills the vector with what stands in the middle, superset sums included.
-    fn advance(&self, factors: &mut StartFactors, vector: &mut [u64], progress: &Progress) -> Result<()> {
+    fn advance(&self, factors: &mut Factors, vector: &mut [u64], progress: &Progress) -> Result<()> {
         let reflection = self.reflection;
-        factors.make(self, progress)?;
-        factors.multiply(self, vector, progress)?;
-        let vector = Shared::new(vector);
         let mut left = reflection.half_rows() - reflection.start;
+        if let Some(factors) = factors {
+            factors.make(self, progress)?;
+            factors.multiply(self, vector, progress)?;
+        }
+        let vector = Shared::new(vector);
+        if let Some(last) = &reflection.last {
+            self.first_row(vector, last, progress)?;
+            if left > 0 {
+                self.sweep(vector, RunSweep::default(), progress)?;
+            }
+        }
         while left > 0 {
             self.places(vector, true, if left > 1 { RowEnd::Row } else { RowEnd::Nothing }, progress)?;
             left -= 1;
@@ -524,6 +585,7 @@ impl<'a> PrimeJob<'a> {
                     places: pairs[i],
                     ends,
                     weights: if ends { self.weights(next == RowEnd::Row) } else { None },
+                    last: self.reflection.last.as_deref(),
                     next,
                 };
                 neighbors::run(self.reflection.level, self.prime, tile);
@@ -534,15 +596,34 @@ impl<'a> PrimeJob<'a> {
 
     /// A sweep over the blocks of runs: a row ends, and if more are left the next begins.
     fn runs(&self, vector: Shared<u64>, left: usize, progress: &Progress) -> Result<()> {
-        let weights = self.weights(left > 1);
-        let course = if left > 1 && weights.is_none() { Course::Both } else { Course::Down };
-        let weights = weights.map(|weights| (weights, left > 1));
-        self.sweep(vector, course, false, weights, progress)
+        let (weights, last) = (self.weights(left > 1), self.reflection.last.as_deref());
+        // With something to do between two rows they are not taken at once.
+        let again = left > 1 && (weights.is_some() || last.is_some());
+        let course = if left > 1 && !again { Course::Both } else { Course::Down };
+        self.sweep(vector, RunSweep { course, supersets: false, weights, last, again }, progress)
+    }
+
+    /// The first row of a cylinder.
+    fn first_row(&self, vector: Shared<u64>, last: &[LastSymbols], progress: &Progress) -> Result<()> {
+        let reflection = self.reflection;
+        let blocks = reflection.blocks();
+        let weights = self.weights.as_ref().filter(|_| self.weighs_start());
+        parallel::tiles(
+            blocks.len(),
+            1,
+            || Ok(()),
+            |(), i| {
+                let (k, block) = blocks[i];
+                // SAFETY: each block is in a place of its own.
+                unsafe { ring::first_row(&reflection.halves[k], block, &last[k], weights, vector.at(0)) };
+                progress.advance(reflection.block_len(blocks[i]) as u64)
+            },
+        )
     }
 
     /// A sweep over the blocks of runs: the last of the superset sums.
     fn supersets(&self, vector: Shared<u64>, progress: &Progress) -> Result<()> {
-        self.sweep(vector, Course::Down, true, None, progress)
+        self.sweep(vector, RunSweep { supersets: true, ..RunSweep::default() }, progress)
     }
 
     /// What the states of a row are weighed by, if others follow or it is not the middle one.
@@ -551,14 +632,7 @@ impl<'a> PrimeJob<'a> {
         weights.map(|weights| weights.halves.as_slice())
     }
 
-    fn sweep(
-        &self,
-        vector: Shared<u64>,
-        course: Course,
-        supersets: bool,
-        weights: Option<(&[HalfWeights], bool)>,
-        progress: &Progress,
-    ) -> Result<()> {
+    fn sweep(&self, vector: Shared<u64>, how: RunSweep<'_>, progress: &Progress) -> Result<()> {
         let reflection = self.reflection;
         let blocks = reflection.blocks();
         parallel::tiles(
@@ -568,10 +642,19 @@ impl<'a> PrimeJob<'a> {
             |room, i| {
                 let (k, block) = blocks[i];
                 let half = &reflection.halves[k];
-                let program = |run: usize| self.programs.halves[k].run(half.axis.runs[run].length, course);
+                let program = |run: usize| self.programs.halves[k].run(half.axis.runs[run].length, how.course);
                 let programs = [program(block.0), program(block.1)];
-                let (room, weights) = (room.as_mut_ptr(), weights.map(|(weights, goes_on)| (&weights[k], goes_on)));
-                let kernel = RunBlock { half, block, programs, supersets, weights, vector: vector.at(0), room };
+                let kernel = RunBlock {
+                    half,
+                    block,
+                    programs,
+                    supersets: how.supersets,
+                    weights: how.weights.map(|weights| &weights[k]),
+                    last: how.last.map(|last| &last[k]),
+                    again: how.again,
+                    vector: vector.at(0),
+                    room: room.as_mut_ptr(),
+                };
                 neighbors::run(reflection.level, self.prime, kernel);
                 progress.advance(reflection.block_len(blocks[i]) as u64)
             },
@@ -604,7 +687,7 @@ mod tests {
     const LEVELS: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
 
     fn reflection(rows: usize, width: usize, start: Option<usize>, beginning: Option<usize>) -> Reflection {
-        Reflection::new(rows, width, false, start, beginning, &Progress::default()).unwrap()
+        Reflection::new(rows, width, false, false, start, beginning, &Progress::default()).unwrap()
     }
 
     /// The same for activities.
@@ -614,7 +697,11 @@ mod tests {
 
     /// Residues by the butterfly over whole rows.
     fn expected(rows: usize, width: usize, activity: u64, moduli: &[Modulus]) -> Vec<u64> {
-        let engine = Square::new(rows, width, Boundary::Free).unwrap();
+        by_rows(Boundary::Free, rows, width, activity, moduli)
+    }
+
+    fn by_rows(boundary: Boundary, rows: usize, width: usize, activity: u64, moduli: &[Modulus]) -> Vec<u64> {
+        let engine = Square::new(rows, width, boundary).unwrap();
         let points: Vec<Point> = moduli.iter().map(|&modulus| Point::new(modulus, activity)).collect();
         points
             .chunks(4)
@@ -626,7 +713,7 @@ mod tests {
         let prime = short(modulus).unwrap();
         let programs = Programs::new(reflection, prime);
         let (run, progress) = (PrimeJob::new(reflection, &programs, prime, activity), Progress::default());
-        let mut factors = StartFactors::new(reflection, reflection.weighed).unwrap();
+        let mut factors = reflection.factors().unwrap();
         let mut vector = Buffer::zeroed(reflection.len()).unwrap();
         vector.fill(u64::MAX >> 3); // whatever was there before
         run.advance(&mut factors, &mut vector, &progress).unwrap();
@@ -650,6 +737,25 @@ mod tests {
             for activity in [0, 1, activity % modulus.value(), modulus.value() - 1] {
                 let found = one(&reflection, activity, modulus);
                 prop_assert_eq!(found, expected(rows, width, activity, &[modulus])[0], "{} {} {}", rows, width, activity);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn cylinders_have_the_residues_of_whole_rings(
+            width in 8usize..16, rows in 1usize..16, beginning in 2usize..7, level in 0usize..3, k in 0usize..30, activity: u64,
+        ) {
+            let beginning = beginning.min(width / 2 - 1);
+            let modulus = short_primes(k + 1).unwrap()[k];
+            let reflection =
+                Reflection::new(rows, width, true, false, None, Some(beginning), &Progress::default()).unwrap();
+            let reflection = weighed(reflection.with_level(LEVELS[level]));
+            for activity in [0, 1, activity % modulus.value(), modulus.value() - 1] {
+                let found = one(&reflection, activity, modulus);
+                let expected = by_rows(Boundary::Cylinder, rows, width, activity, &[modulus])[0];
+                prop_assert_eq!(found, expected, "{} {} {}", rows, width, activity);
             }
         }
     }
@@ -686,12 +792,24 @@ mod tests {
 
     #[test]
     fn residues_depend_neither_on_the_way_nor_on_threads_nor_on_memory() {
-        for (rows, width) in [(12, 12), (13, 13), (14, 13), (17, 16), (20, 19)] {
-            let plain = reflection(rows, width, None, None);
+        let (free, ring) = (Boundary::Free, Boundary::Cylinder);
+        for (rows, width, boundary) in [
+            (12, 12, free),
+            (13, 13, free),
+            (14, 13, free),
+            (17, 16, free),
+            (20, 19, free),
+            (12, 12, ring),
+            (13, 17, ring),
+            (20, 17, ring),
+            (21, 16, ring),
+        ] {
+            let closed = boundary == ring;
+            let plain = Reflection::new(rows, width, closed, false, None, None, &Progress::default()).unwrap();
             let known = plain.known();
             let moduli = short_primes(2 * known + 1).unwrap();
             let primes: Vec<ShortPrime> = moduli.iter().map(|&modulus| short(modulus).unwrap()).collect();
-            let expected = expected(rows, width, 1, &moduli);
+            let expected = by_rows(boundary, rows, width, 1, &moduli);
             for level in LEVELS {
                 let reflection = plain.clone().with_level(level);
                 assert_eq!(
@@ -744,14 +862,15 @@ mod tests {
 
     #[test]
     fn the_work_forecast_is_the_work_done() {
-        for (rows, width) in [(20, 20), (21, 21), (40, 18)] {
-            let reflection = reflection(rows, width, None, None);
+        for (rows, width, closed) in [(20, 20, false), (21, 21, false), (40, 18, false), (20, 20, true), (23, 21, true)]
+        {
+            let reflection = Reflection::new(rows, width, closed, false, None, None, &Progress::default()).unwrap();
             let progress = Progress::new(u64::MAX);
             let prime = short(short_primes(1).unwrap()[0]).unwrap();
             let programs = Programs::new(&reflection, prime);
             let run = PrimeJob::new(&reflection, &programs, prime, 1);
             let mut vector = Buffer::zeroed(reflection.len()).unwrap();
-            run.advance(&mut StartFactors::new(&reflection, false).unwrap(), &mut vector, &progress).unwrap();
+            run.advance(&mut reflection.factors().unwrap(), &mut vector, &progress).unwrap();
             run.squares(&mut vector, &progress).unwrap();
             let (done, work) = (progress.done() as f64, reflection.work() as f64);
             assert!((done / work - 1.0).abs() < 0.02, "{rows} x {width}: {done} {work}");
@@ -785,17 +904,30 @@ mod tests {
     }
 
     #[test]
-    fn small_and_other_lattices_go_the_old_way() {
+    fn small_and_other_lattices_go_another_way() {
         let lattice = |kind, rows, cols, boundary| Problem::Lattice { kind, rows, cols, boundary };
         let asked =
             |problem: &Problem, bits| Reflection::for_problem(problem, bits, &Progress::default()).unwrap().is_some();
         let found = |problem: Problem| asked(&problem, None);
-        assert!(found(lattice(StripKind::Square, WORTH, 50, Boundary::Free)));
-        assert!(found(lattice(StripKind::Square, 50, WORTH, Boundary::Free)));
-        assert!(!found(lattice(StripKind::Square, WORTH - 1, 50, Boundary::Free)));
+        for (boundary, [worth, worth_weighed]) in [Boundary::Free, Boundary::Cylinder].into_iter().zip(WORTH) {
+            for (cols, bits, expected) in [
+                (worth, None, true),
+                (worth - 1, None, false),
+                (worth_weighed, Some(0), true),
+                (worth_weighed - 1, Some(9), false),
+            ] {
+                let problem = lattice(StripKind::Square, 50, cols, boundary);
+                assert_eq!(asked(&problem, bits), expected, "{problem:?} {bits:?}");
+            }
+        }
+        assert!(found(lattice(StripKind::Square, WORTH[0][0], 50, Boundary::Free)));
+        // More primes would be needed than there are.
+        assert!(!asked(&lattice(StripKind::Square, 32, 32, Boundary::Free), Some(1 << 10)));
         assert!(!found(lattice(StripKind::Square, 60, 60, Boundary::Free)));
-        assert!(!found(lattice(StripKind::Square, usize::MAX, WORTH, Boundary::Free)));
+        assert!(!found(lattice(StripKind::Square, usize::MAX, WORTH[0][0], Boundary::Free)));
         assert!(!found(lattice(StripKind::King, 30, 30, Boundary::Free)));
         assert!(!found(lattice(StripKind::Square, 30, 30, Boundary::Torus)));
+        assert!(found(lattice(StripKind::Square, 15, 30, Boundary::Cylinder)));
+        assert!(!found(lattice(StripKind::Square, 14, 30, Boundary::Cylinder)));
     }
 }

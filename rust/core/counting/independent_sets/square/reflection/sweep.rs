@@ -14,7 +14,8 @@
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
 use super::activity::{HalfWeights, product, weigh_each};
-use super::axis::{PrefixSegment, Symmetric};
+use super::axis::{PrefixSegment, Symmetric, WordRun};
+use super::ring::{LastSymbols, part_ends};
 use super::walk::Walk;
 use super::{AxisPrograms, BlockPass, Course};
 use crate::numeric::neighbors::{NeighborKernel, Neighbors, TILE, TILE_WORDS};
@@ -50,6 +51,8 @@ pub struct PlaceTile<'a> {
     pub ends: bool,
     /// What its states are weighed by, by matrix, unless by nothing.
     pub weights: Option<&'a [HalfWeights]>,
+    /// The last symbols, by matrix, if both sides meet there.
+    pub last: Option<&'a [LastSymbols]>,
     /// What begins.
     pub next: RowEnd,
 }
@@ -72,6 +75,9 @@ impl NeighborKernel for PlaceTile<'_> {
             }
             for (k, weights) in self.weights.iter().copied().flatten().enumerate() {
                 self.weigh(a, k, weights);
+            }
+            for (k, last) in self.last.iter().copied().flatten().enumerate().filter(|_| self.ends) {
+                self.part_ends(a, k, last);
             }
             if let [_, _] = self.halves {
                 match self.next {
@@ -246,6 +252,17 @@ impl PlaceTile<'_> {
         }
     }
 
+    /// Zeros where the other ends of both sides are in the set.
+    #[inline(always)]
+    unsafe fn part_ends<A: Neighbors>(&self, a: A, k: usize, last: &LastSymbols) {
+        let [rows, columns] = self.places.map(|place| last.place(place));
+        let tiles = self.segments(k).map(<[usize]>::len).into_iter().product::<usize>();
+        for i in 0..tiles {
+            // SAFETY: the caller's.
+            unsafe { part_ends(a, self.rooms[k].add(i * TILE_WORDS), rows, columns) };
+        }
+    }
+
     /// The first symbols of what is next.
     #[inline(always)]
     unsafe fn begin<A: Neighbors>(&self, a: A, k: usize) {
@@ -337,8 +354,12 @@ pub struct RunBlock<'a> {
     pub programs: [&'a [BlockPass]; 2],
     /// Superset sums instead of T.
     pub supersets: bool,
-    /// What the row that ends here is weighed by, unless by nothing, and whether the next follows.
-    pub weights: Option<(&'a HalfWeights, bool)>,
+    /// What the row that ends here is weighed by, unless by nothing.
+    pub weights: Option<&'a HalfWeights>,
+    /// The last symbols, if a row ends here whose sides meet there.
+    pub last: Option<&'a LastSymbols>,
+    /// Whether the passes come once more, for the next row.
+    pub again: bool,
     /// The vector.
     pub vector: *mut u64,
     /// Room for as many times eight words as the longest run has, and eight more.
@@ -350,57 +371,122 @@ impl NeighborKernel for RunBlock<'_> {
 
     #[inline(always)]
     fn run<A: Neighbors>(self, a: A) {
-        let runs = &self.half.axis.runs;
-        let [rows, columns] = [runs[self.block.0], runs[self.block.1]];
-        let tile = |r, c| self.vector.wrapping_add(self.half.tile(self.block, r, c));
         // SAFETY: whoever made the block vouched for vector and room, and that nobody else works on this block.
         unsafe {
-            for c in 0..columns.tiles() {
-                for r in 0..rows.tiles() {
-                    let (at, valid) = rows.tile(r);
-                    copy(a, tile(r, c), self.room.add(at * TILE), valid * TILE);
-                }
-                self.along(a, 0);
-                for r in 0..rows.tiles() {
-                    let (at, valid) = rows.tile(r);
-                    copy(a, self.room.add(at * TILE), tile(r, c), valid * TILE);
-                }
-            }
-            for r in 0..rows.tiles() {
-                // What a tile has beyond its words is overwritten by the next.
-                for c in 0..columns.tiles() {
-                    a.transpose(tile(r, c), self.room.add(columns.tile(c).0 * TILE), [TILE, TILE]);
-                }
-                self.along(a, 1);
-                for c in 0..columns.tiles() {
-                    let (at, valid) = columns.tile(c);
-                    let room = self.room.add(at * TILE);
-                    if valid == TILE {
-                        a.transpose(room, tile(r, c), [TILE, TILE]);
-                    } else {
-                        let mut padded = [0u64; TILE_WORDS];
-                        copy(a, room, padded.as_mut_ptr(), valid * TILE);
-                        a.transpose(padded.as_ptr(), tile(r, c), [TILE, TILE]);
-                    }
-                }
+            // Where the ends of both sides meet, both must have come to the end before either goes on.
+            let waits = self.last.is_some();
+            self.rows(a, true, self.again && !waits);
+            self.columns(a);
+            if self.again && waits {
+                self.rows(a, false, true);
             }
         }
     }
 }
 
 impl RunBlock<'_> {
-    /// The walk over the words in the room, those of one side.
     #[inline(always)]
-    unsafe fn along<A: Neighbors>(&self, a: A, side: usize) {
+    fn tile(&self, r: usize, c: usize) -> *mut u64 {
+        self.vector.wrapping_add(self.half.tile(self.block, r, c))
+    }
+
+    #[inline(always)]
+    fn sides(&self) -> [WordRun; 2] {
+        [self.block.0, self.block.1].map(|run| self.half.axis.runs[run])
+    }
+
+    /// The passes over the words in the room, those of one side.
+    #[inline(always)]
+    fn walk<A: Neighbors>(&self, a: A, side: usize) {
         let (program, items, supersets) = (self.programs[side], self.room, self.supersets);
-        let walk = Walk { program, items, stride: TILE, width: TILE, supersets };
-        a.enter(walk);
-        if let Some((weights, goes_on)) = self.weights {
+        a.enter(Walk { program, items, stride: TILE, width: TILE, supersets });
+    }
+
+    /// The same to the end of a row.
+    #[inline(always)]
+    unsafe fn end<A: Neighbors>(&self, a: A, side: usize) {
+        self.walk(a, side);
+        if let Some(weights) = self.weights {
             let run = [self.block.0, self.block.1][side];
             // SAFETY: the room has eight words for each of the run.
-            unsafe { weigh_each(a, items, weights.run(side, run)) };
-            if goes_on {
-                a.enter(walk);
+            unsafe { weigh_each(a, self.room, weights.run(side, run)) };
+        }
+    }
+
+    /// Zeros where the words of the columns in the room and of this row of tiles both end in 1.
+    #[inline(always)]
+    unsafe fn part_ends<A: Neighbors>(&self, a: A, last: &LastSymbols, r: usize) {
+        let columns = self.sides()[1];
+        let rows = last.tile(self.block.0, r);
+        for c in 0..columns.tiles() {
+            let (at, valid) = columns.tile(c);
+            let bits = last.tile(self.block.1, c);
+            for j in (0..valid).filter(|j| bits >> j & 1 == 1) {
+                for i in (0..TILE).step_by(A::LANES) {
+                    // SAFETY: the caller's.
+                    unsafe {
+                        let words = self.room.add((at + j) * TILE + i);
+                        a.store(words, a.clear(a.load(words), rows >> i));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The symbols of the rows of the matrix, eight columns at a time.
+    #[inline(always)]
+    unsafe fn rows<A: Neighbors>(&self, a: A, ends: bool, begins: bool) {
+        let [rows, columns] = self.sides();
+        // SAFETY: the caller's.
+        unsafe {
+            for c in 0..columns.tiles() {
+                for r in 0..rows.tiles() {
+                    let (at, valid) = rows.tile(r);
+                    copy(a, self.tile(r, c), self.room.add(at * TILE), valid * TILE);
+                }
+                if ends {
+                    self.end(a, 0);
+                }
+                if begins {
+                    self.walk(a, 0);
+                }
+                for r in 0..rows.tiles() {
+                    let (at, valid) = rows.tile(r);
+                    copy(a, self.room.add(at * TILE), self.tile(r, c), valid * TILE);
+                }
+            }
+        }
+    }
+
+    /// The symbols of its columns, eight rows at a time.
+    #[inline(always)]
+    unsafe fn columns<A: Neighbors>(&self, a: A) {
+        let [rows, columns] = self.sides();
+        // SAFETY: the caller's.
+        unsafe {
+            for r in 0..rows.tiles() {
+                // What a tile has beyond its words is overwritten by the next.
+                for c in 0..columns.tiles() {
+                    a.transpose(self.tile(r, c), self.room.add(columns.tile(c).0 * TILE), [TILE, TILE]);
+                }
+                self.end(a, 1);
+                if let Some(last) = self.last {
+                    self.part_ends(a, last, r);
+                }
+                if self.again {
+                    self.walk(a, 1);
+                }
+                for c in 0..columns.tiles() {
+                    let (at, valid) = columns.tile(c);
+                    let room = self.room.add(at * TILE);
+                    if valid == TILE {
+                        a.transpose(room, self.tile(r, c), [TILE, TILE]);
+                    } else {
+                        let mut padded = [0u64; TILE_WORDS];
+                        copy(a, room, padded.as_mut_ptr(), valid * TILE);
+                        a.transpose(padded.as_ptr(), self.tile(r, c), [TILE, TILE]);
+                    }
+                }
             }
         }
     }
