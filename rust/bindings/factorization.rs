@@ -297,7 +297,7 @@ pub fn factor_rates<'py>(
         let model = Model::without_data(kind, &extents, width)?;
         model.check(&matrices)?;
         let rows = model.rows() as u64;
-        parallel::run(threads, rows, monitor, |progress| likelihood::all_rates(&model, &matrices, threads, progress))
+        parallel::run(threads, rows, monitor, |progress| likelihood::all_rates(&model, &matrices, progress))
     })?;
     Ok(rates.into_pyarray(py))
 }

@@ -32,7 +32,7 @@ pub trait Chain: Send {
     ///
     /// # Errors
     /// Leave the chain as the last whole step left it.
-    fn step(&mut self, threads: usize, progress: &Progress) -> Result<()>;
+    fn step(&mut self, progress: &Progress) -> Result<()>;
 
     /// Writes what describes the last step.
     fn describe(&self, statistics: &mut [f64]);
@@ -41,7 +41,7 @@ pub trait Chain: Send {
     ///
     /// # Errors
     /// What works out the description may find wrong.
-    fn record(&mut self, threads: usize, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()>;
+    fn record(&mut self, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()>;
 }
 
 /// Which steps are taken and kept.
@@ -112,11 +112,11 @@ impl Trace<'_> {
         self.filled[1] += 1;
     }
 
-    fn add_draw(&mut self, chain: &mut impl Chain, sizes: &[usize], threads: usize, values: &mut [f64]) -> Result<()> {
+    fn add_draw(&mut self, chain: &mut impl Chain, sizes: &[usize], values: &mut [f64]) -> Result<()> {
         let draw = self.filled[0];
         let mut variables: Vec<&mut [f64]> =
             self.draws.iter_mut().zip(sizes).map(|(all, &size)| &mut all[draw * size..(draw + 1) * size]).collect();
-        chain.record(threads, &mut variables, values)?;
+        chain.record(&mut variables, values)?;
         for (all, value) in self.of_draws.iter_mut().zip(values) {
             all[draw] = *value;
         }
@@ -144,10 +144,10 @@ pub fn run<C: Chain>(
     let here = threads == 1 && chain.is_short(steps.number);
     let mut all = |progress: &Progress| {
         (0..steps.number).try_for_each(|_| {
-            chain.step(threads, progress)?;
+            chain.step(progress)?;
             trace.add_step(chain, &mut step);
             if steps.keep_every > 0 && chain.iteration().is_multiple_of(steps.keep_every) {
-                trace.add_draw(chain, &sizes, threads, &mut draw)?;
+                trace.add_draw(chain, &sizes, &mut draw)?;
             }
             Ok(())
         })
@@ -251,7 +251,7 @@ mod tests {
             [1, 1]
         }
 
-        fn step(&mut self, _threads: usize, _watch: &Progress) -> Result<()> {
+        fn step(&mut self, _watch: &Progress) -> Result<()> {
             if self.iteration == self.last {
                 return Err(Error::Interrupted);
             }
@@ -263,7 +263,7 @@ mod tests {
             statistics[0] = -(self.iteration as f64);
         }
 
-        fn record(&mut self, _threads: usize, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
+        fn record(&mut self, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
             let now = self.iteration as f64;
             variables[0].fill(now);
             variables[1].copy_from_slice(&[now, -now]);

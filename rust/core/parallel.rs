@@ -187,6 +187,11 @@ fn run_erased(
     }
 }
 
+/// The threads of the current pool; one outside a pool, where rayon would start its global pool to answer.
+fn threads() -> usize {
+    if rayon::current_thread_index().is_none() { 1 } else { rayon::current_num_threads() }
+}
+
 /// Runs short work on this very thread: no pool, no waiting, about a microsecond less than nothing to pay for.
 ///
 /// # Errors
@@ -228,7 +233,7 @@ impl<T, F: FnOnce() -> T> Work<F, T> {
 }
 
 /// Does tiles `0..count` on the threads of the current pool, each thread with its own workspace; outside a pool, on this
-/// thread. `grain` neighboring tiles are taken at a time.
+/// thread. `grain` neighboring tiles, at least one, are taken at a time.
 ///
 /// # Errors
 /// The first error of a workspace or a tile that was met; tiles not begun are left out.
@@ -278,7 +283,7 @@ pub fn pieces<S, T: Send>(
 
 /// How many pieces of `count` are taken at a time: few enough that threads end together, many enough that asking is cheap.
 fn grain(count: usize) -> usize {
-    count.div_ceil(64 * rayon::current_num_threads())
+    count.div_ceil(64 * threads()).max(1)
 }
 
 /// `work` of each item, on the threads of the current pool.
@@ -300,7 +305,7 @@ pub fn map<T: Send>(count: usize, term: impl Fn(usize) -> T + Sync) -> Vec<T> {
 /// # Errors
 /// The first error that was met; terms not begun are left out.
 pub fn try_map<T: Send>(count: usize, term: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-    if rayon::current_thread_index().is_none() {
+    if threads() == 1 {
         return (0..count).map(term).collect();
     }
     let mut terms: Vec<Option<T>> = (0..count).map(|_| None).collect();
@@ -329,18 +334,15 @@ pub fn reduce<R: Ring>(ring: &R, count: usize, term: impl Fn(usize) -> R::Elemen
 type Next<'a> = &'a dyn Fn() -> Option<Range<usize>>;
 
 /// Calls `worker` on each thread of the current pool with what hands out ranges of `grain` indices below `count`, each index
-/// once; outside a pool, and for a single range, here.
+/// once; with one thread, outside a pool, and for a single range, here.
 fn hand_out(count: usize, grain: usize, worker: &(dyn Fn(Next<'_>) -> Result<()> + Sync)) -> Result<()> {
     let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
     let take = || {
         let first = next.fetch_add(grain, Ordering::Relaxed);
         (first < count).then(|| first..count.min(first.saturating_add(grain)))
     };
-    if rayon::current_thread_index().is_none() || count <= grain {
-        return worker(&take);
-    }
-    let workers = rayon::current_num_threads().min(count.div_ceil(grain));
-    if workers == 1 {
+    let workers = threads().min(count.div_ceil(grain));
+    if workers <= 1 {
         return worker(&take);
     }
     (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
@@ -442,6 +444,20 @@ mod tests {
         let failing = |_: &mut (), i: usize| if i == 5 { Err(Error::Interrupted) } else { Ok(()) };
         assert_eq!(run(2, 1, &mut Silent, |_| tiles(10, 1, || Ok(()), failing)), Err(Error::Interrupted));
         assert_eq!(tiles(3, 1, || Ok(()), failing), Ok(()));
+    }
+
+    #[test]
+    fn nothing_is_done_for_nothing() {
+        for threads in [1, 2] {
+            let done = run(threads, 1, &mut Silent, |_| {
+                tiles(0, 1, || Err::<(), _>(Error::Interrupted), |(), _| Err(Error::Interrupted))?;
+                pieces(&mut [0u8; 0], 3, || (), |(), _, _| Err(Error::Interrupted))?;
+                each(Vec::<u8>::new(), |_| Err(Error::Interrupted))?;
+                Ok((map(0, |i| i), super::threads(), grain(0), grain(1), grain(64 * threads + 1)))
+            });
+            assert_eq!(done, Ok((vec![], threads, 1, 1, 2)));
+        }
+        assert_eq!((threads(), grain(0), map(0, |i| i)), (1, 1, vec![]));
     }
 
     #[test]

@@ -27,25 +27,20 @@ pub struct Aliases {
 
 impl Aliases {
     /// Tables of a matrix whose sums by component are known.
-    pub fn new(matrix: &FactorMatrix, sums: Vec<f64>, threads: usize) -> Self {
+    pub fn new(matrix: &FactorMatrix, sums: Vec<f64>) -> Self {
         let cols = matrix.rows;
         let transposed = matrix.transposed();
         let mut places = vec![Place::default(); cols * matrix.width];
-        let table = |k: usize, table: &mut [Place]| fill(table, &transposed[k * cols..][..cols], sums[k]);
-        if threads == 1 {
-            places.chunks_exact_mut(cols.max(1)).enumerate().for_each(|(k, places)| table(k, places));
-        } else {
-            let tables = parallel::pieces(
-                &mut places,
-                cols.max(1),
-                || (),
-                |(), k, places| {
-                    table(k, places);
-                    Ok(())
-                },
-            );
-            tables.expect("tables that cannot fail");
-        }
+        let tables = parallel::pieces(
+            &mut places,
+            cols.max(1),
+            || (),
+            |(), k, table| {
+                fill(table, &transposed[k * cols..][..cols], sums[k]);
+                Ok(())
+            },
+        );
+        tables.expect("tables that cannot fail");
         Self { places, cols, sums }
     }
 
@@ -115,7 +110,7 @@ mod tests {
         let weights = [0.0, 3.0, 1e-9, 0.5, 0.25, 7.0, 0.0, 1.0];
         let mut matrix = FactorMatrix::new(weights.len(), 1);
         weights.iter().enumerate().for_each(|(v, &weight)| matrix.row_mut(v)[0] = weight);
-        let aliases = Aliases::new(&matrix, matrix.sums(), 1);
+        let aliases = Aliases::new(&matrix, matrix.sums());
         let mut mass = [0.0; 8];
         for (v, place) in aliases.places.iter().enumerate() {
             let kept = place.threshold as f64 / TWO_TO_64;
@@ -134,7 +129,7 @@ mod tests {
         for cols in 1..200 {
             let weights: Vec<f64> = (0..cols).map(|_| words.uniform()).collect();
             let matrix = FactorMatrix::packed(cols, 1, &weights).unwrap();
-            let aliases = Aliases::new(&matrix, matrix.sums(), 1);
+            let aliases = Aliases::new(&matrix, matrix.sums());
             let mut mass = vec![0.0; cols];
             for (v, place) in aliases.places.iter().enumerate() {
                 let kept = place.threshold as f64 / TWO_TO_64;

@@ -235,7 +235,7 @@ impl Structure for Blockmodel {
         total
     }
 
-    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally, _threads: usize) -> Option<f64> {
+    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally) -> Option<f64> {
         let (actors, width, stride) = (chain.factors[0].rows, chain.model.width(), chain.factors[0].stride);
         let undirected = self.undirected;
         // Counts by actor, as sender and receiver, and by block.

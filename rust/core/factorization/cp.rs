@@ -152,7 +152,7 @@ impl Structure for Cp {
     }
 
     /// Redraws the modes one after the other; exposures know what is held out, so that rates add up on the way.
-    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally, threads: usize) -> Option<f64> {
+    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally) -> Option<f64> {
         let mut total_rate = None;
         let mut sums: Vec<_> = chain.factors.iter().map(FactorMatrix::sums).collect();
         for mode in (0..chain.factors.len()).filter(|&mode| !chain.fixed[mode]) {
@@ -187,15 +187,11 @@ impl Structure for Cp {
             let mut fresh = FactorMatrix::new(chain.factors[mode].rows, width);
             let mut totals = vec![0.0; fresh.rows];
             let blocks = fresh.padded_mut().chunks_mut(BLOCK * stride).zip(totals.chunks_mut(BLOCK)).enumerate();
-            if threads == 1 {
-                blocks.for_each(redraw);
-            } else {
-                parallel::each(blocks.collect(), |block| {
-                    redraw(block);
-                    Ok(())
-                })
-                .expect("rows that cannot fail");
-            }
+            parallel::each(blocks.collect(), |block| {
+                redraw(block);
+                Ok(())
+            })
+            .expect("rows that cannot fail");
             sums[mode] = fresh.sums();
             chain.factors[mode] = fresh;
             // Exposures know what is held out, so this is the sum of the observed rates.

@@ -140,8 +140,7 @@ impl GibbsChain {
             return Err(Error::Domain { name: "rows", value: format!("{rows:?}"), requirement });
         }
         let total = rows.len() as u64;
-        let (tally, noise) =
-            parallel::run(threads, total, monitor, |progress| self.allocate(rows.clone(), threads, progress))?;
+        let (tally, noise) = parallel::run(threads, total, monitor, |progress| self.allocate(rows.clone(), progress))?;
         let cols = self.table.cols();
         if !noise.is_empty() {
             self.noise[rows.start * cols..rows.end * cols].copy_from_slice(&noise);
@@ -161,27 +160,27 @@ impl GibbsChain {
             return Err(Error::Shape { name: "tallies", expected, found });
         }
         parallel::run(threads, 1, monitor, |_| {
-            self.finish(tally, threads);
+            self.finish(tally);
             Ok(())
         })
     }
 
     /// Draws the counts of some rows for the next sweep, and the noise they leave.
-    fn allocate(&self, rows: Range<usize>, threads: usize, progress: &Progress) -> Result<(Tally, Vec<[u32; 2]>)> {
+    fn allocate(&self, rows: Range<usize>, progress: &Progress) -> Result<(Tally, Vec<[u32; 2]>)> {
         let cols = self.table.cols();
         let mut noise = match self.method {
             Method::Bessel => self.noise[rows.start * cols..rows.end * cols].to_vec(),
             _ => vec![],
         };
         let address = (self.key, self.iteration + 1);
-        let sweep = Sweep::new(&self.model, &self.table, &self.factors, self.method, address, self.positive, threads);
-        Ok((sweep.rows(rows, &mut noise, threads, progress)?, noise))
+        let sweep = Sweep::new(&self.model, &self.table, &self.factors, self.method, address, self.positive);
+        Ok((sweep.rows(rows, &mut noise, progress)?, noise))
     }
 
     /// Draws the factors given the tally of a whole sweep.
-    fn finish(&mut self, tally: &Tally, threads: usize) {
+    fn finish(&mut self, tally: &Tally) {
         self.iteration += 1;
-        let total_rate = self.model.structure().redraw(self, tally, threads);
+        let total_rate = self.model.structure().redraw(self, tally);
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
     }
@@ -219,10 +218,10 @@ impl Chain for GibbsChain {
         [1, 2]
     }
 
-    fn step(&mut self, threads: usize, progress: &Progress) -> Result<()> {
-        let (tally, noise) = self.allocate(0..self.table.rows(), threads, progress)?;
+    fn step(&mut self, progress: &Progress) -> Result<()> {
+        let (tally, noise) = self.allocate(0..self.table.rows(), progress)?;
         self.noise = noise;
-        self.finish(&tally, threads);
+        self.finish(&tally);
         Ok(())
     }
 
@@ -230,8 +229,8 @@ impl Chain for GibbsChain {
         statistics.copy_from_slice(&self.last);
     }
 
-    fn record(&mut self, threads: usize, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
-        statistics[0] = likelihood::total(&self.model, &self.factors, &self.table, threads, &Progress::default())?;
+    fn record(&mut self, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
+        statistics[0] = likelihood::total(&self.model, &self.factors, &self.table, &Progress::default())?;
         for (variable, factor) in variables.iter_mut().zip(&self.factors) {
             factor.unpad_into(variable);
         }

@@ -53,24 +53,20 @@ pub fn map_rates(
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn all_rates(model: &Model, factors: &[FactorMatrix], threads: usize, progress: &Progress) -> Result<Vec<f64>> {
+pub fn all_rates(model: &Model, factors: &[FactorMatrix], progress: &Progress) -> Result<Vec<f64>> {
     let right = model.right(factors);
     let panels = Panels::new(right);
     let (level, cols) = (level(), right.rows);
     let mut all = vec![0.0; model.cells()];
     let size = tile_of(cols);
-    let fill = |(tile, out): (usize, &mut [f64])| {
+    let fill = |(): &mut (), tile: usize, out: &mut [f64]| {
         let rows = tile * size..model.rows().min((tile + 1) * size);
         let number = rows.len() as u64;
         panels.rates(level, &lefts(model, factors, rows), right.stride, out);
         progress.advance(number)
     };
     let tile = (size * cols).max(1);
-    if threads == 1 {
-        all.chunks_mut(tile).enumerate().try_for_each(fill)?;
-    } else {
-        parallel::pieces(&mut all, tile, || (), |(), i, out| fill((i, out)))?;
-    }
+    parallel::pieces(&mut all, tile, || (), fill)?;
     Ok(all)
 }
 
@@ -86,13 +82,7 @@ fn lefts(model: &Model, factors: &[FactorMatrix], rows: Range<usize>) -> Vec<f64
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn total(
-    model: &Model,
-    factors: &[FactorMatrix],
-    table: &ReleasedCounts,
-    threads: usize,
-    progress: &Progress,
-) -> Result<f64> {
+pub fn total(model: &Model, factors: &[FactorMatrix], table: &ReleasedCounts, progress: &Progress) -> Result<f64> {
     let right = model.right(factors);
     let panels = Panels::new(right);
     let level = level();
@@ -110,9 +100,7 @@ pub fn total(
     };
     // One number a row, added up in the order of rows: not in that of threads.
     let tiles = table.rows().div_ceil(size);
-    let totals: Result<Vec<[f64; TILE]>, Error> =
-        if threads == 1 { (0..tiles).map(tile_totals).collect() } else { parallel::try_map(tiles, tile_totals) };
-    Ok(totals?.as_flattened().iter().sum())
+    Ok(parallel::try_map(tiles, tile_totals)?.as_flattened().iter().sum())
 }
 
 /// The log-likelihood of a row of these rates, which are spoiled.

@@ -61,7 +61,7 @@ pub trait Structure: Sync {
     fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64;
 
     /// Draws the factors of a chain given the tally of a sweep; the sum of the observed rates, where it falls out.
-    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally, threads: usize) -> Option<f64>;
+    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally) -> Option<f64>;
 
     /// Does one iteration of an ascent: each factor's law at the optimum given the others.
     fn ascend(&self, fit: &mut CoordinateAscent, pass: &mut Pass<'_>) -> Result<()>;

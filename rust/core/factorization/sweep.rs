@@ -126,7 +126,6 @@ impl<'a> Sweep<'a> {
         method: Method,
         address: ([u64; 2], u64),
         positive: f64,
-        threads: usize,
     ) -> Self {
         let right = model.right(factors);
         let sums = right.sums();
@@ -159,7 +158,7 @@ impl<'a> Sweep<'a> {
             sweep.length = right.rows;
         }
         if events {
-            sweep.aliases = Aliases::new(right, sweep.sums.clone(), threads);
+            sweep.aliases = Aliases::new(right, sweep.sums.clone());
         }
         sweep
     }
@@ -204,13 +203,7 @@ impl<'a> Sweep<'a> {
     ///
     /// # Errors
     /// [`Error::Interrupted`]; [`Error::Domain`] where rates have grown beyond 2^53.
-    pub fn rows(
-        &self,
-        rows: Range<usize>,
-        noise: &mut [[u32; 2]],
-        threads: usize,
-        progress: &Progress,
-    ) -> Result<Tally> {
+    pub fn rows(&self, rows: Range<usize>, noise: &mut [[u32; 2]], progress: &Progress) -> Result<Tally> {
         let cols = self.table.cols();
         let tile = tile_of(cols);
         let block = (BLOCK / cols.max(1)).clamp(tile, 256).next_multiple_of(tile);
@@ -230,12 +223,7 @@ impl<'a> Sweep<'a> {
             locked().push(worker);
             progress.advance((stop - start) as u64)
         };
-        let mut jobs: Vec<_> = starts.into_iter().zip(noises).collect();
-        if threads == 1 {
-            jobs.drain(..).try_for_each(one)?;
-        } else {
-            parallel::each(jobs, one)?;
-        }
+        parallel::each(starts.into_iter().zip(noises).collect(), one)?;
         let mut workers = workers.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter();
         let mut tally = workers.next().map_or_else(|| Tally::new(self.model), |worker| worker.tally);
         workers.for_each(|worker| tally.add(&worker.tally));

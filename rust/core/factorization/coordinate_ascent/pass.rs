@@ -64,22 +64,17 @@ impl CoordinateAscent {
             progress.check()?;
             let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
             let mut parts: Vec<_> = jobs.into_iter().map(|job| (job, None)).collect();
-            let one = |((rows, noise), part): &mut ((Range<usize>, &mut [Noise]), Option<Sums>)| {
-                *part = Some(reads.block(level, rows.clone(), noise));
-            };
-            if threads == 1 {
-                parts.iter_mut().for_each(one);
-            } else {
-                parallel::pieces(
-                    &mut parts,
-                    1,
-                    || (),
-                    |(), _, part| {
-                        part.iter_mut().for_each(one);
-                        Ok(())
-                    },
-                )?;
-            }
+            parallel::pieces(
+                &mut parts,
+                1,
+                || (),
+                |(), _, parts| {
+                    for ((rows, noise), part) in parts {
+                        *part = Some(reads.block(level, rows.clone(), noise));
+                    }
+                    Ok(())
+                },
+            )?;
             for part in parts.into_iter().filter_map(|(_, part)| part) {
                 sums.left.iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
                 sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
