@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Variable
+from quincunx._inference import Floats, Variable
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
+from quincunx.ldp._noise import is_several
+from quincunx.ldp._pointwise import users_of
 from quincunx.ldp._problem import Block, Part
 from quincunx.ldp.priors import Dirichlet, Prior
 
@@ -141,6 +143,31 @@ class HistogramModel(PrivateModel):
         """
         parts = self._parts(released, mechanism, True, counts=counts, n=n)
         return self._log_likelihood(parts, gradient, parameters)
+
+    def log_likelihoods(self, released: Any, *, counts: npt.ArrayLike | None = None, mechanism: Any = None) -> Floats:
+        """Return the log-likelihood of each user at each draw of the fitted posterior.
+
+        Parameters
+        ----------
+        released, counts, mechanism
+            As in `fit`, of the users of the fit or of others; not column sums.
+
+        Returns
+        -------
+        ndarray, shape (n_chains, n_draws, n_users)
+            For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different report.
+
+        Raises
+        ------
+        ValueError
+            With ``data="counts"``: a sum has no likelihood of one user.
+        """
+        if self.data == "counts":
+            raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
+        several = released if is_several(released) else [released]
+        return self._log_likelihoods(
+            [users_of(self._part(part, mechanism, True, counts=counts), part) for part in several]
+        )
 
     def _part(self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None) -> Part:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))

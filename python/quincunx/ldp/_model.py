@@ -16,6 +16,7 @@ from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceError, TooLargeError
 from quincunx.ldp import _problem, priors
 from quincunx.ldp._noise import described, is_several, noise_of, remade
+from quincunx.ldp._pointwise import Users, log_likelihoods
 from quincunx.ldp._problem import Block, LdpPosteriorDraws, Part, Problem, flat, likelihood
 from quincunx.ldp.priors import Prior
 
@@ -242,8 +243,13 @@ class PrivateModel(PosteriorEstimator):
         draws = self.draws_[name]
         return np.quantile(draws.reshape(-1, *draws.shape[2:]), p, axis=0)
 
-    def to_datatree(self) -> Any:
+    def to_datatree(self, *, log_likelihood: npt.ArrayLike | None = None) -> Any:
         """Return the draws as an xarray DataTree, as ArviZ makes it.
+
+        Parameters
+        ----------
+        log_likelihood : array_like of float, shape (n_chains, n_draws, n_users), optional
+            What `log_likelihoods` gives of some users: a group of that name, which ArviZ's ``loo`` works on.
 
         Returns
         -------
@@ -255,6 +261,12 @@ class PrivateModel(PosteriorEstimator):
         if posterior.computed is None:
             groups["sample_stats"] = {name: posterior.statistic(name) for name in _problem.STATISTICS}
         dims = {variable.name: variable.dims for variable in posterior.problem.variables}
+        if log_likelihood is not None:
+            each = _check.reals(log_likelihood, "log_likelihood")
+            shape = (len(posterior.with_draws), posterior.n_draws)
+            if each.ndim != 3 or each.shape[:2] != shape:
+                raise ValueError(f"`log_likelihood` must have shape {shape} and an axis of users, got {each.shape}")
+            groups["log_likelihood"], dims = {"released": each}, dims | {"released": ("user",)}
         about = {"inference": "quadrature" if posterior.computed is not None else "nuts"}
         return datatree(groups, dims, {}, about)
 
@@ -299,6 +311,12 @@ class PrivateModel(PosteriorEstimator):
             derivatives[variable.name] = _plain(slope[at : at + size].reshape(variable.shape))
             at += size
         return total, derivatives
+
+    def _log_likelihoods(self, groups: list[Users]) -> Floats:
+        posterior = self._fitted()
+        draws = [posterior.stacked(parts) for parts in zip(*(run.draws for run in posterior.with_draws), strict=True)]
+        with reporting(self.progress, self._room) as report:
+            return log_likelihoods(groups, draws, report)
 
     def _check_value(self, name: str, value: Floats) -> None:
         if name in ("sigma", "rate", "residual_sd") and not value > 0:
