@@ -128,6 +128,17 @@ pub fn work<W: Work>(level: Level, work: W) -> W::Output {
     work.run()
 }
 
+/// Does work on words of bits, compiled for machines that count and find bits in one instruction where this is one.
+#[inline]
+pub fn bit_work<W: Work>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx2 && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
+        // SAFETY: the machine has the instructions.
+        return unsafe { x86::bit_work(work) };
+    }
+    work.run()
+}
+
 /// The operations of a ring as they are, for rings and machines without vectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<R>(pub R);
@@ -236,6 +247,13 @@ mod x86 {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
     pub fn avx512_work<W: super::Work>(work: W) -> W::Output {
+        work.run()
+    }
+
+    /// Compiles work for instructions on bits.
+    #[inline(never)]
+    #[target_feature(enable = "avx2,popcnt,bmi1")]
+    pub fn bit_work<W: super::Work>(work: W) -> W::Output {
         work.run()
     }
 

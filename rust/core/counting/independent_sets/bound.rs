@@ -18,7 +18,7 @@ const TRIVIAL_BITS: f64 = 220.0;
 /// Bits up to which double precision is tried; it overflows at 1024, and counts have about 0.6 bits per vertex.
 const DOUBLE_BITS: f64 = 1600.0;
 /// States up to which a piece is evaluated rather than cut.
-const STATES: usize = 1 << 16;
+pub const STATES: usize = 1 << 16;
 
 /// An upper bound on `log2 Z(activity)`, proved for every `activity >= 0`.
 ///
@@ -77,10 +77,22 @@ fn evaluated(problem: &Problem, activity: f64, free: f64, planner: &Planner<'_>)
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn evaluated_log2(engine: &impl Transfer, activity: f64, progress: &Progress) -> Result<f64> {
+fn evaluated_log2(engine: &impl Transfer, activity: f64, progress: &Progress) -> Result<f64> {
     let value = evaluate(engine, &Weight::new(ScaledF64, ScaledNumber::new(activity)), progress)?;
     let error = engine.roundings() as f64 * f64::EPSILON; // twice the proved rate, for the roundings of this line
     Ok(value.log2().max(0.0) * (1.0 + 1e-12) + error * std::f64::consts::LOG2_E + 1e-9)
+}
+
+/// The bound for a graph by the engine that will count on it; every vertex is free where that is good enough.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn graph_log2(engine: &Engine, problem: &Problem, activity: f64, progress: &Progress) -> Result<f64> {
+    let free = problem.vertices() as f64 * (1.0 + activity).log2();
+    if free <= TRIVIAL_BITS {
+        return Ok(free * (1.0 + 1e-12) + 1e-9);
+    }
+    Ok(evaluated_log2(engine, activity, progress)?.min(free))
 }
 
 /// Pieces without the edges between them, and the number of further edges cut free of both with their two ends.

@@ -6,7 +6,7 @@
 //! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., sections 5.2 (interpolation) and 5.4
 //! (Chinese remainders).
 
-use super::bound::evaluated_log2;
+use super::bound::{STATES, graph_log2};
 use super::branching::Branching;
 use super::planner::Planner;
 use super::square::reflection::Reflection;
@@ -24,6 +24,8 @@ use std::ops::Range;
 
 /// Bits of an activity, for all moduli, that are reduced on the calling thread.
 const SHORT: u64 = 1 << 20;
+/// Additions of a bound that is found on the calling thread.
+const SHORT_WORK: u64 = 200_000;
 
 /// A question about the independent sets of a problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +174,13 @@ impl IndependentSetMethod {
         }
     }
 
-    fn for_count(problem: &Problem, graph: &Graph, states: usize, threads: usize, progress: &Progress) -> Result<Self> {
+    pub(super) fn for_count(
+        problem: &Problem,
+        graph: &Graph,
+        states: usize,
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Self> {
         let bytes = states.saturating_mul(8);
         let planner = planner(problem, 1, progress).beside(Branching::new(graph, bytes), graph);
         let engine = if planner.is_beaten() { None } else { Some(Engine::new(problem, states, &planner)) };
@@ -418,10 +426,16 @@ fn bound(
     options: &Options,
     monitor: &mut dyn Monitor,
 ) -> Result<f64> {
-    if let IndependentSetMethod::Engine(Engine::Tree(tree)) = method {
-        return parallel::run(options.threads, 0, monitor, |progress| {
-            evaluated_log2(tree.as_ref(), activity, progress)
-        });
+    // The engine itself says it, unless it is so large that pieces of the graph are less work.
+    if let IndependentSetMethod::Engine(engine) = method
+        && (matches!(engine, Engine::Tree(_)) || matches!(engine, Engine::Frontier(_)) && engine.len() <= STATES)
+        && 16 * engine.len() as u128 <= u128::from(options.memory_limit)
+    {
+        let find = |progress: &Progress| graph_log2(engine, problem, activity, progress);
+        return match evaluation::work(engine) <= SHORT_WORK {
+            true => parallel::run_here(0, find),
+            false => parallel::run(options.threads, 0, monitor, find),
+        };
     }
     let is_short = matches!(method, IndependentSetMethod::Engine(engine) if engine.len() <= GRAIN);
     if is_short && problem.vertices() <= GRAIN && matches!(problem, Problem::Lattice { .. }) {

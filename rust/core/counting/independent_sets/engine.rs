@@ -22,6 +22,8 @@ use std::ops::Range;
 /// Seconds of one addition of eight residues, by tree and by frontier (`benches/counting.rs`).
 const TREE_ADDITION: f64 = 4e-8;
 const FRONTIER_ADDITION: f64 = 5e-9;
+/// Seconds of a vertex on a frontier, however small.
+const FRONTIER_VERTEX: f64 = 1e-5;
 /// Seconds for each vertex that a frontier takes to plan, about.
 const PLANNING: f64 = 1e-4;
 /// Bytes that planning takes for each vertex and edge, about, and the states whose room it may take however few are allowed.
@@ -34,6 +36,7 @@ impl Engine {
     pub fn graph_seconds(&self) -> f64 {
         match self {
             Self::Tree(tree) => tree.total_work() as f64 * TREE_ADDITION,
+            Self::Frontier(frontier) => frontier_seconds(frontier),
             engine => work(engine) as f64 * FRONTIER_ADDITION,
         }
     }
@@ -49,16 +52,23 @@ impl Engine {
         let seconds = |tree: &Tree| tree.total_work() as f64 * TREE_ADDITION;
         match tree {
             Some(tree) if seconds(&tree) <= PLANNING * graph.vertices() as f64 => Ok(Self::Tree(Box::new(tree))),
-            Some(tree) => match Frontier::plan(graph, None, states, planner) {
-                Err(Error::Interrupted) => Err(Error::Interrupted),
-                Ok(frontier) if work(&frontier) as f64 * FRONTIER_ADDITION <= seconds(&tree) => {
-                    Ok(Self::Frontier(Box::new(frontier)))
+            Some(tree) => {
+                planner.allow_seconds(seconds(&tree));
+                match Frontier::plan(graph, None, states, planner) {
+                    Err(Error::Interrupted) => Err(Error::Interrupted),
+                    Ok(frontier) if frontier_seconds(&frontier) <= seconds(&tree) => {
+                        Ok(Self::Frontier(Box::new(frontier)))
+                    }
+                    _ => Ok(Self::Tree(Box::new(tree))),
                 }
-                _ => Ok(Self::Tree(Box::new(tree))),
-            },
+            }
             None => Ok(Self::Frontier(Box::new(Frontier::plan(graph, order, states, planner)?))),
         }
     }
+}
+
+fn frontier_seconds(frontier: &Frontier) -> f64 {
+    work(frontier) as f64 * FRONTIER_ADDITION + frontier.planned_order().len() as f64 * FRONTIER_VERTEX
 }
 
 /// Calls the same method on whichever engine it is.

@@ -19,6 +19,8 @@ mod partition;
 pub mod planner;
 mod polynomial;
 mod problem;
+#[cfg(all(test, unix))]
+mod promise;
 pub mod square;
 pub mod tree;
 pub mod weighted;

@@ -291,7 +291,7 @@ impl OrderSearch<'_> {
     fn worthwhile(&self, cost: f64) -> bool {
         let changes = self.front.changes - self.began;
         let additions = self.planner.additions(self.time(changes));
-        changes < self.effort && additions < cost && cost < HOPELESS && !self.is_stopping()
+        changes < self.effort && additions < cost && cost < HOPELESS && !self.is_stopping() && !self.planner.is_late()
     }
 
     /// Whether to come to an end; the planner hears of the changes so far.

@@ -14,7 +14,7 @@
 //!
 //! Source: S. Arnborg and A. Proskurowski (1989), Linear time algorithms for NP-hard problems restricted to partial k-trees.
 
-mod elimination;
+pub mod elimination;
 mod states;
 
 use self::elimination::{EliminationOrder, Rule};
@@ -114,7 +114,8 @@ struct Listing<'n> {
 
 impl<'n> Listing<'n> {
     fn new(node: &'n TreeNode) -> Self {
-        let listed = |rows: &[u64]| States::new(rows).expect("states that were counted can be listed");
+        let listed =
+            |rows: &[u64]| States::new(rows, u64::MAX, &|_| true).expect("states that were counted can be listed");
         let low = 1u64 << node.rows.len().min(states::LOW);
         let children =
             node.children.iter().map(|child| (listed(&child.rows), (0..low).map(|m| child.seen(m)).collect()));
@@ -242,8 +243,13 @@ impl Scopes {
         };
         let hard: Vec<Vec<u32>> = (0..).zip(&elimination.order).map(later).collect();
         let rows: Vec<Vec<u64>> = elimination.scopes.iter().map(|scope| among(scope, &hard)).collect();
+        let goes_on = |listed: usize| {
+            planner.make(listed as u64);
+            !planner.is_stopping()
+        };
+        let most = most.min(MOST_STATES);
         let length = |rows: &Vec<u64>| {
-            Some(States::new(rows)?.total()).filter(|&len| len <= most.min(MOST_STATES) && !planner.is_stopping())
+            Some(States::new(rows, most, &goes_on)?.total()).filter(|&len| len <= most && !planner.is_stopping())
         };
         let lengths = rows.iter().map(length).collect::<Option<_>>()?;
         Some(Self { elimination, hard, rows, lengths })

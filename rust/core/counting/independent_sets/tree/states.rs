@@ -17,6 +17,8 @@ use std::collections::HashMap;
 pub const LOW: usize = 11;
 /// The most high parts a scope may have.
 const MOST_HIGH: usize = 1 << 20;
+/// Parts that are listed before somebody hears of them.
+const LISTED: usize = 1 << 10;
 /// High parts of at most so many bits are found by a table, others by bisection.
 const DIRECT: usize = 16;
 
@@ -44,18 +46,24 @@ struct High {
 }
 
 impl States {
-    /// The states of a scope whose edges are rows of masks; `None` if there are too many to list the high parts.
-    pub fn new(rows: &[u64]) -> Option<Self> {
+    /// The states of a scope whose edges are rows of masks; `None` if there are too many to list the high parts, or more than
+    /// `most`. What was listed is said to `goes_on` now and then, which may end it.
+    pub fn new(rows: &[u64], most: u64, goes_on: &dyn Fn(usize) -> bool) -> Option<Self> {
         let low_bits = rows.len().min(LOW);
         let below = (1u64 << low_bits) - 1;
-        let low = subsets(&rows[..low_bits], 0, usize::MAX)?;
+        let low = subsets(&rows[..low_bits], 0, usize::MAX, goes_on)?;
         let mut tables: HashMap<u64, (u32, u64)> = HashMap::new();
         let mut positions = Vec::new();
         let mut total = 0;
         let mut high = Vec::new();
-        for mask in subsets(&rows[low_bits..], low_bits, MOST_HIGH)? {
+        let parts = subsets(&rows[low_bits..], low_bits, MOST_HIGH.min(most as usize), goes_on)?;
+        for (number, mask) in parts.into_iter().enumerate() {
+            if total > most || (number % LISTED == LISTED - 1 && !goes_on(LISTED)) {
+                return None;
+            }
             let forbidden = members(mask).fold(0, |union, bit| union | rows[bit]) & below;
             let mut tabulate = || {
+                goes_on(1 << low_bits);
                 let mut table = vec![0; 1 << low_bits];
                 let mut count = 0;
                 for &part in low.iter().filter(|&&part| part & forbidden == 0) {
@@ -116,8 +124,9 @@ impl States {
     }
 }
 
-/// The independent subsets of vertices `from, from + 1, ...` with these edges, rising; `None` if there are more than `most`.
-fn subsets(rows: &[u64], from: usize, most: usize) -> Option<Vec<u64>> {
+/// The independent subsets of vertices `from, from + 1, ...` with these edges, rising; `None` if there are more than `most`, or
+/// `goes_on` says so.
+fn subsets(rows: &[u64], from: usize, most: usize, goes_on: &dyn Fn(usize) -> bool) -> Option<Vec<u64>> {
     let mut masks = vec![0u64];
     for (i, row) in rows.iter().enumerate() {
         let before = masks.len();
@@ -126,7 +135,7 @@ fn subsets(rows: &[u64], from: usize, most: usize) -> Option<Vec<u64>> {
                 masks.push(masks[at] | 1 << (from + i));
             }
         }
-        if masks.len() > most {
+        if masks.len() > most || !goes_on((masks.len() - before) / 8) {
             return None;
         }
     }
@@ -153,7 +162,7 @@ mod tests {
             let rows: Vec<u64> = (0..bits)
                 .map(|v| if bits < 3 { 0 } else { 1 << ((v + step) % bits) | 1u64 << ((v + bits - step) % bits) })
                 .collect();
-            let states = States::new(&rows).unwrap();
+            let states = States::new(&rows, u64::MAX, &|_| true).unwrap();
             let all: Vec<u64> = (0..states.blocks()).flat_map(|block| states.masks(block)).collect();
             assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
             assert_eq!(all.len() as u64, states.total());
