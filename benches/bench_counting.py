@@ -28,6 +28,7 @@ from measuring import arguments, forget_peak, in_a_fresh_process, print_build, s
 from quincunx import _core, _job, lattices
 from quincunx.counting import (
     count_independent_sets,
+    count_matchings,
     estimate_cost,
     hard_core,
     independence_polynomial,
@@ -185,6 +186,25 @@ def band_graph(n: int, width: int) -> tuple[int, Any]:
     return n, np.array(sorted((u, v) for u, v in edges if u != v))
 
 
+def partial_k_tree(k: int, n: int) -> tuple[int, Any]:
+    """Return a random graph of treewidth k: each new vertex is joined to a clique, a fifth of the edges is left out."""
+    random = np.random.default_rng(5)
+    cliques = [tuple(range(k))]
+    edges = [(u, v) for v in range(k) for u in range(v)]
+    for v in range(k, n):
+        clique = cliques[random.integers(len(cliques))]
+        edges += [(u, v) for u in clique]
+        out = random.integers(k)
+        cliques.append((*clique[:out], *clique[out + 1 :], v))
+    return n, np.array(edges)[random.random(len(edges)) > 0.2]
+
+
+def random_graph(n: int, probability: float) -> tuple[int, Any]:
+    """Return a graph each of whose edges is there with a probability."""
+    upper = np.triu(np.random.default_rng(6).random((n, n)) < probability, 1)
+    return n, np.argwhere(upper)
+
+
 def shuffled(graph: tuple[int, Any]) -> tuple[int, Any]:
     order = np.random.default_rng(7).permutation(graph[0])
     return graph[0], order[graph[1]]
@@ -192,6 +212,10 @@ def shuffled(graph: tuple[int, Any]) -> tuple[int, Any]:
 
 def count_job(graph: Any, **how: Any) -> tuple[Callable[[], object], Callable[[], Any]]:
     return lambda: count_independent_sets(graph, **how), lambda: estimate_cost(graph, **how)
+
+
+def matchings_job(graph: Any) -> tuple[Callable[[], object], None]:
+    return lambda: count_matchings(graph), None
 
 
 def polynomial_job(graph: Any) -> tuple[Callable[[], object], None]:
@@ -219,6 +243,12 @@ JOBS: dict[str, Job] = {
     "4-8-8 14 x 14": (count_job(lattices.four_eight_eight(14, 14)), None, None, None, True),
     "kagome 8 x 8": (count_job(lattices.kagome(8, 8)), None, None, None, True),
     "band graph, 200 vertices, frontier 16": (count_job(band_graph(200, 16)), None, None, None, True),
+    "partial 5-tree, 1000 vertices": (count_job(partial_k_tree(5, 1000)), None, 0.02, None, True),
+    "the same, 10000 vertices": (count_job(partial_k_tree(5, 10000)), None, 0.3, None, True),
+    "partial 12-tree, 300 vertices": (count_job(partial_k_tree(12, 300)), None, 0.05, None, True),
+    "matchings, partial 5-tree, 1000 vertices": (matchings_job(partial_k_tree(5, 1000)), None, 0.05, None, True),
+    "gnp(100, .3)": (count_job(random_graph(100, 0.3)), None, 0.044, None, True),
+    "gnp(120, .5)": (count_job(random_graph(120, 0.5)), None, 0.0066, None, True),
     "polynomial, square 10 x 10": (polynomial_job(lattices.square(10, 10)), None, None, None, True),
     "three 4-8-8 tables to 10 x 10": ((all_tables, None), None, 1.0, None, True),
     "square 30 x 30": (count_job(lattices.square(30, 30)), 2.0, None, None, False),

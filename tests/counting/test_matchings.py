@@ -3,6 +3,7 @@
 import functools
 import math
 import pickle
+import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,12 +12,16 @@ from hypothesis import strategies as st
 
 from quincunx import lattices
 from quincunx.counting import (
+    count_independent_sets,
     count_matchings,
     count_perfect_matchings,
+    estimate_cost,
+    independence_polynomial,
     log_matchings,
     log_perfect_matchings,
     matching_polynomial,
 )
+from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph, complete, cycle
 from quincunx.lattices import clique_insert
 
@@ -242,3 +247,90 @@ def test_bad_input_is_refused_with_the_argument_named():
         count_matchings("square")
     with pytest.raises(MemoryError, match="states"):
         count_matchings(lattices.square(30, 30), memory_limit=10**6)
+
+
+def partial_k_tree(k, n, seed):
+    """Each new vertex is joined to k of a clique; a fifth of the edges is left out."""
+    draw = random.Random(seed)
+    cliques = [tuple(range(k))]
+    edges = [(u, v) for v in range(k) for u in range(v)]
+    for v in range(k, n):
+        clique = draw.choice(cliques)
+        edges += [(u, v) for u in clique]
+        out = draw.randrange(k)
+        cliques.append((*clique[:out], *clique[out + 1 :], v))
+    return n, [edge for edge in edges if draw.random() > 0.2]
+
+
+def by_elimination(n, edges):
+    """Matchings, by tables of covered sets: the factors of a vertex are multiplied and it is summed out."""
+    factors = [{frozenset(): 1, frozenset(edge): 1} for edge in edges]
+    factors += [{frozenset(): 1}]
+    for v in range(n - 1, -1, -1):  # a partial k-tree is taken apart as it was made
+        mine = [f for f in factors if any(v in covered for covered in f)]
+        factors = [f for f in factors if not any(v in covered for covered in f)]
+        product = {frozenset(): 1}
+        for factor in mine:
+            terms = {}
+            for a, x in product.items():
+                for b, y in factor.items():
+                    if not a & b:
+                        terms[a | b] = terms.get(a | b, 0) + x * y
+            product = terms
+        summed = {}
+        for covered, x in product.items():
+            rest = covered - {v}
+            summed[rest] = summed.get(rest, 0) + x
+        factors.append(summed)
+    return math.prod(f[frozenset()] for f in factors)
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 400), (2, 300), (3, 150), (4, 60)])
+def test_partial_k_trees_have_the_matchings_of_their_elimination(k, n):
+    graph = partial_k_tree(k, n, 1)
+    count = by_elimination(*graph)
+    assert count_matchings(graph) == count == count_matchings(graph, threads=1)
+    assert sum(matching_polynomial(graph)) == count
+
+
+def test_a_graph_of_small_treewidth_is_easy_however_large():
+    graph = partial_k_tree(5, 1000, 2)
+    cost = estimate_cost(graph, "matchings")
+    assert cost.engine == "tree decomposition"
+    assert cost.bytes < 10**6
+    count = count_matchings(graph)
+    # The edges at one vertex, one by one, and none of them: n(G) = n(G - v) + sum over u of n(G - v - u).
+    v = 500
+    ends = [u if w == v else w for u, w in graph[1] if v in (u, w)]
+    smaller = [[edge for edge in graph[1] if not {v, *gone} & set(edge)] for gone in [(), *((u,) for u in ends)]]
+    assert count == sum(count_matchings((graph[0], edges)) for edges in smaller)
+    with pytest.raises(TooLargeError):
+        count_matchings(graph, order=range(1000))
+
+
+def test_long_paths_and_cycles_and_stars_have_closed_forms():
+    # The numbers of Fibonacci and of Lucas.
+    n = 3000
+    fibonacci = [1, 1]
+    while len(fibonacci) <= n + 1:
+        fibonacci.append(fibonacci[-1] + fibonacci[-2])
+    order = random.Random(3).sample(range(n), n)
+    path = [(order[i], order[i + 1]) for i in range(n - 1)]
+    assert count_matchings((n, path)) == fibonacci[n]
+    assert count_matchings((n, [*path, (order[-1], order[0])])) == fibonacci[n] + fibonacci[n - 2]
+    assert count_matchings((n, [(0, v) for v in range(1, n)])) == n
+    assert count_perfect_matchings((n, path), method="frontier") == 1
+
+
+@given(data=st.data())
+@settings(derandomize=True, deadline=None, max_examples=30)
+def test_matchings_are_the_independent_sets_of_the_line_graph(data):
+    n = data.draw(st.integers(2, 12))
+    vertex = st.integers(0, n - 1)
+    edges = sorted(
+        {(min(e), max(e)) for e in data.draw(st.lists(st.tuples(vertex, vertex), max_size=20)) if e[0] != e[1]}
+    )
+    joined = [(i, j) for j in range(len(edges)) for i in range(j) if set(edges[i]) & set(edges[j])]
+    line = Graph(len(edges), joined)
+    assert count_matchings((n, edges)) == count_independent_sets(line)
+    assert matching_polynomial((n, edges)) == independence_polynomial(line)

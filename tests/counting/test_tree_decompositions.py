@@ -10,6 +10,7 @@ import pytest
 from counting_oracle import all_subsets
 
 from quincunx.counting import count_independent_sets, estimate_cost, hard_core, independence_polynomial
+from quincunx.errors import TooLargeError
 
 
 def partial_k_tree(k, n, seed, dropped=0.2):
@@ -32,6 +33,7 @@ def eliminated(n, edges, activity=1):
         neighbors[u].add(v)
         neighbors[v].add(u)
     plain = {v: set(around) for v, around in neighbors.items()}
+    activities = activity if isinstance(activity, list) else [activity] * n
     tables, total = {v: [] for v in range(n)}, 1
     while neighbors:
         v = min(neighbors, key=lambda v: (len(neighbors[v]), v))
@@ -45,7 +47,7 @@ def eliminated(n, edges, activity=1):
                 for names, table in tables[v]:
                     out *= table[chosen & names]
                     inside *= 0 if plain[v] & chosen else table[(chosen | {v}) & names]
-                found[chosen] = out + (0 if plain[v] & chosen else activity * inside)
+                found[chosen] = out + (0 if plain[v] & chosen else activities[v] * inside)
         for u in scope:
             neighbors[u] |= set(scope)
             neighbors[u] -= {u, v}
@@ -95,6 +97,30 @@ def test_a_graph_that_no_path_decomposition_can_hold_is_counted_at_once():
     n, edges = graph
     order = np.random.default_rng(1).permutation(n)
     assert count_independent_sets((n, order[edges])) == count
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 200), (4, 100), (6, 40)])
+def test_an_activity_for_each_vertex_agrees_with_elimination(k, n):
+    rng = np.random.default_rng(k)
+    graph = partial_k_tree(k, n, k)
+    activities = [Fraction(int(a), int(b)) for a, b in zip(rng.integers(-9, 10, n), rng.integers(1, 6, n), strict=True)]
+    value = eliminated(*graph, activities)
+    assert hard_core(graph, activities) == value == hard_core(graph, activities, threads=1)
+    assert hard_core(graph, [3] * n) == hard_core(graph, 3)
+
+
+def test_activities_on_a_graph_that_no_frontier_can_hold():
+    n, edges = partial_k_tree(5, 1000, 7)
+    activities = [1 + v % 3 for v in range(n)]
+    with pytest.raises(TooLargeError):
+        hard_core((n, edges), activities, order=range(n))
+    value = hard_core((n, edges), activities)
+    # A vertex is left out or taken.
+    v = int(edges[17][0])
+    around = edges[(edges == v).any(axis=1)]
+    out = [0 if u == v else z for u, z in enumerate(activities)]
+    inside = [0 if u in around else z for u, z in enumerate(activities)]
+    assert value == hard_core((n, edges), out) + activities[v] * hard_core((n, edges), inside)
 
 
 def test_parts_multiply_and_an_order_of_ones_own_is_a_frontier():

@@ -300,6 +300,7 @@ _RATES = {
     "four Pfaffians": 4.0,
     "even subgraphs": 8.0,
     "frontier": 2.0,
+    "tree decomposition": 1.5,
 }
 
 

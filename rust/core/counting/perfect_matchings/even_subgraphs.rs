@@ -16,7 +16,7 @@
 
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, edge_words, one_value};
-use crate::counting::matchings::{good_order, sum};
+use crate::counting::matchings::{good_order, planner, sum};
 use crate::error::subsets_bytes;
 use crate::graphs::Graph;
 use crate::memory::reserved;
@@ -59,7 +59,9 @@ impl EvenSubgraphs {
             return Err(Error::Shape { name: "dangling", expected, found });
         }
         let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
-        let searched = parallel::run(1, 0, monitor, |progress| good_order(&graph.neighbors(), progress))?;
+        let searched = parallel::run(1, 0, monitor, |progress| {
+            good_order(&graph.neighbors(), &planner(graph.vertices(), progress))
+        })?;
         let (steps, width) = [steps(graph, dangling, &plain), steps(graph, dangling, &searched)]
             .into_iter()
             .min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0)))

@@ -95,6 +95,33 @@ impl EliminationOrder {
         Some(Self { order, scopes })
     }
 
+    /// The places in an order in which each comes right after the trees of all its children, and the children of each.
+    pub fn postorder(&self) -> (Vec<usize>, Vec<Vec<usize>>) {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.scopes.len()];
+        let mut roots = Vec::new();
+        for (place, scope) in self.scopes.iter().enumerate() {
+            match scope.first() {
+                Some(&parent) => children[parent as usize].push(place),
+                None => roots.push(place),
+            }
+        }
+        let mut order = Vec::with_capacity(self.scopes.len());
+        let mut open = Vec::new();
+        for root in roots {
+            open.push((root, 0));
+            while let Some((place, next)) = open.last_mut() {
+                if let Some(&child) = children[*place].get(*next) {
+                    *next += 1;
+                    open.push((child, 0));
+                } else {
+                    order.push(*place);
+                    open.pop();
+                }
+            }
+        }
+        (order, children)
+    }
+
     /// The largest scope.
     pub fn width(&self) -> usize {
         self.scopes.iter().map(Vec::len).max().unwrap_or(0)

@@ -4,13 +4,17 @@
 //!
 //!   prod of b_v * Z = sum over independent sets S of prod over S of a_v * prod over the others of b_v.
 //!
-//! Vertices come in an order; a state says which vertices of the frontier, those with neighbors still to come, are occupied.
+//! Vertices come in an order; a state says which vertices of the frontier, those with neighbors still to come, are occupied. Or they
+//! are eliminated along a [`tree`] decomposition, where that is forecast to take less time.
 //!
 //! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth (tables along a path decomposition).
 
+mod tree;
+
+use self::tree::WeightedTree;
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, edge_words, one_value};
-use crate::counting::matchings::{good_order, last_neighbors, sum};
+use crate::counting::matchings::{cost, good_order, last_neighbors, planner, sum};
 use crate::error::subsets_bytes;
 use crate::graphs::Graph;
 use crate::memory::reserved;
@@ -27,7 +31,16 @@ pub struct WeightedSets {
     steps: Vec<VertexStep>,
     width: u32,
     work: f64,
+    /// Instead of the steps, where it takes less time.
+    tree: Option<WeightedTree>,
 }
+
+/// Seconds of a state that is passed over, and of a product of a tree, about.
+const STATE: f64 = 4e-9;
+const PRODUCT: f64 = 4e-9;
+/// Seconds for each vertex that a tree and that an order take to plan, about.
+const TREE_PLANNING: f64 = 1e-5;
+const PLANNING: f64 = 1e-4;
 
 /// A vertex: bits of its earlier neighbors that stay and that leave, its own bit if it stays, bits in use until now.
 #[derive(Clone, Copy, Debug)]
@@ -58,25 +71,32 @@ impl WeightedSets {
             return Err(Error::Shape { name: "weights", expected, found });
         }
         let neighbors = graph.neighbors();
-        let order = match given {
-            Some(order) => order.to_vec(),
-            None => parallel::run(1, 0, monitor, |progress| good_order(&neighbors, progress))?,
+        let primes = log2_bound(&weights) / 55.0 + 2.0;
+        let (order, tree) = match given {
+            Some(order) => (order.to_vec(), None),
+            None => parallel::run(1, 0, monitor, |progress| planned(&graph, &neighbors, primes, limit, progress))?,
         };
         let (steps, width) = steps(&graph, &neighbors, &order);
-        if width > 58 || 8u64 << width > limit {
+        let work: f64 = steps.iter().map(|step| f64::from(step.active).exp2()).sum();
+        let fits = width <= 58 && 8u64 << width <= limit;
+        let tree = tree.filter(|tree| !fits || tree.work() * PRODUCT < work * STATE);
+        if tree.is_none() && !fits {
             let needed = subsets_bytes(width);
             return Err(Error::TooLarge { what: "the states of the frontier", needed, limit: limit.into() });
         }
-        let work = steps.iter().map(|step| f64::from(step.active).exp2()).sum();
-        Ok(Self { graph, weights, steps, width, work })
+        Ok(Self { graph, weights, steps, width, work, tree })
     }
 
     /// Bytes for one prime.
     pub fn bytes(&self) -> u128 {
-        8u128 << self.width
+        self.tree.as_ref().map_or_else(|| 8u128 << self.width, WeightedTree::bytes)
     }
 
     fn evaluate(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
+        if let Some(tree) = &self.tree {
+            let residues = |v: u32| self.weights[v as usize].each_ref().map(|weight| modulus.residue_of_signed(weight));
+            return tree.evaluate(modulus, residues, progress);
+        }
         let p = modulus.value();
         let mul = |x: u64, weight: u64| if weight == 1 { x } else { modulus.residue(modulus.mul(x, weight)) };
         let mut states: Vec<u64> = reserved(1u128 << self.width, "the states of the frontier")?;
@@ -116,6 +136,46 @@ impl WeightedSets {
         }
         Ok(states[0])
     }
+}
+
+/// A good order, and a tree decomposition where one was looked for. An order is not searched for where the tree would be done
+/// sooner, and for no longer than half as long as the tree would take.
+fn planned(
+    graph: &Graph,
+    neighbors: &[Vec<u32>],
+    primes: f64,
+    limit: u64,
+    progress: &Progress,
+) -> Result<(Vec<u32>, Option<WeightedTree>)> {
+    let vertices = graph.vertices() as f64;
+    let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
+    let planner = planner(graph.vertices(), progress);
+    if cost(neighbors, &plain) * STATE * primes <= TREE_PLANNING * vertices {
+        return Ok((plain, None));
+    }
+    let tree = WeightedTree::plan(graph, neighbors, limit, &planner);
+    planner.check()?;
+    if let Some(tree) = tree {
+        let seconds = tree.work() * PRODUCT * primes;
+        if seconds <= PLANNING * vertices {
+            return Ok((plain, Some(tree)));
+        }
+        planner.allow_seconds(seconds);
+        return Ok((good_order(neighbors, &planner)?, Some(tree)));
+    }
+    Ok((good_order(neighbors, &planner)?, None))
+}
+
+/// All terms together are at most `prod (|a_v| + b_v)`.
+fn log2_bound(weights: &[[BigInt; 2]]) -> f64 {
+    let size = |[empty, occupied]: &[BigInt; 2]| {
+        // The logarithm of the leading 64 bits, rounded up.
+        let total = empty.magnitude() + occupied.magnitude();
+        let shift = total.bits().saturating_sub(60);
+        let top = u64::try_from(&total >> shift).unwrap_or(u64::MAX) + 1;
+        shift as f64 + (top as f64).log2()
+    };
+    weights.iter().map(size).sum::<f64>() * (1.0 + 1e-9) + 0.01
 }
 
 /// The steps of an order, and the bits of a state.
@@ -160,16 +220,8 @@ impl Modular for WeightedSets {
         words
     }
 
-    /// All terms together are at most `prod (|a_v| + b_v)`.
     fn bits(&self) -> f64 {
-        let size = |[empty, occupied]: &[BigInt; 2]| {
-            // The logarithm of the leading 64 bits, rounded up.
-            let total = empty.magnitude() + occupied.magnitude();
-            let shift = total.bits().saturating_sub(60);
-            let top = u64::try_from(&total >> shift).unwrap_or(u64::MAX) + 1;
-            shift as f64 + (top as f64).log2()
-        };
-        self.weights.iter().map(size).sum::<f64>() * (1.0 + 1e-9) + 0.01
+        log2_bound(&self.weights)
     }
 
     fn is_signed(&self) -> bool {
@@ -177,7 +229,10 @@ impl Modular for WeightedSets {
     }
 
     fn method(&self) -> (&'static str, u128, f64) {
-        ("weighted frontier", self.bytes(), self.work)
+        match &self.tree {
+            Some(tree) => ("weighted tree decomposition", tree.bytes(), tree.work()),
+            None => ("weighted frontier", self.bytes(), self.work),
+        }
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
@@ -215,6 +270,14 @@ mod tests {
             let order: Vec<u32> = (0..n).rev().collect();
             let given = reversed.then_some(order.as_slice());
             let expected = brute(&graph, &weights);
+            let modulus = crate::numeric::residue::primes(1).unwrap()[0];
+            let progress = Progress::default();
+            let tree = WeightedTree::plan(&graph, &graph.neighbors(), u64::MAX, &planner(8, &progress)).unwrap();
+            let residues = |v: u32| weights[v as usize].each_ref().map(|weight| modulus.residue_of_signed(weight));
+            prop_assert_eq!(
+                tree.evaluate(modulus, residues, &progress).unwrap(),
+                modulus.residue_of_signed(&expected)
+            );
             let sets = WeightedSets::new(graph, weights, given, u64::MAX, &mut Silent).unwrap();
             let found = Plan::new(sets, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap();
             prop_assert_eq!(&found[0], &expected);

@@ -1,0 +1,356 @@
+//! Matchings of any graph: all of them, those of each size, or the perfect ones.
+//!
+//! With a weight y for a vertex left alone the sum over all matchings is
+//!
+//!   Q(y) = sum over k of m_k y^(n-2k):    Q(1) all matchings (the Hosoya index),  Q(0) the perfect ones,
+//!
+//! and the numbers m_k of matchings of k edges follow from Q at enough points. Q(y) is found by a [`frontier`] or along a [`tree`]
+//! decomposition, whichever is forecast to take less time.
+//!
+//! Source: H. Hosoya (1971), Topological index.
+
+mod convolution;
+mod frontier;
+mod tree;
+
+pub use self::frontier::{cost, good_order, last_neighbors, planner, sum};
+pub use self::tree::Spare;
+
+use self::frontier::Frontier;
+use self::tree::MatchingTree;
+use super::evaluation::Options;
+use super::exact::{Modular, edge_words, fitting, one_by_one};
+use super::perfect_matchings::log2_bound;
+use crate::error::subsets_bytes;
+use crate::graphs::{Graph, maximum_matching};
+use crate::memory;
+use crate::monitor::{Monitor, Progress};
+use crate::numeric::residue::{Modulus, inverse_modulo};
+use crate::{Error, Result, parallel};
+
+/// Which matchings are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that cover every vertex.
+    Perfect,
+    /// All, the empty one too.
+    All,
+    /// Those of 0, 1, 2, ... edges.
+    BySize,
+}
+
+impl Which {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Perfect => "perfect",
+            Self::All => "all",
+            Self::BySize => "by size",
+        }
+    }
+}
+
+/// A number of matchings that is sought.
+#[derive(Debug)]
+pub struct Matchings {
+    which: Which,
+    words: Vec<u64>,
+    method: MatchingMethod,
+    bits: f64,
+    vertices: usize,
+    /// The most edges of a matching.
+    largest: usize,
+}
+
+/// How the sums are found.
+#[derive(Debug)]
+enum MatchingMethod {
+    /// By a frontier, with the states that are passed over.
+    Frontier(Frontier, f64),
+    /// Along a tree decomposition.
+    Tree(MatchingTree),
+}
+
+/// Seconds of a state that a frontier passes over, and of a product of a tree, about.
+const STATE: f64 = 2e-9;
+const PRODUCT: f64 = 1.5e-9;
+/// Seconds for each vertex that a tree and that an order take to plan, about.
+const TREE_PLANNING: f64 = 1e-5;
+const PLANNING: f64 = 1e-4;
+/// Graphs of so many vertices and edges are planned on the calling thread.
+const SHORT: usize = 256;
+/// Bytes that planning takes for each vertex and edge, about.
+const VERTEX: u32 = 160;
+const EDGE: u32 = 64;
+/// Bytes it may take however few are allowed.
+const LEAST: u64 = 64 << 20;
+
+impl Matchings {
+    /// Plans a count, with an order of the vertices or the best that is found.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the states of one residue take more than `limit` bytes; the monitor's error.
+    pub fn plan(
+        graph: &Graph,
+        which: Which,
+        given: Option<&[u32]>,
+        limit: u64,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Self> {
+        memory::check("planning the count on a graph", graph.bytes(VERTEX, EDGE), limit.max(LEAST))?;
+        memory::charge("planning the count on a graph", graph.bytes(VERTEX, EDGE))?;
+        if graph.vertices() + graph.edges().len() <= SHORT {
+            return Self::new(graph, which, given, limit, &Progress::default());
+        }
+        parallel::run(1, 0, monitor, |progress| Self::new(graph, which, given, limit, progress))
+    }
+
+    fn new(graph: &Graph, which: Which, given: Option<&[u32]>, limit: u64, progress: &Progress) -> Result<Self> {
+        let largest = match which {
+            Which::BySize => maximum_matching(graph, progress)?.iter().flatten().count() / 2,
+            _ => 0,
+        };
+        let bits = match which {
+            Which::Perfect => log2_bound(graph),
+            _ => log2_bound_all(graph),
+        };
+        let evaluations = (bits / 55.0 + 2.0) * (largest + 1) as f64;
+        let method = MatchingMethod::new(graph, given, evaluations, limit, progress)?;
+        let mut words = vec![u64::from_le_bytes(*b"matching"), which as u64, graph.vertices() as u64];
+        words.extend(edge_words(graph));
+        Ok(Self { which, words, method, bits, vertices: graph.vertices(), largest })
+    }
+
+    /// Bytes for one prime.
+    pub fn bytes(&self) -> u128 {
+        match &self.method {
+            MatchingMethod::Frontier(frontier, _) => 8u128 << frontier.width(),
+            MatchingMethod::Tree(tree) => tree.bytes(),
+        }
+    }
+
+    /// Additions for one prime, roughly.
+    pub fn work(&self) -> f64 {
+        let one = match &self.method {
+            MatchingMethod::Frontier(_, states) => *states,
+            MatchingMethod::Tree(tree) => tree.work(),
+        };
+        one * self.points().len() as f64
+    }
+
+    /// The weights of a free vertex the sum is evaluated at.
+    fn points(&self) -> Vec<u64> {
+        match self.which {
+            Which::Perfect => vec![0],
+            Which::All => vec![1],
+            Which::BySize => (1..=self.largest as u64 + 1).collect(),
+        }
+    }
+
+    /// `Q(y)` modulo a prime.
+    fn evaluate(&self, modulus: Modulus, y: u64, progress: &Progress) -> Result<u64> {
+        match &self.method {
+            MatchingMethod::Frontier(frontier, _) => frontier.evaluate(modulus, y, progress),
+            MatchingMethod::Tree(tree) => tree.evaluate(modulus, y, progress),
+        }
+    }
+}
+
+impl MatchingMethod {
+    /// The method for so many evaluations; a frontier for an order of the user's.
+    ///
+    /// A good order takes long to find, so it is not looked for where a tree would be done sooner, and for no longer than half as
+    /// long as the tree would take.
+    fn new(graph: &Graph, given: Option<&[u32]>, evaluations: f64, limit: u64, progress: &Progress) -> Result<Self> {
+        let neighbors = graph.neighbors();
+        let vertices = graph.vertices() as f64;
+        let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
+        let seconds = |order: &[u32]| cost(&neighbors, order) * STATE * evaluations;
+        let planner = planner(graph.vertices(), progress);
+        let tree = match given {
+            None if seconds(&plain) > TREE_PLANNING * vertices => {
+                MatchingTree::plan(graph, &neighbors, limit, &planner)
+            }
+            _ => None,
+        };
+        progress.check()?;
+        let tree_seconds = tree.as_ref().map_or(f64::INFINITY, |tree| tree.work() * PRODUCT * evaluations);
+        let order = match given {
+            Some(order) => order.to_vec(),
+            None if tree_seconds <= PLANNING * vertices => plain,
+            None => {
+                if tree.is_some() {
+                    planner.allow_seconds(tree_seconds);
+                }
+                good_order(&neighbors, &planner)?
+            }
+        };
+        let frontier = Frontier::new(graph, &neighbors, &order);
+        let fits = frontier.width() <= 58 && 8u64 << frontier.width() <= limit;
+        match tree {
+            Some(tree) if !fits || tree_seconds < seconds(&order) => Ok(Self::Tree(tree)),
+            _ if fits => Ok(Self::Frontier(frontier, cost(&neighbors, &order))),
+            _ => {
+                let needed = subsets_bytes(frontier.width());
+                Err(Error::TooLarge { what: "the states of the matchings", needed, limit: limit.into() })
+            }
+        }
+    }
+}
+
+/// `log2` of a number that all matchings together do not exceed.
+///
+/// The matching polynomial `sum of (-1)^k m_k x^(n-2k)` has n real zeros, whose squares have the sum `2 m_1`; so
+/// `m_0 + m_1 + ... = prod of (1 + zero^2)^(1/2) <= (1 + 2 m_1 / n)^(n/2)` by the means (O. Heilmann, E. Lieb 1972, Theory of
+/// monomer-dimer systems, theorem 4.2). Where some vertices have many edges that is too much: `m(G) <= (1 + d_v) m(G - v)`, so those
+/// of highest degree are taken out as long as the bound of the rest makes up for it. Vertices without edges do not count.
+fn log2_bound_all(graph: &Graph) -> f64 {
+    let mut around: Vec<Vec<u32>> = vec![Vec::new(); graph.vertices()];
+    for &(u, v) in graph.edges().iter().filter(|(u, v)| u != v) {
+        around[u as usize].push(v);
+        around[v as usize].push(u);
+    }
+    let mut degrees: Vec<usize> = around.iter().map(Vec::len).collect();
+    let (mut ends, mut vertices) = (degrees.iter().sum::<usize>(), degrees.iter().filter(|&&d| d > 0).count());
+    let by_means = |ends: usize, vertices: usize| match vertices {
+        0 => 0.0,
+        _ => 0.5 * vertices as f64 * (1.0 + ends as f64 / vertices as f64).log2(),
+    };
+    let mut taken = 0.0;
+    let mut best = by_means(ends, vertices);
+    let mut queue: std::collections::BinaryHeap<(usize, usize)> = degrees.iter().copied().zip(0..).collect();
+    while let Some((degree, v)) = queue.pop() {
+        if degree == 0 || degree != degrees[v] {
+            continue;
+        }
+        taken += (1.0 + degree as f64).log2();
+        degrees[v] = 0;
+        vertices -= 1;
+        ends -= 2 * degree;
+        for u in std::mem::take(&mut around[v]) {
+            let u = u as usize;
+            if degrees[u] > 0 {
+                degrees[u] -= 1;
+                vertices -= usize::from(degrees[u] == 0);
+                queue.push((degrees[u], u));
+            }
+        }
+        best = best.min(taken + by_means(ends, vertices));
+    }
+    best * (1.0 + 1e-9) + 0.01
+}
+
+impl Modular for Matchings {
+    fn description(&self) -> Vec<u64> {
+        self.words.clone()
+    }
+
+    fn bits(&self) -> f64 {
+        self.bits
+    }
+
+    fn method(&self) -> (&'static str, u128, f64) {
+        let name = match &self.method {
+            MatchingMethod::Frontier(..) => "frontier",
+            MatchingMethod::Tree(_) => "tree decomposition",
+        };
+        (name, self.bytes(), self.work())
+    }
+
+    fn values(&self) -> usize {
+        self.points().len()
+    }
+
+    fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+        let points = self.points();
+        let options = &fitting(options, self.bytes(), "the states of the matchings")?;
+        let work = (self.work().max(1.0) as u64).max(points.len() as u64);
+        one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
+            let value = |&y: &u64| {
+                let value = self.evaluate(modulus, y, progress)?;
+                progress.advance(work / points.len() as u64)?;
+                Ok(value)
+            };
+            points.iter().map(value).collect()
+        })
+    }
+
+    fn integers(&self, modulus: Modulus, values: &[u64]) -> Vec<u64> {
+        match self.which {
+            Which::BySize => self.by_size(modulus, values),
+            _ => values.to_vec(),
+        }
+    }
+}
+
+impl Matchings {
+    /// The numbers `m_k` from `Q(1), Q(2), ...`: with `z = y^-2`, `Q(y) y^-n = sum of m_k z^k` (Newton's interpolation).
+    fn by_size(&self, modulus: Modulus, values: &[u64]) -> Vec<u64> {
+        let p = modulus.value();
+        let inverse = |x: u64| inverse_modulo(x % p, p).unwrap_or(0);
+        let mul = |a: u64, b: u64| modulus.residue(modulus.mul(a, b));
+        let subtract = |a: u64, b: u64| if a >= b { a - b } else { a + (p - b) };
+        let points: Vec<u64> = self.points().into_iter().map(|y| inverse(y * y)).collect();
+        let mut differences: Vec<u64> = self
+            .points()
+            .into_iter()
+            .zip(values)
+            .map(|(y, &q)| mul(q, modulus.pow(inverse(y), self.vertices as u64)))
+            .collect();
+        for level in 1..points.len() {
+            for i in (level..points.len()).rev() {
+                let slope = inverse(subtract(points[i], points[i - level]));
+                differences[i] = mul(subtract(differences[i], differences[i - 1]), slope);
+            }
+        }
+        let mut coefficients = vec![0; points.len()];
+        for i in (0..points.len()).rev() {
+            // coefficients = coefficients * (z - points[i]) + differences[i]
+            for k in (0..points.len()).rev() {
+                let above = if k > 0 { coefficients[k - 1] } else { 0 };
+                coefficients[k] = subtract(above, mul(coefficients[k], points[i]));
+            }
+            coefficients[0] = sum(coefficients[0], differences[i], p);
+        }
+        coefficients
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The number of matchings within some edges, those to the covered vertices left out.
+    fn count(edges: &[(u32, u32)], covered: u32) -> u64 {
+        let Some((&(u, v), rest)) = edges.split_first() else { return 1 };
+        let (u, v) = (1 << u, 1 << v);
+        let with = if u == v || covered & (u | v) != 0 { 0 } else { count(rest, covered | u | v) };
+        with + count(rest, covered)
+    }
+
+    proptest! {
+        #[test]
+        fn no_graph_has_more_matchings_than_its_bound(
+            n in 1u32..9, pairs in prop::collection::vec((0u32..9, 0u32..9), 0..16), hub in prop::collection::vec(0u32..9, 0..9),
+        ) {
+            // Loops, parallel edges and a vertex of high degree among them.
+            let edges = pairs.into_iter().chain(hub.into_iter().map(|v| (0, v))).map(|(u, v)| (u % n, v % n));
+            let graph = Graph::new(n as usize, edges.collect()).unwrap();
+            let bits = (count(graph.edges(), 0) as f64).log2();
+            prop_assert!(bits <= log2_bound_all(&graph));
+        }
+    }
+
+    #[test]
+    fn the_bound_is_sharp_for_single_edges_and_stars_and_close_for_others() {
+        let pairs = Graph::new(20, (0..10).map(|i| (2 * i, 2 * i + 1)).collect()).unwrap();
+        assert!((log2_bound_all(&pairs) - 10.0).abs() < 0.02);
+        let star = Graph::new(100, (1..100).map(|v| (0, v)).collect()).unwrap();
+        assert!((log2_bound_all(&star) - 100f64.log2()).abs() < 0.02);
+        let cycle = Graph::new(100, (0..100).map(|v| (v, (v + 1) % 100)).collect()).unwrap();
+        let golden = 100.0 * 1.618_034f64.log2();
+        assert!((golden..1.15 * golden).contains(&log2_bound_all(&cycle)), "{}", log2_bound_all(&cycle));
+        assert_eq!(log2_bound_all(&Graph::new(3, vec![(1, 1)]).unwrap()), 0.01);
+    }
+}
