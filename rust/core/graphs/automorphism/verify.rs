@@ -96,6 +96,9 @@ impl StabilizerChain {
 
         for &root in forest.roots.iter().filter(|&root| root != base_point) {
             if proved.find_stabilizer(self, level + 1, root, clock)? {
+                if proved.stabilizers[&root].generators(self).next().is_none() {
+                    continue;
+                }
                 let representative = check.representative(root, proved, clock)?;
                 for element in proved.stabilizers[&root].generators(self) {
                     if let Some(missing) = check.coset(&representative, element, proved, clock)? {
@@ -222,17 +225,24 @@ impl Check<'_> {
         Ok(images)
     }
 
-    /// Whether an element times the representative of a point is just another representative, as far as both are at hand.
+    /// Whether an element times the representative of a point is just another representative, where both are the chain's own.
     fn has_no_quotient(&self, point: u32, element: &[u32], proved: &Proved, clock: &mut Clock<'_>) -> Result<bool> {
         let to = element[point as usize];
-        match &proved.cosets[self.level] {
-            Some(cosets) if [point, to].iter().all(|&point| self.forest.via[point as usize] == ROOT) => {
-                clock.spend(element.len())?;
-                let (from, to) = (cosets.back(point), cosets.back(to));
-                Ok(from.iter().zip(element).all(|(&from, &image)| to[image as usize] == from))
-            }
-            _ => Ok(false),
+        if [point, to].iter().any(|&point| self.forest.via[point as usize] != ROOT) {
+            return Ok(false);
         }
+        clock.spend(element.len())?;
+        if let Some(cosets) = &proved.cosets[self.level] {
+            let (from, to) = (cosets.back(point), cosets.back(to));
+            return Ok(from.iter().zip(element).all(|(&from, &image)| to[image as usize] == from));
+        }
+        let mut back = |point| {
+            let mut back: Vec<u32> = (0..element.len() as u32).collect();
+            self.chain.divide(&self.chain.levels[self.level].via, &mut back, point, clock)?;
+            Ok(back)
+        };
+        let (from, to) = (back(point)?, back(to)?);
+        Ok(from.iter().zip(element).all(|(&from, &image)| to[image as usize] == from))
     }
 
     /// Checks that an element maps the coset of a representative to that of its point's image. The element of the
