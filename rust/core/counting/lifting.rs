@@ -15,7 +15,9 @@ use super::evaluation::{GRAIN, Options, fresh, narrow, work};
 use super::transfer::{Point, Transfer, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
+use crate::numeric::dispatch::{self, Arithmetic, Kernel, PRODUCTS, Products};
 use crate::numeric::residue::{Modulus, inverse_modulo};
+use crate::numeric::ring::{Lanes, Ring};
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -27,10 +29,11 @@ const MOST_KNOWN: usize = 24;
 const MOST_LANES: usize = 48;
 /// Bits of `2^55 - p`, at most.
 const EXCESS: u32 = 20;
+const _: () = assert!(MOST_KNOWN < PRODUCTS);
 /// Elements that are lifted at a time.
-const BLOCK: usize = 1 << 10;
+const BLOCK: usize = 1 << 8;
 /// Nanoseconds of one product of the lift, about.
-const PRODUCT: f64 = 0.5;
+const PRODUCT: f64 = 0.3;
 
 /// What is known of the vector before the last line: the elements that it reads, and a bound on their bits.
 #[derive(Clone, Debug)]
@@ -243,78 +246,205 @@ impl Lifting {
     fn lift(&self, halves: &Halves, vectors: &mut [(usize, Buffer<u64>)], progress: &Progress) -> Result<()> {
         let places: Vec<(usize, Shared<u64>)> =
             vectors.iter_mut().map(|(lanes, words)| (*lanes, Shared::new(words))).collect();
+        let known = self.known.len();
+        let known: Vec<Digits> = (0..known.div_ceil(WIDE)).map(|group| self.digits(group * WIDE)).collect();
+        let others: Vec<Others> =
+            (0..self.others.len().div_ceil(WIDE)).map(|group| self.others(group * WIDE)).collect();
         for part in &halves.parts {
-            let block = |(): &mut (), block: usize| {
+            let block = |room: &mut Room, block: usize| {
                 let start = part.start + block * BLOCK;
-                for element in start..part.end.min(start + BLOCK) {
-                    // SAFETY: each element is in one block of one part, and all vectors have it.
-                    unsafe { self.element(&places, element) }?;
-                }
+                // SAFETY: each element is in one block of one part, and all vectors have it.
+                unsafe { self.block(&places, &known, &others, start..part.end.min(start + BLOCK), room) }?;
                 progress.check()
             };
-            parallel::tiles(part.len().div_ceil(BLOCK), 1, || Ok(()), block)?;
+            parallel::tiles(part.len().div_ceil(BLOCK), 1, || Ok(Room::new(known.len(), others.len())), block)?;
         }
         Ok(())
     }
 
-    /// One element.
+    /// What is needed of eight known primes from this one on.
+    fn digits(&self, first: usize) -> Digits {
+        let of = |i: usize| (first + i < self.known.len()).then_some(first + i);
+        let modulus = |i: usize| self.known[of(i).unwrap_or(0)];
+        Digits {
+            ring: Lanes::new(std::array::from_fn(modulus)),
+            inverses: std::array::from_fn(|i| of(i).map_or(0, |i| self.inverses[i])),
+        }
+    }
+
+    /// What is needed of eight others from this one on.
+    fn others(&self, first: usize) -> Others {
+        let of = |i: usize| (first + i).min(self.others.len() - 1);
+        Others {
+            ring: Lanes::new(std::array::from_fn(|i| self.others[of(i)])),
+            products: (0..=self.known.len()).map(|k| std::array::from_fn(|i| self.products[of(i)][k])).collect(),
+        }
+    }
+
+    /// Some elements.
     ///
     /// # Safety
-    /// The vectors have it, and nobody else works on it.
-    #[inline(always)]
-    unsafe fn element(&self, places: &[(usize, Shared<u64>)], element: usize) -> Result<()> {
-        let mut residues = [0u64; MOST_LANES];
-        let mut at = 0;
-        for (lanes, words) in places {
-            // SAFETY: the caller's.
-            residues[at..at + lanes].copy_from_slice(unsafe { words.part(element * lanes, *lanes) });
-            at += lanes;
-        }
-        let all = at;
-        let known = self.known.len();
-        let spare = canonical(self.others[0], residues[known]);
-        let mut digits = [0u64; MOST_KNOWN + 1];
-        let mut fraction = 2f64.powi(-20);
-        for i in 0..known {
-            let p = self.known[i];
-            digits[i] = canonical(p, fold(p, u128::from(residues[i]) * u128::from(self.inverses[i])));
-            fraction += digits[i] as f64 * self.reciprocals[i];
-        }
-        digits[known] = fraction as u64;
-        let digits = &digits[..=known];
-        for (k, (&p, products)) in self.others.iter().zip(&self.products).enumerate() {
-            let sum: u128 = digits.iter().zip(products).map(|(&y, &c)| u128::from(y) * u128::from(c)).sum();
-            let residue = canonical(p, fold(p, sum));
-            match k {
-                0 if residue != spare => {
-                    let detail = format!("an element is {residue} modulo {}, computed was {spare}", p.value());
-                    return Err(Error::Check { what: "the vector in the middle", detail });
-                }
-                0 => {}
-                _ => residues[k - 1] = residue,
+    /// The vectors have them, and nobody else works on them.
+    unsafe fn block(
+        &self,
+        places: &[(usize, Shared<u64>)],
+        groups: &[Digits],
+        others: &[Others],
+        elements: Range<usize>,
+        room: &mut Room,
+    ) -> Result<()> {
+        let (known, level, len) = (self.known.len(), dispatch::level(), elements.len());
+        // Groups of eight lanes come first: eight known primes lie side by side.
+        for (group, digits) in groups.iter().enumerate() {
+            let (lanes, words) = &places[group];
+            for (i, residues) in room.residues[..len].iter_mut().enumerate() {
+                // SAFETY: the caller's.
+                residues[..*lanes].copy_from_slice(unsafe { words.part((elements.start + i) * lanes, *lanes) });
             }
+            let Digits { ring, inverses } = digits;
+            let kernel =
+                DigitBlock { ring, residues: &room.residues[..len], inverses, digits: &mut room.digits[group] };
+            ring.dispatch(level, kernel);
         }
-        // Lanes that are left over repeat the last, as lanes without a point do.
-        let last = self.others.len() - 2;
-        let repeated = residues[last];
-        residues[last..all].fill(repeated);
-        let mut at = 0;
-        for (lanes, words) in places {
+        for i in 0..len {
+            let mut fraction = 2f64.powi(-20);
+            for (k, reciprocal) in self.reciprocals.iter().enumerate() {
+                fraction += room.digits[k / WIDE][i][k % WIDE] as f64 * reciprocal;
+            }
+            room.whole[i] = fraction as u64;
+        }
+        for (other, lifted) in others.iter().zip(&mut room.lifted) {
+            let kernel = ResidueBlock { known, other, digits: &room.digits, whole: &room.whole[..len], lifted };
+            other.ring.dispatch(level, kernel);
+        }
+        let spare = self.others[0];
+        let (group, lane) = (known / places[0].0, known % places[0].0);
+        for i in 0..len {
+            let (lanes, words) = &places[group];
             // SAFETY: the caller's.
-            unsafe { words.part(element * lanes, *lanes) }.copy_from_slice(&residues[at..at + lanes]);
-            at += lanes;
+            let expected =
+                canonical(spare, spare.fold(unsafe { words.part((elements.start + i) * lanes, *lanes) }[lane]));
+            let residue = room.lifted[0][i][0];
+            if residue != expected {
+                let detail = format!("an element is {residue} modulo {}, computed was {expected}", spare.value());
+                return Err(Error::Check { what: "the vector in the middle", detail });
+            }
+            // Lanes that are left over repeat the last, as lanes without a point do.
+            let last = self.others.len() - 1;
+            let mut next = 1;
+            for (lanes, words) in places {
+                // SAFETY: the caller's.
+                for word in unsafe { words.part((elements.start + i) * lanes, *lanes) } {
+                    *word = room.lifted[next / WIDE][i][next % WIDE];
+                    next = last.min(next + 1);
+                }
+            }
         }
         Ok(())
     }
 }
 
-/// A folded number congruent to one below 2^116, for moduli within 2^20 below 2^55.
+/// Primes worked on side by side.
+const WIDE: usize = 8;
+
+/// Eight known primes, the first ones repeated where they are fewer.
+struct Digits {
+    ring: Lanes<WIDE>,
+    inverses: [u64; WIDE],
+}
+
+/// Eight others.
+struct Others {
+    ring: Lanes<WIDE>,
+    /// By digit.
+    products: Vec<[u64; WIDE]>,
+}
+
+/// What is found of a block of elements.
+struct Room {
+    residues: Vec<[u64; WIDE]>,
+    /// By group of known primes.
+    digits: Vec<Vec<[u64; WIDE]>>,
+    whole: Vec<u64>,
+    /// By group of others.
+    lifted: Vec<Vec<[u64; WIDE]>>,
+}
+
+impl Room {
+    fn new(known: usize, others: usize) -> Self {
+        let elements = || vec![[0; WIDE]; BLOCK];
+        Self {
+            residues: elements(),
+            digits: (0..known).map(|_| elements()).collect(),
+            whole: vec![0; BLOCK],
+            lifted: (0..others).map(|_| elements()).collect(),
+        }
+    }
+}
+
+/// Writes residues, which fit once folded, below their moduli.
 #[inline(always)]
-fn fold(p: Modulus, x: u128) -> u64 {
-    const MASK: u64 = (1 << 55) - 1;
-    let excess = u64::from(p.excess());
-    let x = u128::from(x as u64 & MASK) + u128::from((x >> 55) as u64) * u128::from(excess); // below 2^82
-    p.fold((x as u64 & MASK) + (x >> 55) as u64 * excess) // below 2^56
+fn write_canonical<A: Arithmetic<Element = [u64; WIDE]>>(
+    a: A,
+    ring: &Lanes<WIDE>,
+    to: &mut [u64; WIDE],
+    x: A::Register,
+) {
+    a.write(to, a.fold(x));
+    for (x, modulus) in to.iter_mut().zip(ring.moduli()) {
+        *x = canonical(*modulus, *x);
+    }
+}
+
+/// The digits of elements by eight primes: residues times inverses.
+struct DigitBlock<'a> {
+    ring: &'a Lanes<WIDE>,
+    residues: &'a [[u64; WIDE]],
+    inverses: &'a [u64; WIDE],
+    digits: &'a mut [[u64; WIDE]],
+}
+
+impl Kernel<[u64; WIDE]> for DigitBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<A: Products<Element = [u64; WIDE]>>(self, a: A) {
+        let inverses = a.split(a.read(self.inverses));
+        for (residues, digits) in self.residues.iter().zip(self.digits) {
+            let product = a.add_product(a.no_products(), a.split(a.read(residues)), inverses);
+            write_canonical(a, self.ring, digits, a.total(product));
+        }
+    }
+}
+
+/// The residues of elements by eight others: sums of digits times products of primes.
+struct ResidueBlock<'a> {
+    known: usize,
+    other: &'a Others,
+    digits: &'a [Vec<[u64; WIDE]>],
+    whole: &'a [u64],
+    lifted: &'a mut [[u64; WIDE]],
+}
+
+impl Kernel<[u64; WIDE]> for ResidueBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<A: Products<Element = [u64; WIDE]>>(self, a: A) {
+        let mut products = [a.zero(); MOST_KNOWN + 1];
+        for (split, product) in products.iter_mut().zip(&self.other.products) {
+            *split = a.split(a.read(product));
+        }
+        let times =
+            |sum: A::Sum, k: usize, digit: u64| a.add_product(sum, products[k], a.split(a.read(&[digit; WIDE])));
+        for (i, (whole, lifted)) in self.whole.iter().zip(self.lifted).enumerate() {
+            let mut sum = times(a.no_products(), self.known, *whole);
+            for k in 0..self.known {
+                sum = times(sum, k, self.digits[k / WIDE][i][k % WIDE]);
+            }
+            write_canonical(a, &self.other.ring, lifted, a.total(sum));
+        }
+    }
 }
 
 /// The residue of a folded number.

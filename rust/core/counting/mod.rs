@@ -6,6 +6,7 @@ pub mod exact;
 pub mod independent_sets;
 pub mod lifting;
 pub mod lock;
+pub mod low_rank;
 pub mod matchings;
 pub mod perfect_matchings;
 pub mod periodic;

@@ -164,17 +164,48 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     fn open_len(&self, rows: u64) -> usize {
         self.len() + if rows.is_multiple_of(2) { self.states() } else { 0 }
     }
-    /// Its steps: two rows each, and one more to the middle of an even number.
+    /// The rows that an open direction begins with: more than one if [`Self::open_begin`] makes them at once.
+    fn open_begun(&self) -> u64 {
+        1
+    }
+    /// The vector after these rows, the first step if they are several; the memory may hold anything.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the caller says so.
+    fn open_begin<R: Ring>(&self, _context: Context<R>, _x: &mut [R::Element]) -> Result<()> {
+        Ok(())
+    }
+    /// Additions that take as long.
+    fn begin_cost(&self) -> u64 {
+        0
+    }
+    /// Its most roundings.
+    fn begin_bound(&self) -> u64 {
+        0
+    }
+    /// A number of rows that takes as many from the first on as `rows` take from those begun with.
+    fn open_left(&self, rows: u64) -> u64 {
+        rows - 2 * (self.open_begun() - 1)
+    }
+    /// The step after the beginning, none if it is the beginning.
+    fn after_begin(&self, step: u64) -> Option<u64> {
+        if self.open_begun() > 1 { step.checked_sub(1) } else { Some(step) }
+    }
+    /// The steps of an open direction: the beginning, two rows each, and one more to the middle of an even number.
     fn open_steps(&self, rows: u64) -> u64 {
-        moves(rows).div_ceil(2) + u64::from(rows.is_multiple_of(2))
+        let begin = u64::from(self.open_begun() > 1);
+        begin + moves(self.open_left(rows)).div_ceil(2) + u64::from(rows.is_multiple_of(2))
     }
     /// Additions of one step.
     fn open_cost(&self, rows: u64, step: u64) -> u64 {
-        self.cost() * moves(rows).saturating_sub(2 * step).clamp(1, 2)
+        let moves = moves(self.open_left(rows));
+        self.after_begin(step)
+            .map_or(self.begin_cost(), |step| self.cost() * moves.saturating_sub(2 * step).clamp(1, 2))
     }
     /// Most roundings.
     fn open_bound(&self, rows: u64) -> u64 {
-        self.bound().saturating_mul(rows / 2 + 2).saturating_add(self.dot_bound())
+        let rows = self.bound().saturating_mul(self.open_left(rows) / 2 + 2);
+        rows.saturating_add(self.begin_bound()).saturating_add(self.dot_bound())
     }
     /// The vector after the first row: all ones.
     fn open_start<R: Ring>(&self, context: Context<R>, _rows: u64, x: &mut [R::Element]) {
@@ -185,8 +216,9 @@ pub trait RowOperator: Clone + std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Error::Interrupted`] when the caller says so.
     fn open_step<R: Ring>(&self, context: Context<R>, rows: u64, step: u64, x: &mut [R::Element]) -> Result<()> {
+        let Some(step) = self.after_begin(step) else { return self.open_begin(context, x) };
         let (x, kept) = x.split_at_mut(self.len());
-        let moves = moves(rows);
+        let moves = moves(self.open_left(rows));
         if 2 * step >= moves {
             kept.copy_from_slice(&x[..self.states()]);
         }

@@ -93,12 +93,36 @@ pub trait Arithmetic: Copy {
     fn fold(self, a: Self::Register) -> Self::Register;
 }
 
+/// Sums of products of elements held in registers.
+///
+/// Residues are multiplied by halves: with `x = x0 + 2^28 x1` and likewise y,
+///
+///   x y = x0 y0 + 2^28 ((x0 + x1)(y0 + y1) - x0 y0 - x1 y1) + 2^56 x1 y1
+///
+/// takes three products of 32-bit words, which every vector unit has (Karatsuba). A folded element has x0 < 2^28 and
+/// x1 <= 2^27 + 2^13, so each product is below 2^57.2, and [`PRODUCTS`] of each kind fit a word.
+pub trait Products: Arithmetic {
+    /// A sum of products.
+    type Sum: Copy;
+    /// A folded element made ready for products: its halves in 32 bits each.
+    fn split(self, x: Self::Register) -> Self::Register;
+    /// The empty sum.
+    fn no_products(self) -> Self::Sum;
+    /// Adds the product of two elements that are split.
+    fn add_product(self, sum: Self::Sum, a: Self::Register, b: Self::Register) -> Self::Sum;
+    /// The sum of at most [`PRODUCTS`] products, folded.
+    fn total(self, sum: Self::Sum) -> Self::Register;
+}
+
+/// How many products may be summed before [`Products::total`].
+pub const PRODUCTS: usize = 64;
+
 /// Work that is compiled once per level. Everything in `run` must be `#[inline(always)]` to be compiled for the level.
 pub trait Kernel<E> {
     /// What comes of it.
     type Output;
     /// Does the work.
-    fn run<A: Arithmetic<Element = E>>(self, arithmetic: A) -> Self::Output;
+    fn run<A: Products<Element = E>>(self, arithmetic: A) -> Self::Output;
 }
 
 /// Work on floating-point numbers that is compiled once per level, by the compiler's own vectors. Everything in `run` must be
@@ -176,6 +200,30 @@ impl<R: Ring> Arithmetic for Plain<R> {
     }
 }
 
+impl<R: Ring> Products for Plain<R> {
+    type Sum = R::Element;
+
+    #[inline(always)]
+    fn split(self, x: R::Element) -> R::Element {
+        x
+    }
+
+    #[inline(always)]
+    fn no_products(self) -> R::Element {
+        self.0.zero()
+    }
+
+    #[inline(always)]
+    fn add_product(self, sum: R::Element, a: R::Element, b: R::Element) -> R::Element {
+        self.0.fold(self.0.add(sum, self.0.mul(a, b)))
+    }
+
+    #[inline(always)]
+    fn total(self, sum: R::Element) -> R::Element {
+        sum
+    }
+}
+
 /// Runs a kernel over lanes at a level, or at the best level of the machine if that is lower.
 #[cfg(target_arch = "x86_64")]
 #[inline]
@@ -221,18 +269,18 @@ pub fn run_lanes<const L: usize, K: Kernel<[u64; L]>>(_level: Level, ring: Lanes
 /// Registers of x86-64.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Arithmetic, BITS, Kernel};
+    use super::{Arithmetic, BITS, Kernel, Products};
     use std::arch::x86_64::*;
 
     /// Compiles a kernel for AVX2.
     #[target_feature(enable = "avx2")]
-    pub fn avx2<A: Arithmetic, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
+    pub fn avx2<A: Products, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
         kernel.run(arithmetic)
     }
 
     /// Compiles a kernel for AVX-512.
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-    pub fn avx512<A: Arithmetic, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
+    pub fn avx512<A: Products, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
         kernel.run(arithmetic)
     }
 
@@ -265,7 +313,7 @@ mod x86 {
     }
 
     macro_rules! registers {
-        ($name:ident, $words:literal, $register:ty, $set:ident, $add:ident, $and:ident, $shift:ident, $multiply:ident) => {
+        ($name:ident, $words:literal, $register:ty: $set:ident, $add:ident, $sub:ident, $and:ident, $shift:ident, $left:ident, $multiply:ident) => {
             /// `L` lanes in `K` registers.
             #[derive(Clone, Copy)]
             pub struct $name<const K: usize, const L: usize, const HELD: usize> {
@@ -339,28 +387,89 @@ mod x86 {
                     a
                 }
             }
+
+            impl<const K: usize, const L: usize, const HELD: usize> Products for $name<K, L, HELD> {
+                type Sum = [[$register; K]; 3];
+
+                #[inline(always)]
+                fn split(self, mut x: [$register; K]) -> [$register; K] {
+                    for x in &mut x {
+                        // SAFETY: a value of this type exists only where the instructions do; so below.
+                        *x = unsafe {
+                            let high = $left::<32>($shift::<28>(*x));
+                            $add($and(*x, $set((1 << 28) - 1)), high)
+                        };
+                    }
+                    x
+                }
+
+                #[inline(always)]
+                fn no_products(self) -> Self::Sum {
+                    [self.zero(); 3]
+                }
+
+                #[inline(always)]
+                fn add_product(
+                    self,
+                    [mut low, mut both, mut high]: Self::Sum,
+                    a: [$register; K],
+                    b: [$register; K],
+                ) -> Self::Sum {
+                    for i in 0..K {
+                        // SAFETY: as above.
+                        unsafe {
+                            let (a, b) = (a[i], b[i]);
+                            let (a1, b1) = ($shift::<32>(a), $shift::<32>(b));
+                            low[i] = $add(low[i], $multiply(a, b));
+                            high[i] = $add(high[i], $multiply(a1, b1));
+                            both[i] = $add(both[i], $multiply($add(a, a1), $add(b, b1)));
+                        }
+                    }
+                    [low, both, high]
+                }
+
+                /// With 2^55 = c:  low + 2^28 middle + 2^56 high  where  2^56 h = 2 c (h mod 2^28) + 2^28 2 c floor(h / 2^28)  and
+                /// 2^28 m = 2^28 (m mod 2^27) + c floor(m / 2^27).
+                #[inline(always)]
+                fn total(self, [low, both, high]: Self::Sum) -> [$register; K] {
+                    let high_folded = self.fold(high);
+                    let (mut middle, mut carried, mut twice) = (both, both, both);
+                    for i in 0..K {
+                        // SAFETY: as above.
+                        unsafe {
+                            let h = high_folded[i];
+                            middle[i] = $sub(both[i], $add(low[i], high[i]));
+                            carried[i] = $multiply($shift::<28>(h), self.excess[i]);
+                            twice[i] = $multiply($and(h, $set((1 << 28) - 1)), self.excess[i]);
+                        }
+                    }
+                    let (carried, twice) = (self.fold(carried), self.fold(twice));
+                    let middle = self.fold(self.add(self.fold(middle), self.add(carried, carried)));
+                    let (mut shifted, mut rest) = (middle, middle);
+                    for i in 0..K {
+                        // SAFETY: as above.
+                        unsafe {
+                            shifted[i] = $left::<28>($and(middle[i], $set((1 << 27) - 1)));
+                            rest[i] = $multiply($shift::<27>(middle[i]), self.excess[i]);
+                        }
+                    }
+                    let sum = self.add(self.fold(low), self.add(twice, twice));
+                    self.fold(self.add(sum, self.add(shifted, self.fold(rest))))
+                }
+            }
         };
     }
 
-    registers!(Xmm, 2, __m128i, _mm_set1_epi64x, _mm_add_epi64, _mm_and_si128, _mm_srli_epi64, _mm_mul_epu32);
     registers!(
-        Ymm,
-        4,
-        __m256i,
-        _mm256_set1_epi64x,
-        _mm256_add_epi64,
-        _mm256_and_si256,
-        _mm256_srli_epi64,
+        Xmm, 2, __m128i: _mm_set1_epi64x, _mm_add_epi64, _mm_sub_epi64, _mm_and_si128, _mm_srli_epi64, _mm_slli_epi64,
+        _mm_mul_epu32
+    );
+    registers!(
+        Ymm, 4, __m256i: _mm256_set1_epi64x, _mm256_add_epi64, _mm256_sub_epi64, _mm256_and_si256, _mm256_srli_epi64, _mm256_slli_epi64,
         _mm256_mul_epu32
     );
     registers!(
-        Zmm,
-        8,
-        __m512i,
-        _mm512_set1_epi64,
-        _mm512_add_epi64,
-        _mm512_and_si512,
-        _mm512_srli_epi64,
+        Zmm, 8, __m512i: _mm512_set1_epi64, _mm512_add_epi64, _mm512_sub_epi64, _mm512_and_si512, _mm512_srli_epi64, _mm512_slli_epi64,
         _mm512_mul_epu32
     );
 }

@@ -6,8 +6,9 @@
 //! [`residue::HEADROOM`](super::residue::HEADROOM) folded elements before it folds.
 
 use super::buffer::Zero;
-use super::dispatch::{Kernel, Level, Plain, run_lanes};
+use super::dispatch::{Kernel, Level, PRODUCTS, Plain, Products, level, run_lanes};
 use super::residue::{BITS, Modulus};
+use std::mem::MaybeUninit;
 
 /// Arithmetic with delayed reduction.
 pub trait Ring: Copy + Send + Sync {
@@ -103,6 +104,9 @@ impl<const L: usize> Ring for Lanes<L> {
 
     #[inline]
     fn dot(&self, pairs: impl Iterator<Item = (Self::Element, Self::Element)>) -> Self::Element {
+        if const { L > 1 && cfg!(target_arch = "x86_64") } {
+            return run_lanes(level(), *self, Dot(pairs));
+        }
         let mut sums = [0u128; L];
         let mut room = 1 << 16; // a product is below 2^111
         let reduce = |sums: &[u128; L]| lanes(|i| self.moduli[i].fold_wide(sums[i]));
@@ -125,6 +129,32 @@ impl<const L: usize> Ring for Lanes<L> {
     #[inline]
     fn dispatch<K: Kernel<[u64; L]>>(&self, level: Level, kernel: K) -> K::Output {
         run_lanes(level, *self, kernel)
+    }
+}
+
+/// The sum of products of folded elements.
+struct Dot<I>(I);
+
+impl<E: Copy, I: Iterator<Item = (E, E)>> Kernel<E> for Dot<I> {
+    type Output = E;
+
+    #[inline(always)]
+    fn run<A: Products<Element = E>>(self, a: A) -> E {
+        let (mut sum, mut products, mut room) = (a.zero(), a.no_products(), PRODUCTS);
+        for (x, y) in self.0 {
+            products = a.add_product(products, a.split(a.read(&x)), a.split(a.read(&y)));
+            room -= 1;
+            if room == 0 {
+                sum = a.fold(a.add(sum, a.total(products)));
+                (products, room) = (a.no_products(), PRODUCTS);
+            }
+        }
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: an element is written, and then there.
+        unsafe {
+            a.store(value.as_mut_ptr(), a.fold(a.add(sum, a.total(products))));
+            value.assume_init()
+        }
     }
 }
 
@@ -263,6 +293,45 @@ mod tests {
         let worst = ring.fold([u64::MAX; 2]);
         let sum = (1..HEADROOM).fold(worst, |sum, _| ring.add(sum, worst)); // overflow checks are on in tests
         assert_eq!(sum[0] % ((1 << 32) - 1), (u128::from(HEADROOM) * u128::from(u64::MAX) % ((1 << 32) - 1)) as u64);
+    }
+
+    /// Sums of products as every level takes them.
+    fn dots<const L: usize>(moduli: [Modulus; L], pairs: &[(u64, u64)]) {
+        let ring = Lanes::new(moduli);
+        let pairs: Vec<([u64; L], [u64; L])> =
+            pairs.iter().map(|&(a, b)| (ring.fold([a; L]), ring.fold([b; L]))).collect();
+        let residues = |x: [u64; L]| lanes::<L>(|i| x[i] % moduli[i].value());
+        let expected = lanes::<L>(|i| {
+            let m = u128::from(moduli[i].value());
+            let product = |&(a, b): &([u64; L], [u64; L])| u128::from(a[i]) * u128::from(b[i]) % m;
+            (pairs.iter().map(product).sum::<u128>() % m) as u64
+        });
+        assert_eq!(residues(ring.dot(pairs.iter().copied())), expected);
+        for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
+            let found = ring.dispatch(level, Dot(pairs.iter().copied()));
+            assert!(ring.fold(found) == found || found[0] < (1 << BITS) + (1 << 41), "not folded");
+            assert_eq!(residues(found), expected, "{level:?}, {L} lanes, {} products", pairs.len());
+        }
+    }
+
+    #[test]
+    fn products_by_halves_are_those_by_wide_words() {
+        let all: Vec<Modulus> =
+            primes(6).unwrap().into_iter().chain([3, (1 << 32) - 1].map(|m| Modulus::new(m).unwrap())).collect();
+        let mut word = 1u64;
+        let mut next = || {
+            word = word.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            [word, word >> 9, u64::MAX, (1 << 55) - 1, 1 << 28, 0][(word >> 60) as usize % 6]
+        };
+        for count in [0, 1, 2, 63, 64, 65, 200] {
+            let random: Vec<(u64, u64)> = (0..count).map(|_| (next(), next())).collect();
+            for pairs in [random, vec![(u64::MAX, u64::MAX); count]] {
+                dots::<8>(std::array::from_fn(|i| all[i]), &pairs);
+                dots::<4>(std::array::from_fn(|i| all[i + 4]), &pairs);
+                dots::<2>(std::array::from_fn(|i| all[i + 6]), &pairs);
+                dots::<1>([all[7]], &pairs);
+            }
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@
 
 mod kernel;
 mod row;
+mod start;
 
 use super::Boundary;
 use super::square::too_wide;
@@ -69,6 +70,8 @@ pub struct DiagonalRow {
     ring: bool,
     /// By the symbols that the registers hold.
     programs: Vec<OnceLock<Programs>>,
+    /// A column through the first rows, where they are made at once.
+    column: Option<Box<Self>>,
 }
 
 /// Symbols of the words of a row in the making.
@@ -115,7 +118,14 @@ impl RowOperator for DiagonalRow {
         if width > widest {
             return Err(too_wide("the transfer vector of a grid", width, widest, rows));
         }
-        Ok(Self { diagonals, width, ring, programs: vec![OnceLock::new(); MOST_IN_REGISTERS + 1] })
+        let row = Self { ring, ..Self::path(diagonals, width) };
+        Ok(match rows {
+            Rows::Open(rows) if !ring => {
+                let begun = start::best(&row, rows);
+                row.with_start(begun)
+            }
+            _ => row,
+        })
     }
 
     fn width(&self) -> usize {
@@ -210,6 +220,22 @@ impl RowOperator for DiagonalRow {
         Some(std::iter::once(0..states).chain(kept).collect())
     }
 
+    fn open_begun(&self) -> u64 {
+        self.column.as_ref().map_or(1, |column| column.width as u64)
+    }
+
+    fn begin_cost(&self) -> u64 {
+        self.column.as_ref().map_or(0, |column| start::cost(column, self.width))
+    }
+
+    fn begin_bound(&self) -> u64 {
+        self.column.as_ref().map_or(0, |column| start::bound(column, self.width))
+    }
+
+    fn open_begin<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]) -> Result<()> {
+        self.column.as_ref().map_or(Ok(()), |column| start::write(context, column, self.width, x))
+    }
+
     fn open_start<R: Ring>(&self, context: Context<R>, _rows: u64, x: &mut [R::Element]) {
         let ring = &context.weight.ring;
         x.fill(ring.zero());
@@ -232,6 +258,17 @@ fn powers<R: Ring>(weight: &Weight<R>, highest: usize) -> Vec<R::Element> {
 }
 
 impl DiagonalRow {
+    /// A row of a path, for which nothing is made at once.
+    fn path(diagonals: Diagonals, width: usize) -> Self {
+        Self { diagonals, width, ring: false, programs: vec![OnceLock::new(); MOST_IN_REGISTERS + 1], column: None }
+    }
+
+    /// The same with so many rows made at once.
+    fn with_start(self, rows: usize) -> Self {
+        let column = (rows > 1).then(|| Box::new(Self::path(self.diagonals, rows)));
+        Self { column, ..self }
+    }
+
     fn sweep<'a, R: Ring>(&'a self, context: Context<'a, R>) -> RowSweep<'a, R> {
         let leaf = row::leaf(context, self.diagonals);
         let programs = self.programs[leaf].get_or_init(|| Programs::new(self.width, leaf));

@@ -25,6 +25,7 @@ mod join;
 mod narrow;
 mod seed;
 mod sites;
+mod start;
 mod tile;
 mod trace;
 
@@ -58,8 +59,8 @@ impl FourEightEight {
 pub enum DiamondColumn {
     /// Few diamonds.
     Narrow(Narrow),
-    /// Many, in two halves; where open columns meet.
-    Wide(ColumnCut, Middle),
+    /// Many, in two halves; where open columns meet, and how many of them are made at once.
+    Wide(ColumnCut, Middle, u64),
 }
 
 /// Columns up to this many diamonds are narrow.
@@ -156,20 +157,26 @@ impl RowOperator for DiamondColumn {
             Rows::Open(columns) if columns.is_multiple_of(2) => (Middle::Links, sites.div_ceil(2)),
             Rows::Open(_) => (Middle::Column, (sites - 1) / 2),
         };
-        Ok(Self::Wide(ColumnCut::new(sites, high, ring), middle))
+        let cut = ColumnCut::new(sites, high, ring);
+        let begun = match columns {
+            // After the start comes a turn at least.
+            Rows::Open(columns) => start::best(&cut, columns / 2, columns.saturating_sub(1) / 2),
+            Rows::Closed(_) => 1,
+        };
+        Ok(Self::Wide(cut, middle, begun))
     }
 
     fn width(&self) -> usize {
         match self {
             Self::Narrow(narrow) => narrow.width as usize,
-            Self::Wide(cut, _) => cut.diamonds() as usize,
+            Self::Wide(cut, ..) => cut.diamonds() as usize,
         }
     }
 
     fn is_ring(&self) -> bool {
         match self {
             Self::Narrow(narrow) => narrow.ring,
-            Self::Wide(cut, _) => cut.is_ring(),
+            Self::Wide(cut, ..) => cut.is_ring(),
         }
     }
 
@@ -181,7 +188,7 @@ impl RowOperator for DiamondColumn {
     fn len(&self) -> usize {
         match self {
             Self::Narrow(narrow) => narrow.len(),
-            Self::Wide(cut, _) => cut.len(),
+            Self::Wide(cut, ..) => cut.len(),
         }
     }
 
@@ -192,7 +199,7 @@ impl RowOperator for DiamondColumn {
     fn cost(&self) -> u64 {
         match self {
             Self::Narrow(narrow) => narrow.work(),
-            Self::Wide(cut, _) => trace::cost(cut, 3),
+            Self::Wide(cut, ..) => trace::cost(cut, 3),
         }
     }
 
@@ -204,7 +211,7 @@ impl RowOperator for DiamondColumn {
     fn apply<R: Ring>(&self, context: Context<R>, x: &mut [R::Element]) -> Result<()> {
         match self {
             Self::Narrow(narrow) => narrow.apply(context, x),
-            Self::Wide(cut, _) => trace::apply(cut, context, x),
+            Self::Wide(cut, ..) => trace::apply(cut, context, x),
         }
     }
 
@@ -218,6 +225,10 @@ impl RowOperator for DiamondColumn {
         false
     }
 
+    fn open_begun(&self) -> u64 {
+        if let Self::Wide(_, _, begun) = self { *begun } else { 1 }
+    }
+
     fn open_len(&self, _columns: u64) -> usize {
         self.len()
     }
@@ -225,26 +236,30 @@ impl RowOperator for DiamondColumn {
     fn open_steps(&self, columns: u64) -> u64 {
         match self {
             Self::Narrow(_) => columns,
-            Self::Wide(_, middle) => turns_to(*middle, columns),
+            Self::Wide(_, middle, begun) => u64::from(*begun > 1) + turns_to(*middle, self.open_left(columns)),
         }
     }
 
     fn open_cost(&self, columns: u64, step: u64) -> u64 {
         match self {
             Self::Narrow(narrow) => narrow.work(),
-            Self::Wide(cut, middle) => {
-                let (half, turn) = turn(*middle, columns, step);
-                cut.work(half, turn)
-            }
+            Self::Wide(cut, middle, begun) => match self.after_begin(step) {
+                None => start::cost(cut, *begun),
+                Some(step) => {
+                    let (half, turn) = turn(*middle, self.open_left(columns), step);
+                    cut.work(half, turn)
+                }
+            },
         }
     }
 
     fn open_bound(&self, columns: u64) -> u64 {
         match self {
             Self::Narrow(_) => self.bound().saturating_mul(columns),
-            Self::Wide(cut, _) => {
-                let products = 8 << (cut.sites() / 2);
-                (columns / 2 + 2).saturating_mul(6 * u64::from(cut.sites()) + 12).saturating_add(products)
+            Self::Wide(cut, _, begun) => {
+                let (products, column) = (8 << (cut.sites() / 2), 6 * u64::from(cut.sites()) + 12);
+                let begin = if *begun > 1 { start::bound(cut, *begun) } else { 0 };
+                (self.open_left(columns) / 2 + 2).saturating_mul(column).saturating_add(begin + products)
             }
         }
     }
@@ -253,8 +268,8 @@ impl RowOperator for DiamondColumn {
     fn open_halves(&self, _columns: u64) -> Option<Vec<Range<usize>>> {
         let read = match self {
             Self::Narrow(_) => return None,
-            Self::Wide(cut, Middle::Links) => cut.none_len(),
-            Self::Wide(cut, Middle::Column) => cut.state_len(),
+            Self::Wide(cut, Middle::Links, _) => cut.none_len(),
+            Self::Wide(cut, Middle::Column, _) => cut.state_len(),
         };
         Some(std::iter::once(0..read).collect())
     }
@@ -266,7 +281,8 @@ impl RowOperator for DiamondColumn {
                 x.fill(context.weight.ring.zero());
                 x[0] = context.weight.ring.one();
             }
-            Self::Wide(cut, middle) => {
+            Self::Wide(_, _, 2..) => {}
+            Self::Wide(cut, middle, _) => {
                 let crossing = if turns_to(*middle, columns) == 0 { Crossing::Low } else { Crossing::All };
                 seed::first_column(cut, context.weight, context.level, x, crossing);
             }
@@ -276,10 +292,13 @@ impl RowOperator for DiamondColumn {
     fn open_step<R: Ring>(&self, context: Context<R>, columns: u64, step: u64, x: &mut [R::Element]) -> Result<()> {
         match self {
             Self::Narrow(narrow) => narrow.apply(context, x),
-            Self::Wide(cut, middle) => {
-                let (half, turn) = turn(*middle, columns, step);
-                cut.turn(context, x, half, turn)
-            }
+            Self::Wide(cut, middle, begun) => match self.after_begin(step) {
+                None => start::write(context, cut, *begun, x),
+                Some(step) => {
+                    let (half, turn) = turn(*middle, self.open_left(columns), step);
+                    cut.turn(context, x, half, turn)
+                }
+            },
         }
     }
 
@@ -287,28 +306,28 @@ impl RowOperator for DiamondColumn {
     fn open_finish<R: Ring>(&self, context: Context<R>, _columns: u64, x: &[R::Element]) -> R::Element {
         match self {
             Self::Narrow(_) => x[self.states() - 1],
-            Self::Wide(cut, middle) => join::join(cut, context.weight, x, *middle),
+            Self::Wide(cut, middle, _) => join::join(cut, context.weight, x, *middle),
         }
     }
 
     fn closed_len(&self, _columns: u64) -> usize {
         match self {
             Self::Narrow(narrow) => narrow.len(),
-            Self::Wide(cut, _) => trace::len(cut),
+            Self::Wide(cut, ..) => trace::len(cut),
         }
     }
 
     fn closed_cost(&self, columns: u64) -> u64 {
         match self {
             Self::Narrow(narrow) => narrow.work().saturating_mul(columns),
-            Self::Wide(cut, _) => trace::cost(cut, columns),
+            Self::Wide(cut, ..) => trace::cost(cut, columns),
         }
     }
 
     fn closed_bound(&self, columns: u64) -> u64 {
         match self {
             Self::Narrow(_) => self.bound().saturating_mul(columns),
-            Self::Wide(cut, _) => trace::bound(cut, columns),
+            Self::Wide(cut, ..) => trace::bound(cut, columns),
         }
     }
 
@@ -327,7 +346,7 @@ impl RowOperator for DiamondColumn {
                 (0..columns).try_for_each(|_| narrow.apply(context, x))?;
                 Ok(x[seam.rank])
             }
-            Self::Wide(cut, _) => trace::term(cut, context, columns, seam.rank, x),
+            Self::Wide(cut, ..) => trace::term(cut, context, columns, seam.rank, x),
         }
     }
 }
