@@ -265,16 +265,16 @@ impl Lifting {
     /// What is needed of eight known primes from this one on.
     fn digits(&self, first: usize) -> Digits {
         let of = |i: usize| (first + i < self.known.len()).then_some(first + i);
-        let modulus = |i: usize| self.known[of(i).unwrap_or(0)];
         Digits {
-            ring: Lanes::new(std::array::from_fn(modulus)),
+            ring: Lanes::new(std::array::from_fn(|i| self.known[of(i).unwrap_or(0)])),
             inverses: std::array::from_fn(|i| of(i).map_or(0, |i| self.inverses[i])),
+            reciprocals: std::array::from_fn(|i| of(i).map_or(0.0, |i| self.reciprocals[i])),
         }
     }
 
-    /// What is needed of eight others from this one on.
+    /// What is needed of eight others from this one on; the spare one comes last.
     fn others(&self, first: usize) -> Others {
-        let of = |i: usize| (first + i).min(self.others.len() - 1);
+        let of = |i: usize| if first + i + 1 < self.others.len() { first + i + 1 } else { 0 };
         Others {
             ring: Lanes::new(std::array::from_fn(|i| self.others[of(i)])),
             products: (0..=self.known.len()).map(|k| std::array::from_fn(|i| self.products[of(i)][k])).collect(),
@@ -294,53 +294,55 @@ impl Lifting {
         room: &mut Room,
     ) -> Result<()> {
         let (known, level, len) = (self.known.len(), dispatch::level(), elements.len());
-        // Groups of eight lanes come first: eight known primes lie side by side.
-        for (group, digits) in groups.iter().enumerate() {
+        // SAFETY: the caller's.
+        let words = |group: usize| unsafe {
             let (lanes, words) = &places[group];
-            for (i, residues) in room.residues[..len].iter_mut().enumerate() {
-                // SAFETY: the caller's.
-                residues[..*lanes].copy_from_slice(unsafe { words.part((elements.start + i) * lanes, *lanes) });
-            }
-            let Digits { ring, inverses } = digits;
-            let kernel =
-                DigitBlock { ring, residues: &room.residues[..len], inverses, digits: &mut room.digits[group] };
-            ring.dispatch(level, kernel);
-        }
-        for i in 0..len {
-            let mut fraction = 2f64.powi(-20);
-            for (k, reciprocal) in self.reciprocals.iter().enumerate() {
-                fraction += room.digits[k / WIDE][i][k % WIDE] as f64 * reciprocal;
-            }
-            room.whole[i] = fraction as u64;
+            (*lanes, words.part(elements.start * lanes, len * lanes))
+        };
+        room.fraction[..len].fill(2f64.powi(-20));
+        // Groups of eight lanes come first: eight known primes lie side by side.
+        for (group, factors) in groups.iter().enumerate() {
+            let (lanes, words) = words(group);
+            copy_lanes(lanes, words, &mut room.residues[..len], |words, residues| residues.copy_from_slice(words));
+            let (digits, fraction) = (&mut room.digits[group][..len], &mut room.fraction[..len]);
+            factors.ring.dispatch(level, DigitBlock { factors, residues: &room.residues[..len], digits, fraction });
         }
         for (other, lifted) in others.iter().zip(&mut room.lifted) {
-            let kernel = ResidueBlock { known, other, digits: &room.digits, whole: &room.whole[..len], lifted };
-            other.ring.dispatch(level, kernel);
+            let (digits, fraction) = (&room.digits, &room.fraction[..len]);
+            other.ring.dispatch(level, ResidueBlock { known, other, digits, fraction, lifted: &mut lifted[..len] });
         }
         let spare = self.others[0];
-        let (group, lane) = (known / places[0].0, known % places[0].0);
-        for i in 0..len {
-            let (lanes, words) = &places[group];
-            // SAFETY: the caller's.
-            let expected =
-                canonical(spare, spare.fold(unsafe { words.part((elements.start + i) * lanes, *lanes) }[lane]));
-            let residue = room.lifted[0][i][0];
+        let (lanes, swept) = words(known / places[0].0);
+        let (lane, last) = (known % places[0].0, self.others.len() - 1);
+        for (swept, lifted) in swept.chunks_exact(lanes).zip(&room.lifted[last / WIDE]) {
+            let (residue, expected) = (lifted[last % WIDE], canonical(spare, spare.fold(swept[lane])));
             if residue != expected {
                 let detail = format!("an element is {residue} modulo {}, computed was {expected}", spare.value());
                 return Err(Error::Check { what: "the vector in the middle", detail });
             }
-            // Lanes that are left over repeat the last, as lanes without a point do.
-            let last = self.others.len() - 1;
-            let mut next = 1;
-            for (lanes, words) in places {
-                // SAFETY: the caller's.
-                for word in unsafe { words.part((elements.start + i) * lanes, *lanes) } {
-                    *word = room.lifted[next / WIDE][i][next % WIDE];
-                    next = last.min(next + 1);
-                }
-            }
+        }
+        // In lanes that are left over stands the residue by the spare prime, or what stood there: nobody looks at it.
+        for (group, lifted) in room.lifted.iter_mut().enumerate().take(places.len()) {
+            let (lanes, words) = words(group);
+            copy_lanes(lanes, words, &mut lifted[..len], |words, lifted| words.copy_from_slice(lifted));
         }
         Ok(())
+    }
+}
+
+/// Copies between elements of some lanes and the first lanes of wide ones.
+#[inline(always)]
+fn copy_lanes(lanes: usize, words: &mut [u64], wide: &mut [[u64; WIDE]], copy: impl Fn(&mut [u64], &mut [u64])) {
+    macro_rules! each {
+        ($lanes:literal) => {
+            words.as_chunks_mut::<$lanes>().0.iter_mut().zip(wide).for_each(|(x, y)| copy(x, &mut y[..$lanes]))
+        };
+    }
+    match lanes {
+        1 => each!(1),
+        2 => each!(2),
+        4 => each!(4),
+        _ => copy(words, wide.as_flattened_mut()),
     }
 }
 
@@ -351,6 +353,7 @@ const WIDE: usize = 8;
 struct Digits {
     ring: Lanes<WIDE>,
     inverses: [u64; WIDE],
+    reciprocals: [f64; WIDE],
 }
 
 /// Eight others.
@@ -365,7 +368,8 @@ struct Room {
     residues: Vec<[u64; WIDE]>,
     /// By group of known primes.
     digits: Vec<Vec<[u64; WIDE]>>,
-    whole: Vec<u64>,
+    /// The sums of digits over their primes, and a little more.
+    fraction: Vec<f64>,
     /// By group of others.
     lifted: Vec<Vec<[u64; WIDE]>>,
 }
@@ -376,7 +380,7 @@ impl Room {
         Self {
             residues: elements(),
             digits: (0..known).map(|_| elements()).collect(),
-            whole: vec![0; BLOCK],
+            fraction: vec![0.0; BLOCK],
             lifted: (0..others).map(|_| elements()).collect(),
         }
     }
@@ -398,10 +402,10 @@ fn write_canonical<A: Arithmetic<Element = [u64; WIDE]>>(
 
 /// The digits of elements by eight primes: residues times inverses.
 struct DigitBlock<'a> {
-    ring: &'a Lanes<WIDE>,
+    factors: &'a Digits,
     residues: &'a [[u64; WIDE]],
-    inverses: &'a [u64; WIDE],
     digits: &'a mut [[u64; WIDE]],
+    fraction: &'a mut [f64],
 }
 
 impl Kernel<[u64; WIDE]> for DigitBlock<'_> {
@@ -409,10 +413,13 @@ impl Kernel<[u64; WIDE]> for DigitBlock<'_> {
 
     #[inline(always)]
     fn run<A: Products<Element = [u64; WIDE]>>(self, a: A) {
-        let inverses = a.split(a.read(self.inverses));
-        for (residues, digits) in self.residues.iter().zip(self.digits) {
+        let inverses = a.split(a.read(&self.factors.inverses));
+        for ((residues, digits), fraction) in self.residues.iter().zip(self.digits).zip(self.fraction) {
             let product = a.add_product(a.no_products(), a.split(a.read(residues)), inverses);
-            write_canonical(a, self.ring, digits, a.total(product));
+            write_canonical(a, &self.factors.ring, digits, a.total(product));
+            for k in 0..WIDE {
+                *fraction += digits[k] as f64 * self.factors.reciprocals[k];
+            }
         }
     }
 }
@@ -422,7 +429,7 @@ struct ResidueBlock<'a> {
     known: usize,
     other: &'a Others,
     digits: &'a [Vec<[u64; WIDE]>],
-    whole: &'a [u64],
+    fraction: &'a [f64],
     lifted: &'a mut [[u64; WIDE]],
 }
 
@@ -435,12 +442,13 @@ impl Kernel<[u64; WIDE]> for ResidueBlock<'_> {
         for (split, product) in products.iter_mut().zip(&self.other.products) {
             *split = a.split(a.read(product));
         }
-        let times =
-            |sum: A::Sum, k: usize, digit: u64| a.add_product(sum, products[k], a.split(a.read(&[digit; WIDE])));
-        for (i, (whole, lifted)) in self.whole.iter().zip(self.lifted).enumerate() {
-            let mut sum = times(a.no_products(), self.known, *whole);
-            for k in 0..self.known {
-                sum = times(sum, k, self.digits[k / WIDE][i][k % WIDE]);
+        // No closures: they would not be compiled for the level.
+        for (i, (fraction, lifted)) in self.fraction.iter().zip(self.lifted).enumerate() {
+            let mut sum =
+                a.add_product(a.no_products(), products[self.known], a.split(a.read(&[*fraction as u64; WIDE])));
+            for (k, product) in products[..self.known].iter().enumerate() {
+                let digit = [self.digits[k / WIDE][i][k % WIDE]; WIDE];
+                sum = a.add_product(sum, *product, a.split(a.read(&digit)));
             }
             write_canonical(a, &self.other.ring, lifted, a.total(sum));
         }

@@ -161,8 +161,10 @@ impl<E: Copy> ProductBlock<'_, E> {
             for term in start..terms.min(start + PRODUCTS) {
                 // SAFETY: the matrices have these rows, which is asserted before.
                 unsafe {
-                    let y: [A::Register; Q] =
-                        std::array::from_fn(|q| a.load(right.as_ptr().add((row + q) * terms + term)));
+                    let mut y = [a.zero(); Q];
+                    for q in 0..Q {
+                        y[q] = a.load(right.as_ptr().add((row + q) * terms + term));
+                    }
                     for p in 0..P {
                         let x = a.load(left.as_ptr().add(runs[p].0 * terms + term));
                         for q in 0..Q {

@@ -166,10 +166,11 @@ impl<E> DiamondRow<'_, E> {
                         0 => begin(a, z, [x, y], self.cross),
                         _ => pass(a, z, [x, y, a.read(&self.carried[i])], self.cross),
                     };
-                    for (k, (x, c)) in [i, j].into_iter().zip(passed.none.into_iter().zip(passed.carried)) {
-                        a.write(&mut self.none[k], a.fold(x));
-                        a.write(&mut self.carried[k], a.fold(c));
-                    }
+                    let ([x, y], [c, d]) = (passed.none, passed.carried);
+                    a.write(&mut self.none[i], a.fold(x));
+                    a.write(&mut self.none[j], a.fold(y));
+                    a.write(&mut self.carried[i], a.fold(c));
+                    a.write(&mut self.carried[j], a.fold(d));
                 }
             }
         }
