@@ -426,20 +426,23 @@ fn poisson_cells(
 ) {
     let mut words = BlockWords::new(key, (start / BLOCK) as u64, side);
     let mut second = BlockWords::new(key, (start / BLOCK) as u64, SECOND + side);
-    let (mut rate, mut buffer, mut counts) = ([0.0; BATCH], [[0; BATCH]; 2], [0; BATCH]);
+    let (mut repeated, mut buffer, mut counts) = ([0.0; BATCH], [[0; BATCH]; 2], [0; BATCH]);
     let mut passed = 0;
     for (batch, slots) in out.chunks_mut(BATCH).enumerate() {
         let (start, len) = (start + batch * BATCH, slots.len());
-        repeat(rates, start, &mut rate[..len]);
+        let rate = rates.get(start..start + len).unwrap_or_else(|| {
+            repeat(rates, start, &mut repeated[..len]);
+            &repeated[..len]
+        });
         let [first, others] = &mut buffer;
         words.fill(level, &mut first[..len]);
-        poisson::invert_many(level, &rate[..len], &first[..len], &mut counts[..len]);
-        if rate[..len].iter().any(|&rate| rate >= poisson::SMALL) {
+        poisson::invert_many(level, rate, &first[..len], &mut counts[..len]);
+        if rate.iter().any(|&rate| rate >= poisson::SMALL) {
             // A cell's words depend on its place alone: those of batches that had no use for them are passed over.
             (passed..batch).for_each(|_| second.fill(level, others));
             second.fill(level, &mut others[..len]);
             passed = batch + 1;
-            poisson::propose_many(level, &rate[..len], [&first[..len], &others[..len]], &mut counts[..len]);
+            poisson::propose_many(level, rate, [&first[..len], &others[..len]], &mut counts[..len]);
             for (i, count) in counts[..len].iter_mut().enumerate().filter(|(_, count)| **count < 0) {
                 let further = Stream::new(key, FURTHER, side, (start + i) as u64);
                 let mut words = PairRng { words: [first[i], others[i]], used: 0, further };

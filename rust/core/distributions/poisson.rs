@@ -172,6 +172,14 @@ fn search(rates: &[f64; LANES], words: &[u64; LANES]) -> [i64; LANES] {
         // The sum of all masses may end some units in the last place below one.
         u[i] = (f64::from_bits(0x3FF0_0000_0000_0000 | words[i] >> 12) - 1.0).min(1.0 - 1e-15);
     }
+    // exp(-rate) is above 1 - rate, and above what is compared here by more than its error: often no count is positive.
+    let mut positive = 0;
+    for i in 0..LANES {
+        positive |= i64::from(u[i] >= 1.0 - rate[i] - 4e-15);
+    }
+    if positive == 0 {
+        return counts;
+    }
     let mut mass = exp_negative(&rate);
     let mut sum = mass;
     let mut n = 1;
