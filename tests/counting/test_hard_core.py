@@ -185,7 +185,7 @@ def test_denominators_that_the_moduli_divide_are_no_obstacle():
 
 
 def test_exact_values_do_not_depend_on_threads_or_memory():
-    lattice, activity = lattices.square(13, 14), Fraction(-9, 7)
+    lattice, activity = lattices.square(12, 14), Fraction(-9, 7)
     exact = hard_core(lattice, activity, threads=1)
     for threads in (2, 3):
         for lanes in (1, 2, 4, 8):

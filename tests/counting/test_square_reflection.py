@@ -89,6 +89,17 @@ def test_partition_functions_have_the_residues_of_whole_rows(rows, cols):
         assert value == hard_core(lattices.square(cols, rows), activity, threads=3)
 
 
+@pytest.mark.parametrize("boundary", ["free", "cylinder"])
+def test_neither_memory_nor_threads_change_a_partition_function(boundary):
+    lattice, activity = lattices.square(17, 16, boundary), Fraction(-9, 7)
+    exact = hard_core(lattice, activity, threads=1)
+    for threads in (1, 2, 3):
+        with pytest.raises(TooLargeError) as refused:
+            hard_core(lattice, activity, threads=threads, memory_limit=1)
+        assert refused.value.needed < 2**20
+        assert hard_core(lattice, activity, threads=threads, memory_limit=refused.value.needed) == exact
+
+
 def test_polynomials_sum_to_the_count_and_have_the_values_of_the_partition_function():
     for rows, cols in [(16, 16), (18, 17)]:
         lattice = lattices.square(rows, cols)
