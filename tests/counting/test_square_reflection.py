@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,10 +35,32 @@ def by_whole_rows(lattice):
     return combine_residues([(modulus, residue(lattice, modulus)) for modulus in moduli])
 
 
-def least_memory(lattice, **how):
+def least_memory(job, **how):
     with pytest.raises(TooLargeError) as refused:
-        count_independent_sets(lattice, memory_limit=1, **how)
+        job(memory_limit=1, **how)
     return refused.value.needed
+
+
+def has_the_residue_of_whole_rows(value, lattice, activity, modulus):
+    """Tell whether an exact value is congruent to one from the operator between whole rows, modulo another prime."""
+    value, activity = Fraction(value), Fraction(activity)
+    point = activity.numerator * pow(activity.denominator, -1, modulus) % modulus
+    return (value.numerator - residue(lattice, modulus, activity=point) * value.denominator) % modulus == 0
+
+
+class Stopped(Exception):
+    pass
+
+
+def stopping(heard):
+    """Return a progress that keeps what it hears, and stops a job when three tenths are done."""
+
+    def stop(done, total):
+        heard.append((done, total))
+        if done > 0.3 * total:
+            raise Stopped
+
+    return stop
 
 
 @pytest.mark.parametrize(("rows", "cols"), SIZES)
@@ -54,7 +77,7 @@ def test_neither_memory_nor_threads_change_the_count(rows, cols):
     lattice = lattices.square(rows, cols)
     counts = set()
     for threads in (1, 2, 3):
-        least = least_memory(lattice, threads=threads)
+        least = least_memory(partial(count_independent_sets, lattice), threads=threads)
         whole = estimate_cost(lattice, threads=threads)
         short = estimate_cost(lattice, threads=threads, memory_limit=least)
         assert short.bytes == least < whole.bytes
@@ -78,14 +101,10 @@ ACTIVITIES = [0, 1, 2, -1, Fraction(7, 5), Fraction(-1, 3), Fraction(10**30 + 1,
 
 @pytest.mark.parametrize(("rows", "cols"), [(16, 16), (17, 16), (17, 17), (18, 17), (24, 23)])
 def test_partition_functions_have_the_residues_of_whole_rows(rows, cols):
-    # The values modulo a prime near 2^55 come from the operator between whole rows.
     lattice, modulus = lattices.square(rows, cols), primes(1)[0]
     for activity in ACTIVITIES:
-        value = Fraction(hard_core(lattice, activity))
-        point = Fraction(activity)
-        point = point.numerator * pow(point.denominator, -1, modulus) % modulus
-        expected = residue(lattice, modulus, activity=point)
-        assert (value.numerator - expected * value.denominator) % modulus == 0, activity
+        value = hard_core(lattice, activity)
+        assert has_the_residue_of_whole_rows(value, lattice, activity, modulus), activity
         assert value == hard_core(lattices.square(cols, rows), activity, threads=3)
 
 
@@ -94,10 +113,9 @@ def test_neither_memory_nor_threads_change_a_partition_function(boundary):
     lattice, activity = lattices.square(17, 16, boundary), Fraction(-9, 7)
     exact = hard_core(lattice, activity, threads=1)
     for threads in (1, 2, 3):
-        with pytest.raises(TooLargeError) as refused:
-            hard_core(lattice, activity, threads=threads, memory_limit=1)
-        assert refused.value.needed < 2**20
-        assert hard_core(lattice, activity, threads=threads, memory_limit=refused.value.needed) == exact
+        least = least_memory(partial(hard_core, lattice, activity), threads=threads)
+        assert least < 2**20
+        assert hard_core(lattice, activity, threads=threads, memory_limit=least) == exact
 
 
 def test_polynomials_sum_to_the_count_and_have_the_values_of_the_partition_function():
@@ -122,14 +140,8 @@ def test_polynomials_sum_to_the_count_and_have_the_values_of_the_partition_funct
 def test_a_stopped_polynomial_keeps_its_finished_values(tmp_path):
     lattice, state = lattices.square(17, 16), tmp_path / "state"
     coefficients, heard = independence_polynomial(lattice), []
-
-    def stop(done, total):
-        heard.append((done, total))
-        if done > 0.3 * total:
-            raise Stopped
-
     with pytest.raises(Stopped):
-        independence_polynomial(lattice, checkpoint=state, checkpoint_interval=0, threads=1, progress=stop)
+        independence_polynomial(lattice, checkpoint=state, checkpoint_interval=0, threads=1, progress=stopping(heard))
     assert state.exists()
     resumed = []
     again = independence_polynomial(lattice, checkpoint=state, progress=lambda done, total: resumed.append(done))
@@ -159,11 +171,10 @@ def test_cylinders_have_the_residues_of_whole_rings(rows, cols):
     assert estimate_cost(lattice).engine == "square reflection"
     count = count_independent_sets(lattice, threads=1)
     assert count % modulus == residue(lattice, modulus)
-    assert count == count_independent_sets(lattice, threads=3, memory_limit=least_memory(lattice, threads=3))
+    least = least_memory(partial(count_independent_sets, lattice), threads=3)
+    assert count == count_independent_sets(lattice, threads=3, memory_limit=least)
     for activity in (2, Fraction(-1, 3)):
-        value = Fraction(hard_core(lattice, activity))
-        point = Fraction(activity).numerator * pow(Fraction(activity).denominator, -1, modulus) % modulus
-        assert (value.numerator - residue(lattice, modulus, activity=point) * value.denominator) % modulus == 0
+        assert has_the_residue_of_whole_rows(hard_core(lattice, activity), lattice, activity, modulus)
 
 
 def test_cylinders_lie_between_their_pieces():
@@ -172,21 +183,11 @@ def test_cylinders_lie_between_their_pieces():
     assert count_independent_sets(lattices.square(24, 23)) < count < count_independent_sets(lattices.square(24, 24))
 
 
-class Stopped(Exception):
-    pass
-
-
 def test_a_stopped_job_keeps_finished_primes_and_an_executor_goes_on(tmp_path):
     lattice, state = lattices.square(60, 26), tmp_path / "state"
     count, heard = count_independent_sets(lattice), []
-
-    def stop(done, total):
-        heard.append((done, total))
-        if done > 0.3 * total:
-            raise Stopped
-
     try:
-        count_independent_sets(lattice, checkpoint=state, checkpoint_interval=0, threads=1, progress=stop)
+        count_independent_sets(lattice, checkpoint=state, checkpoint_interval=0, threads=1, progress=stopping(heard))
     except Stopped:
         assert state.exists()
         resumed = []
