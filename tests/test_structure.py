@@ -42,6 +42,7 @@ WITHOUT_KERNELS = {"spectra"}
 SHARED_CORE = {"error", "inference", "memory", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
 SHARED_PYTHON = {
     "_aside",
+    "_categories",
     "_check",
     "_core",
     "_csv",

@@ -3,13 +3,41 @@
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets
 
-from quincunx.posterior import PosteriorSampleRegressor, PrivateBernoulliNB, PrivateCategoricalNB
+from quincunx.posterior import DiscreteBayesNet, PosteriorSampleRegressor, PrivateBernoulliNB, PrivateCategoricalNB
 
-ESTIMATORS = [PrivateBernoulliNB(epsilon=5.0), PrivateCategoricalNB(epsilon=5.0), PosteriorSampleRegressor(epsilon=5.0)]
+CLASSES = [0, 1]
+ESTIMATORS = [
+    PrivateBernoulliNB(epsilon=5.0, classes=CLASSES),
+    PrivateCategoricalNB(epsilon=5.0, classes=CLASSES),
+    PosteriorSampleRegressor(epsilon=5.0),
+]
 
 
-SEEDED = [type(e)(**{**e.get_params(), "insecure_seed": 1}) for e in ESTIMATORS]
+class _Declaring:
+    """Declares the labels that occur, since scikit-learn's checks bring labels of their own: never for private data."""
+
+    def fit(self, X, y):
+        labels = CLASSES if y is None else np.asarray(y).reshape(-1)
+        if np.asarray(labels).dtype.kind != "f" or np.isfinite(labels).all():  # else the estimator's own error
+            check_classification_targets(labels)
+        classes = np.unique(labels) if len(labels) > 1 else CLASSES
+        private = type(self).__mro__[2](**{**self.get_params(), "classes": classes}).fit(X, y)
+        vars(self).update({name: value for name, value in vars(private).items() if name.endswith("_")})
+        return self
+
+
+class BernoulliOfChecks(_Declaring, PrivateBernoulliNB):
+    pass
+
+
+class CategoricalOfChecks(_Declaring, PrivateCategoricalNB):
+    pass
+
+
+CHECKED = [BernoulliOfChecks(epsilon=5.0), CategoricalOfChecks(epsilon=5.0), PosteriorSampleRegressor(epsilon=5.0)]
+SEEDED = [type(e)(**{**e.get_params(), "insecure_seed": 1}) for e in CHECKED]
 FRESH = {
     name: "fresh noise in every fit"
     for name in (
@@ -28,7 +56,7 @@ def test_the_estimators_pass_scikit_learns_checks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda _: FRESH, xfail_strict=False)
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda _: FRESH, xfail_strict=False)
 def test_the_estimators_pass_scikit_learns_checks_with_fresh_noise(estimator, check):
     check(estimator)
 
@@ -52,13 +80,53 @@ def test_naive_bayes_learns_and_says_what_it_spent():
         assert 0.999 < model.guarantee_.epsilon <= 1.0
         assert model.guarantee_.numerics == "insecure"
         assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
-    fresh = PrivateBernoulliNB(1.0).fit(X, y)
+    fresh = PrivateBernoulliNB(1.0, classes=2).fit(X, y)
     assert fresh.guarantee_.numerics == "exact"
 
 
-def test_unknown_labels_count_as_the_first_class():
-    X, y = np.ones((100, 1)), np.array(["a", "b", "?", "b"] * 25)
-    assert PrivateBernoulliNB(1.0, classes=["a", "b"]).fit(X, y).classes_.tolist() == ["a", "b"]
+NAIVE = [PrivateBernoulliNB, PrivateCategoricalNB]
+
+
+@pytest.mark.parametrize("model", NAIVE)
+@pytest.mark.parametrize(
+    "y", [["a", "b"] * 20, [0, 1] * 20, ["a", "b"] * 19 + ["c", "b"]], ids=["words", "bits", "one new"]
+)
+def test_classes_are_declared_or_a_fit_refuses_before_it_draws_anything(model, y, monkeypatch):
+    monkeypatch.setattr(DiscreteBayesNet, "fit_private", None)  # a call of it would be a TypeError
+    undeclared = model(1.0)
+    with pytest.raises(ValueError, match="`classes` must be declared"):
+        undeclared.fit(np.ones((40, 2)), y)
+    assert not [name for name in vars(undeclared) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("model", NAIVE)
+@pytest.mark.parametrize(
+    ("classes", "y", "found"), [(["b", "a"], "abca", "'c' at index (2,)"), (2, [0, 1, 2, 0], "2 at")]
+)
+def test_a_label_that_is_not_declared_is_refused_with_its_place(model, classes, y, found):
+    with pytest.raises(ValueError, match="`y` must hold") as error:
+        model(1.0, classes=classes).fit(np.ones((4, 1)), list(y))
+    assert found in str(error.value)
+
+
+@pytest.mark.parametrize("model", NAIVE)
+@pytest.mark.parametrize(
+    "classes", [["a"], "ab", ["a", "a"], ["a", 1], 1, 2.5, [np.nan, 0.0], {"a": 1}, [("a",), ("b",)]]
+)
+def test_classes_that_declare_nothing_are_refused(model, classes):
+    with pytest.raises((ValueError, TypeError), match="`classes` must be"):
+        model(1.0, classes=classes).fit(np.ones((4, 1)), ["a", "b", "a", "b"])
+
+
+@pytest.mark.parametrize("model", NAIVE)
+@pytest.mark.parametrize("classes", [["b", "a", "c"], [3, 1, 2], (False, True), np.array(["x", "y"]), [0.5, 1.5], 4])
+def test_what_is_published_of_the_classes_is_what_was_declared(model, classes):
+    labels = range(classes) if isinstance(classes, int) else classes
+    first = [labels[0]] * 30  # all others do not occur
+    fitted = model(1.0, classes=classes).fit(np.ones((30, 2)), first)
+    assert fitted.classes_.tolist() == sorted(np.asarray(labels).tolist())
+    assert fitted.predict_proba(np.ones((1, 2))).shape == (1, len(labels))
+    assert fitted.predict(np.ones((1, 2))).dtype == np.asarray(first).dtype
 
 
 def test_regression_draws_near_the_truth_and_within_its_ball():

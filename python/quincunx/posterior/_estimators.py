@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._optional import require
+from quincunx._categories import Categories
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._vectors import BallRegression
@@ -41,6 +41,15 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         tags.input_tags.allow_nan = True  # whether a record is malformed is private, too
         return tags
 
+    def _declared_classes(self) -> Categories:
+        """Return the classes in the order of scikit-learn, sorted."""
+        if self.classes is None:
+            raise ValueError(
+                "`classes` must be declared, got None: the labels that occur in private data would tell who is there"
+            )
+        declared = Categories.of(self.classes, "classes", maximum=2**16)
+        return declared if declared.labels is None else Categories(tuple(np.unique(declared.labels).tolist()))
+
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Fit by noisy counts.
 
@@ -49,27 +58,20 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         X : array_like, shape (n_samples, n_features)
             Private features.
         y : array_like, shape (n_samples,)
-            Private labels. With `classes` a label that is none of them counts as the first; without, the set of
-            labels that
-            occur is published.
+            Private labels, each among the declared classes.
 
         {fitted}
+            So too if no `classes` are declared, or a label is none of them: before anything is drawn or spent.
         """
         _check.fits(X, "X")
         _check.fits(y, "y")
+        classes = self._declared_classes()
         rows, y = validation().validate_data(self, X, y, ensure_all_finite=False)
-        if self.classes is None:
-            require("sklearn.utils.multiclass", "sklearn").check_classification_targets(y)
-            self.classes_, labels = np.unique(np.asarray(y), return_inverse=True)
-        else:
-            self.classes_ = np.unique(np.asarray(self.classes))
-            places = np.clip(np.searchsorted(self.classes_, y), 0, len(self.classes_) - 1)
-            labels = np.where(self.classes_[places] == y, places, 0)
+        labels = classes.encode(y, "y")
         features = rows.shape[1]
         sizes = self._sizes(features)
-        count = max(2, len(self.classes_))
         net = DiscreteBayesNet(
-            [("y", i) for i in range(features)], {"y": count, **{i: sizes[i] for i in range(features)}}
+            [("y", i) for i in range(features)], {"y": len(classes), **{i: sizes[i] for i in range(features)}}
         )
         data = np.column_stack((labels, self._codes(rows)))
         mechanism = self.mechanism
@@ -84,11 +86,11 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
             smooth=self.smooth,
             insecure_seed=self.insecure_seed,
         )
+        self.classes_ = classes.decode(np.arange(len(classes)))
         self.network_ = fitted
         self.guarantee_ = fitted.guarantee
-        prior = np.asarray(fitted.cpds["y"][: len(self.classes_)])
-        self.class_log_prior_ = np.log(prior / prior.sum())
-        self.feature_log_prob_ = [np.log(fitted.cpds[i][: len(self.classes_)]) for i in range(features)]
+        self.class_log_prior_ = np.log(fitted.cpds["y"])
+        self.feature_log_prob_ = [np.log(fitted.cpds[i]) for i in range(features)]
         return self
 
     def predict_joint_log_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -161,8 +163,9 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
         Cells get this times their noise's deviation before probabilities are formed.
     binarize : float
         A feature is one where it is above.
-    classes : array_like, optional
-        The possible labels; without them those that occur are taken, which publishes their set.
+    classes : int or sequence
+        The possible labels, declared: strings or numbers, or a number k for 0..k-1. Without them `fit` refuses, since
+        the set of labels that occur is a fact about the private data.
     insecure_seed : int, optional
         Makes a fit repeatable, for tests.
 
@@ -173,7 +176,7 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     network_ : PrivateBayesNet
         The fitted tables.
     classes_ : ndarray
-        The labels.
+        The declared labels, sorted.
 
     Notes
     -----

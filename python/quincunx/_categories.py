@@ -1,0 +1,110 @@
+"""Declared categories: which values a variable may have, public, in an order, and never inferred from private data.
+
+    code = place of a label in the declaration,    label = declaration[code],    codes are 0..k-1
+
+A declaration is the number k, whose labels are the codes themselves, or a sequence of different labels: strings,
+numbers or truth values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+
+
+@dataclass(frozen=True)
+class Categories:
+    """What was declared: the number k, or the labels."""
+
+    declared: int | tuple[Any, ...]
+
+    @classmethod
+    def of(cls, value: Any, name: str, *, maximum: int = 2**31) -> Categories:
+        """Return a declaration of at least two categories.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is neither a whole number nor a sequence of different labels of one kind.
+        """
+        if isinstance(value, Categories):
+            return value
+        _check.fits(value, name)
+        several = isinstance(value, Sequence) or getattr(value, "ndim", 0) == 1  # of NumPy or pandas
+        if isinstance(value, (str, bytes)) or not several:
+            if isinstance(value, (bool, int, float, np.number)):
+                return cls(_check.whole(value, name, minimum=2, maximum=maximum))
+            raise TypeError(f"`{name}` must be a whole number or a sequence of labels, got {type(value).__name__}")
+        # list() would ask for the length, and believe it.
+        labels = tuple([label.item() if isinstance(label, np.generic) else label for label in value])
+        kinds = {type(label) for label in labels}
+        if not (kinds <= {int, float} or kinds in ({str}, {bool})):
+            found = sorted(kind.__name__ for kind in kinds)
+            raise TypeError(f"`{name}` must be labels that are all strings, numbers or truth values, got {found}")
+        if not 2 <= len(labels) <= maximum:
+            raise ValueError(f"`{name}` must be between 2 and {maximum} labels, got {len(labels)}")
+        _check.room(4 * len(labels) * max(len(label) if isinstance(label, str) else 2 for label in labels), name)
+        array = np.array(labels)
+        if array.dtype.kind not in "Uifb" or array.tolist() != list(labels):  # NaN differs from itself
+            wrong = next((a for a, b in zip(labels, array.tolist(), strict=True) if a != b), labels[0])
+            raise ValueError(f"`{name}` must be labels that an array of NumPy can hold, got {wrong!r}")
+        if len(set(labels)) < len(labels):
+            twice = Counter(labels).most_common(1)[0][0]
+            raise ValueError(f"`{name}` must be different labels, got {twice!r} twice")
+        return cls(labels)
+
+    def __len__(self) -> int:
+        return self.declared if isinstance(self.declared, int) else len(self.declared)
+
+    @cached_property
+    def labels(self) -> npt.NDArray[Any] | None:
+        """The labels as an array; None where they are the codes."""
+        return None if isinstance(self.declared, int) else np.array(self.declared)
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        assert not isinstance(self.declared, int)
+        return {label: code for code, label in enumerate(self.declared)}
+
+    def encode(self, values: Any, name: str) -> npt.NDArray[Any]:
+        """Return the codes of values, whole numbers of any kind, in the shape of the values.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a value is none of the categories; the message has the first one and its index.
+        """
+        if isinstance(self.declared, int):
+            return _check.categories(values, name, self.declared)
+        array = _check.unmasked(values, name)
+        if isinstance(values, (list, tuple)):
+            array = np.asarray(values, dtype=object)  # of words and numbers together NumPy makes words
+        _check.room(72 * array.size, f"the codes of `{name}`")
+        found = array.reshape(-1).tolist()
+        try:
+            codes = np.fromiter((self._codes.get(value, -1) for value in found), dtype=np.int64, count=len(found))
+        except TypeError:
+            raise TypeError(f"`{name}` must hold labels of categories, got values that are none") from None
+        if codes.size and codes.min() < 0:
+            first = int(np.argmax(codes < 0))
+            index = tuple(int(i) for i in np.unravel_index(first, array.shape))
+            place = f" at index {index}" if index else ""
+            raise ValueError(f"`{name}` must hold categories among {self._shown()}, got {found[first]!r}{place}")
+        return codes.reshape(array.shape)
+
+    def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the labels of codes."""
+        return codes if self.labels is None else self.labels[codes]
+
+    def _shown(self) -> str:
+        assert not isinstance(self.declared, int)
+        first = ", ".join(repr(label) for label in self.declared[:8])
+        return f"[{first}, ...]" if len(self.declared) > 8 else f"[{first}]"
