@@ -221,7 +221,7 @@ def test_a_bad_count_or_spectrum_is_one_sentence_and_status_2(run, arguments, sa
 
 def test_a_disconnected_graph_has_trees_but_no_kirchhoff_index(run, tmp_path):
     file = tmp_path / "edges.txt"
-    file.write_text("a b\nc d\n", encoding="utf-8")
+    file.write_text("1 2\n3 4\n", encoding="utf-8")
     assert run("count", "spanning-trees", "--edges", file) == (0, "0\n", "")
     status, out, err = run("spectrum", "--edges", file, "--kirchhoff")
     assert (status, out) == (2, "")
@@ -233,7 +233,7 @@ def test_a_disconnected_graph_has_trees_but_no_kirchhoff_index(run, tmp_path):
 
 def test_a_graph_is_read_from_a_file(run, tmp_path):
     file = tmp_path / "edges.txt"
-    file.write_text("# a path\na b\nb, c\n\nd\n", encoding="utf-8")
+    file.write_text("# a path\na, b\nb, c\n\nd\n", encoding="utf-8")
     assert run(*COUNT, "--edges", file) == (0, "10\n", "")
     answer = json.loads(run(*COUNT, "--edges", file, "--json")[1])
     assert (answer["edges"], answer["count"], answer["digits"]) == (str(file), "10", 2)
@@ -253,6 +253,31 @@ def test_a_bad_line_is_named_by_file_and_number(run, tmp_path, content, line):
     assert f"{file}, line {line}: " in err
     assert err.count("\n") == 1
     assert err.startswith("quincunx: ")
+
+
+@pytest.mark.parametrize(
+    "verb", [COUNT, ["hard-core"], ["spectrum", "--kirchhoff"]], ids=["count", "hard-core", "spectrum"]
+)
+def test_separators_and_headers_of_edge_lists_are_never_guessed_wrong(run, tmp_path, verb):
+    file = tmp_path / "edges.csv"
+    file.write_text("0 1\n1 2\n", encoding="utf-8")
+    expected = run(*verb, "--edges", file)
+    assert expected[0] == 0
+    for mark in ",;\t":
+        file.write_text(f"a{mark}b\nb{mark}c\n", encoding="utf-8")
+        assert run(*verb, "--edges", file) == expected
+    file.write_text("source,target\na,b\nb,c\n", encoding="utf-8")
+    status, out, err = run(*verb, "--edges", file)
+    assert (status, out) == (2, "")
+    assert f"{file}, line 1: 'source' and 'target' occur on no other line" in err
+    assert "`--header`" in err
+    assert run(*verb, "--edges", file, "--header") == expected
+    assert run(*verb, "--edges", file, "--no-header") != expected
+    file.write_text("a|b\nb|c\n", encoding="utf-8")
+    assert "line 1: expected one or two labels with one separator (`--delimiter`)" in run(*verb, "--edges", file)[2]
+    assert run(*verb, "--edges", file, "--delimiter", "|") == expected
+    for option in (["--header"], ["--delimiter", ","]):
+        assert f"`{option[0]}` must be left out without `--edges`" in run(*verb, "square", "2x2", *option)[2]
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
@@ -641,7 +666,7 @@ def test_hard_core_prints_a_line_for_each_activity(run, tmp_path):
     answer = json.loads(run(*arguments, "--activity", "1/2", "3", "--mode", "log", "--json")[1])
     assert [part["activity"] for part in answer["partition_function"]] == ["1/2", "3"]
     assert answer["partition_function"][1]["value"] == pytest.approx(np.log(31))
-    (tmp_path / "edges.txt").write_text("a b\n")
+    (tmp_path / "edges.txt").write_text("1 2\n")
     assert run("hard-core", "--edges", tmp_path / "edges.txt", "--activity", "-1") == (0, "-1\n", "")
     for wrong in ("one", "1/0", ""):
         status, out, err = run(*arguments, "--activity", wrong)

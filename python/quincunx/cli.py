@@ -402,6 +402,9 @@ def _add_graph(verb: Any) -> None:
     size = "the two extents, as 20x20; octagons for 4-8-8, one order for aztec-diamond"
     verb.add_argument("size", nargs="?", metavar="MxN", help=size)
     verb.add_argument("--edges", metavar="FILE", help="the graph with this list of edges instead; - is standard input")
+    verb.add_argument("--delimiter", metavar="C", help="between labels (default: a comma, semicolon, tab or blanks)")
+    either = argparse.BooleanOptionalAction
+    verb.add_argument("--header", action=either, help="the first line of FILE names columns, or is an edge")
     verb.add_argument("--boundary", choices=["free", "cylinder", "torus"], default="free")
     verb.add_argument("--twist", type=int, default=0, metavar="T", help="of a torus: steps aside once round it")
     verb.add_argument(
@@ -477,7 +480,10 @@ def _graph(options: argparse.Namespace) -> Any:
             raise ValueError(f"`--edges` must be given alone, got also the lattice {options.lattice!r}")
         from quincunx import graphs
 
-        return graphs.read_edges(_lines(options.edges))
+        return graphs.read_edges(_lines(options.edges), delimiter=options.delimiter, header=options.header)
+    for name in ("delimiter", "header"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"`{name}` must be left out without `--edges`")
     if options.lattice is None:
         raise ValueError("`LATTICE` must be given, or a graph with `--edges`")
     from quincunx import lattices
