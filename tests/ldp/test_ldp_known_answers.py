@@ -320,6 +320,97 @@ def test_moments_of_any_noise_ratios_have_the_dense_normal_likelihood(ratios):
     check_gradient(lambda **p: model.log_likelihood(total, n=n, **p), parameters)
 
 
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 3.0)])
+@pytest.mark.parametrize("scales", [(1.0, 8.0, 1.0), (0.5, 0.25, 3.0), (2.0, 2.0, 0.1)])
+def test_moments_have_the_deviation_that_their_mechanism_gives_each_of_them(scales, ratios):
+    from scipy import stats
+
+    rng = np.random.default_rng(6)
+    d, n, sigma = 2, 40, 1.5
+    parameters = {"coefficients": rng.normal(size=d), "residual_sd": 0.7, "covariance": np.diag([1.0, 0.5])}
+    mean, covariance = moments(parameters, ratios)
+    each = np.repeat(scales, [d * (d + 1) // 2, d, 1])
+    covariance += np.diag((sigma * each) ** 2)
+    mechanism = privacy.GaussianMechanism(sigma=sigma, radius=9.0, scales=each, dimension=len(each))
+    total = n * mean + np.sqrt(n) * rng.normal(size=len(mean)) * 3
+    model = ldp.LinearRegression(mechanism, kind="statistics", noise_ratios=ratios)
+    value = model.log_likelihood(total, n=n, **parameters)
+    assert value == pytest.approx(stats.multivariate_normal(n * mean, n * covariance).logpdf(total), rel=1e-11)
+    check_gradient(lambda **p: model.log_likelihood(total, n=n, **p), parameters)
+    release = mechanism.release(np.outer(np.ones(7), mean), insecure_seed=1)
+    of_release = ldp.LinearRegression(kind="statistics", noise_ratios=ratios).log_likelihood(release, **parameters)
+    expected = stats.multivariate_normal(7 * mean, 7 * covariance).logpdf(release.values.sum(axis=0))
+    assert of_release == pytest.approx(expected, rel=1e-11)
+
+
+def test_records_have_the_deviation_that_their_mechanism_gives_each_coordinate():
+    from scipy import stats
+
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(9, 3)), rng.normal(size=9)
+    scales, parameters = np.array([1.0, 6.0, 0.5]), {"coefficients": [0.5, -1.0, 0.2], "covariance": np.eye(3)}
+    records = privacy.GaussianMechanism(sigma=0.7, radius=9.0, dimension=3, scales=scales)
+    told = records.release(x, insecure_seed=3)
+    point = parameters | {"residual_sd": 0.4}
+    for given in (told, told.values):
+        own = (records, None) if given is told.values else None
+        value = ldp.LinearRegression(own).log_likelihood(given, y, **point)
+        theta = np.asarray(point["coefficients"])
+        joint = np.block([[np.eye(3), theta[:, None]], [theta[None], theta @ theta + 0.4**2]])
+        joint[range(3), range(3)] += (0.7 * scales) ** 2
+        expected = stats.multivariate_normal(np.zeros(4), joint).logpdf(np.column_stack([told.values, y])).sum()
+        assert value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda m: ldp.LinearRegression(m(1, 1, 2, 1, 1, 1), kind="statistics").log_likelihood(
+                np.ones(6), n=3, coefficients=[1, 1], residual_sd=1.0, covariance=np.eye(2)
+            ),
+            "same deviation for each product of x and x",
+        ),
+        (
+            lambda m: ldp.LogisticRegression(m(1, 2, 1, 1, 1), kind="statistics").log_likelihood(
+                np.ones(5), n=3, coefficients=[1, 1], covariance=np.eye(2)
+            ),
+            "same deviation for each product of x and y",
+        ),
+        (lambda m: ldp.LinearRegression(m(1, 1), kind="statistics").fit(np.ones(6), n=3), "6 scales"),
+        (lambda m: ldp.LinearRegression((m(1, 2), None)).fit(np.ones((4, 3)), np.ones(4)), "3 scales"),
+        (lambda m: ldp.LinearRegression((None, m(1, 2))).fit(np.ones((4, 3)), np.ones(4)), "same deviation"),
+        (lambda m: ldp.TractableModel([1.0], (0.0, 1.0), m(1, 2)).fit([0.5, 0.5]), "dimension=2"),
+        (
+            lambda _: ldp.TractableModel(
+                [1.0], (0.0, 1.0), privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0, scales=[1.0, 2.0])
+            ).fit([0.5, 0.5]),
+            "same deviation",
+        ),
+        (
+            lambda _: ldp.GaussianModel().fit(
+                privacy.Release(
+                    [1.0],
+                    privacy.PrivacyGuarantee(1.0),
+                    mechanism="laplace",
+                    parameters={"scale": 1.0, "lower": 0.0, "upper": 1.0, "skew": 2.0},
+                )
+            ),
+            "skew",
+        ),
+        (
+            lambda _: ldp.TractableModel([1.0], (0.0, 1.0)).fit(
+                privacy.GaussianMechanism(1.0, radius=1.0, dimension=2).release([[0.5, 0.5]])
+            ),
+            "dimension",
+        ),
+    ],
+)
+def test_noise_that_a_model_has_no_place_for_is_refused(call, says):
+    with pytest.raises(ValueError, match=says):
+        call(lambda *scales: privacy.GaussianMechanism(sigma=1.0, radius=9.0, scales=scales, dimension=len(scales)))
+
+
 @pytest.mark.parametrize(
     ("mean", "variance", "expected"),
     [
@@ -357,7 +448,8 @@ def test_logistic_regression_on_noisy_records(sigma):
     check_gradient(lambda **p: model.log_likelihood(x, y, **p), parameters)
 
 
-def test_logistic_regression_on_noisy_moments():
+@pytest.mark.parametrize("scales", [None, (1.0, 4.0), (3.0, 0.5)])
+def test_logistic_regression_on_noisy_moments(scales):
     from scipy import stats
 
     rng = np.random.default_rng(5)
@@ -381,10 +473,12 @@ def test_logistic_regression_on_noisy_moments():
         * w
     )
     bottom = np.array([[s[i, k] * s[j, m] + s[i, m] * s[j, k] for k, m in pairs] for i, j in pairs]) * np.outer(w, w)
-    covariance = np.block([[top, cross], [cross.T, bottom]]) + sigma**2 * np.eye(len(mean))
+    each = None if scales is None else np.repeat(scales, [d, d * (d + 1) // 2])
+    covariance = np.block([[top, cross], [cross.T, bottom]])
+    covariance += np.diag(np.full(len(mean), sigma**2) if each is None else (sigma * each) ** 2)
     total = n * mean + 30 * rng.normal(size=len(mean))
     model = ldp.LogisticRegression(
-        privacy.GaussianMechanism(sigma=sigma, sensitivity=1.0), kind="statistics", noise_ratio=ratio
+        privacy.GaussianMechanism(sigma=sigma, sensitivity=1.0, scales=each), kind="statistics", noise_ratio=ratio
     )
     parameters = {"coefficients": theta, "covariance": s}
     value = model.log_likelihood(total, n=n, **parameters)

@@ -16,8 +16,8 @@ from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import is_several
-from quincunx.ldp._pointwise import users_of
-from quincunx.ldp._problem import Block, Part
+from quincunx.ldp._parts import Categories, ColumnSums, Part, Rows
+from quincunx.ldp._problem import Block
 from quincunx.ldp.priors import Dirichlet, Prior
 
 
@@ -165,16 +165,14 @@ class HistogramModel(PrivateModel):
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
         several = released if is_several(released) else [released]
-        return self._log_likelihoods(
-            [users_of(self._part(part, mechanism, True, counts=counts), part) for part in several]
-        )
+        return self._log_likelihoods([self._part(part, mechanism, True, counts=counts).each(part) for part in several])
 
     def _part(self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None) -> Part:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
         noise = self._noise(released, mechanism)
         if noise is None or noise[0] == "generalized-randomized-response":
             facts: dict[str, Any] = {"categories": None, "keep": 1.0, "other": 0.0} if noise is None else noise[1]
-            return "categories", (_category_counts(released, facts["categories"]), facts["keep"], facts["other"])
+            return Categories(_category_counts(released, facts["categories"]), facts["keep"], facts["other"])
         facts = noise[1]
         k, p, q = facts["categories"], facts["one"], facts["zero"]
         if form == "counts":
@@ -184,7 +182,7 @@ class HistogramModel(PrivateModel):
             sums = _check.reals(released, "released")
             if sums.shape != (k,):
                 raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
-            return "column_sums", ([float(c) for c in sums], float(users), p, q)
+            return ColumnSums([float(c) for c in sums], float(users), p, q)
         rows = _check.categories(released, "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
             raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")
@@ -195,13 +193,13 @@ class HistogramModel(PrivateModel):
             weights = _check.counts_as_floats(counts, "counts")
             if weights.shape != (len(rows),):
                 raise ValueError(f"`counts` must have shape ({len(rows)},), got {weights.shape}")
-        return "rows", (np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q)
+        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q)
 
     def _categories(self, parts: list[Part]) -> int:
-        sizes = {arguments[0].shape[1] if name == "rows" else len(arguments[0]) for name, arguments in parts}
+        sizes = {part.categories for part in parts if isinstance(part, (Categories, ColumnSums, Rows))}
         if len(sizes) != 1:
             raise ValueError(f"`released` must have the same categories throughout, got {sorted(sizes)}")
-        return int(sizes.pop())
+        return sizes.pop()
 
     def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
         return (Variable("theta", (self._categories(parts),), ("category",)),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self
 
@@ -16,8 +16,9 @@ from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceError, TooLargeError
 from quincunx.ldp import _problem, priors
 from quincunx.ldp._noise import described, is_several, noise_of, remade
-from quincunx.ldp._pointwise import Users, log_likelihoods
-from quincunx.ldp._problem import Block, LdpPosteriorDraws, Part, Problem, flat, likelihood
+from quincunx.ldp._parts import PARTS, Part, Users, likelihood
+from quincunx.ldp._pointwise import log_likelihoods
+from quincunx.ldp._problem import Block, LdpPosteriorDraws, Problem, flat
 from quincunx.ldp.priors import Prior
 
 
@@ -196,7 +197,7 @@ class PrivateModel(PosteriorEstimator):
             facts = posterior.computed.summary()
             means = [part[0] for part in problem.split(facts["mean"][None])]
             sds = [part[0] for part in problem.split(facts["sd"][None])]
-            self.log_evidence_ = float(facts["log_evidence"])
+            self.log_evidence_ = float(facts["log_evidence"]) + sum(part.offset for part in problem.parts)
         else:
             draws = posterior.draws()
             means = [part.mean(axis=(0, 1)) for part in draws.values()]
@@ -303,6 +304,7 @@ class PrivateModel(PosteriorEstimator):
             values.append(value)
         core = likelihood(parts, sum(int(np.prod(variable.shape)) for variable in variables))
         total, slope = core.value(flat(values), bool(gradient))
+        total += sum(part.offset for part in parts)
         if slope is None:
             return total
         derivatives, at = {}, 0
@@ -312,7 +314,7 @@ class PrivateModel(PosteriorEstimator):
             at += size
         return total, derivatives
 
-    def _log_likelihoods(self, groups: list[Users]) -> Floats:
+    def _log_likelihoods(self, groups: Sequence[Users]) -> Floats:
         posterior = self._fitted()
         draws = [posterior.stacked(parts) for parts in zip(*(run.draws for run in posterior.with_draws), strict=True)]
         with reporting(self.progress, self._room) as report:
@@ -348,7 +350,7 @@ class PrivateModel(PosteriorEstimator):
         facts = {
             "variables": [[v.name, list(v.shape), list(v.dims)] for v in problem.variables],
             "blocks": [list(block) for block in problem.blocks],
-            "parts": [[name, pack(arguments, str(i))] for i, (name, arguments) in enumerate(problem.parts)],
+            "parts": [[part.constructor, pack(part.values(), str(i))] for i, part in enumerate(problem.parts)],
             "quadrature": problem.quadrature,
             "settings": self._settings,
             "mechanism": described(self.mechanism),
@@ -375,13 +377,8 @@ class PrivateModel(PosteriorEstimator):
 
         variables = tuple(Variable(name, tuple(shape), tuple(dims)) for name, shape, dims in header["variables"])
         blocks = [(kind, name, list(numbers)) for kind, name, numbers in header["blocks"]]
-        parts = [(name, _listed(unpack(arguments))) for name, arguments in header["parts"]]
+        parts = [PARTS[name](*unpack(arguments)) for name, arguments in header["parts"]]
         return Problem(variables, blocks, parts, header["quadrature"])
-
-
-def _listed(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return arguments as the core takes them: sequences of numbers may be tuples."""
-    return arguments
 
 
 def _plain(value: npt.NDArray[np.float64]) -> Any:
@@ -394,6 +391,8 @@ def _same(earlier: Any, now: Problem) -> bool:
     def equal(a: Any, b: Any) -> bool:
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
             return np.array_equal(a, b)
+        if isinstance(a, Part):
+            return type(a) is type(b) and equal(a.values(), b.values())
         if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
             return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
         return bool(a == b)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx.privacy import (
     GaussianMechanism,
@@ -43,7 +44,8 @@ def _of_mechanism(mechanism: Any) -> Noise:
     if isinstance(mechanism, GeometricMechanism):
         return "geometric", {"decay": mechanism.decay, "lower": mechanism.lower, "upper": mechanism.upper}
     if isinstance(mechanism, GaussianMechanism):
-        return "gaussian", {"sigma": mechanism.sigma, "radius": mechanism.radius, "dimension": mechanism.dimension}
+        facts = {"sigma": mechanism.sigma, "scales": mechanism.scales}
+        return "gaussian", facts | {"radius": mechanism.radius, "dimension": mechanism.dimension}
     if isinstance(mechanism, RandomizedResponse):
         return "randomized-response", {"keep": mechanism.keep_probability}
     if isinstance(mechanism, GeneralizedRandomizedResponse):
@@ -55,8 +57,21 @@ def _of_mechanism(mechanism: Any) -> Noise:
     raise TypeError(f"`mechanism` must be a mechanism of quincunx.privacy or None, got {type(mechanism).__name__}")
 
 
+#: What each mechanism says of a release: facts of the noise that the models know, and of the guarantee.
+_KNOWN = {
+    "laplace": {"scale", "lower", "upper", "step"},
+    "geometric": {"alpha", "exponent", "lower", "upper", "n", "record_bound"},
+    "gaussian": {"sigma", "scales", "radius", "dimension", "step", "sensitivity"},
+    "randomized-response": {"keep_probability"},
+    "generalized-randomized-response": {"categories", "keep_probability"},
+    "unary-encoding": {"categories", "variant", "one_probability", "zero_probability"},
+}
+
+
 def _of_release(release: Release) -> Noise:
     facts = release.parameters
+    if unknown := sorted(set(facts) - _KNOWN.get(release.mechanism, set(facts))):
+        raise ValueError(f"`released` must have no noise that the models do not know, got {unknown}")
     if release.mechanism == "laplace":
         return "laplace", {name: facts[name] for name in ("scale", "lower", "upper")}
     if release.mechanism == "geometric":
@@ -66,7 +81,7 @@ def _of_release(release: Release) -> Noise:
         decay = float(Fraction(exponent)) if exponent is not None else -math.log(facts["alpha"])
         return "geometric", {"decay": decay, "lower": facts["lower"], "upper": facts["upper"]}
     if release.mechanism == "gaussian":
-        return "gaussian", {name: facts[name] for name in ("sigma", "radius", "dimension")}
+        return "gaussian", {name: facts.get(name) for name in ("sigma", "scales", "radius", "dimension")}
     if release.mechanism == "randomized-response":
         return "randomized-response", {"keep": facts["keep_probability"]}
     if release.mechanism == "generalized-randomized-response":
@@ -78,20 +93,26 @@ def _of_release(release: Release) -> Noise:
     raise ValueError(f"`released` must come from a known mechanism, got {release.mechanism}")
 
 
-def single_sigma(noise: Noise | None) -> float:
-    """Return the one standard deviation of normal noise; 0 without noise."""
+def sigmas(noise: Noise | None, dimension: int) -> npt.NDArray[np.float64]:
+    """Return the standard deviation of normal noise for each coordinate along the last axis; 0 without noise."""
     if noise is None:
-        return 0.0
-    sigma = np.asarray(noise[1]["sigma"], dtype=float)
-    if sigma.size > 1 and np.ptp(sigma) != 0:
-        raise ValueError("`mechanism` must have the same sigma for all coordinates: scale the blocks by `noise_ratios`")
-    return float(sigma.reshape(-1)[0])
+        return np.zeros(dimension)
+    scales = noise[1]["scales"]
+    if scales is not None and len(scales) != dimension:
+        raise ValueError(f"`mechanism` must have {dimension} scales, one for each coordinate, got {len(scales)}")
+    return np.asarray(noise[1]["sigma"] * (np.ones(dimension) if scales is None else np.asarray(scales)))
 
 
-def sigmas(noise: Noise | None, dimension: int) -> list[float]:
-    """Return the standard deviation of normal noise for each coordinate."""
-    sigma = np.zeros(1) if noise is None else np.asarray(noise[1]["sigma"], dtype=float).reshape(-1)
-    return [float(s) for s in np.broadcast_to(sigma, (dimension,))]
+def single_sigma(noise: Noise | None, what: str = "number") -> float:
+    """Return the one standard deviation of normal noise; 0 without noise."""
+    return one_of(np.unique(sigmas(noise, len((noise and noise[1]["scales"]) or [1]))), what)
+
+
+def one_of(deviations: npt.NDArray[np.float64], what: str) -> float:
+    """Return the standard deviation that is the same for all."""
+    if len(found := np.unique(deviations)) > 1:
+        raise ValueError(f"`mechanism` must have the same deviation for each {what}, got {found.tolist()}")
+    return float(found[0])
 
 
 def is_several(released: Any) -> bool:

@@ -8,52 +8,12 @@ Users who told the same thing under the same mechanism share one evaluation for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import Floats, Report
-from quincunx.ldp._problem import Part, likelihood
-
-#: Where the numbers of users are among the arguments of a constructor.
-_NUMBERS = {"plain": 1, "rectified": 1, "whole": 4, "tractable": 0}
-
-#: Groups of one user each, and which of them each user is.
-Users = tuple[list[Part], npt.NDArray[np.intp]]
-
-
-def users_of(part: Part, told: Any) -> Users:
-    """Return what users told, each thing once, and which of them each user told.
-
-    Raises
-    ------
-    ValueError
-        If the part is a sum over users.
-    """
-    name, arguments = part
-    if name in _NUMBERS:
-        at = _NUMBERS[name]
-        values, index = np.unique(arguments[at], return_inverse=True)
-        one = [(name, (*arguments[:at], values[i : i + 1], *arguments[at + 1 :])) for i in range(len(values))]
-        return one, index.reshape(-1)
-    if name == "bits":
-        keep = arguments[2]
-        bits = _check.categories(told, "released", 2).reshape(-1)
-        return [("bits", (1.0, 0.0, keep)), ("bits", (0.0, 1.0, keep))], bits.astype(np.intp)
-    if name == "categories":
-        counts, *noise = arguments
-        one = [(name, ([float(row) for row in rows], *noise)) for rows in np.eye(len(counts))]
-        return one, _check.categories(told, "released", len(counts)).astype(np.intp)
-    if name == "rows":
-        rows, weights, p, q = arguments
-        patterns, index = np.unique(rows, axis=0, return_inverse=True)
-        index = index.reshape(-1)
-        if weights is not None:
-            index = np.repeat(index, weights.astype(np.intp))
-        return [(name, (patterns[i : i + 1], None, p, q)) for i in range(len(patterns))], index
-    raise ValueError("`released` must be what each user told: a sum over users has no likelihood of one of them")
+from quincunx.ldp._parts import Users, likelihood
 
 
 def log_likelihoods(groups: Sequence[Users], draws: Sequence[Floats], report: Report | None) -> Floats:

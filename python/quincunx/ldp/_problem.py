@@ -12,18 +12,11 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._inference import Floats, Posterior, Report, Run, Variable, complaints, diagnose, warn_of
+from quincunx.ldp._parts import Part, likelihood
 
 Block = tuple[str, str, list[float]]
-#: A group of users: the name of the core's constructor, and its arguments.
-Part = tuple[str, tuple[Any, ...]]
 
 STATISTICS = ("lp", "diverging", "tree_depth", "n_steps", "energy", "step_size")
-
-
-def likelihood(parts: Sequence[Part], parameters: int) -> _core.LdpLikelihood:
-    """Return the likelihood of all groups."""
-    made = [getattr(_core.LdpLikelihood, name)(*arguments) for name, arguments in parts]
-    return made[0] if len(made) == 1 else _core.LdpLikelihood.sum(made, parameters)
 
 
 @dataclass
@@ -230,7 +223,7 @@ def settings_of(model: Any) -> Settings:
     )
 
 
-__all__ = ["Block", "LdpPosteriorDraws", "Part", "Problem", "complaints", "compute", "sample", "settings_of"]
+__all__ = ["Block", "LdpPosteriorDraws", "Problem", "complaints", "compute", "sample", "settings_of"]
 
 
 def flat(values: Sequence[npt.ArrayLike]) -> npt.NDArray[np.float64]:

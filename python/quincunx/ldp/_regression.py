@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -17,8 +18,9 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import is_several, noise_of, sigmas, single_sigma
-from quincunx.ldp._problem import Block, Part
+from quincunx.ldp._noise import is_several, noise_of, one_of, sigmas, single_sigma
+from quincunx.ldp._parts import LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Part
+from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import covariance, generated
 from quincunx.ldp.priors import LKJ, HalfNormal, Normal, Prior
 from quincunx.ldp.statistics import smat, svec
@@ -226,7 +228,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         answers, classes = self._answers(y, for_y, rows)
         if self.fit_intercept:
             rows = np.column_stack([rows, np.ones(len(rows))])
-        noise = [s * s for s in sigmas(for_x, rows.shape[1] - bool(self.fit_intercept))]
+        noise = (sigmas(for_x, rows.shape[1] - bool(self.fit_intercept)) ** 2).tolist()
         told = np.ascontiguousarray(rows), answers, [*noise, 0.0] if self.fit_intercept else noise, for_y
         return told, None if for_x is None else for_x[1]["radius"], classes
 
@@ -255,8 +257,11 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
         raise NotImplementedError
 
-    def _moments(self, x: Any, n: int | None, mechanism: Any, extra: int) -> tuple[Floats, int, int, float]:
-        """Return the sum, the number of users, d and sigma; `extra` is 2 where y squared is among the statistics."""
+    def _moments(self, x: Any, n: int | None, mechanism: Any, extra: int) -> tuple[Floats, int, int, Floats]:
+        """Return the sum, the number of users, d and the deviations of the noise of one user's statistics.
+
+        `extra` is 2 where y squared is among them.
+        """
         noise = self._noise(x, mechanism)
         total = _check.reals(x, "total")
         if total.ndim == 2:
@@ -276,13 +281,15 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if not d or right != length:
             rule = "C(d + 2, 2) = (d + 1) (d + 2) / 2" if extra == 2 else "C(d + 2, 2) - 1 = d + d (d + 1) / 2"
             raise ValueError(f"`total` must have {rule} entries for some d, got {length}")
-        return total, users, d, single_sigma(noise)
+        return total, users, d, sigmas(noise, length)
 
     def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
         raise NotImplementedError
 
     def _dimension(self, parts: list[Part]) -> int:
-        raise NotImplementedError
+        (part, *_) = parts
+        assert isinstance(part, (LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics))
+        return part.features
 
     def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
         d = self._dimension(parts)
@@ -343,13 +350,13 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         score = x @ truth["coefficients"]
         y = self._respond(score, truth, rng)
         if self.kind == "statistics":
-            sigma = single_sigma(self._noise(None, None))
             told = self._told(x, y)
-            total = told.sum(axis=0) + np.sqrt(n) * sigma * rng.normal(size=told.shape[1])
+            spread = np.sqrt(n) * sigmas(self._noise(None, None), told.shape[1])
+            total = told.sum(axis=0) + spread * rng.normal(size=told.shape[1])
             return truth, (total,), {"n": n}
         for_x, for_y = self._pair(self.mechanism, "mechanism")
         noise_x = noise_of(None, for_x, None, ("gaussian",), type(self).__name__)
-        noisy = x + rng.normal(size=x.shape) * np.array(sigmas(noise_x, d))
+        noisy = x + rng.normal(size=x.shape) * sigmas(noise_x, d)
         return truth, (noisy, self._noisy_answers(y, for_y, rng)), {}
 
     def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
@@ -446,7 +453,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
         joint = np.column_stack([x, y])
         scatter = np.ascontiguousarray(joint.T @ joint)
-        return "linear_inputs", (scatter, float(len(x)), [*noise, single_sigma(for_y) ** 2])
+        return LinearInputs(scatter, float(len(x)), [*noise, single_sigma(for_y) ** 2])
 
     def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
         return np.asarray(score + truth["residual_sd"] * rng.normal(size=score.shape))
@@ -461,23 +468,27 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         return np.asarray(y + single_sigma(noise) * rng.normal(size=y.shape))
 
     def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
-        total, users, d, sigma = self._moments(x, n, mechanism, 2)
+        total, users, d, deviations = self._moments(x, n, mechanism, 2)
         first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in self.noise_ratios)
         size = d * (d + 1) // 2
+        blocks = deviations[:size], deviations[size : size + d], deviations[size + d :]
+        names = ("product of x and x", "product of x and y", "square of y")
+        sigma, of_cross, of_square = (one_of(part, name) for part, name in zip(blocks, names, strict=True))
         joint = np.empty((d + 1, d + 1))
         joint[:d, :d] = smat(total[:size])
         cross, square = total[size : size + d], float(total[-1])
         if sigma == 0:
             joint[:d, d] = joint[d, :d] = cross / np.sqrt(first)
             joint[d, d] = square / np.sqrt(second)
-            return "linear_inputs", (joint, float(users), [0.0] * (d + 1))
+            return LinearInputs(joint, float(users), [0.0] * (d + 1))
+        # Noise in other proportions is that of other ratios, on moments in other units.
+        wider, widest = sigma / of_cross, sigma / of_square
+        cross, first, square, second = cross * wider, first * wider**2, square * widest, second * widest**2
         # y in units of sqrt(2 / first): then its products with x have the weight of svec.
         joint[:d, d] = joint[d, :d] = cross / np.sqrt(2)
         joint[d, d] = square * first / 2 / np.sqrt(second)
-        return "linear_statistics", (joint, float(users), sigma * sigma, (first, second))
-
-    def _dimension(self, parts: list[Part]) -> int:
-        return len(parts[0][1][0]) - 1
+        log_jacobian = d * math.log(wider) + math.log(widest)
+        return LinearStatistics(joint, float(users), sigma * sigma, (first, second), log_jacobian)
 
     def predict(self, X: npt.ArrayLike) -> Floats:
         """Return the posterior means of answers.
@@ -610,7 +621,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         return labels, classes
 
     def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
-        return "logistic_inputs", (x, y, noise, 1.0 if for_y is None else float(for_y[1]["keep"]))
+        return LogisticInputs(x, y, noise, 1.0 if for_y is None else float(for_y[1]["keep"]))
 
     def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
         return (rng.random(score.shape) < _sigmoid(score)).astype(float)
@@ -628,21 +639,17 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         self.classes_ = np.array([0, 1])
 
     def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
-        total, users, d, sigma = self._moments(x, n, mechanism, 1)
-        if sigma == 0:
+        total, users, d, deviations = self._moments(x, n, mechanism, 1)
+        blocks = (deviations[:d], "product of x and y"), (deviations[d:], "product of x and x")
+        of_cross, of_squares = (one_of(*block) for block in blocks)
+        if of_cross == 0:
             raise ValueError('`mechanism` must be given with kind="statistics": labels have no sufficient statistics')
         ratio = _check.real(self.noise_ratio, "noise_ratio", positive=True)
         second = np.ascontiguousarray(smat(total[d:]) / np.sqrt(ratio))
-        return "logistic_statistics", (
-            np.ascontiguousarray(total[:d]),
-            second,
-            float(users),
-            [sigma**2, sigma**2 / ratio],
-        )
-
-    def _dimension(self, parts: list[Part]) -> int:
-        name, arguments = parts[0]
-        return int(arguments[0].shape[1] if name == "logistic_inputs" else len(arguments[0]))
+        noise = [of_cross**2, of_squares**2 / ratio]
+        # The core takes the units of x x' to be those in which all moments have one deviation.
+        log_jacobian = (total.size - d) * math.log(of_cross / of_squares)
+        return LogisticStatistics(np.ascontiguousarray(total[:d]), second, float(users), noise, log_jacobian)
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the posterior means of the probabilities of both labels.

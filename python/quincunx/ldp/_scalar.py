@@ -18,8 +18,8 @@ from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Noise, is_several, single_sigma
-from quincunx.ldp._pointwise import users_of
-from quincunx.ldp._problem import Block, Part
+from quincunx.ldp._parts import Bits, Part, Plain, Rectified, Tractable, Whole
+from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import by_inversion, generated
 from quincunx.ldp.priors import Beta, Gamma, Normal, Prior
 
@@ -88,7 +88,7 @@ class ScalarModel(PrivateModel):
             For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different number.
         """
         several = released if is_several(released) else [released]
-        return self._log_likelihoods([users_of(self._part(part, mechanism, True), part) for part in several])
+        return self._log_likelihoods([self._part(part, mechanism, True).each(part) for part in several])
 
     def _numbers(self, released: Any) -> npt.NDArray[np.float64]:
         return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
@@ -191,14 +191,14 @@ class GaussianModel(ScalarModel):
     def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
         noise = self._noise(released, mechanism)
         if noise is None:
-            return "plain", (self._family, self._numbers(released))
+            return Plain(self._family, self._numbers(released))
         lower, upper = _bounds(noise)
         values = self._numbers(released)
-        return "rectified", (self._family, values, (float(lower), float(upper)), float(noise[1]["scale"]), exact)
+        return Rectified(self._family, values, (float(lower), float(upper)), float(noise[1]["scale"]), exact)
 
     def _blocks(self, parts: list[Part]) -> list[Block]:
         centre, half = 0.0, 10.0
-        bounded = [arguments[2] for name, arguments in parts if name == "rectified"]
+        bounded = [part.bounds for part in parts if isinstance(part, Rectified)]
         width = 8.0
         if bounded:
             low, high = min(b[0] for b in bounded), max(b[1] for b in bounded)
@@ -273,11 +273,11 @@ class ExponentialModel(_OneParameter):
         if noise is None:
             if (values < 0).any():
                 raise ValueError(f"`released` must be at least 0 without noise, got {values.min()}")
-            return "plain", (self._family, values)
+            return Plain(self._family, values)
         lower, upper = _bounds(noise)
         if lower != 0:
             raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
-        return "rectified", (self._family, values, (0.0, float(upper)), float(noise[1]["scale"]), exact)
+        return Rectified(self._family, values, (0.0, float(upper)), float(noise[1]["scale"]), exact)
 
     def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
         return rng.exponential(1 / value, n)
@@ -291,11 +291,11 @@ class _WholeModel(_OneParameter):
         if noise is None:
             values = _check.counts(released, "released").astype(np.float64).reshape(-1)
             self._check_plain(values)
-            return "plain", (self._family, np.ascontiguousarray(values))
+            return Plain(self._family, np.ascontiguousarray(values))
         if noise[0] == "randomized-response":
             bits = _check.categories(released, "released", 2)
             ones = int(bits.sum())
-            return "bits", (float(bits.size - ones), float(ones), noise[1]["keep"])
+            return Bits(float(bits.size - ones), float(ones), noise[1]["keep"])
         lower, upper = _bounds(noise)
         if not (float(lower).is_integer() and float(upper).is_integer()):
             raise ValueError(f"`mechanism` must have whole bounds for counts, got {lower} and {upper}")
@@ -303,7 +303,7 @@ class _WholeModel(_OneParameter):
             decay, values = noise[1]["decay"], _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
         else:
             decay, values = 1 / noise[1]["scale"], self._numbers(released)
-        return "whole", (self._family, noise[0], float(decay), (int(lower), int(upper)), values, exact)
+        return Whole(self._family, noise[0], float(decay), (int(lower), int(upper)), values, exact)
 
     def _check_plain(self, values: npt.NDArray[np.float64]) -> None:
         pass
@@ -470,10 +470,12 @@ class TractableModel(ScalarModel):
         interval = _interval(self.interval)
         g = _polynomial(self.g, interval)
         radius = math.inf if noise is None or noise[1]["radius"] is None else float(noise[1]["radius"])
+        if noise is not None and radius < math.inf and noise[1]["dimension"] != 1:
+            raise ValueError(f"`mechanism` must clip each number by itself, got dimension={noise[1]['dimension']}")
         values = self._numbers(released)
         if noise is None and not ((values >= interval[0]) & (values <= interval[1])).all():
             raise ValueError(f"`released` must lie in the interval {interval} without noise")
-        return "tractable", (values, g, interval, (-radius, radius), single_sigma(noise), exact)
+        return Tractable(values, g, interval, (-radius, radius), single_sigma(noise), exact)
 
     def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
         blocks = self._blocks([])
