@@ -159,7 +159,7 @@ def ledger():
             budget = privacy.Budget.open(os.path.join(folder, "a.budget"), 1.0)
             part = privacy.PrivacyGuarantee(1e-6)
             plain = sqlite3.connect(os.path.join(folder, "b.db"), isolation_level=None)
-            plain.execute("PRAGMA journal_mode=WAL")
+            plain.execute("PRAGMA journal_mode=PERSIST")
             plain.execute("PRAGMA synchronous=FULL")
             plain.execute("CREATE TABLE t (x TEXT)")
             with open(os.path.join(folder, "c"), "wb") as file:

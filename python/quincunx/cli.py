@@ -274,23 +274,28 @@ def _add_budget(verbs: Any) -> None:
     )
     what = verb.add_subparsers(title="what to do", metavar="WHAT", required=True)
     verb = what.add_parser("open", help="make a ledger, or check that one has these limits")
-    verb.add_argument("ledger", help="the file")
+    _add_ledger(verb)
     verb.add_argument("--epsilon", type=float, required=True, help="the limit of epsilon")
     verb.add_argument("--delta", type=float, default=0.0, help="the limit of delta (default 0)")
     verb.add_argument("--filter", choices=["sum", "zcdp", "gaussian"], default="sum", help="the rule (default sum)")
     verb.add_argument("--failure", type=float, default=0.0, help="the part of delta for releases that have one")
     verb.set_defaults(run=_budget_open)
     verb = what.add_parser("spend", help="count a release before it is made, or refuse it")
-    verb.add_argument("ledger", help="the file")
+    _add_ledger(verb)
     verb.add_argument("--epsilon", type=float, required=True, help="the epsilon of the release")
     verb.add_argument("--delta", type=float, default=0.0, help="its delta (default 0)")
     verb.add_argument("--user", help="whose budget it is (default: the one account)")
     verb.set_defaults(run=_budget_spend)
     verb = what.add_parser("show", help="the limits and all accounts, or one")
-    verb.add_argument("ledger", help="the file")
+    _add_ledger(verb)
     verb.add_argument("--user", help="this account only")
     verb.add_argument("--json", action="store_true", help="print a JSON object")
     verb.set_defaults(run=_budget_show)
+
+
+def _add_ledger(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("ledger", help="the file")
+    verb.add_argument("--allow-network", action="store_true", help="on a network share, where only one host uses it")
 
 
 def _add_factorize(verbs: Any) -> None:
@@ -632,14 +637,14 @@ def _privatize(options: argparse.Namespace) -> None:
 def _budget_open(options: argparse.Namespace) -> None:
     from quincunx.privacy import Budget
 
-    limits = {"filter": options.filter, "failure": options.failure}
+    limits = {"filter": options.filter, "failure": options.failure, "allow_network": options.allow_network}
     print(Budget.open(options.ledger, options.epsilon, options.delta, **limits))
 
 
 def _budget_spend(options: argparse.Namespace) -> None:
     from quincunx.privacy import Budget, PrivacyGuarantee
 
-    budget = Budget.open(options.ledger)
+    budget = Budget.open(options.ledger, allow_network=options.allow_network)
     budget.spend(PrivacyGuarantee(options.epsilon, options.delta, relation=budget.relation), user=options.user)
     print(f"remaining  {budget.remaining(options.user):.12g}")
 
@@ -647,7 +652,7 @@ def _budget_spend(options: argparse.Namespace) -> None:
 def _budget_show(options: argparse.Namespace) -> None:
     from quincunx.privacy import Budget
 
-    budget = Budget.open(options.ledger)
+    budget = Budget.open(options.ledger, allow_network=options.allow_network)
     accounts = budget.accounts()
     if options.user is not None:
         accounts = [row for row in accounts if row["user"] == options.user]

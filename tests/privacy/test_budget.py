@@ -265,6 +265,37 @@ def test_an_announced_plan_composes_exactly():
     assert Budget(0.499, 0.03825558).spent() is None
 
 
+def test_a_plan_takes_what_was_announced_and_no_multiple_of_it():
+    noise = PrivacyGuarantee.of_gaussian(4.0, 1e-7, relation=AddRemove())
+    stronger = PrivacyGuarantee.of_gaussian(4.0, 1e-7, relation=AddRemove(), epsilon=2.5)
+    pure = PrivacyGuarantee(0.25, relation=AddRemove())
+    announced = noise & pure
+    others = [
+        PrivacyGuarantee.of_parts(announced.parts * 3, relation=AddRemove()),
+        PrivacyGuarantee.of_parts((*announced.parts, noise.parts[0]), relation=AddRemove()),
+        noise & noise & pure,
+        noise & pure & pure,
+        2 * announced,
+        noise,
+        announced.marked("float64"),
+    ]
+    budget = Budget(50.0, 0.5, relation=AddRemove())
+    for other in others:
+        plan = budget.plan([announced])
+        with pytest.raises(BudgetExceeded, match="was not announced"):
+            plan.spend(other)
+        plan.spend(PrivacyGuarantee.of_parts(announced.parts[::-1], relation=AddRemove()))
+        assert plan.left == []
+    doubled = (noise & stronger).at(2)  # equal parts stand twice
+    plan = Budget(50.0, 0.5, relation=AddRemove(2)).plan([noise.at(2), doubled])
+    plan.spend(doubled)
+    with pytest.raises(BudgetExceeded):
+        plan.spend(doubled)
+    plan.spend(noise.at(2))
+    thrice = PrivacyGuarantee.of_parts(pure.parts * 3, relation=AddRemove())
+    budget.plan([thrice]).spend(3 * pure)  # the same parts, counted in two ways
+
+
 def test_a_plan_uses_the_delta_it_is_given_and_no_more():
     noise = GaussianMechanism(0.3, 1e-7, sensitivity=1)
     for kind, failures in [("sum", 0.0), ("gaussian", 5e-7), ("zcdp", 5e-7)]:

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import random
+import shutil
 import signal
 import sqlite3
 import stat
@@ -16,8 +17,25 @@ import pytest
 
 from quincunx.cli import main
 from quincunx.privacy import AddRemove, Budget, BudgetExceeded, DataMetric, GaussianMechanism, PrivacyGuarantee
+from quincunx.privacy._filters import Filter
 
 HUNDREDTH = PrivacyGuarantee(0.01)
+
+
+SPENDER = """
+import sys
+from quincunx.privacy import Budget, BudgetExceeded, PrivacyGuarantee
+budget = Budget.open(sys.argv[1], timeout=300.0)
+part = PrivacyGuarantee(float(sys.argv[3]))
+for i in range(int(sys.argv[2])):
+    try:
+        budget.spend(part, user=i % 2)
+        sys.stdout.write("a")
+    except BudgetExceeded:
+        sys.stdout.write("r")
+    sys.stdout.flush()
+print("e")
+"""
 
 
 @pytest.fixture
@@ -82,13 +100,19 @@ def test_what_is_no_ledger_is_refused(path, tmp_path):
     connection.close()
     text = tmp_path / "text.budget"
     text.write_text("epsilon = 1\n" * 100)
-    for file in (other, text):
+    logged = tmp_path / "logged.db"
+    with sqlite3.connect(logged) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE limits (text TEXT)")
+    connection.close()
+    empty = tmp_path / "empty.budget"
+    empty.touch()
+    for file in (other, text, logged, empty):
         before = file.read_bytes()
         for limit in (None, 1.0):
             with pytest.raises(ValueError, match="`path` must be a ledger"):
                 Budget.open(file, limit)
-        if file is text:
-            assert file.read_bytes() == before
+        assert file.read_bytes() == before
     with pytest.raises(OSError, match="absent"):
         Budget.open(tmp_path / "absent" / "x", 1.0)
 
@@ -152,20 +176,257 @@ def test_a_spend_is_on_disk_before_it_is_accepted(path):
     other.close()
 
 
-SPENDER = """
-import sys
-from quincunx.privacy import Budget, BudgetExceeded, PrivacyGuarantee
-budget = Budget.open(sys.argv[1], timeout=300.0)
-part = PrivacyGuarantee(float(sys.argv[3]))
-for i in range(int(sys.argv[2])):
-    try:
-        budget.spend(part, user=i % 2)
-        sys.stdout.write("a")
-    except BudgetExceeded:
-        sys.stdout.write("r")
-    sys.stdout.flush()
-print("e")
+def copied(path, number):
+    """Copy the file of a ledger and nothing else."""
+    copy = path.with_name(f"copy{number}")
+    shutil.copyfile(path, copy)
+    return copy
+
+
+def test_a_copy_of_the_file_alone_knows_every_spend(path):
+    budget = Budget.open(path, 1.0)
+    spent = 0
+    for size in (1, 7, 40, 80):  # beyond a page, and several
+        for _ in range(size):
+            budget.spend(PrivacyGuarantee(1 / 256), user=spent % 3)
+            spent += 1
+        copy = Budget.open(copied(path, spent), 1.0)
+        assert copy.accounts() == budget.accounts()
+        assert sum(row["spends"] for row in copy.accounts()) == spent
+
+
+def test_a_copy_after_a_kill_knows_every_accepted_spend(path):
+    Budget.open(path, 1.0)
+    rng = random.Random(3)
+    accepted = 0
+    for run in range(3):
+        command = [sys.executable, "-c", SPENDER, str(path), "100000", "1e-9"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(rng.randrange(1, 30)):
+                process.stdout.read(1)
+                accepted += 1
+            process.kill()
+            accepted += len(process.stdout.read())
+        try:
+            copy = Budget.open(copied(path, run))
+        except ValueError:  # killed while it wrote the file
+            pass
+        else:
+            assert sum(row["spends"] for row in copy.accounts()) >= accepted
+        assert sum(row["spends"] for row in Budget.open(path).accounts()) >= accepted
+
+
+@pytest.mark.slow
+def test_a_thousand_spends_are_in_a_copy_after_a_kill(path):
+    Budget.open(path, 1.0)
+    command = [sys.executable, "-c", SPENDER + "sys.stdin.read()", str(path), "1000", "1e-9"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "a" * 1000 + "e\n"
+        process.kill()
+    assert sum(row["spends"] for row in Budget.open(copied(path, 0)).accounts()) == 1000
+
+
+#: What versions before wrote: a log beside the file, which the last to close it clears; this one never does.
+LOGGER = """
+import json, os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+assert connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] == "wal"
+for line in sys.argv[2:]:
+    connection.execute(line)
+os._exit(0)
 """
+
+
+def test_a_ledger_with_a_write_ahead_log_is_converted(path):
+    Budget.open(path, 1.0).spend(PrivacyGuarantee(0.25), user="ada")
+    with sqlite3.connect(path) as connection:
+        account = connection.execute("SELECT text FROM accounts").fetchone()[0]
+    connection.close()
+    change = f"INSERT INTO accounts VALUES ('sgrace', '{account}')"
+    subprocess.run([sys.executable, "-c", LOGGER, str(path), change], check=True)
+    log = path.with_name(path.name + "-wal")
+    assert log.stat().st_size
+    assert path.read_bytes()[18:20] == b"\2\2"
+    budgets = [None] * 4
+
+    def opened(number):
+        budgets[number] = Budget.open(path)
+
+    threads = [threading.Thread(target=opened, args=(number,)) for number in range(len(budgets))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert path.read_bytes()[18:20] == b"\1\1"
+    assert not log.exists()
+    for budget in budgets:
+        budget.spend(PrivacyGuarantee(0.125), user="grace")
+    assert Budget.open(copied(path, 0)).remaining("grace") == 0.25
+
+
+def test_a_copy_without_its_log_is_not_taken_for_an_empty_file(path):
+    statements = ["CREATE TABLE limits (text TEXT NOT NULL)", "INSERT INTO limits VALUES ('{}')"]
+    subprocess.run([sys.executable, "-c", LOGGER, str(path), *statements], check=True)
+    copy = copied(path, 0)
+    with pytest.raises(ValueError, match="which is empty, as are some copies of ledgers"):
+        Budget.open(copy, 1.0)
+    assert copy.read_bytes() == path.read_bytes()
+
+
+def test_a_damaged_ledger_is_refused(path):
+    budget = Budget.open(path, 1.0)
+    for user in range(60):  # several pages
+        budget.spend(HUNDREDTH, user=user)
+    content = path.read_bytes()
+    size = 4096
+    refused = 0
+    for page in range(1, len(content) // size):
+        torn = path.with_name("torn")
+        torn.write_bytes(content[: page * size] + bytes(size) + content[(page + 1) * size :])
+        with pytest.raises(ValueError, match="`path` must be a ledger"):
+            Budget.open(torn)
+        refused += 1
+    assert refused > 5
+
+
+def deleted(path):
+    path.unlink()
+
+
+def moved(path):
+    path.rename(path.with_name("elsewhere"))
+
+
+def made_anew(path):
+    path.unlink()
+    Budget.open(path, 1.0)
+
+
+def replaced_by_a_copy(path):
+    os.replace(copied(path, 0), path)
+
+
+def linked_elsewhere(path):
+    made = path.with_name("another")
+    Budget.open(made, 1.0)
+    path.unlink()
+    path.symlink_to(made)
+
+
+@pytest.mark.parametrize("change", [deleted, moved, made_anew, replaced_by_a_copy, linked_elsewhere])
+@pytest.mark.parametrize("where", ["here", "in a thread", "in a child", "at the commit"])
+def test_a_file_that_was_deleted_or_replaced_is_noticed_before_the_next_spend(path, change, where, monkeypatch):
+    budget = Budget.open(path, 1.0)
+    budget.spend(PrivacyGuarantee(0.75))
+    words = []
+
+    def spend():
+        for work in (lambda: budget.spend(PrivacyGuarantee(0.125)), budget.remaining, budget.accounts):
+            with pytest.raises(FileNotFoundError, match="is gone, deleted or replaced"):
+                work()
+            words.append("refused")
+
+    if where == "at the commit":  # after the first look, in the middle of a spend
+        decide = Filter.after
+
+        def meanwhile(*arguments):
+            change(path)
+            return decide(*arguments)
+
+        monkeypatch.setattr(Filter, "after", meanwhile)
+        with pytest.raises(FileNotFoundError, match="is gone, deleted or replaced"):
+            budget.spend(PrivacyGuarantee(0.125))
+        monkeypatch.undo()
+        spend()
+    elif where == "here":
+        change(path)
+        spend()
+    elif where == "in a thread":
+        change(path)
+        thread = threading.Thread(target=spend)
+        thread.start()
+        thread.join()
+    else:
+        change(path)
+        child = os.fork()
+        if child == 0:
+            try:
+                spend()
+            finally:
+                os._exit(0 if len(words) == 3 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        words = ["refused"] * 3
+    assert words == ["refused"] * 3
+    if path.exists():  # what is there now lost nothing to the old handle
+        assert Budget.open(path).remaining() in (0.25, 1.0)
+        Budget.open(path).spend(PrivacyGuarantee(0.125))
+
+
+def test_an_older_copy_in_place_of_a_ledger_is_noticed(path):
+    budget = Budget.open(path, 1.0)
+    budget.spend(PrivacyGuarantee(0.25))
+    copy = copied(path, 0)
+    budget.spend(PrivacyGuarantee(0.5))
+    shutil.copyfile(copy, path)  # the same inode
+    with pytest.raises(OSError, match="has forgotten spends"):
+        budget.spend(PrivacyGuarantee(0.5))
+    assert Budget.open(path).remaining() == 0.75
+
+
+def test_a_ledger_is_made_whole_or_not_at_all(path, monkeypatch):
+    for left in ("-journal", "-wal"):
+        beside = path.with_name(path.name + left)
+        beside.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(20))
+        with pytest.raises(FileExistsError, match="put that back"):
+            Budget.open(path, 1.0)
+        beside.unlink()
+    monkeypatch.setattr(os, "link", lambda *names: (_ for _ in ()).throw(PermissionError(1, "no links here")))
+    with pytest.raises(OSError, match=r"cannot be made: .*no links here"):
+        Budget.open(path, 1.0)
+    monkeypatch.undo()
+    assert os.listdir(path.parent) == []
+    Budget.open(path, 1.0)
+    assert os.listdir(path.parent) == [path.name]
+
+
+KINDS = {
+    "nfs": True, "nfs4": True, "cifs": True, "smb3": True, "9p": True, "fuse.sshfs": True, "fuse.rclone": True,
+    "fuse": True, "virtiofs": True, "ext4": False, "xfs": False, "btrfs": False, "tmpfs": False, "overlay": False,
+    "zfs": False, "fuseblk": False, "fuse.fuse-overlayfs": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [*((kind, "share") for kind in KINDS), ("nfs", "my share"), ("cifs", "share\\"), ("ext4", "a\tb")]
+)
+def test_a_network_file_system_is_refused_or_allowed_by_name(tmp_path, monkeypatch, kind, name):
+    folder = tmp_path / name
+    (folder / "deep").mkdir(parents=True)
+    point = str(folder).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:9 / {point} rw,relatime shared:7 - autofs host rw\n"
+        f"3 1 0:10 / {point} rw,relatime shared:7 - {kind} host:/share rw\n4 1 0:11 / {point}/dee rw - ext4 x rw\n"
+    )
+    monkeypatch.setattr("quincunx.privacy._ledger.MOUNTS", str(mounts))
+    place = folder / "deep" / "study.budget"
+    link = tmp_path / "link.budget"
+    link.symlink_to(place)
+    if KINDS[kind]:
+        with pytest.raises(OSError, match=f"file system of kind {kind}, .*allow_network=True"):
+            Budget.open(place, 1.0)
+        assert not place.exists()
+    budget = Budget.open(place, 1.0, allow_network=KINDS[kind])
+    pickle.loads(pickle.dumps(budget)).spend(HUNDREDTH)
+    if KINDS[kind]:
+        with pytest.raises(OSError, match="file system of kind"):
+            Budget.open(link)
+    Budget.open(tmp_path / "local.budget", 1.0)
+    if KINDS[kind]:
+        assert main(["budget", "spend", str(place), "--epsilon", "0.25"]) == 2
+        assert main(["budget", "spend", str(place), "--epsilon", "0.25", "--allow-network"]) == 0
+        assert main(["budget", "show", str(place), "--allow-network"]) == 0
+        assert main(["budget", "open", str(place), "--epsilon", "1", "--allow-network"]) == 0
+    with pytest.raises(TypeError, match="`allow_network` must be True or False"):
+        Budget.open(place, allow_network="yes")
 
 
 def check_kills(path, processes, spends, kills, seed):
