@@ -28,6 +28,9 @@ class PosteriorEstimator:
 
     #: The name of the room: in progress bars and files.
     _room: ClassVar[str]
+    #: What a fit publishes, by name, and where it comes from: "declared" by arguments; the "shape" of the data and the
+    #: names of their columns, which are public; "noise" that a mechanism added; computed from "released" values alone.
+    PUBLISHED: ClassVar[dict[str, str]] = {"draws_": "released"}
     _posterior: Any
     _settings: dict[str, Any]
 

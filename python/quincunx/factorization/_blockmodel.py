@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +116,8 @@ class PoissonBlockmodel(PoissonModel):
             Factor("interaction", (width, width), ("component", "to_component")),
         )
         return Layout("directed" if self.directed else "undirected", (shape[0],), width, factors, ("actor", "to_actor"))
+
+    PUBLISHED: ClassVar = PoissonModel.PUBLISHED | {"interaction_": "released", "labels_": "released"}
 
     def _check_parameters(self, executor: Any) -> None:
         super()._check_parameters(executor)

@@ -91,6 +91,11 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
     """Parameters, fit, results and files of all models of this room."""
 
     _room: ClassVar = "factorization"
+    PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | {
+        "n_features_in_": "shape",
+        "feature_names_in_": "shape",
+        **dict.fromkeys(("components_", "elbo_", "embedding_", "expected_counts_", "n_iter_", "rates_"), "released"),
+    }
     _posterior: Posterior
 
     # The data go by position, and are no metadata to route.

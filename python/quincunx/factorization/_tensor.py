@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +100,8 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         non_integer: Literal["error", "round"] = "error",
     ) -> None:
         store(self, locals())
+
+    PUBLISHED: ClassVar = PoissonModel.PUBLISHED | {"factors_": "released", "weights_": "released"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

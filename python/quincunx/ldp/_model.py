@@ -26,6 +26,9 @@ class PrivateModel(PosteriorEstimator):
     """Settings, fit and results of all models of this room."""
 
     _room = "ldp"
+    PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | dict.fromkeys(
+        ("log_evidence_", "posterior_mean_", "posterior_sd_"), "released"
+    )
     #: Mechanisms whose noise the model integrates over.
     _mechanisms: ClassVar[tuple[str, ...]] = ()
     #: Whether fits are many and short, so that nobody wants to hear of each: those of a calibration.

@@ -34,6 +34,12 @@ CLIPPED = 0.05
 class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     """What both regressions share."""
 
+    PUBLISHED: ClassVar = PrivateModel.PUBLISHED | {
+        "n_features_in_": "shape",
+        "feature_names_in_": "shape",
+        "coef_": "released",
+        "intercept_": "released",
+    }
     _with_residual: ClassVar[bool]
     _label_mechanisms: ClassVar[tuple[str, ...]]
     _mechanisms = ("gaussian",)
@@ -592,6 +598,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         progress: Progress = False,
     ) -> None:
         store(self, locals())
+
+    PUBLISHED: ClassVar = Regression.PUBLISHED | {"classes_": "released"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,14 @@ class LDPSGD:
     >>> LDPSGD("linear", epsilon=2.0, insecure_seed=1, random_state=0).fit(X, X @ [1.0, 0.0]).coef_.shape
     (2,)
     """
+
+    PUBLISHED: ClassVar[dict[str, str]] = {  # as for `PosteriorEstimator`
+        "coef_": "noise",
+        "n_features_in_": "shape",
+        "n_groups_": "shape",
+        "n_messages_": "shape",
+        "tuned_losses_": "declared",  # of public records
+    }
 
     def __init__(
         self,
@@ -248,11 +256,16 @@ def _losses(task: str, scores: Floats, y: Floats) -> Floats:
 
 
 def _gradients(task: str, weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Return the gradient of each record's loss, clipped to norm 1."""
-    scores = x @ weights
-    if task == "linear":
-        gradients = (scores - y)[:, None] * x
-    else:
-        gradients = (-y * 0.5 * (1 - np.tanh(0.5 * y * scores)))[:, None] * x
-    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
-    return np.asarray(gradients / np.maximum(norms, 1.0))
+    """Return the gradient of each record's loss, clipped to norm 1, of records of any size.
+
+    It is a number times x, so what may overflow is only how long it is, and that does not matter beyond 1.
+    """
+    largest = np.abs(x).max(axis=1)
+    scaled = x / np.where(largest > 0, largest, 1.0)[:, None]
+    lengths = np.where(largest > 0, np.linalg.norm(scaled, axis=1), 1.0)
+    units = scaled / lengths[:, None]
+    with np.errstate(over="ignore"):
+        norms = np.minimum(lengths * largest, np.finfo(np.float64).max)
+        scores = units @ weights * norms
+        slopes = scores - y if task == "linear" else -y * 0.5 * (1 - np.tanh(0.5 * y * scores))
+        return np.asarray(units * np.clip(slopes * norms, -1.0, 1.0)[:, None])

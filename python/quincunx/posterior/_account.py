@@ -67,9 +67,12 @@ def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "
     # The largest entry first, so that squares neither overflow nor vanish.
     largest = np.abs(values).max(axis=1, initial=0.0)
     safe = np.where(largest > 0, largest, 1.0)
-    norms = safe * np.sqrt(((values / safe[:, None]) ** 2).sum(axis=1))
-    factor = np.where(norms > radius, radius / np.where(norms > radius, norms, 1.0) * (1 - 2.0**-48), 1.0)
-    return values * factor[:, None]
+    scaled = values / safe[:, None]
+    lengths = np.sqrt((scaled**2).sum(axis=1))  # 1 to sqrt(d), or 0
+    with np.errstate(over="ignore"):
+        far = safe * lengths > radius
+    factor = radius / np.where(far, lengths, 1.0) * (1 - 2.0**-48)
+    return np.where(far[:, None], scaled * factor[:, None], values)
 
 
 def trim_for(share: float, categories: int = 2) -> float:

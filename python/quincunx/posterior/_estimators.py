@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from quincunx.privacy import PrivacyGuarantee
 @estimator_doc
 class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator")):
     """Fit of a star-shaped network, and prediction from its tables."""
+
+    PUBLISHED: ClassVar[dict[str, str]] = {
+        "classes_": "declared",
+        "guarantee_": "declared",
+        "n_features_in_": "shape",
+        "feature_names_in_": "shape",
+        **dict.fromkeys(("network_", "class_log_prior_", "feature_log_prob_"), "noise"),
+    }
 
     guarantee_: PrivacyGuarantee
     classes_: npt.NDArray[Any]
@@ -318,6 +326,13 @@ class PosteriorSampleRegressor(Deferred, sklearn=("RegressorMixin", "BaseEstimat
     >>> bool(np.abs(model.coef_ - [0.5, -0.5]).max() < 0.5), round(model.guarantee_.epsilon, 6)
     (True, 1.0)
     """
+
+    PUBLISHED: ClassVar[dict[str, str]] = {
+        "coef_": "noise",
+        "guarantee_": "declared",
+        "n_features_in_": "shape",
+        "feature_names_in_": "shape",
+    }
 
     guarantee_: PrivacyGuarantee
 

@@ -1,7 +1,7 @@
 """A network with its conditional probabilities and their guarantee."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,12 @@ class PrivateBayesNet:
     >>> bool(fitted.log_likelihood([[1, 2], [0, 0]]) < 0)
     True
     """
+
+    #: Where each attribute comes from, as for estimators; with `AddRemove` nothing else depends on the records' number.
+    PUBLISHED: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("net", "mechanism", "guarantee"), "declared"),
+        **dict.fromkeys(("cpds", "counts", "noisy_counts", "coefficients", "consistent"), "noise"),
+    }
 
     def __init__(
         self,
