@@ -224,7 +224,7 @@ def _samplers() -> Iterator[tuple[str, Callable[[], str]]]:
     zeros = np.zeros(size, dtype=np.int64)
     whole: dict[str, Any] = {
         "geometric noise": privacy.GeometricMechanism(0.25, n=1),
-        "discrete Gaussian noise": privacy.DiscreteGaussianMechanism(0.5, 1e-6),
+        "discrete Gaussian noise": privacy.DiscreteGaussianMechanism(0.5, 1e-6, sensitivity=1),
     }
     for name, noise in whole.items():
         yield (

@@ -37,7 +37,7 @@ TRUE = [
     (LaplaceMechanism(0.5, -5, 5), -9.0, 9.0),
     (GaussianMechanism(1.0, 0.01, sensitivity=1.0), 0.0, 1.0),
     (GaussianMechanism(1.0, 0.01, radius=1.0, dimension=2), [3.0, 4.0], [-0.6, -0.8]),
-    (DiscreteGaussianMechanism(1.0, 0.01), 0, 1),
+    (DiscreteGaussianMechanism(1.0, 0.01, sensitivity=1), 0, 1),
     (DiscreteGaussianMechanism(1.0, 0.01, lower=0, upper=3), 0, 3),
     (RandomizedResponse(1.0), 0, 1),
     (GeneralizedRandomizedResponse(1.0, 5), 0, 4),

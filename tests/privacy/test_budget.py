@@ -74,7 +74,7 @@ def test_gaussian_noises_compose_exactly_under_their_filter():
 
 
 def test_levels_of_concentration_add_up_under_their_filter():
-    budget, noise = Budget(1.0, 1e-6, filter="zcdp"), DiscreteGaussianMechanism(variance=400, delta=1e-6)
+    budget, noise = Budget(1.0, 1e-6, filter="zcdp"), DiscreteGaussianMechanism(variance=400, delta=1e-6, sensitivity=1)
     accepted = 0
     while True:
         try:

@@ -208,7 +208,7 @@ def test_insecure_seeds_repeat_the_noise_and_are_told():
         GeometricMechanism(1.0, n=1),
         LaplaceMechanism(1.0, 0, 9),
         GaussianMechanism(1.0, 1e-6, sensitivity=1),
-        DiscreteGaussianMechanism(1.0, 1e-6),
+        DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1),
     ]
     for mechanism in mechanisms:
         one, same = (mechanism.release(np.arange(50), insecure_seed=7) for _ in range(2))
@@ -253,7 +253,7 @@ def test_parameters_that_are_not_in_their_domain_are_refused_by_name():
         with pytest.raises(ValueError, match="`delta`"):
             GaussianMechanism(1.0, bad, sensitivity=1)
         with pytest.raises(ValueError, match="`delta`"):
-            DiscreteGaussianMechanism(1.0, bad)
+            DiscreteGaussianMechanism(1.0, bad, sensitivity=1)
     with pytest.raises(ValueError, match=r"`alpha` must be in \(0, 1\), got 1.0"):
         GeometricMechanism(alpha=1.0)
     with pytest.raises(ValueError, match="`alpha` must be at most"):

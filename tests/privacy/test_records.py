@@ -138,7 +138,7 @@ def test_masked_cells_are_neither_read_nor_released():
         GeometricMechanism(1.0, n=1),
         LaplaceMechanism(1.0, 0, 1),
         GaussianMechanism(1.0, 1e-6, radius=1.0),
-        DiscreteGaussianMechanism(1.0, 1e-6),
+        DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1),
         RandomizedResponse(1.0),
         UnaryEncoding(1.0, 3),
     ],

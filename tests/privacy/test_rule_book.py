@@ -254,9 +254,13 @@ def test_tampered_descriptions_are_refused():
         (("parts", 0, "epsilon"), "1/2"),
         (("parts", 0, "times"), 0),
         (("parts", 0, "times"), -1),
-        (("parts", 0, "curve", "squared"), "-1"),
-        (("parts", 0, "curve", "kind"), "free"),
-        (("parts", 0, "integers"), 1),
+        (("parts", 0, "reach", "curve", "squared"), "-1"),
+        (("parts", 0, "reach", "curve", "kind"), "free"),
+        (("parts", 0, "reach", "kind"), "free"),
+        (("parts", 0, "reach", "relation"), ["AddRemove", 1]),
+        (("parts", 0, "reach", "whole"), 1),
+        (("parts", 0, "reach", "words"), 1),
+        (("parts", 0, "more"), 1),
         (("numerics",), "best"),
     ]:
         bad = json.loads(json.dumps(good))

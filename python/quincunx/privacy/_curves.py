@@ -1,8 +1,9 @@
 """Privacy curves: the pairs of laws that dominate a mechanism at one distance, and what follows from them.
 
-A curve answers four questions. Its profile (`pairs`, for the composition in the core); what zero-concentrated privacy
-it has (`rho`); what is left of it after k steps (`group`); which epsilon it has at a delta (`epsilon_at`). All figures
-are fractions, rounded towards the weaker guarantee where they are not exact.
+A curve is its dominating pair (`pairs`, all of it: nothing of a loss is told elsewhere) beside a `failure`; what
+zero-concentrated privacy it has (`rho`); what is left of it after k steps (`group`). Every question (delta, epsilon,
+Renyi, Kullback-Leibler, total variation) is answered from these. All figures are fractions, rounded towards the weaker
+guarantee where they are not exact. The curve of a mechanism's own noise stands beside the mechanism.
 """
 
 import math
@@ -27,6 +28,10 @@ def up(value: Fraction) -> float:
     return _rational.upwards(value)
 
 
+#: Every curve by its kind, for files; a class enters itself.
+CURVES: dict[str, Any] = {}
+
+
 @dataclass(frozen=True)
 class Curve:
     """What a mechanism gives away at one distance."""
@@ -35,6 +40,13 @@ class Curve:
 
     #: Whether both directions, P over Q and Q over P, are the same.
     symmetric: ClassVar[bool] = True
+    #: Whether `rho` may say more of a composition than the law of the total loss does.
+    concentrated: ClassVar[bool] = False
+    #: The distance by which shifts of several independent copies add up to one shift: "l1" or "l2".
+    adds_by: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        CURVES[cls.kind] = cls
 
     @property
     def failure(self) -> Fraction:
@@ -55,13 +67,27 @@ class Curve:
         """Return the dominating pair of a direction for the core; None if only a Renyi bound is known."""
         raise NotImplementedError
 
-    def group(self, steps: int) -> "Curve":
-        """Return the curve at so many steps of the distance."""
+    def group(self, steps: Fraction | int) -> "Curve":
+        """Return the curve at so many steps of the distance, a whole number but for noise that follows a shift."""
         raise NoGuarantee(f"no rule is known for {steps} steps of {self}")
+
+    def along(self, steps: Fraction | int, metric: str) -> "Curve":
+        """Return the curve at so many units of a shift, measured by a metric."""
+        return self.group(steps)
+
+    def repeated(self, copies: int) -> "tuple[Curve, int]":
+        """Return what so many independent copies are: one curve, and how many copies of it."""
+        return self, copies
 
     def worst(self) -> "Curve":
         """Return a symmetric curve that bounds both directions."""
+        if not self.symmetric:
+            raise NoGuarantee(f"no curve is known that bounds both directions of {self}")
         return self
+
+    def bounds(self, other: "Curve") -> bool:
+        """Whether the curve is known to lie above another; False where that is not seen at once."""
+        return self == other
 
     @property
     def pure(self) -> Fraction | None:
@@ -111,8 +137,16 @@ class Pure(Curve):
     def pairs(self, *, removed: bool = False) -> list[Pair]:
         return [("response", [up(self.epsilon)])] if self.epsilon else []
 
-    def group(self, steps: int) -> "Pure":
+    @property
+    def concentrated(self) -> bool:  # type: ignore[override]
+        """Whether a level was given."""
+        return self.known is not None
+
+    def group(self, steps: Fraction | int) -> "Pure":
         return Pure(steps * self.epsilon, None if self.known is None else steps**2 * self.known)
+
+    def bounds(self, other: Curve) -> bool:
+        return other.pure is not None and self.epsilon >= other.pure and self.known is None
 
 
 @dataclass(frozen=True)
@@ -121,6 +155,7 @@ class Ranged(Curve):
 
     range: Fraction
     kind: ClassVar[str] = "ranged"
+    concentrated: ClassVar[bool] = True
 
     @property
     def rho(self) -> Fraction:
@@ -133,8 +168,11 @@ class Ranged(Curve):
     def pairs(self, *, removed: bool = False) -> list[Pair]:
         return [("ranged", [up(self.range)])] if self.range else []
 
-    def group(self, steps: int) -> "Ranged":
+    def group(self, steps: Fraction | int) -> "Ranged":
         return Ranged(steps * self.range)
+
+    def bounds(self, other: Curve) -> bool:
+        return isinstance(other, Ranged) and self.range >= other.range
 
     def delta_at(self, epsilon: float) -> float:
         # (e^(R/2) - e^(x/2))^2 / (e^R - 1) = e^x expm1((R - x)/2)^2 / expm1(R), over e^R where that overflows.
@@ -152,6 +190,7 @@ class Gaussian(Curve):
 
     squared: Fraction
     kind: ClassVar[str] = "gaussian"
+    adds_by: ClassVar[str] = "l2"
 
     @property
     def ratio(self) -> Fraction:
@@ -162,10 +201,18 @@ class Gaussian(Curve):
         return self.squared / 2
 
     def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return []
+        return [("gaussian", [_rational.root_upwards(self.squared)])] if self.squared else []
 
-    def group(self, steps: int) -> "Gaussian":
+    def group(self, steps: Fraction | int) -> "Gaussian":
         return Gaussian(steps**2 * self.squared)
+
+    def repeated(self, copies: int) -> tuple[Curve, int]:
+        return Gaussian(
+            copies * self.squared
+        ), 1  # a vector of equal shifts is one shift of sqrt(copies) times the size
+
+    def bounds(self, other: Curve) -> bool:
+        return isinstance(other, Gaussian) and self.squared >= other.squared
 
     def delta_at(self, epsilon: float) -> float:
         u = _rational.root_upwards(self.squared)
@@ -176,114 +223,6 @@ class Gaussian(Curve):
         if not u:
             return 0.0
         return _core.gaussian_epsilon(delta, 1.0, u) if delta and u <= 1e7 else math.inf
-
-
-@dataclass(frozen=True)
-class Geometric(Curve):
-    """Two-sided geometric noise of ratio ``exp(-decay)``, shifted by a whole number."""
-
-    decay: Fraction
-    shift: int
-    kind: ClassVar[str] = "geometric"
-
-    @property
-    def pure(self) -> Fraction:
-        return self.decay * self.shift
-
-    @property
-    def rho(self) -> Fraction:
-        # The Kullback-Leibler divergence bounds D_a / a: d x - 2 a (1 - a^d) / (1 - a^2) x for x = decay, a = e^-x.
-        # Its cancellation is of order x^2 d where that is small, so pure privacy's level is compared.
-        x, d = up(self.decay), self.shift
-        a = math.exp(-x)
-        value = x * (d - 2 * a * -math.expm1(-d * x) / -math.expm1(-2 * x)) if x else 0.0
-        return min(Fraction(max(value, 0.0) + 2.0**-48 * d * x), tanh_level(self.pure))
-
-    def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("geometric", [up(self.decay), float(self.shift)])] if self.shift else []
-
-    def group(self, steps: int) -> "Geometric":
-        return Geometric(self.decay, steps * self.shift)
-
-
-@dataclass(frozen=True)
-class Laplace(Curve):
-    """Laplace noise, shifted by so many scales."""
-
-    shift: Fraction
-    kind: ClassVar[str] = "laplace"
-
-    @property
-    def pure(self) -> Fraction:
-        return self.shift
-
-    @property
-    def rho(self) -> Fraction:
-        x = up(self.shift)
-        # x + e^-x - 1, by its series where that cancels.
-        value = x * x / 2 * (1 - x / 3 + x * x / 12) if x < 1e-3 else x + math.expm1(-x)
-        return min(Fraction(value) * (1 + Fraction(1, 2**40)), tanh_level(self.shift))
-
-    def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("laplace", [up(self.shift)])] if self.shift else []
-
-    def group(self, steps: int) -> "Laplace":
-        return Laplace(steps * self.shift)
-
-    def delta_at(self, epsilon: float) -> float:
-        if Fraction(epsilon) >= self.shift:
-            return 0.0
-        return min(-math.expm1((epsilon - up(self.shift)) / 2 * (1 + 2.0**-50)) * (1 + 2.0**-50), 1.0)
-
-
-@dataclass(frozen=True)
-class DiscreteGaussian(Curve):
-    """Discrete Gaussian noise, shifted by a whole number; `squared` is the square of the Euclidean shift of a vector.
-
-    A vector shift is dominated by the scalar shift of its L1 norm, and integers have an L1 norm of at most the square
-    of their Euclidean one.
-    """
-
-    variance: Fraction
-    shift: int
-    squared: Fraction
-    kind: ClassVar[str] = "discrete-gaussian"
-
-    @property
-    def rho(self) -> Fraction:
-        return self.squared / (2 * self.variance)
-
-    def pairs(self, *, removed: bool = False) -> list[Pair]:
-        return [("discrete-gaussian", [float(self.variance), float(self.shift)])] if self.shift else []
-
-    def group(self, steps: int) -> "DiscreteGaussian":
-        squared = steps**2 * self.squared
-        shift = steps * self.shift if self.squared == self.shift**2 else min(steps * self.shift, math.floor(squared))
-        return DiscreteGaussian(self.variance, shift, squared)
-
-    def delta_at(self, epsilon: float) -> float:
-        if not self.shift:
-            return 0.0
-        by_profile = 1.0
-        if self.shift <= 2**40:
-            by_profile = _core.discrete_gaussian_delta(epsilon, float(self.variance), self.shift)
-        return min(by_profile, _core.zcdp_delta(up(self.rho), epsilon))
-
-    def epsilon_at(self, delta: float) -> float:
-        if self.delta_at(0.0) <= delta:
-            return 0.0
-        below, above = 0.0, max(_core.zcdp_epsilon(up(self.rho), delta), 1e-300) if delta else math.inf
-        if not delta:
-            return math.inf
-        for _ in range(100):
-            if above - below <= 1e-12 * above:
-                break
-            middle = (below + above) / 2
-            below, above = (below, middle) if self.delta_at(middle) <= delta else (middle, above)
-        return above
-
-    def renyi(self, order: float, *, removed: bool = False) -> float:
-        return up(self.rho * Fraction(order))
 
 
 @dataclass(frozen=True)
@@ -317,7 +256,7 @@ class Outcomes(Curve):
             flat += [up(one), _rational.downwards(other)]
         return [("outcomes", flat)]
 
-    def group(self, steps: int) -> Curve:
+    def group(self, steps: Fraction | int) -> Curve:
         if steps == 1:
             return self
         if self.pure is None:
@@ -375,10 +314,19 @@ class Approx(Curve):
     def rho(self) -> Fraction | None:
         return self.known
 
+    @property
+    def concentrated(self) -> bool:  # type: ignore[override]
+        """Whether a level was given."""
+        return self.known is not None
+
     def pairs(self, *, removed: bool = False) -> list[Pair]:
         return [("response", [up(self.epsilon)])] if self.epsilon else []
 
-    def group(self, steps: int) -> "Approx":
+    def bounds(self, other: Curve) -> bool:
+        pair = (other.epsilon, other.delta) if isinstance(other, Approx) else (other.pure, Fraction(0))
+        return pair[0] is not None and self.epsilon >= pair[0] and self.delta >= pair[1] and self.known is None
+
+    def group(self, steps: Fraction | int) -> "Approx":
         growth = group_growth(self.epsilon, steps)
         return Approx(
             steps * self.epsilon,
@@ -393,6 +341,7 @@ class Zcdp(Curve):
 
     level: Fraction
     kind: ClassVar[str] = "zcdp"
+    concentrated: ClassVar[bool] = True
 
     @property
     def rho(self) -> Fraction:
@@ -401,8 +350,11 @@ class Zcdp(Curve):
     def pairs(self, *, removed: bool = False) -> None:
         return None
 
-    def group(self, steps: int) -> "Zcdp":
+    def group(self, steps: Fraction | int) -> "Zcdp":
         return Zcdp(steps**2 * self.level)
+
+    def bounds(self, other: Curve) -> bool:
+        return isinstance(other, Zcdp) and self.level >= other.level
 
     def delta_at(self, epsilon: float) -> float:
         return _core.zcdp_delta(up(self.level), epsilon)
@@ -434,12 +386,10 @@ class Subsampled(Curve):
         return None if self.pure is None else tanh_level(self.pure)
 
     def pairs(self, *, removed: bool = False) -> list[Pair] | None:
-        base = [("gaussian", [_rational.root_upwards(self.base.ratio)])] if self.base.ratio else []
-        base += self.base.pairs(removed=removed) or []
-        way = "removed" if removed else "added"
-        return [(f"{way} {name}", [up(self.rate), *values]) for name, values in base]
+        base, way = self.base.pairs(removed=removed), "removed" if removed else "added"
+        return None if base is None else [(f"{way} {name}", [up(self.rate), *values]) for name, values in base]
 
-    def group(self, steps: int) -> Curve:
+    def group(self, steps: Fraction | int) -> Curve:
         if steps == 1:
             return self
         if self.pure is None:
@@ -447,13 +397,7 @@ class Subsampled(Curve):
         return Pure(steps * self.pure)
 
 
-CURVES: dict[str, Any] = {
-    curve.kind: curve
-    for curve in (Pure, Ranged, Gaussian, Geometric, Laplace, DiscreteGaussian, Outcomes, Approx, Zcdp, Subsampled)
-}
-
-
-def group_growth(epsilon: Fraction, steps: int) -> Fraction:
+def group_growth(epsilon: Fraction, steps: Fraction | int) -> Fraction:
     """Return (e^(k epsilon) - 1) / (e^epsilon - 1), rounded upwards: how the delta of one step grows for k."""
     if steps == 1 or not epsilon:
         return Fraction(steps)
@@ -483,11 +427,12 @@ def losses_of(parts: list[tuple[Curve, int]], *, removed: bool = False) -> _core
     pairs: dict[tuple[str, tuple[float, ...]], int] = {}
     ratio = Fraction(0)
     for curve, count in parts:
+        if curve.ratio:  # normal noise composes by the sum of its squared ratios, exactly
+            ratio += count * curve.ratio
+            continue
         known = curve.pairs(removed=removed)
         if known is None or count >= 2**63:
             return None
-        if curve.kind != "subsampled":
-            ratio += count * curve.ratio
         for name, values in known:
             pairs[name, tuple(values)] = pairs.get((name, tuple(values)), 0) + count
     if any(count >= 2**63 for count in pairs.values()):

@@ -3,24 +3,85 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._docs import sections
-from quincunx.privacy import _relations
+from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
-from quincunx.privacy._curves import DiscreteGaussian
-from quincunx.privacy._guarantee import PrivacyGuarantee, stated
+from quincunx.privacy._curves import Curve, Pair
+from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
 from quincunx.privacy._noise import LARGEST, whole_bounds
-from quincunx.privacy._reach import DiscreteGaussianShift, PerEntry, Reach
+from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Curve):
+    """Discrete Gaussian noise, shifted by a whole number; `squared` is the square of the Euclidean shift of a vector.
+
+    A vector shift is dominated by the scalar shift of its L1 norm, and integers have an L1 norm of at most the square
+    of their Euclidean one.
+    """
+
+    variance: Fraction
+    shift: int
+    squared: Fraction
+    kind: ClassVar[str] = "discrete-gaussian"
+    concentrated: ClassVar[bool] = True
+
+    @property
+    def rho(self) -> Fraction:
+        return self.squared / (2 * self.variance)
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("discrete-gaussian", [float(self.variance), float(self.shift)])] if self.shift else []
+
+    def group(self, steps: Fraction | int) -> DiscreteGaussian:
+        squared = steps**2 * self.squared
+        shift = math.floor(steps * self.shift)
+        if self.squared != self.shift**2:
+            shift = min(shift, math.floor(squared))
+        return DiscreteGaussian(self.variance, shift, squared)
+
+    def along(self, steps: Fraction | int, metric: str) -> DiscreteGaussian:
+        # At an L2 distance the steps are the square of the Euclidean shift, which its L1 shift is at most.
+        return DiscreteGaussian(self.variance, int(steps), Fraction(steps)) if metric == "l2" else self.group(steps)
+
+    def repeated(self, copies: int) -> tuple[Curve, int]:
+        return DiscreteGaussian(self.variance, copies * self.shift, copies * self.squared), 1
+
+    def delta_at(self, epsilon: float) -> float:
+        if not self.shift:
+            return 0.0
+        by_profile = 1.0
+        if self.shift <= 2**40:
+            by_profile = _core.discrete_gaussian_delta(epsilon, float(self.variance), self.shift)
+        return min(by_profile, _core.zcdp_delta(_rational.upwards(self.rho), epsilon))
+
+    def epsilon_at(self, delta: float) -> float:
+        if self.delta_at(0.0) <= delta:
+            return 0.0
+        below, above = 0.0, max(_core.zcdp_epsilon(_rational.upwards(self.rho), delta), 1e-300) if delta else math.inf
+        if not delta:
+            return math.inf
+        for _ in range(100):
+            if above - below <= 1e-12 * above:
+                break
+            middle = (below + above) / 2
+            below, above = (below, middle) if self.delta_at(middle) <= delta else (middle, above)
+        return above
+
+    def renyi(self, order: float, *, removed: bool = False) -> float:
+        return _rational.upwards(self.rho * Fraction(order))
 
 
 @sections
@@ -34,8 +95,8 @@ class DiscreteGaussianMechanism(Mechanism):
     delta : float
         In (0, 1).
     sensitivity : float, optional
-        Largest distance between the arrays of two neighbors, in the norm `norm`, >= 1. Without it: 1, or with a
-        ``DataMetric("l1")`` or ``DataMetric("l2")`` its radius, as the array is the data.
+        Largest distance between the arrays of two neighbors, in the norm `norm`, >= 1. Without it and without bounds
+        the array is the data, and `relation` a ``DataMetric("l1")`` or ``DataMetric("l2")``.
     lower, upper : int, optional
         Instead: bounds to which each number is clipped, each being a record.
     variance : float, optional
@@ -43,8 +104,9 @@ class DiscreteGaussianMechanism(Mechanism):
         denominator 2**20.
     norm : {"l1", "l2"}, optional
         What `sensitivity` measures; "l2" with ``DataMetric("l2")``, else "l1". For one number they are the same.
-    relation : ReplaceOne, AddRemove or DataMetric
-        Which neighbors it is about.
+    relation : ReplaceOne, AddRemove or DataMetric, optional
+        Which neighbors it is about: with bounds or `sensitivity`, `ReplaceOne` unless another is given; else, where
+        `variance` is given, ``DataMetric("l1", 1)``.
 
     Attributes
     ----------
@@ -74,7 +136,7 @@ class DiscreteGaussianMechanism(Mechanism):
     >>> mechanism = DiscreteGaussianMechanism(variance=16, delta=1e-6)
     >>> round(mechanism.epsilon, 6), mechanism.guarantee.zcdp
     (1.063436, 0.03125)
-    >>> DiscreteGaussianMechanism(1.0, 1e-6).release([5, 7]).shape
+    >>> DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=1).release([5, 7]).shape
     (2,)
     >>> DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=3, norm="l2").guarantee.zcdp < 0.05
     True
@@ -90,25 +152,34 @@ class DiscreteGaussianMechanism(Mechanism):
         upper: int | None = None,
         variance: float | None = None,
         norm: str | None = None,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation | None = None,
     ) -> None:
         if (epsilon is None) == (variance is None):
             raise TypeError("exactly one of `epsilon` and `variance` must be given")
-        self.relation = _relations.check(relation)
-        metric = self.relation.metric if isinstance(self.relation, DataMetric) else ""
-        self.norm = _check.one_of(norm or ("l2" if metric == "l2" else "l1"), "norm", ("l1", "l2"))
         self.lower, self.upper = whole_bounds(lower, upper)
         if (self.lower is None) != (self.upper is None):
             raise TypeError("`lower` and `upper` must be given together")
         if self.lower is not None and sensitivity is not None:
             raise TypeError("`sensitivity` must not be given beside `lower` and `upper`")
+        records = self.lower is not None or sensitivity is not None
+        if relation is None and not records and variance is None:
+            raise TypeError("`epsilon` needs `sensitivity`, `lower` and `upper`, or a DataMetric as `relation`")
+        self.relation = _relations.check(relation or (ReplaceOne() if records else DataMetric("l1", 1)))
+        metric = self.relation.metric if isinstance(self.relation, DataMetric) else ""
+        self.norm = _check.one_of(norm or ("l2" if metric == "l2" else "l1"), "norm", ("l1", "l2"))
+        self.sensitivity = None if sensitivity is None else _check.real(sensitivity, "sensitivity", positive=True)
+        if self.sensitivity is not None and self.norm == "l1":
+            self.sensitivity = _check.whole(sensitivity, "sensitivity", minimum=1)
         level = _check.real(delta, "delta")
         if not 0 < level < 1:
             raise ValueError(f"`delta` must be in (0, 1), got {level}")
-        self._given = sensitivity is not None
-        self.sensitivity, self._shift, self._squared = self._shifts(sensitivity, metric)
-        if self._shift > 2**40:
-            raise ValueError(f"`sensitivity` must be at most 2**40, got {self.sensitivity}")
+        unit = self._curve(Fraction(1))
+        if not unit.shift:
+            if self.sensitivity is not None:
+                raise ValueError(f"`sensitivity` must be at least 1, got {self.sensitivity}")
+            raise ValueError(f"`relation` must have a radius of at least 1 for whole numbers, got {self.relation}")
+        if unit.shift > 2**40:
+            raise ValueError(f"neighbors must lie within an L1 distance of 2**40, got {unit.shift}")
         found: float | None = None
         if variance is not None:
             given = _check.real(variance, "variance", positive=True)
@@ -120,47 +191,30 @@ class DiscreteGaussianMechanism(Mechanism):
             if found < 0:
                 raise ValueError(f"`epsilon` must be at least 0, got {found}")
             self._variance = self._least_variance(found, level)
-        part = stated(self._curve(self._variance), Fraction(level), None if found is None else Fraction(found))
-        part = replace(part, reach=self._reach(metric), integers=True)
-        self.guarantee = PrivacyGuarantee.of_parts((part,), relation=self.relation)
+        self.guarantee = promise(self._reach(self._variance), self.relation, level, epsilon=found)
 
-    def _shifts(self, sensitivity: float | None, metric: str) -> tuple[float, int, Fraction]:
-        """Return the sensitivity, the scalar shift that bounds it, and the square of the Euclidean one."""
+    def _reach(self, variance: Fraction) -> Reach:
+        """Return what noise of a variance gives away."""
         if self.lower is not None and self.upper is not None:
-            _relations.refuse_rows(self.relation, "`lower, upper`")
-            width = self.upper - self.lower
-            one = DiscreteGaussian(Fraction(1), width, Fraction(width) ** 2)
-            seen = PerEntry(one, True).at(self.relation, self.relation.radius)[0]
-            assert isinstance(seen, DiscreteGaussian)
-            return width, max(seen.shift, 1), max(seen.squared, Fraction(1))
-        if sensitivity is None and metric:
-            seen = DiscreteGaussianShift(Fraction(1)).at(self.relation, self.relation.radius)[0]
-            assert isinstance(seen, DiscreteGaussian)
-            if not seen.shift:
-                raise ValueError(f"`relation` must have a radius of at least 1 for whole numbers, got {self.relation}")
-            return self.relation.radius, seen.shift, seen.squared
-        if self.norm == "l1":
-            size = _check.whole(1 if sensitivity is None else sensitivity, "sensitivity", minimum=1)
-            return size, size, Fraction(size) ** 2
-        real = _check.real(1 if sensitivity is None else sensitivity, "sensitivity", positive=True)
-        whole = math.floor(Fraction(real) ** 2)
-        if whole < 1:
-            raise ValueError(f"`sensitivity` must be at least 1, got {real}")
-        return real, whole, Fraction(whole)
+            return PerEntry(DiscreteGaussian(variance, 1, Fraction(1)).group(self.upper - self.lower), True)
+        unit = DiscreteGaussian(variance, 1, Fraction(1))
+        if self.sensitivity is None:
+            metric = self.relation.metric if isinstance(self.relation, DataMetric) else "l1"
+            return Shift(unit, metric if metric == "l2" else "l1", True)
+        size = Fraction(self.sensitivity)
+        curve = unit.along(math.floor(size**2 if self.norm == "l2" else size), self.norm)
+        words = f"declared to move the array by at most {self.sensitivity:g} in the {self.norm} distance"
+        return Declared(curve, self.relation, words, whole=True)
 
     def _curve(self, variance: Fraction) -> DiscreteGaussian:
-        return DiscreteGaussian(variance, self._shift, self._squared)
-
-    def _reach(self, metric: str) -> Reach | None:
-        if self.lower is not None and self.upper is not None:
-            width = self.upper - self.lower
-            return PerEntry(DiscreteGaussian(self._variance, width, Fraction(width) ** 2), True)
-        return DiscreteGaussianShift(self._variance) if metric and not self._given else None
+        curve, _ = self._reach(variance).at(self.relation)
+        assert isinstance(curve, DiscreteGaussian)
+        return curve
 
     def _least_variance(self, epsilon: float, delta: float) -> Fraction:
         """Bisect on the variance's fractions; the profile has small steps there, so this is a least one nearby."""
         below = Fraction(2098, 2**20)  # 0.002: the least variance considered
-        euclid = math.sqrt(self._squared)
+        euclid = math.sqrt(self._curve(Fraction(1)).squared)
         above = max(Fraction(math.ceil(gaussian_sigma(epsilon, delta, euclid) ** 2 * 2**20), 2**20), 2 * below)
         while above <= 10**10 and self._curve(above).delta_at(epsilon) > delta:
             above *= 2
@@ -220,6 +274,7 @@ class DiscreteGaussianMechanism(Mechanism):
         return -0.5 * distance * distance / self.variance - self._log_whole
 
     def __repr__(self) -> str:
-        bound = f"sensitivity={self.sensitivity}" if self.lower is None else f"lower={self.lower}, upper={self.upper}"
-        about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"
-        return f"DiscreteGaussianMechanism({self.epsilon}, {self.delta}, variance={self.variance}, {bound}{about})"
+        bound = "" if self.lower is None else f", lower={self.lower}, upper={self.upper}"
+        bound += "" if self.sensitivity is None else f", sensitivity={self.sensitivity}"
+        about = "" if bound and self.relation == ReplaceOne() else f", relation={self.relation}"
+        return f"DiscreteGaussianMechanism({self.epsilon}, {self.delta}, variance={self.variance}{bound}{about})"

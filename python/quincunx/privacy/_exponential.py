@@ -11,8 +11,10 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
-from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._curves import Ranged
+from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, likelihood_doc
+from quincunx.privacy._reach import Declared
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
@@ -97,7 +99,8 @@ class ExponentialMechanism(Mechanism):
         steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.step)) + 1
         width = steps if monotonic else 2 * steps
         self._exponent = _rational.exponent(level, width)
-        self.guarantee = PrivacyGuarantee(self._exponent * width, relation=self.relation, range_bounded=True)
+        words = f"declared to move each score by at most {self.sensitivity:g}"
+        self.guarantee = promise(Declared(Ranged(self._exponent * width), self.relation, words), self.relation)
 
     @property
     def rate(self) -> float:
@@ -124,7 +127,7 @@ class ExponentialMechanism(Mechanism):
         Returns
         -------
         Release
-            With the indices chosen, int64 of shape ``(...)``. The guarantee is about one choice.
+            With the indices chosen, int64 of shape ``(...)``. The guarantee is about all choices together.
 
         Raises
         ------
@@ -140,7 +143,9 @@ class ExponentialMechanism(Mechanism):
             seed_words(insecure_seed),
         )
         parameters = {"sensitivity": self.sensitivity, "monotonic": self.monotonic, "exponent": str(self._exponent)}
-        return self._published(chosen.reshape(units.shape[:-1]), scores, "exponential", parameters, insecure_seed)
+        release = self._published(chosen.reshape(units.shape[:-1]), scores, "exponential", parameters, insecure_seed)
+        release.guarantee *= max(len(chosen), 1)
+        return release
 
     @likelihood_doc
     def log_likelihood(self, z: npt.ArrayLike, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,9 +15,9 @@ from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
-from quincunx.privacy._guarantee import PrivacyGuarantee, stated
+from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._reach import GaussianShift, PerEntry, Reach, unknown
+from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
@@ -28,6 +27,8 @@ ROUNDED = 1 + 2.0**-40
 #: Inputs are cut to 2**-64 grid steps, below 2**-84 deviations, towards zero: two vectors of at most 2**40 numbers move
 #: apart by less than 2**-84 sqrt(2**40) deviations more.
 CUT = Fraction(1, 2**64)
+#: A sensitivity as it was declared, of the array or of each coordinate, and its shift in units of sigma.
+Said = tuple[float | tuple[float, ...], Fraction]
 
 
 @sections
@@ -115,9 +116,9 @@ class GaussianMechanism(Mechanism):
         self.dimension = _check.whole(dimension, "dimension", minimum=1)
         self.scales = None if scales is None else _positive(scales, "scales")
         self.relation = relation
-        # The shift of the values in units of sigma: squared, at the relation's radius and, where it is known, anywhere.
-        squared, self._slope = self._shift_squared(sensitivity)
-        self.sensitivity = _rational.root_upwards(squared)
+        self._declared = self._declared_shift(sensitivity)
+        # The shift of the values at the relation, in units of sigma.
+        self.sensitivity = _rational.root_upwards(self._reach(Fraction(1), Fraction(0)).at(relation)[0].ratio)
         level = None if epsilon is None else _check.real(epsilon, "epsilon")
         _check.real(delta, "delta")
         allowed = self.sensitivity * ROUNDED
@@ -134,55 +135,46 @@ class GaussianMechanism(Mechanism):
         self.step = _step(self.sigma)
         if not 0 < _check.real(delta, "delta") < 1:
             raise ValueError(f"`delta` must be in (0, 1), got {delta}")
-        part = stated(self._curve(), Fraction(delta), None if level is None else Fraction(level))
-        self.guarantee = PrivacyGuarantee.of_parts((replace(part, reach=self._reach()),), relation=relation)
+        # Shifts in deviations, with the allowance for floating point.
+        reach = self._reach(Fraction(ROUNDED) / Fraction(self.sigma), CUT)
+        self.guarantee = promise(reach, relation, delta, epsilon=level)
 
-    def _shift_squared(self, sensitivity: float | Sequence[float] | None) -> tuple[Fraction, Fraction | None]:
-        """Return the squared shift at the radius, in units of sigma, and its slope where the values are the data."""
-        scales = [Fraction(scale) for scale in (self.scales if self.scales is not None else [1.0])]
+    def _declared_shift(
+        self, sensitivity: float | Sequence[float] | None
+    ) -> tuple[float | tuple[float, ...], Fraction] | None:
+        """Return a given sensitivity with the least fraction not below its shift in units of sigma; None without it."""
+        if sensitivity is None:
+            return None
+        if not isinstance(sensitivity, (Sequence, np.ndarray)) or isinstance(sensitivity, str):
+            size = _check.real(sensitivity, "sensitivity", positive=True)
+            return size, Fraction(size)
+        changes, scales = _positive(sensitivity, "sensitivity"), self._spread()
+        if self.scales is None:
+            scales = scales * len(changes)
+        if len(scales) != len(changes):
+            raise ValueError(f"`sensitivity` must have length {len(scales)}, got {len(changes)}")
+        squared = sum(((Fraction(d) / Fraction(s)) ** 2 for d, s in zip(changes, scales, strict=True)), Fraction(0))
+        return changes, Fraction(_rational.root_upwards(squared))
+
+    def _reach(self, unit: Fraction, rest: Fraction) -> Reach:
+        """Return what noise gives away of shifts that are so many deviations for each sigma, and a rest."""
+        scales = [Fraction(scale) for scale in self._spread()]
+        if self._declared is not None:
+            said, shift = self._declared
+            what = f"each coordinate by at most {list(said)}" if isinstance(said, tuple) else ""
+            words = f"declared to move {what or f'the array by at most {said:g} in the l2 distance'}"
+            return Declared(Gaussian((shift * unit + rest) ** 2), self.relation, words)
         if self.radius is not None:
-            _relations.refuse_rows(self.relation, "`radius=`")
-            records = PerEntry(Gaussian(Fraction(1)), False).at(self.relation, self.relation.radius)[0].ratio
-            return records * (2 * Fraction(self.radius) / min(scales)) ** 2, None
-        if sensitivity is not None:
-            if isinstance(sensitivity, (Sequence, np.ndarray)) and not isinstance(sensitivity, str):
-                changes = [Fraction(change) for change in _positive(sensitivity, "sensitivity")]
-                if len(scales) == 1:
-                    scales = scales * len(changes)
-                if len(scales) != len(changes):
-                    raise ValueError(f"`sensitivity` must have length {len(scales)}, got {len(changes)}")
-                return sum(((d / s) ** 2 for d, s in zip(changes, scales, strict=True)), Fraction(0)), None
-            return Fraction(_check.real(sensitivity, "sensitivity", positive=True)) ** 2, None
+            return PerEntry(Gaussian((2 * Fraction(self.radius) / min(scales) * unit + rest) ** 2), False)
         if not isinstance(self.relation, DataMetric):
             raise TypeError("exactly one of `sensitivity` and `radius` must be given")
-        if self.relation.metric in ("l1", "l2"):
-            slope = 1 / min(scales)
-        elif self.relation.metric == "linf":
-            count = self.dimension if self.scales is None else 1
-            slope = Fraction(_rational.root_upwards(count * sum((s**-2 for s in scales), Fraction(0))))
-        else:
+        if self.relation.metric == "hamming":
             raise unknown("Gaussian noise", self.relation)
-        return (slope * Fraction(self.relation.radius)) ** 2, slope
-
-    def _unit(self) -> Fraction:
-        """Shift in deviations for one unit of shift in sigmas, with the allowance for floating point."""
-        return Fraction(ROUNDED) / Fraction(self.sigma)
-
-    def _reach(self) -> Reach | None:
-        if self._slope is not None:
-            return GaussianShift(self._slope * self._unit(), CUT)
-        if self.radius is not None:
-            record = (2 * Fraction(self.radius) / min(map(Fraction, self._spread())) * self._unit() + CUT) ** 2
-            return PerEntry(Gaussian(record), False)
-        return None
-
-    def _curve(self) -> Gaussian:
-        reach = self._reach()
-        if reach is not None:
-            curve = reach.at(self.relation, self.relation.radius)[0]
-            assert isinstance(curve, Gaussian)
-            return curve
-        return Gaussian((Fraction(self.sensitivity) * self._unit() + CUT) ** 2)
+        slope = unit / min(scales)
+        if self.relation.metric == "linf":
+            count = self.dimension if self.scales is None else 1
+            slope = unit * Fraction(_rational.root_upwards(count * sum((s**-2 for s in scales), Fraction(0))))
+        return Shift(Gaussian(slope**2), self.relation.metric, False, rest / slope)
 
     def _spread(self) -> list[float]:
         return [1.0] if self.scales is None else list(self.scales)
@@ -216,9 +208,13 @@ class GaussianMechanism(Mechanism):
 
     def _check_size(self, numbers: npt.NDArray[np.float64]) -> None:
         """Refuse more numbers than the guarantee speaks of, where it speaks of a number of them."""
-        several = isinstance(self.relation, DataMetric) and self.relation.metric == "linf" and self._slope is not None
+        said = self._declared[0] if self._declared is not None else None
+        natural = said is None and self.radius is None
+        several = natural and isinstance(self.relation, DataMetric) and self.relation.metric == "linf"
         count = len(self._spread()) if self.scales is not None else self.dimension
-        if (several or (self.scales is not None and self.radius is None)) and numbers.size != count:
+        count = len(said) if isinstance(said, tuple) else count
+        fixed = several or isinstance(said, tuple) or (self.scales is not None and self.radius is None)
+        if fixed and numbers.size != count:
             raise ValueError(f"`x` must hold {count} numbers, got shape {numbers.shape}")
 
     @release_doc

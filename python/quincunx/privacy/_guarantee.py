@@ -15,7 +15,7 @@ from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _curves, _rational, _relations, _words
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Zcdp
-from quincunx.privacy._reach import Reach
+from quincunx.privacy._reach import Declared, Reach
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
 #: A larger delta is no guarantee to a person: whole records may be published with that probability.
@@ -30,24 +30,58 @@ class Part:
     Attributes
     ----------
     curve : Curve
-        What one copy gives away at the relation's radius.
-    reach : Reach or None
-        How the curve follows from the distance; None if it was stated at the radius only.
+        What one copy gives away to neighbors.
+    reach : Reach
+        How the curve follows from the relation.
     epsilon, delta : Fraction
         The stated pair of one copy.
-    times, copies : int
-        How many releases, and how many copies of the curve a neighbor sees in each.
-    integers : bool
-        Whether the mechanism takes whole numbers only.
+    copies, times : int
+        How many copies of the curve a neighbor sees in a release, and how many releases there are.
     """
 
     curve: Curve
-    reach: Reach | None
+    reach: Reach
     epsilon: Fraction
     delta: Fraction
-    times: int = 1
     copies: int = 1
-    integers: bool = False
+    times: int = 1
+
+    @classmethod
+    def of(cls, reach: Reach, relation: Relation, delta: Fraction, epsilon: Fraction | None = None) -> "Part":
+        """Return what a reach says of a relation, with the least epsilon at a delta unless a calibrated one is given.
+
+        Only one record that comes or goes fixes the direction of every part of a composition; for every other relation
+        a curve that bounds both directions is kept.
+        """
+        curve, copies = reach.at(relation)
+        if not copies:
+            curve, copies = Pure(Fraction(0)), 1
+        if relation != AddRemove():
+            curve = curve.worst()
+        if isinstance(curve, Approx):
+            if curve.delta >= 1:
+                raise NoGuarantee(f"`relation` must leave delta below 1, got {relation} with delta {float(delta)}")
+            epsilon, delta = curve.epsilon if epsilon is None else epsilon, curve.delta
+        elif epsilon is None and curve.pure is not None and not delta:
+            epsilon = curve.pure
+        elif epsilon is None:
+            level = curve.epsilon_at(_rational.downwards(delta))
+            if not math.isfinite(level):
+                raise NoGuarantee(f"no epsilon at delta {float(delta)}")
+            epsilon = Fraction(level)
+        return cls(curve, reach, epsilon, delta, copies)
+
+    def moved(self, relation: Relation) -> "Part":
+        """Return the part for another relation, by its reach; its figures are kept where its curve is the same."""
+        delta = Fraction(0) if self.curve.pure is not None and not self.delta else self.delta
+        moved = Part.of(self.reach, relation, delta)
+        same = (moved.curve, moved.copies) == (self.curve, self.copies)
+        return self if same else replace(moved, times=self.times)
+
+    def restated(self, relation: Relation) -> "Part":
+        """Return the part as one that a rule has proved for the neighbors of another relation, and of no other."""
+        reach = Declared(self.curve, relation, whole=self.reach.whole, copies=self.copies)
+        return replace(Part.of(reach, relation, self.delta, self.epsilon), times=self.times)
 
     @property
     def count(self) -> int:
@@ -78,19 +112,24 @@ class Part:
         return None if self.curve.pure is None else self.curve.pure * self.count
 
 
-def stated(curve: Curve, delta: Fraction, epsilon: Fraction | None = None) -> Part:
-    """Return a part with the least epsilon at a delta, unless a calibrated one is given."""
-    if epsilon is None:
-        if isinstance(curve, Approx):
-            epsilon, delta = curve.epsilon, curve.delta
-        elif curve.pure is not None and not delta:
-            epsilon = curve.pure
-        else:
-            level = curve.epsilon_at(_rational.downwards(delta))
-            if not math.isfinite(level):
-                raise NoGuarantee(f"no epsilon at delta {float(delta)}")
-            epsilon = Fraction(level)
-    return Part(curve, None, epsilon, delta)
+def promise(
+    reach: Reach,
+    relation: Relation,
+    delta: float | Fraction = 0,
+    *,
+    epsilon: float | Fraction | None = None,
+    numerics: str = "exact",
+) -> "PrivacyGuarantee":
+    """Return the guarantee that a reach proves about a relation: the only maker of guarantees.
+
+    `epsilon` is the level that noise was calibrated for at `delta`, where it was; else the least one is found. Raises
+    `NoGuarantee` where the reach has no answer.
+    """
+    relation = _relations.check(relation)
+    level = None if epsilon is None else Fraction(epsilon)
+    return PrivacyGuarantee.of_parts(
+        (Part.of(reach, relation, Fraction(delta), level),), relation=relation, numerics=numerics
+    )
 
 
 @sections
@@ -186,12 +225,21 @@ class PrivacyGuarantee:
             curve = Approx(exact, failure, known)
         elif range_bounded and (known is None or known >= exact**2 / 8):
             curve = Ranged(exact)
-        self._fill(relation, numerics, (stated(curve, failure),))
+        about = _relations.check(relation)
+        self._fill(about, numerics, (Part.of(Declared(curve, about), about, failure),))
 
     def _fill(self, relation: Relation, numerics: str, parts: Iterable[Part]) -> None:
+        """Fill in a multiset of parts: equal ones are one part with their number."""
+        _check.fits(parts, "parts")
+        merged: dict[Part, int] = {}
+        for part in parts:
+            if not isinstance(part, Part):
+                raise TypeError(f"`parts` must hold parts of guarantees, got {type(part).__name__}")
+            one = replace(part, times=1)
+            merged[one] = merged.get(one, 0) + part.times
         object.__setattr__(self, "relation", _relations.check(relation))
         object.__setattr__(self, "numerics", _check.one_of(numerics, "numerics", NUMERICS))
-        object.__setattr__(self, "parts", tuple(parts))
+        object.__setattr__(self, "parts", tuple(replace(part, times=times) for part, times in merged.items()))
 
     @classmethod
     def of_parts(cls, parts: Iterable[Part], *, relation: Relation, numerics: str = "exact") -> "PrivacyGuarantee":
@@ -257,13 +305,14 @@ class PrivacyGuarantee:
         >>> round(one.epsilon, 4), round((one & one).epsilon_at(1e-6), 4)
         (0.8341, 1.212)
         """
+        given = {"sigma": sigma, "delta": delta, "sensitivity": sensitivity}
+        sigma, delta, sensitivity = (_check.real(value, name) for name, value in given.items())
         if epsilon is None:
             epsilon = _core.gaussian_epsilon(delta, sigma, sensitivity)
         elif _core.gaussian_sigma(epsilon, delta, sensitivity) > sigma:
             raise ValueError(f"`epsilon` must be one that sigma = {sigma} keeps at delta = {delta}, got {epsilon}")
         curve = Gaussian((Fraction(sensitivity) / Fraction(sigma)) ** 2)
-        part = stated(curve, Fraction(delta), Fraction(epsilon))
-        return cls.of_parts((part,), relation=relation, numerics=numerics)
+        return promise(Declared(curve, relation), relation, delta, epsilon=epsilon, numerics=numerics)
 
     @classmethod
     def of_zcdp(
@@ -301,8 +350,8 @@ class PrivacyGuarantee:
         level = _check.real(delta, "delta")
         if not 0 < level < 1:
             raise ValueError(f"`delta` must be in (0, 1), got {level}")
-        part = stated(Zcdp(_rational.fraction(rho, "rho")), Fraction(level))
-        return cls.of_parts((part,), relation=relation, numerics=numerics)
+        curve = Zcdp(_rational.fraction(rho, "rho"))
+        return promise(Declared(curve, relation), relation, level, numerics=numerics)
 
     @classmethod
     def of_outcomes(
@@ -352,8 +401,8 @@ class PrivacyGuarantee:
             total = sum((pair[column] for pair in table), Fraction(0))
             if abs(total - 1) > Fraction(1, 2**40):
                 raise ValueError(f"`{name}` must sum to 1, got {float(total)}")
-        part = stated(Outcomes(table), _rational.fraction(delta, "delta", below_one=True))
-        return cls.of_parts((part,), relation=relation, numerics=numerics)
+        failure = _rational.fraction(delta, "delta", below_one=True)
+        return promise(Declared(Outcomes(table), relation), relation, failure, numerics=numerics)
 
     @property
     def exact_epsilon(self) -> Fraction:
@@ -381,6 +430,21 @@ class PrivacyGuarantee:
         if any(part.curve.rho is None for part in self.parts):
             return None
         return _rational.upwards(sum((part.rho or Fraction(0) for part in self.parts), Fraction(0)))
+
+    @property
+    def protects(self) -> str:
+        """What the guarantee is about, in words, with what was declared of it."""
+        relation = self.relation
+        if isinstance(relation, DataMetric) and relation.metric == "l1":
+            what = "counts" if all(part.reach.whole for part in self.parts) else "values"
+            about = f"changes of at most {relation.radius} in the sum of all {what}"
+        elif isinstance(relation, DataMetric):
+            about = f"changes of at most {relation.radius} in the {relation.metric} distance"
+        else:
+            count = "one record" if relation.records == 1 else f"{relation.records} records"
+            about = count + (" added or removed" if isinstance(relation, AddRemove) else " replaced by any other")
+        said = dict.fromkeys(part.reach.words for part in self.parts if isinstance(part.reach, Declared))
+        return ", ".join([about, *filter(None, said)])
 
     @property
     def is_pure(self) -> bool:
@@ -425,13 +489,8 @@ class PrivacyGuarantee:
                 f"guarantees of different relations do not compose: {self.relation} and {other.relation}; "
                 "`at(distance)` restates a guarantee for another radius"
             )
-        merged: dict[Part, int] = {}
-        for part in (*self.parts, *other.parts):
-            one = replace(part, times=1)
-            merged[one] = merged.get(one, 0) + part.times
-        parts = (replace(part, times=times) for part, times in merged.items())
         numerics = max(self.numerics, other.numerics, key=NUMERICS.index)
-        return PrivacyGuarantee.of_parts(parts, relation=self.relation, numerics=numerics)
+        return PrivacyGuarantee.of_parts((*self.parts, *other.parts), relation=self.relation, numerics=numerics)
 
     def __mul__(self, times: object) -> "PrivacyGuarantee":
         if isinstance(times, bool) or not isinstance(times, (int, float, np.integer)):
@@ -458,22 +517,21 @@ class PrivacyGuarantee:
         word = max(self.numerics, _check.one_of(numerics, "numerics", NUMERICS), key=NUMERICS.index)
         return PrivacyGuarantee.of_parts(self.parts, relation=self.relation, numerics=word)
 
-    @property
-    def _tied(self) -> bool:
-        """Whether one record that comes or goes fixes the direction of every part."""
-        return isinstance(self.relation, AddRemove) and self.relation.records == 1
-
     def _counted(self) -> list[tuple[Curve, int]]:
-        """Return the curves with their counts; where directions are free, curves that bound both."""
-        return [(part.curve if self._tied else part.curve.worst(), part.count) for part in self.parts]
+        """Return the curves with their counts."""
+        return [(part.curve, part.count) for part in self.parts]
+
+    @property
+    def _directions(self) -> tuple[bool, ...]:
+        """Whether the data set with the record is on the side of P, or of Q: both, where curves tell them apart."""
+        return (False,) if all(part.curve.symmetric for part in self.parts) else (False, True)
 
     @cached_property
     def _losses(self) -> list[_core.PrivacyLosses] | None:
         """The laws of the total loss in each direction; None where they are not known or too large."""
         counted = self._counted()
-        both = self._tied and any(not curve.symmetric for curve, _ in counted)
         try:
-            found = [_curves.losses_of(counted, removed=removed) for removed in ((False, True) if both else (False,))]
+            found = [_curves.losses_of(counted, removed=removed) for removed in self._directions]
         except TooLargeError:
             return None
         return None if any(losses is None for losses in found) else found  # type: ignore[return-value]
@@ -486,9 +544,7 @@ class PrivacyGuarantee:
     @cached_property
     def _concentrated(self) -> tuple[Fraction, Fraction] | None:
         """The total zero-concentrated level and the probability beside which it holds; None where it adds nothing."""
-        loose = ("discrete-gaussian", "zcdp", "ranged")
-        known = any(part.curve.kind in loose or getattr(part.curve, "known", None) is not None for part in self.parts)
-        if not known and self._losses is not None:
+        if not any(part.curve.concentrated for part in self.parts) and self._losses is not None:
             return None  # the law of the total loss says more
         if any(part.rho is None for part in self.parts):
             return None
@@ -612,17 +668,10 @@ class PrivacyGuarantee:
         level = _check.real(order, "order")
         if not level > 1:
             raise ValueError(f"`order` must be above 1, got {level}")
-        ways = (False, True)
-        found = {
-            way: [part.count * part.curve.renyi(level, removed=way) for part in self.parts]
-            for way in ways
-            if way is False or any(not part.curve.symmetric for part in self.parts)
-        }
-        if self._tied:
-            total = max(math.fsum(values) for values in found.values())
-        else:
-            total = math.fsum(max(values) for values in zip(*found.values(), strict=True))
-        return total * (1 + 2.0**-50)
+        return max(
+            math.fsum(part.count * part.curve.renyi(level, removed=removed) for part in self.parts)
+            for removed in self._directions
+        ) * (1 + 2.0**-50)
 
     def to_zcdp(self) -> float:
         """Return the zero-concentrated level of all parts together.
@@ -727,29 +776,11 @@ class PrivacyGuarantee:
             relation = type(self.relation)(far)
         if far == self.relation.radius:
             return self
-        integers = any(part.integers for part in self.parts)
-        parts = (self._moved(part, relation, far, integers) for part in self.parts)
+        about = relation
+        if isinstance(about, DataMetric) and any(part.reach.whole for part in self.parts):
+            about = replace(about, integers=True)
+        parts = (part.moved(about) for part in self.parts)
         return PrivacyGuarantee.of_parts(parts, relation=relation, numerics=self.numerics)
-
-    def _moved(self, part: Part, relation: Relation, distance: float, integers: bool) -> Part:
-        """Return a part at another distance."""
-        near = self.relation.radius
-        if part.reach is None and distance <= near:
-            return part
-        if part.reach is not None:
-            curve, copies = part.reach.at(relation, distance)
-            if not copies:
-                curve, copies = Pure(Fraction(0)), 1
-        else:
-            steps = self.relation.chain(distance, integers=integers)
-            if steps is None:
-                raise NoGuarantee(f"stated within {near}; nothing is known at {distance:g}")
-            # Several copies and one step each: the rule of the group is one for each copy.
-            curve, copies = part.curve.group(steps), part.copies
-        if isinstance(curve, Approx) and curve.delta >= 1:
-            raise NoGuarantee(f"`distance` must leave delta below 1, got {distance} with delta {float(part.delta)}")
-        delta = Fraction(0) if curve.pure is not None and not part.delta else part.delta
-        return replace(stated(curve, delta), reach=part.reach, times=part.times, copies=copies, integers=part.integers)
 
     def plot(self, ax: Any = None, *, times: Iterable[int] = (1,), points: int = 100) -> Any:
         """Draw delta against epsilon, of this release and of several of them.
@@ -819,7 +850,7 @@ class PrivacyGuarantee:
             "delta": str(self.exact_delta),
             "relation": _words.relation_words(self.relation),
             "numerics": self.numerics,
-            "parts": [_words.encode(part) for part in self.parts],
+            "parts": [_words.part_words(part) for part in self.parts],
         }
 
     @classmethod

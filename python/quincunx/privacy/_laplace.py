@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +14,51 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
-from quincunx.privacy._curves import Geometric, Laplace
-from quincunx.privacy._guarantee import PrivacyGuarantee, stated
+from quincunx.privacy._curves import Curve, Pair, tanh_level
+from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._noise import geometric_noise, log_geometric
-from quincunx.privacy._reach import LaplaceShift, PerEntry, Reach, unknown
+from quincunx.privacy._noise import Geometric, geometric_noise, log_geometric
+from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
 
 GRID_BITS = 20  # grid steps per scale, as a power of two
 #: In grid steps: inputs are cut to 2**-64 of one, so that at most 2**40 numbers move apart by less than this more.
 CUT = Fraction(1, 2**24)
+
+
+@dataclass(frozen=True)
+class Laplace(Curve):
+    """Laplace noise, shifted by so many scales."""
+
+    shift: Fraction
+    kind: ClassVar[str] = "laplace"
+    adds_by: ClassVar[str] = "l1"
+
+    @property
+    def pure(self) -> Fraction:
+        return self.shift
+
+    @property
+    def rho(self) -> Fraction:
+        x = _rational.upwards(self.shift)
+        # x + e^-x - 1, by its series where that cancels.
+        value = x * x / 2 * (1 - x / 3 + x * x / 12) if x < 1e-3 else x + math.expm1(-x)
+        return min(Fraction(value) * (1 + Fraction(1, 2**40)), tanh_level(self.shift))
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("laplace", [_rational.upwards(self.shift)])] if self.shift else []
+
+    def group(self, steps: Fraction | int) -> Laplace:
+        return Laplace(steps * self.shift)
+
+    def bounds(self, other: Curve) -> bool:
+        return isinstance(other, Laplace) and self.shift >= other.shift
+
+    def delta_at(self, epsilon: float) -> float:
+        if Fraction(epsilon) >= self.shift:
+            return 0.0
+        return min(-math.expm1((epsilon - _rational.upwards(self.shift)) / 2 * (1 + 2.0**-50)) * (1 + 2.0**-50), 1.0)
 
 
 @sections
@@ -109,8 +144,9 @@ class LaplaceMechanism(Mechanism):
         """Fill in what clipped records need."""
         if not lower < upper:
             raise ValueError(f"`lower` must be below `upper`, got {lower} and {upper}")
-        _relations.refuse_rows(self.relation, "`lower, upper`")
-        entries = PerEntry(Geometric(Fraction(1), 1), False).at(self.relation, self.relation.radius)[1]
+        entries = PerEntry(Geometric(Fraction(1), 1), False).at(self.relation)[1]
+        if not entries:
+            raise ValueError(f"`relation` must have a radius of at least 1 for single records, got {self.relation}")
         width = Fraction(upper) - Fraction(lower)
         scale = width * entries / Fraction(level)
         # Fine against both the noise and the domain; coarse enough that outputs are floats and noise fits 64 bits.
@@ -122,30 +158,29 @@ class LaplaceMechanism(Mechanism):
         step = Fraction(self.step)
         steps = math.ceil(Fraction(upper) / step) - math.floor(Fraction(lower) / step)
         self._exponent = _rational.exponent(level, steps * entries)
-        reach = PerEntry(Geometric(self._exponent, steps), False)
-        part = replace(stated(reach.curve, Fraction(0)), reach=reach, copies=entries)
-        self.guarantee = PrivacyGuarantee.of_parts((part,), relation=self.relation)
+        self.guarantee = promise(PerEntry(Geometric(self._exponent, steps), False), self.relation)
         self.scale = float(step / self._exponent)
 
     def _shift(self, level: float) -> None:
         """Fill in what an array that moves by at most a sensitivity needs."""
-        metric = isinstance(self.relation, DataMetric) and self.relation.metric == "l1"
         if self.sensitivity is None and not isinstance(self.relation, DataMetric):
             raise TypeError("exactly one of `lower` with `upper`, and `sensitivity` must be given")
-        if self.sensitivity is None and not metric:
-            raise unknown("Laplace noise", self.relation)
-        moved = Fraction(self.relation.radius if self.sensitivity is None else self.sensitivity)
+        moved = self._reach(Laplace(Fraction(1)), Fraction(0)).at(self.relation)[0].pure or Fraction(0)
         exponent = _log2(moved / Fraction(level)) - GRID_BITS
         if not -960 <= exponent <= 900:
             raise ValueError(f"`sensitivity` must leave a scale between 2**-900 and 2**900, got {float(moved)}")
         self.step = math.ldexp(1.0, exponent)
         step = Fraction(self.step)
         self._exponent = _rational.exponent(level, moved / step + CUT)
-        reach: Reach = LaplaceShift(self._exponent / step, self._exponent * CUT)
-        part = stated(Laplace(self._exponent * (moved / step + CUT)), Fraction(0))
-        part = replace(part, reach=reach if self.sensitivity is None else None)
-        self.guarantee = PrivacyGuarantee.of_parts((part,), relation=self.relation)
+        self.guarantee = promise(self._reach(Laplace(self._exponent / step), CUT * step), self.relation)
         self.scale = float(step / self._exponent)
+
+    def _reach(self, unit: Laplace, rest: Fraction) -> Reach:
+        """Return what noise gives away that has this curve at distance 1, of arrays that move by a rest more."""
+        if self.sensitivity is None:
+            return Shift(unit, "l1", False, rest)
+        words = f"declared to move the array by at most {self.sensitivity:g} in the l1 distance"
+        return Declared(unit.group(Fraction(self.sensitivity) + rest), self.relation, words)
 
     @cached_property
     def _noise(self) -> _core.GeometricNoise | _core.LaplaceNoise:

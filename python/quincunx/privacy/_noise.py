@@ -3,26 +3,58 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
-from quincunx.privacy._curves import Geometric
-from quincunx.privacy._guarantee import Part, PrivacyGuarantee, stated
+from quincunx.privacy._curves import Curve, Pair, tanh_level
+from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
-from quincunx.privacy._reach import GeometricShift, PerEntry, Reach, unknown
+from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
 from quincunx.privacy._records import clip_records, record_distance
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, labelled, marked, seed_words
 from quincunx.privacy._text import refuse_keys
 
 LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
+
+
+@dataclass(frozen=True)
+class Geometric(Curve):
+    """Two-sided geometric noise of ratio ``exp(-decay)``, shifted by a whole number."""
+
+    decay: Fraction
+    shift: int
+    kind: ClassVar[str] = "geometric"
+    adds_by: ClassVar[str] = "l1"
+
+    @property
+    def pure(self) -> Fraction:
+        return self.decay * self.shift
+
+    @property
+    def rho(self) -> Fraction:
+        # The Kullback-Leibler divergence bounds D_a / a: d x - 2 a (1 - a^d) / (1 - a^2) x for x = decay, a = e^-x.
+        # Its cancellation is of order x^2 d where that is small, so pure privacy's level is compared.
+        x, d = _rational.upwards(self.decay), self.shift
+        a = math.exp(-x)
+        value = x * (d - 2 * a * -math.expm1(-d * x) / -math.expm1(-2 * x)) if x else 0.0
+        return min(Fraction(max(value, 0.0) + 2.0**-48 * d * x), tanh_level(self.pure))
+
+    def pairs(self, *, removed: bool = False) -> list[Pair]:
+        return [("geometric", [_rational.upwards(self.decay), float(self.shift)])] if self.shift else []
+
+    def group(self, steps: Fraction | int) -> Geometric:
+        return Geometric(self.decay, math.floor(steps * self.shift))
+
+    def bounds(self, other: Curve) -> bool:
+        return isinstance(other, Geometric) and self.decay >= other.decay and self.shift >= other.shift
 
 
 class GeometricMechanism(Mechanism):
@@ -33,7 +65,7 @@ class GeometricMechanism(Mechanism):
     epsilon : float, optional
         Privacy level, > 0; needs `n`, or `lower` and `upper`.
     n : int, optional
-        Limited precision: the guarantee is about arrays at an L1 distance of at most n, and alpha = exp(-epsilon / n).
+        Limited precision: short for ``relation=DataMetric("l1", n)``, so that alpha = exp(-epsilon / n).
     sensitivity : int, optional
         Instead: the largest L1 distance between the arrays of two neighbors, >= 1; it says nothing of other distances.
     lower, upper : int, optional
@@ -42,13 +74,13 @@ class GeometricMechanism(Mechanism):
     alpha, epsilon_per_unit, scale : float, optional
         Instead of `epsilon`: the ratio in (0, 1), its ``-log(alpha)`` > 0, or ``-1/log(alpha)`` > 0.
     relation : ReplaceOne, AddRemove or DataMetric, optional
-        Which neighbors it is about. With bounds, `ReplaceOne` unless another is given: each number is a record.
-        Without, ``DataMetric("l1", n)``: the array is the data.
+        Which neighbors it is about. With bounds each number is a record, with `sensitivity` the array is a value made
+        of records: `ReplaceOne` unless another is given. Else the array is the data: ``DataMetric("l1", 1)``.
 
     Attributes
     ----------
     guarantee : PrivacyGuarantee
-        About `ReplaceOne` with bounds alone, about ``DataMetric("l1", n)`` else (with n = 1 if it is not given).
+        About `relation`.
     alpha : float
         The ratio actually used. ``-log(alpha)`` is a fraction of 64-bit numbers (`exponent`), not above what was asked
         for: rounding goes towards more noise. A given `alpha` is used as it is.
@@ -96,9 +128,11 @@ class GeometricMechanism(Mechanism):
         self.n = None if n is None else _check.whole(n, "n", minimum=1)
         self.lower, self.upper = whole_bounds(lower, upper)
         self.sensitivity = None if sensitivity is None else _check.whole(sensitivity, "sensitivity", minimum=1)
-        if self.sensitivity is not None and self.n is not None:
-            raise TypeError("`n` must not be given beside `sensitivity`")
-        self.relation, distance = self._about(relation, epsilon is not None)
+        self.relation = self._about(relation, epsilon is not None)
+        curve, copies = self._reach(Fraction(1)).at(self.relation)
+        distance = curve.shift * copies if isinstance(curve, Geometric) else 0
+        if not distance:
+            raise ValueError(f"`relation` must have a radius of at least 1 for whole numbers, got {self.relation}")
         self.exponent: Fraction | None
         self._ratio: Fraction | None = None
         if alpha is not None:
@@ -119,55 +153,31 @@ class GeometricMechanism(Mechanism):
 
         # The logarithm of a given alpha is rounded by less than 2^-50.
         exact = self.exponent if self.exponent is not None else Fraction(self.decay) * (1 + Fraction(1, 2**50))
-        self.guarantee = PrivacyGuarantee.of_parts((self._part(exact, distance),), relation=self.relation)
+        self.guarantee = promise(self._reach(exact), self.relation)
 
-    def _about(self, relation: Relation | None, calibrated: bool) -> tuple[Relation, int]:
-        """Return the relation, and the L1 distance of the arrays of two neighbors."""
-        bounded = self.lower is not None and self.upper is not None
-        if relation is None:
-            if bounded and self.n is None and self.sensitivity is None:
-                relation = ReplaceOne()
-            elif self.n is None and self.sensitivity is None and calibrated:
-                raise TypeError("`epsilon` needs `n`, or `lower` and `upper`")
-            elif self.sensitivity is not None:
-                relation = ReplaceOne()
-            else:
-                relation = DataMetric("l1", self.n or 1)
-        relation = _relations.check(relation)
-        stated_distance = self.sensitivity or self.n
-        reach = self._reach(Fraction(1), relation)
-        if reach is not None:
-            curve, copies = reach.at(relation, relation.radius)
-            assert isinstance(curve, Geometric)
-            distance = curve.shift * copies
-            if not distance:
-                raise ValueError(f"`relation` must have a radius of at least 1 for whole numbers, got {relation}")
-        elif stated_distance is not None:
-            distance = stated_distance
-        else:
-            raise unknown("geometric noise without bounds", relation)
-        return relation, distance
-
-    def _reach(self, decay: Fraction, relation: Relation) -> Reach | None:
-        """Return how the curve follows from the distance, None where a distance was only stated."""
-        metric = relation.metric if isinstance(relation, DataMetric) else ""
-        if self.sensitivity is not None:
-            return None
-        if metric in ("l1", "l2") and (self.n is None or (metric == "l1" and math.floor(relation.radius) == self.n)):
-            return GeometricShift(decay)
+    def _about(self, relation: Relation | None, calibrated: bool) -> Relation:
+        """Return the relation: the one given, the one that `n` is short for, or the usual one."""
+        records = self.sensitivity is not None or (self.lower is not None and self.upper is not None)
         if self.n is not None:
-            return None
-        if self.lower is not None and self.upper is not None:
-            _relations.refuse_rows(relation, "`lower, upper`")
-            return PerEntry(Geometric(decay, self.upper - self.lower), True)
-        return None
+            if self.sensitivity is not None:
+                raise TypeError("`n` must not be given beside `sensitivity`")
+            near = DataMetric("l1", self.n)
+            if relation is not None and relation != near:
+                raise TypeError(f"`n` is short for relation={near}, got relation={relation} beside it")
+            return near
+        if relation is None and calibrated and not records:
+            raise TypeError("`epsilon` needs `n`, or `lower` and `upper`")
+        return _relations.check(relation or (ReplaceOne() if records else DataMetric("l1", 1)))
 
-    def _part(self, decay: Fraction, distance: int) -> Part:
-        reach = self._reach(decay, self.relation)
-        curve, copies = Geometric(decay, distance), 1
-        if reach is not None:
-            curve, copies = reach.at(self.relation, self.relation.radius)  # type: ignore[assignment]
-        return replace(stated(curve, Fraction(0)), reach=reach, copies=copies, integers=True)
+    def _reach(self, decay: Fraction) -> Reach:
+        """Return what noise of a decay gives away."""
+        if self.sensitivity is not None:
+            words = f"declared to move the array by at most {self.sensitivity} in the l1 distance"
+            return Declared(Geometric(decay, self.sensitivity), self.relation, words, whole=True)
+        metric = self.relation.metric if isinstance(self.relation, DataMetric) else ""
+        if metric not in ("l1", "l2") and self.lower is not None and self.upper is not None:
+            return PerEntry(Geometric(decay, self.upper - self.lower), True)
+        return Shift(Geometric(decay, 1), metric if metric == "l2" else "l1", True)
 
     @property
     def alpha(self) -> float:
@@ -241,7 +251,8 @@ class GeometricMechanism(Mechanism):
         size = "" if self.n is None else f", n={self.n}"
         way = f"alpha={self.alpha}" if self.exponent is None else f"epsilon_per_unit={float(self.exponent)}"
         size += "" if self.sensitivity is None else f", sensitivity={self.sensitivity}"
-        usual = ReplaceOne() if size == "" and self.lower is not None else DataMetric("l1", self.n or 1)
+        bounded = self.sensitivity is not None or (self.lower is not None and self.upper is not None)
+        usual = ReplaceOne() if bounded and self.n is None else DataMetric("l1", self.n or 1)
         about = "" if self.relation == usual else f", relation={self.relation}"
         return f"GeometricMechanism({way}{size}{bounds}{about})"
 
@@ -364,7 +375,9 @@ def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, inse
         mechanism = GeometricMechanism(epsilon, n=record_distance(numbers, bound))
         release = mechanism._release(clip_records(numbers, bound), insecure_seed)
         # The noise protects every change of n in sum, and so whatever a clipped record is replaced by.
-        whole = PrivacyGuarantee(release.guarantee.exact_epsilon, numerics=release.guarantee.numerics)
+        (part,) = release.guarantee.parts
+        reach = Declared(part.curve, ReplaceOne(), f"each clipped to a sum of at most {bound}", whole=True)
+        whole = promise(reach, ReplaceOne(), numerics=release.guarantee.numerics)
         parameters = release.parameters | {"record_bound": bound}
         release = Release(release.values, whole, mechanism="geometric", parameters=parameters, _owned=True)
     return release if mask is None else release.masked(mask)

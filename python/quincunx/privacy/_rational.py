@@ -1,6 +1,7 @@
 """Exact numbers behind a guarantee: fractions towards more noise, floats towards a weaker guarantee."""
 
 import math
+import sys
 from fractions import Fraction
 
 from quincunx import _check
@@ -46,8 +47,11 @@ def exponent(epsilon: float, distance: Fraction | int, name: str = "epsilon") ->
 
 
 def upwards(value: Fraction) -> float:
-    """Return the least float that is not below an exact value."""
-    number = float(value)
+    """Return the least float that is not below an exact value: infinite beyond all of them."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
     return math.nextafter(number, math.inf) if Fraction(number) < value else number
 
 
@@ -86,9 +90,9 @@ def amplified_upwards(epsilon: float, rate: float) -> float:
 
 def fraction(value: object, name: str, *, below_one: bool = False) -> Fraction:
     """Return a number >= 0 exactly as it was given."""
+    number = _check.real(value, name)  # raises where it is beyond a double
     if not isinstance(value, Fraction):
-        value = Fraction(_check.real(value, name))
+        value = Fraction(number)
     if value < 0 or (below_one and value >= 1):
-        number = _check.real(value, name)  # raises where it is beyond a double
         raise ValueError(f"`{name}` must be {'in [0, 1)' if below_one else 'at least 0'}, got {number}")
     return value

@@ -1,17 +1,24 @@
-"""Reach: how the curve of a mechanism follows from the distance of two data sets, where that is proved.
+"""Reach: what a mechanism gives away to each pair of neighbors that a relation has, where that is proved.
 
-A part of a guarantee has a reach, or None: then it was stated at the radius of its relation only, as everything made
-from `sensitivity=`, which says nothing of other distances.
+A mechanism states its reach and nothing else; `promise` (in `_guarantee`) asks it about the relation, and is the only
+place where a guarantee is made. So no figure that a mechanism was given can speak of a relation for which it was not
+proved: a reach answers with a curve, or raises `NoGuarantee`.
+
+| reach | a mechanism whose |
+|---|---|
+| `PerEntry` | entries are records, each protected by itself |
+| `Shift` | noise follows a distance of arrays, which are the data |
+| `Declared` | user said what a neighbor moves: nothing is known of other distances than by the rule of groups |
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from quincunx.privacy import _relations
-from quincunx.privacy._curves import Curve, DiscreteGaussian, Gaussian, Geometric, Laplace
-from quincunx.privacy._relations import DataMetric, NoGuarantee, Relation
+from quincunx.privacy._curves import Curve
+from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation
 
 #: A curve, and how many independent copies of it a neighbor sees.
 Seen = tuple[Curve, int]
@@ -30,84 +37,81 @@ class PerEntry:
     whole: bool
     kind: ClassVar[str] = "per-entry"
 
-    def at(self, relation: Relation, distance: float) -> Seen:
-        """Return what is seen at a distance."""
+    def at(self, relation: Relation) -> Seen:
+        """Return what is seen by neighbors of a relation."""
+        if isinstance(relation, AddRemove):
+            raise NoGuarantee(
+                "a mechanism on single records gives out a row for each, and their number tells whether one was added: "
+                "`relation` must be ReplaceOne() or a DataMetric"
+            )
         real = isinstance(relation, DataMetric) and relation.metric != "hamming" and not self.whole
-        entries = None if real else _relations.moved(relation, distance)
+        entries = None if real else _relations.moved(relation, relation.radius)
         if entries is None:
-            raise unknown("entries clipped one by one", relation)
-        # A vector of equal shifts of normal noise is one shift of sqrt(entries) times the size.
-        if isinstance(self.curve, Gaussian):
-            return Gaussian(entries * self.curve.squared), 1
-        if isinstance(self.curve, DiscreteGaussian):
-            one = self.curve
-            return DiscreteGaussian(one.variance, entries * one.shift, entries * one.squared), 1
-        return self.curve, entries
+            raise unknown("entries that are clipped or answered one by one", relation)
+        return self.curve.repeated(entries)
 
 
 @dataclass(frozen=True)
-class GeometricShift:
-    """Two-sided geometric noise on an array of whole numbers at an L1 distance."""
+class Shift:
+    """Noise on the array itself, which follows one distance of arrays.
 
-    decay: Fraction
-    kind: ClassVar[str] = "geometric"
+    `unit` is what an array at distance 1 sees. At distance d its shift is ``d + rest`` units; for whole numbers,
+    ``floor(d)`` at an L1 distance and, as their L1 distance is at most the square of their Euclidean one,
+    ``floor(d**2)`` at that.
+    """
 
-    def at(self, relation: Relation, distance: float) -> Seen:
-        """Return what is seen at a distance."""
-        return Geometric(self.decay, _shift(relation, distance, "geometric noise")), 1
+    unit: Curve
+    metric: str
+    whole: bool
+    rest: Fraction = Fraction(0)
+    kind: ClassVar[str] = "shift"
 
-
-@dataclass(frozen=True)
-class DiscreteGaussianShift:
-    """Discrete Gaussian noise on an array of whole numbers."""
-
-    variance: Fraction
-    kind: ClassVar[str] = "discrete-gaussian"
-
-    def at(self, relation: Relation, distance: float) -> Seen:
-        """Return what is seen at a distance."""
-        shift = _shift(relation, distance, "discrete Gaussian noise")
-        vector = isinstance(relation, DataMetric) and relation.metric == "l2"
-        return DiscreteGaussian(self.variance, shift, Fraction(shift if vector else shift**2)), 1
-
-
-@dataclass(frozen=True)
-class GaussianShift:
-    """Normal noise on the array itself: its shift in deviations is ``slope * distance + rest``."""
-
-    slope: Fraction
-    rest: Fraction
-    kind: ClassVar[str] = "gaussian"
-
-    def at(self, relation: Relation, distance: float) -> Seen:
-        """Return what is seen at a distance."""
-        return Gaussian((self.slope * Fraction(distance) + self.rest) ** 2), 1
+    def at(self, relation: Relation) -> Seen:
+        """Return what is seen by neighbors of a relation."""
+        if not (isinstance(relation, DataMetric) and relation.metric == self.metric):
+            raise unknown(f"noise that follows the {self.metric} distance of arrays", relation)
+        far = Fraction(relation.radius)
+        steps: Fraction | int = far + self.rest
+        if self.whole:
+            steps = math.floor(far**2 if self.metric == "l2" else far)
+        return self.unit.along(steps, self.metric), 1
 
 
 @dataclass(frozen=True)
-class LaplaceShift:
-    """Laplace noise on the array itself: its shift in scales is ``slope * distance + rest``."""
+class Declared:
+    """A curve that was said to hold for the neighbors of a relation, by the user or by a rule of this package.
 
-    slope: Fraction
-    rest: Fraction
-    kind: ClassVar[str] = "laplace"
+    `words` is what was said, for `PrivacyGuarantee.protects` to repeat. Nothing is known of other neighbors but that
+    those nearer are fewer, and that those farther are joined by a chain of steps, where they are.
+    """
 
-    def at(self, relation: Relation, distance: float) -> Seen:
-        """Return what is seen at a distance."""
-        if not (isinstance(relation, DataMetric) and relation.metric == "l1"):
-            raise unknown("Laplace noise", relation)
-        return Laplace(self.slope * Fraction(distance) + self.rest), 1
+    curve: Curve
+    relation: Relation
+    words: str = ""
+    whole: bool = False
+    copies: int = 1
+    kind: ClassVar[str] = "declared"
+
+    def at(self, relation: Relation) -> Seen:
+        """Return what is seen by neighbors of a relation of the same kind at another distance."""
+        near = self.relation
+        if isinstance(near, DataMetric) and isinstance(relation, DataMetric):
+            comparable = near.metric == relation.metric
+            near = replace(near, integers=near.integers or relation.integers or self.whole)
+        else:
+            comparable = type(near) is type(relation)
+        if not comparable:
+            raise NoGuarantee(f"stated about {self.relation}; nothing is known about {relation}")
+        if relation.radius <= near.radius:
+            return self.curve, self.copies
+        steps = near.chain(relation.radius)
+        if steps is None:
+            raise NoGuarantee(f"stated within {near.radius}; nothing is known at {relation.radius:g}")
+        # Several copies and one step each: the rule of the group is one for each copy.
+        return self.curve.group(steps), self.copies
 
 
-Reach: TypeAlias = PerEntry | GeometricShift | DiscreteGaussianShift | GaussianShift | LaplaceShift
-REACHES: dict[str, Any] = {
-    reach.kind: reach for reach in (PerEntry, GeometricShift, DiscreteGaussianShift, GaussianShift, LaplaceShift)
+Reach: TypeAlias = PerEntry | Shift | Declared
+REACHES: dict[str, type[PerEntry] | type[Shift] | type[Declared]] = {
+    reach.kind: reach for reach in (PerEntry, Shift, Declared)
 }
-
-
-def _shift(relation: Relation, distance: float, what: str) -> int:
-    """Return the L1 distance of two arrays of whole numbers, which is at most the square of their Euclidean one."""
-    exact = Fraction(distance)
-    if isinstance(relation, DataMetric) and relation.metric in ("l1", "l2"):
-        return math.floor(exact if relation.metric == "l1" else exact * exact)
-    raise unknown(what, relation)

@@ -207,12 +207,3 @@ def moved(relation: Relation, distance: float) -> int | None:
         exact = Fraction(distance)
         return math.floor(exact * exact if relation.metric == "l2" else exact)
     return None
-
-
-def refuse_rows(relation: Relation, name: str) -> None:
-    """Refuse to guarantee anything about added records where the number of rows of the output tells."""
-    if isinstance(relation, AddRemove):
-        raise NoGuarantee(
-            f"{name} gives out a row for each record, and their number tells whether one was added: "
-            "`relation` must be ReplaceOne() or a DataMetric"
-        )

@@ -14,7 +14,6 @@ from quincunx._html import table_html
 from quincunx._tables import Axes
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._relations import AddRemove, DataMetric
 
 FORMAT = 1
 
@@ -126,17 +125,7 @@ class Release(Guaranteed):
     @property
     def protects(self) -> str:
         """What the guarantee is about, in words."""
-        relation, bound = self.guarantee.relation, self.parameters.get("record_bound")
-        if isinstance(relation, DataMetric):
-            if relation.metric == "l1":
-                what = "counts" if self.mechanism == "geometric" else "values"
-                return f"changes of at most {relation.radius} in the sum of all {what}"
-            return f"changes of at most {relation.radius} in the {relation.metric} distance"
-        count = "one record" if relation.records == 1 else f"{relation.records} records"
-        if isinstance(relation, AddRemove):
-            return f"{count} added or removed"
-        clipped = "" if bound is None else f", each clipped to a sum of at most {bound}"
-        return f"{count} replaced by any other{clipped}"
+        return self.guarantee.protects
 
     @property
     def shape(self) -> tuple[int, ...]:

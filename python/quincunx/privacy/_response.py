@@ -12,8 +12,8 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.privacy import _relations
-from quincunx.privacy._curves import Curve, Outcomes, Pure
-from quincunx.privacy._guarantee import Part, PrivacyGuarantee
+from quincunx.privacy._curves import Outcomes, Pure
+from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
 from quincunx.privacy._reach import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
@@ -34,15 +34,7 @@ def _log_odds(flip: int) -> float:
 
 def _entries(relation: Relation) -> int:
     """Return how many records a neighbor may change."""
-    _relations.refuse_rows(_relations.check(relation), "a response for each record")
-    return max(PerEntry(Pure(Fraction(0)), True).at(relation, relation.radius)[1], 1)
-
-
-def _promise(curve: Curve, epsilon: float, relation: Relation) -> PrivacyGuarantee:
-    """Return the guarantee of responses, each with this curve and epsilon."""
-    reach = PerEntry(curve, True)
-    part = Part(curve, reach, Fraction(epsilon), Fraction(0), copies=_entries(relation), integers=True)
-    return PrivacyGuarantee.of_parts((part,), relation=relation)
+    return max(PerEntry(Pure(Fraction(0)), True).at(_relations.check(relation))[1], 1)
 
 
 def _swapped(p: Fraction, q: Fraction) -> Outcomes:
@@ -97,7 +89,7 @@ class RandomizedResponse(Mechanism):
         level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
         self._flip = _core.flip_chance(level)
         used = min(level, _log_odds(self._flip))
-        self.guarantee = _promise(Pure(Fraction(used)), used, relation)
+        self.guarantee = promise(PerEntry(Pure(Fraction(used)), True), relation, epsilon=used)
 
     @property
     def keep_probability(self) -> float:
@@ -227,7 +219,8 @@ class GeneralizedRandomizedResponse(Mechanism):
         # P(truth) / P(another) = (1 - r + r/k) / (r/k) = 1 + k (1 - r) / r.
         used = math.log1p(self.categories * (WORD - self._redraw) / self._redraw) * (1 + 2.0**-50)
         share = Fraction(self._redraw, WORD * self.categories)
-        self.guarantee = _promise(_swapped(1 - (self.categories - 1) * share, share), min(level, used), relation)
+        curve = _swapped(1 - (self.categories - 1) * share, share)
+        self.guarantee = promise(PerEntry(curve, True), relation, epsilon=min(level, used))
 
     @property
     def other_probability(self) -> float:
@@ -375,7 +368,7 @@ class UnaryEncoding(Mechanism):
         q = Fraction(self._flip, WORD)
         p = Fraction(1, 2) if times == 1 else 1 - q
         used = min(level, times * _log_odds(self._flip))
-        self.guarantee = _promise(_swapped(p * (1 - q), q * (1 - p)), used, relation)
+        self.guarantee = promise(PerEntry(_swapped(p * (1 - q), q * (1 - p)), True), relation, epsilon=used)
 
     @property
     def zero_probability(self) -> float:

@@ -1,14 +1,13 @@
 """Rules for releases about parts of the data: blocks of a partition, a random subset of the records."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
 
 from quincunx import _check
 from quincunx.privacy import _rational
-from quincunx.privacy._curves import Approx, Curve, Gaussian, Geometric, Pure, Subsampled, up
-from quincunx.privacy._guarantee import NUMERICS, Part, PrivacyGuarantee, stated
-from quincunx.privacy._reach import GaussianShift, GeometricShift, LaplaceShift
+from quincunx.privacy._curves import Approx, Curve, Pure, Subsampled, up
+from quincunx.privacy._guarantee import NUMERICS, Part, PrivacyGuarantee, promise
+from quincunx.privacy._reach import Declared, Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
 
@@ -80,8 +79,8 @@ def parallel(
         raise NoGuarantee(f"no rule is known for {about}: its records may lie in several blocks")
     largest = _largest(blocks).marked(numerics)
     if relation == ReplaceOne() and about == AddRemove():
-        parts = (replace(part, reach=None) for part in largest.at(2).parts)
-        return PrivacyGuarantee.of_parts(parts, relation=ReplaceOne(), numerics=numerics)
+        parts = (part.restated(relation) for part in largest.at(2).parts)
+        return PrivacyGuarantee.of_parts(parts, relation=relation, numerics=numerics)
     if isinstance(about, ReplaceOne) and by == "value":
         raise NoGuarantee(
             "a replaced record may move to another block: give guarantees about AddRemove() and relation=ReplaceOne()"
@@ -91,11 +90,10 @@ def parallel(
 
 def _follows(blocks: list[PrivacyGuarantee], metric: str) -> bool:
     """Whether all noise is of one kind that follows the metric, so that a distance may be spread over the blocks."""
-    kinds = {"l1": (GeometricShift, LaplaceShift), "l2": (GaussianShift,)}.get(metric, ())
     parts = [part for block in blocks for part in block.parts]
     one = all(len(block.parts) == 1 and block.parts[0].times == 1 for block in blocks)
-    same = len({type(part.reach) for part in parts}) == 1
-    return one and same and all(isinstance(part.reach, kinds) for part in parts)
+    same = len({type(part.curve) for part in parts}) == 1
+    return one and same and all(isinstance(part.reach, Shift) and part.curve.adds_by == metric for part in parts)
 
 
 def _largest(blocks: list[PrivacyGuarantee]) -> PrivacyGuarantee:
@@ -113,22 +111,7 @@ def _bounds(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
         return False
     if one[0].copies != other[0].copies:
         return False
-    return _is_weaker(one[0].curve, other[0].curve)
-
-
-def _is_weaker(a: Curve, b: Curve) -> bool:
-    """Whether a curve is known to lie above another; False where that is not seen at once."""
-    if isinstance(a, Pure):
-        return b.pure is not None and a.epsilon >= b.pure and a.known is None
-    if isinstance(a, Approx):
-        epsilon, delta = (b.epsilon, b.delta) if isinstance(b, Approx) else (b.pure, Fraction(0))
-        return epsilon is not None and a.epsilon >= epsilon and a.delta >= delta and a.known is None
-    if isinstance(a, Gaussian) and isinstance(b, Gaussian):
-        return a.squared >= b.squared
-    if isinstance(a, Geometric) and isinstance(b, Geometric):
-        return a.decay >= b.decay and a.shift >= b.shift
-    name = {"ranged": "range", "laplace": "shift", "zcdp": "level"}.get(a.kind, "")
-    return type(a) is type(b) and (a == b or (bool(name) and bool(getattr(a, name) >= getattr(b, name))))
+    return one[0].curve.bounds(other[0].curve)
 
 
 def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
@@ -181,9 +164,9 @@ def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
     part = guarantee.parts[0]
     if isinstance(relation, ReplaceOne):
         kept: Curve = Approx(part.epsilon, share * part.delta) if part.delta else Pure(part.epsilon)
-        return PrivacyGuarantee.of_parts((stated(kept, share * part.delta),), relation=relation, numerics=numerics)
+        return promise(Declared(kept, relation), relation, share * part.delta, numerics=numerics)
     if part.curve.pairs() is None or isinstance(part.curve, Subsampled):
         raise NoGuarantee(f"no rule is known for a random subset and a curve of kind {part.curve.kind!r}")
     level = Fraction(_rational.amplified_upwards(up(part.epsilon), up(share)))
-    sampled = stated(Subsampled(share, part.curve), share * part.delta, level)
-    return PrivacyGuarantee.of_parts((sampled,), relation=relation, numerics=numerics)
+    reach = Declared(Subsampled(share, part.curve), relation)
+    return promise(reach, relation, share * part.delta, epsilon=level, numerics=numerics)

@@ -1,12 +1,12 @@
 """Guarantees as words and numbers for JSON, exactly; what comes back is checked before it is believed."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from quincunx.privacy._curves import CURVES, Curve, Subsampled
-from quincunx.privacy._reach import REACHES
+from quincunx.privacy._reach import REACHES, Reach
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
 if TYPE_CHECKING:
@@ -32,16 +32,26 @@ def relation_of(words: Any) -> Relation:
     return relation
 
 
-def encode(value: Any) -> Any:
-    """Return a part, a curve or a reach as words and numbers."""
+def part_words(part: "Part") -> dict[str, Any]:
+    """Return a part as words and numbers: what follows from its reach is not repeated."""
+    return {
+        "reach": _encode(part.reach),
+        "epsilon": str(part.epsilon),
+        "delta": str(part.delta),
+        "times": part.times,
+    }
+
+
+def _encode(value: Any) -> Any:
+    """Return a curve or a reach as words and numbers."""
     if isinstance(value, Fraction):
         return str(value)
+    if isinstance(value, Relation):
+        return relation_words(value)
     if isinstance(value, tuple):
-        return [encode(item) for item in value]
-    if hasattr(value, "__dataclass_fields__"):
-        kind = getattr(value, "kind", None)
-        words = {field.name: encode(getattr(value, field.name)) for field in fields(value)}
-        return words if kind is None else {"kind": kind, **words}
+        return [_encode(item) for item in value]
+    if isinstance(value, (Curve, Reach)):
+        return {"kind": value.kind} | {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
     return value
 
 
@@ -63,7 +73,8 @@ def _count(word: Any, least: int) -> int:
 def _decode(words: Any, kinds: dict[str, Any]) -> Any:
     """Return a curve or a reach."""
     kind = kinds[words["kind"]]
-    wanted = {field.name: field.type for field in fields(kind)}
+    types = get_type_hints(kind)
+    wanted = {field.name: types[field.name] for field in fields(kind)}
     if set(words) - {"kind"} != set(wanted):
         raise ValueError(f"{words['kind']} takes {sorted(wanted)}, got {sorted(words)}")
     values: dict[str, Any] = {}
@@ -71,6 +82,12 @@ def _decode(words: Any, kinds: dict[str, Any]) -> Any:
         word = words[name]
         if of is Curve:
             values[name] = _decode(word, CURVES)
+        elif of == Relation:
+            values[name] = relation_of(word)
+        elif of is str:
+            if not isinstance(word, str) or len(word) > 1000:
+                raise ValueError(f"words are wanted, got {word!r}")
+            values[name] = word
         elif of is int:
             values[name] = _count(word, 0)
         elif of is bool:
@@ -95,20 +112,19 @@ def _delta(curve: Curve, epsilon: float) -> float:
 
 
 def part_of(words: Any, relation: Relation) -> "Part":
-    """Return the part that `encode` described; its pair must follow from its curve, and that from its reach."""
+    """Return the part that `part_words` described; its curve follows from its reach, and its pair must from that."""
     from quincunx.privacy._guarantee import Part
 
-    curve: Curve = _decode(words["curve"], CURVES)
-    reach = None if words["reach"] is None else _decode(words["reach"], REACHES)
+    if set(words) != {"reach", "epsilon", "delta", "times"}:
+        raise ValueError(f"a part takes reach, epsilon, delta and times, got {sorted(words)}")
+    reach = _decode(words["reach"], REACHES)
     epsilon, delta = _number(words["epsilon"]), _number(words["delta"])
     if delta >= 1:
         raise ValueError(f"delta must be below 1, got {words['delta']}")
-    if not isinstance(words["integers"], bool):
-        raise ValueError(f"True or False is wanted, got {words['integers']!r}")
-    part = Part(curve, reach, epsilon, delta, _count(words["times"], 1), _count(words["copies"], 1), words["integers"])
-    if reach is not None and reach.at(relation, relation.radius) != (curve, part.copies):
-        raise ValueError("its curve is not what its reach has at this radius")
-    pure = curve.pure is not None and epsilon >= curve.pure
-    if not pure and Fraction(_delta(curve, float(epsilon) * (1 + 1e-9))) > delta * (1 + Fraction(1, 10**6)):
+    part = replace(Part.of(reach, relation, delta, epsilon), times=_count(words["times"], 1))
+    if part.delta != delta:
+        raise ValueError("its delta is not that of its curve")
+    pure = part.curve.pure is not None and epsilon >= part.curve.pure
+    if not pure and Fraction(_delta(part.curve, float(epsilon) * (1 + 1e-9))) > delta * (1 + Fraction(1, 10**6)):
         raise ValueError("its epsilon and delta do not follow from its curve")
     return part

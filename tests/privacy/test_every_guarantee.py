@@ -1,0 +1,292 @@
+"""Every mechanism made from every subset of its arguments, for every relation: is what it claims true of its neighbors?
+
+The worst neighbors that a relation allows are written down here, a line for each relation, and the law of the noise by
+its textbook formula; nothing is asked of the mechanism but its parameters. What is refused claims nothing.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from quincunx.privacy import (
+    AddRemove,
+    DataMetric,
+    DiscreteGaussianMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    GeneralizedRandomizedResponse,
+    GeometricMechanism,
+    LaplaceMechanism,
+    RandomizedResponse,
+    ReplaceOne,
+    UnaryEncoding,
+    audit,
+    privatize,
+)
+
+FAR = 10**4  # an entry that nothing bounds moves by so much
+WIDE = 12  # entries of an array that all move
+RELATIONS = [
+    None,
+    *(ReplaceOne(k) for k in (1, 3)),
+    *(AddRemove(k) for k in (1, 2)),
+    *(DataMetric(metric, r) for metric in ("l1", "l2", "linf", "hamming") for r in (0.5, 1, 1.5, 2, 5)),
+]
+
+
+def neighbors(relation, whole):
+    """Arrays by which two neighbors may differ, the worst of each kind; None where even their number may."""
+    if isinstance(relation, AddRemove):
+        return None
+    r = Fraction(relation.radius)
+    if isinstance(relation, ReplaceOne) or relation.metric == "hamming":
+        return [[FAR] * math.floor(r)]
+    if relation.metric == "l1":
+        return [[math.floor(r)], [1] * math.floor(r)] if whole else [[float(r)], [float(r) / WIDE] * WIDE]
+    if relation.metric == "l2":
+        return [[math.floor(r)], [1] * math.floor(r * r)] if whole else [[float(r)], [float(r) / WIDE**0.5] * WIDE]
+    return [[math.floor(r) if whole else float(r)] * WIDE]
+
+
+def subsets(options):
+    """Every choice of one value for each argument, None being its absence."""
+    for values in itertools.product(*options.values()):
+        flat = {}
+        for name, value in zip(options, values, strict=True):
+            if value is not None:
+                flat |= dict(zip(name, value, strict=True)) if isinstance(name, tuple) else {name: value}
+        yield flat
+
+
+TABLE = {
+    GeometricMechanism: {
+        ("epsilon",): [None, (1.0,)],
+        ("alpha",): [None, (0.4,)],
+        ("n",): [None, (1,), (4,)],
+        ("lower", "upper"): [None, (0, 6)],
+        ("sensitivity",): [None, (3,)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    LaplaceMechanism: {
+        ("epsilon",): [(1.0,)],
+        ("lower", "upper"): [None, (-1.5, 2.0)],
+        ("sensitivity",): [None, (0.7,)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    DiscreteGaussianMechanism: {
+        ("epsilon", "delta"): [None, (1.0, 1e-3)],
+        ("variance", "delta"): [None, (3.0, 1e-3)],
+        ("lower", "upper"): [None, (0, 3)],
+        ("sensitivity",): [None, (2,), (1.5,)],
+        ("norm",): [None, ("l1",), ("l2",)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    GaussianMechanism: {
+        ("epsilon", "delta"): [None, (1.0, 1e-3)],
+        ("sigma", "delta"): [None, (2.0, 1e-3)],
+        ("sensitivity",): [None, (0.7,), ([0.4, 0.9],)],
+        ("radius",): [None, (1.5,)],
+        ("dimension",): [None, (2,)],
+        ("scales",): [None, ([1.0, 3.0],)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    RandomizedResponse: {("epsilon",): [(1.0,)], ("relation",): [None if r is None else (r,) for r in RELATIONS]},
+    GeneralizedRandomizedResponse: {
+        ("epsilon", "categories"): [(1.0, 4)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    UnaryEncoding: {
+        ("epsilon", "categories"): [(1.0, 3)],
+        ("variant",): [None, ("symmetric",), ("optimized",)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+}
+
+
+def made(kind):
+    """Every mechanism of a kind that its constructor accepts, with its arguments."""
+    for arguments in subsets(TABLE[kind]):
+        try:
+            mechanism = kind(**arguments)
+        except (TypeError, ValueError):
+            continue
+        yield arguments, mechanism
+
+
+def shifts(mechanism, arguments, relation):
+    """How far the clipped values of neighbors may lie apart, as lists of numbers; None where they can be told apart."""
+    whole = not isinstance(mechanism, (LaplaceMechanism, GaussianMechanism))
+    if "sensitivity" in arguments:  # what the user said, of arrays of a fixed shape
+        moved = arguments["sensitivity"]
+        if isinstance(moved, list):
+            return [moved]
+        if isinstance(mechanism, GaussianMechanism):
+            scales = arguments.get("scales", [1.0])
+            return [[moved * scale] for scale in scales[:1]]
+        if whole and getattr(mechanism, "norm", "l1") == "l2":
+            return [[math.floor(moved)], [1] * math.floor(Fraction(moved) ** 2)]
+        return [[moved]]
+    moves = neighbors(relation, whole)
+    if moves is None:
+        return None
+    width = None
+    if "lower" in arguments:
+        width = arguments["upper"] - arguments["lower"]
+    elif "radius" in arguments:
+        width = 2 * arguments["radius"]
+    found = [[min(move, width) if width is not None else move for move in moves_] for moves_ in moves]
+    if isinstance(mechanism, GaussianMechanism) and arguments.get("scales") and "radius" not in arguments:
+        size = len(arguments["scales"])  # the array is one vector: the release refuses another length
+        if isinstance(relation, DataMetric) and relation.metric == "linf":
+            return [move[:size] for move in found]
+        return [[float(relation.radius)]]
+    if isinstance(mechanism, GaussianMechanism) and isinstance(relation, DataMetric) and relation.metric == "linf":
+        return [move[: mechanism.dimension] for move in found]
+    return found
+
+
+def true_delta(mechanism, moves, epsilon):
+    """The excess of the law about one data set over that about the other, in 40 digits; or a bound from below."""
+    with mpmath.workdps(40):
+        growth = mpmath.exp(mpmath.mpf(epsilon))
+        if isinstance(mechanism, GaussianMechanism):
+            scales = list(mechanism.scales or [1.0] * len(moves))
+            if len(moves) < len(scales):
+                scales = [min(scales)] * len(moves)
+            if len(moves) > len(scales):
+                scales = [min(scales)] * len(moves)
+            u = mpmath.sqrt(
+                sum((mpmath.mpf(m) / (mechanism.sigma * s)) ** 2 for m, s in zip(moves, scales, strict=True))
+            )
+            if not u:
+                return mpmath.mpf(0)
+            a, b = mpmath.mpf(epsilon) / u - u / 2, mpmath.mpf(epsilon) / u + u / 2
+            return mpmath.ncdf(-a) - growth * mpmath.ncdf(-b)
+        if isinstance(mechanism, DiscreteGaussianMechanism):
+            return discrete_gaussian_delta(mechanism.variance, [move for move in moves if move], epsilon)
+        if isinstance(mechanism, GeometricMechanism):
+            loss = mpmath.mpf(-mpmath.log(mechanism.alpha)) * sum(moves)
+        elif isinstance(mechanism, LaplaceMechanism):
+            loss = sum(mpmath.mpf(move) for move in moves) / mechanism.scale
+        else:
+            loss = sum(move > 0 for move in moves) * one_response(mechanism)
+        return mpmath.mpf(0) if loss <= epsilon * (1 + 1e-12) else mpmath.inf
+
+
+def discrete_gaussian_delta(variance, moves, epsilon):
+    """The excess of a vector of discrete normal noise over its shift, all coordinates moved alike, in doubles."""
+    if not moves:
+        return 0.0
+    (move,) = set(moves)
+    span = math.ceil(10 + 9 * math.sqrt(variance))
+    move = min(move, 2 * span)
+    mass = np.exp(-(np.arange(-span, span + 1) ** 2) / (2 * variance))
+    mass /= mass.sum()
+    law, center = np.ones(1), 0
+    for _ in moves:
+        law, center = np.convolve(law, mass), center + span
+    losses = (2 * (np.arange(len(law)) - center) * move + len(moves) * move**2) / (2 * variance)
+    return float(law @ np.maximum(-np.expm1(np.minimum(epsilon - losses, 1.0)), 0.0))
+
+
+def one_response(mechanism):
+    """The largest loss of one response, from its probabilities."""
+    if isinstance(mechanism, RandomizedResponse):
+        return mpmath.log(mechanism.keep_probability / (1 - mpmath.mpf(mechanism.keep_probability)))
+    if isinstance(mechanism, GeneralizedRandomizedResponse):
+        return mpmath.log(mpmath.mpf(mechanism.keep_probability) / mechanism.other_probability)
+    p, q = mpmath.mpf(mechanism.one_probability), mpmath.mpf(mechanism.zero_probability)
+    return mpmath.log(p / q) + mpmath.log((1 - q) / (1 - p))
+
+
+@pytest.mark.parametrize("kind", TABLE)
+def test_no_mechanism_claims_more_than_its_worst_neighbors_allow(kind):
+    accepted, wrong = 0, []
+    for arguments, mechanism in made(kind):
+        claims = [mechanism.guarantee]
+        if isinstance(mechanism.guarantee.relation, (DataMetric, ReplaceOne)):
+            for factor in (2, Fraction(1, 2)):
+                try:
+                    claims.append(mechanism.guarantee.at(float(mechanism.guarantee.relation.radius * factor)))
+                except (TypeError, ValueError):
+                    continue  # refused, or half a record
+        for claim in claims if "sensitivity" not in arguments else claims[:1]:
+            accepted += 1
+            moves = shifts(mechanism, arguments, claim.relation)
+            if moves is None:
+                wrong.append((arguments, claim, "their number tells"))
+                continue
+            for move in moves:
+                lost = true_delta(mechanism, move, claim.epsilon)
+                if not lost <= claim.delta * (1 + 1e-9):
+                    wrong.append((arguments, claim, float(lost)))
+    assert accepted > 5
+    assert not wrong, f"{len(wrong)} of {accepted}: " + "; ".join(map(str, wrong[:5]))
+
+
+def test_the_audit_rejects_none_of_them():
+    # Each at a false-alarm rate of 1e-9; pairs of single numbers, as far apart as the relation allows.
+    seen = 0
+    for kind in (GeometricMechanism, LaplaceMechanism, DiscreteGaussianMechanism, RandomizedResponse):
+        for arguments, mechanism in made(kind):
+            relation = mechanism.guarantee.relation
+            if "sensitivity" in arguments or neighbors(relation, True) is None or relation.radius < 1:
+                continue
+            move = 1 if kind is RandomizedResponse else neighbors(relation, True)[0][0]
+            report = audit(mechanism, 0, move, draws=2000, confidence=1 - 1e-9)
+            assert not report.rejected, (arguments, report)
+            seen += 1
+    assert seen > 50
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("choices", [1, 7])
+def test_choices_claim_what_all_of_them_together_give_away(monotonic, choices):
+    mechanism = ExponentialMechanism(0.8, 2.0, monotonic=monotonic)
+    release = mechanism.release(np.zeros((choices, 3)))
+    # The worst neighbor moves one score up by the sensitivity and, unless all move the same way, the others down.
+    rate = mpmath.mpf(mechanism.rate)
+    high, low = [2.0, 0.0, 0.0], [0.0, 0.0, 0.0] if monotonic else [0.0, 2.0, 2.0]
+    shares = [[mpmath.exp(rate * score) for score in scores] for scores in (high, low)]
+    loss = mpmath.log((shares[0][0] / sum(shares[0])) / (shares[1][0] / sum(shares[1])))
+    assert choices * loss <= release.guarantee.epsilon <= choices * 0.8
+    assert release.guarantee.epsilon == pytest.approx(choices * mechanism.epsilon)
+    single = mechanism.release([0.0, 1.0])
+    assert single.guarantee == mechanism.guarantee
+
+
+@pytest.mark.parametrize("bound", [1, 3, 10])
+@pytest.mark.parametrize("width", [1, 4])
+def test_clipped_records_claim_what_a_replaced_row_gives_away(bound, width):
+    release = privatize(np.zeros((5, width), dtype=int), epsilon=0.5, record_bound=bound)
+    moved = bound if width == 1 else 2 * bound  # one number, or one cell full and then another
+    assert -mpmath.log(release.alpha) * moved <= release.guarantee.epsilon * (1 + 1e-13)
+    assert -mpmath.log(release.alpha) * moved * 3 <= release.guarantee.at(3).epsilon * (1 + 1e-13)
+    assert f"each clipped to a sum of at most {bound}" in release.protects
+
+
+def test_what_was_declared_is_repeated():
+    for mechanism, words in [
+        (LaplaceMechanism(1.0, sensitivity=0.7), "declared to move the array by at most 0.7 in the l1 distance"),
+        (GeometricMechanism(1.0, sensitivity=3), "declared to move the array by at most 3 in the l1 distance"),
+        (GaussianMechanism(1.0, 1e-6, sensitivity=2.5), "declared to move the array by at most 2.5 in the l2 distance"),
+        (GaussianMechanism(1.0, 1e-6, sensitivity=[1, 2]), "declared to move each coordinate by at most [1.0, 2.0]"),
+        (DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=2, norm="l2"), "by at most 2 in the l2 distance"),
+        (ExponentialMechanism(1.0, 0.5), "declared to move each score by at most 0.5"),
+    ]:
+        release = mechanism.release([1, 2])
+        assert words in release.protects
+        assert words in repr(release)
+        assert words in (release.guarantee & release.guarantee).protects
+
+
+def test_declared_changes_of_coordinates_fix_the_length():
+    mechanism = GaussianMechanism(1.0, 1e-6, sensitivity=[1, 1, 1])
+    assert mechanism.release(np.zeros(3)).shape == (3,)
+    for shape in ((1000,), (2,), (3, 3), ()):
+        with pytest.raises(ValueError, match="`x` must hold 3 numbers"):
+            mechanism.release(np.zeros(shape))
