@@ -320,9 +320,8 @@ def _sampled(
     for _ in range(20):
         models = _models(net, level, mechanism, relation, trim)
         # The range, whatever n: a record that moves between configurations of the parents changes two posteriors, for
-        # which
-        # no account by n is proved. What lattices and rounded statistics add is for the whole number of records.
-        spent = math.fsum(_spent(model, known, relation) for model in models.values()) * (1 + 2.0**-50)
+        # which no account by n is proved.
+        spent = math.fsum(_spent(net, node, model, known, relation) for node, model in models.items()) * (1 + 2.0**-50)
         if spent <= epsilon:
             break
         level -= (1 + 1e-6) * (spent - epsilon) + 1e-12 * epsilon
@@ -379,9 +378,20 @@ def _trim(model: DirichletCategorical) -> float:
     return model.trim
 
 
-def _spent(model: DirichletCategorical, known: int | None, relation: Relation) -> float:
-    """Return the range of a node, with what the lattice or the rounding of statistics adds."""
-    sides = 2 if isinstance(relation, ReplaceOne) else 1
-    spent = sides * model.temper * _account.log_odds(_trim(model), len(model.alphas)) + model._excess(known)
-    most = _account.MOST_RECORDS if known is None else known
-    return spent + (2 * model._binary()._margin(most) if len(model.alphas) == 2 else 0.0)
+def _spent(
+    net: DiscreteBayesNet, node: Any, model: DirichletCategorical, known: int | None, relation: Relation
+) -> float:
+    """Return the range of a node, with what the lattice or the rounding of statistics adds in each row that changes.
+
+    A record that is replaced may leave one configuration of the parents for another: two rows are then drawn from
+    other laws. Each is allowed the deviation of a row that has all records.
+    """
+    replaced = isinstance(relation, ReplaceOne)
+    categories = len(model.alphas)
+    if categories == 2:
+        deviation = model._binary()._margin(_account.MOST_RECORDS if known is None else known)
+    else:
+        deviation = model._excess(known)
+    rows = 2 if replaced and net.parents[node] else 1
+    sides = 2 if replaced else 1
+    return sides * model.temper * _account.log_odds(_trim(model), categories) + rows * deviation
