@@ -82,7 +82,8 @@ class Declared:
     """A curve that was said to hold for the neighbors of a relation, by the user or by a rule of this package.
 
     `words` is what was said, for `PrivacyGuarantee.protects` to repeat. Nothing is known of other neighbors but that
-    those nearer are fewer, and that those farther are joined by a chain of steps, where they are.
+    those nearer are fewer, and that those farther are joined by a chain of steps, where they are. Only one record that
+    comes or goes fixes a direction: for every other relation a curve that bounds both is kept, also for fewer records.
     """
 
     curve: Curve
@@ -91,6 +92,10 @@ class Declared:
     whole: bool = False
     copies: int = 1
     kind: ClassVar[str] = "declared"
+
+    def __post_init__(self) -> None:
+        if self.relation != AddRemove():
+            object.__setattr__(self, "curve", self.curve.worst())
 
     def at(self, relation: Relation) -> Seen:
         """Return what is seen by neighbors of a relation of the same kind at another distance."""
