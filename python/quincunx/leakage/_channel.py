@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _tables
 from quincunx._html import table_html
 from quincunx._tables import Axis
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks, _levels, _measures
 from quincunx.leakage._checks import Exact, FloatArray
+from quincunx.leakage._exact import ExactMatrix
+from quincunx.leakage._floats import FloatMatrix
 from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ class Channel:
     """A channel: the probability ``C[x, y] = P(y | x)`` of each output for each input.
 
     The rows are the inputs (the secrets), the columns the outputs (what is seen). A channel cannot be changed. With
-    ``exact=True`` its entries are fractions, and every result that is a rational number is a `Fraction`.
+    ``exact=True`` its entries are fractions, and so is every rational answer to a question without floats. Every other
+    figure of an exact channel comes from the fractions too and is rounded to the weaker promise: a level, a leakage or
+    a capacity is never below the true one and above it by less than 1e-15 of it. Figures of other channels are
+    float64, good to a few units in the last place.
 
     Parameters
     ----------
@@ -81,10 +85,9 @@ class Channel:
     Fraction(5, 8)
     """
 
-    __slots__ = ("_fractions", "_inputs", "_matrix", "_outputs")
+    __slots__ = ("_entries", "_inputs", "_outputs")
 
-    _matrix: FloatArray
-    _fractions: Exact | None
+    _entries: ExactMatrix | FloatMatrix
     _inputs: tuple[Hashable, ...] | None
     _outputs: tuple[Hashable, ...] | None
 
@@ -107,34 +110,22 @@ class Channel:
             outputs = axes[1].labels if outputs is None else outputs
             matrix = np.asarray(matrix)
         if exact:
-            self._fill_exact(_checks.stochastic_exact(matrix))
+            self._entries = ExactMatrix(_checks.stochastic_exact(matrix))
         else:
-            self._matrix, self._fractions = _checks.stochastic(matrix, atol, normalize), None
+            self._entries = FloatMatrix(_checks.stochastic(matrix, atol, normalize))
         self._inputs = _names(inputs, self.n_inputs, "inputs")
         self._outputs = _names(outputs, self.n_outputs, "outputs")
-
-    def _fill_exact(self, fractions: Exact) -> None:
-        self._fractions = fractions
-        self._matrix = np.array([[float(entry) for entry in row] for row in fractions])
-        self._matrix.setflags(write=False)
 
     @classmethod
     def _trusted(
         cls,
-        matrix: FloatArray | None,
-        fractions: Exact | None = None,
+        entries: ExactMatrix | FloatMatrix,
         inputs: tuple[Hashable, ...] | None = None,
         outputs: tuple[Hashable, ...] | None = None,
     ) -> Channel:
         """Take over entries that are known to be right."""
         channel = cls.__new__(cls)
-        if fractions is not None:
-            channel._fill_exact(fractions)
-        else:
-            assert matrix is not None
-            channel._matrix, channel._fractions = matrix.view(), None
-            channel._matrix.setflags(write=False)
-        channel._inputs, channel._outputs = inputs, outputs
+        channel._entries, channel._inputs, channel._outputs = entries, inputs, outputs
         return channel
 
     @classmethod
@@ -197,28 +188,28 @@ class Channel:
 
     @property
     def matrix(self) -> FloatArray:
-        """The entries as floats, read-only."""
-        return self._matrix
+        """The entries in float64, read-only; those of an exact channel rounded to nearest."""
+        return self._entries.floats
 
     @property
     def fractions(self) -> Exact | None:
         """The exact entries; None unless the channel is exact."""
-        return self._fractions
+        return self._entries.fractions
 
     @property
     def is_exact(self) -> bool:
         """Whether the entries are fractions."""
-        return self._fractions is not None
+        return isinstance(self._entries, ExactMatrix)
 
     @property
     def n_inputs(self) -> int:
         """Number of rows."""
-        return int(self._matrix.shape[0])
+        return int(self._entries.floats.shape[0])
 
     @property
     def n_outputs(self) -> int:
         """Number of columns."""
-        return int(self._matrix.shape[1])
+        return int(self._entries.floats.shape[1])
 
     @property
     def inputs(self) -> Sequence[Hashable]:
@@ -262,11 +253,7 @@ class Channel:
         _channel(other, "other")
         if other.n_inputs != self.n_outputs:
             raise ValueError(f"`other` must have {self.n_outputs} inputs, got {other.n_inputs}")
-        if self._fractions is not None and other._fractions is not None:
-            columns = list(zip(*other._fractions, strict=True))
-            product = tuple(tuple(_dot(row, column) for column in columns) for row in self._fractions)
-            return Channel._trusted(None, product, self._inputs, other._outputs)
-        return Channel._trusted(self._matrix @ other._matrix, None, self._inputs, other._outputs)
+        return Channel._trusted(self._entries.compose(other._entries), self._inputs, other._outputs)
 
     def __matmul__(self, other: Channel) -> Channel:
         return self.compose(other) if isinstance(other, Channel) else NotImplemented
@@ -284,9 +271,8 @@ class Channel:
         ImportError
             If pandas is not installed.
         """
-        values: Any = self._matrix.copy()
-        if self._fractions is not None:
-            values = np.array(self._fractions, dtype=object).reshape(self._matrix.shape)
+        exact = self.fractions
+        values: Any = self.matrix.copy() if exact is None else np.array(exact, dtype=object).reshape(self.matrix.shape)
         return _tables.to_pandas(values, (Axis("input", tuple(self.inputs)), Axis("output", tuple(self.outputs))))
 
     def plot(self, ax: Any = None, *, cmap: str = "viridis") -> Any:
@@ -334,12 +320,7 @@ class Channel:
         (6, 6)
         """
         _channel(other, "other")
-        if self._fractions is not None and other._fractions is not None:
-            rows = tuple(
-                tuple(a * b for a in left for b in right) for left in self._fractions for right in other._fractions
-            )
-            return Channel._trusted(None, rows)
-        return Channel._trusted(np.kron(self._matrix, other._matrix).astype(np.float64, copy=False))
+        return Channel._trusted(self._entries.kron(other._entries))
 
     def posterior(self, prior: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the distribution of the outputs, and of the input given each output.
@@ -349,6 +330,7 @@ class Channel:
         Returns
         -------
         outer : ndarray of float64, shape (n_outputs,)
+            In float64 for every channel; of an exact one, what is nearest to the exact chances.
         inners : ndarray of float64, shape (n_outputs, n_inputs)
             Row ``y`` is the distribution of the input given ``y``; zeros if ``y`` never occurs.
 
@@ -359,11 +341,7 @@ class Channel:
         >>> outer.tolist(), inners[1].tolist()
         ([0.75, 0.25], [0.0, 1.0])
         """
-        joint = (_checks.prior(prior, self.n_inputs)[:, None] * self._matrix).T
-        outer = joint.sum(axis=1)
-        inners = np.zeros_like(joint)
-        np.divide(joint, outer[:, None], out=inners, where=outer[:, None] > 0)
-        return outer, inners
+        return self._entries.posterior(prior)
 
     def map_remap(self, prior: npt.ArrayLike | None = None) -> Channel:
         """Return the channel whose output is the best guess of the input.
@@ -385,24 +363,7 @@ class Channel:
         >>> Channel([[0.1, 0.9], [0.7, 0.3]]).map_remap().matrix.tolist()
         [[0.9, 0.1], [0.3, 0.7]]
         """
-        if self._fractions is not None and (exact := _checks.prior_exact(prior, self.n_inputs)) is not None:
-            guesses = [
-                _best([p * row[y] for p, row in zip(exact, self._fractions, strict=True)])
-                for y in range(self.n_outputs)
-            ]
-            merged = tuple(
-                tuple(
-                    sum((row[y] for y, guess in enumerate(guesses) if guess == x), Fraction(0))
-                    for x in range(self.n_inputs)
-                )
-                for row in self._fractions
-            )
-            return Channel._trusted(None, merged, self._inputs, self._inputs)
-        guesses = _core.column_maxima(self._matrix, _checks.prior(prior, self.n_inputs))[1].tolist()
-        remapped = np.zeros((self.n_inputs, self.n_inputs))
-        for y, guess in enumerate(guesses):
-            remapped[:, guess] += self._matrix[:, y]
-        return Channel._trusted(remapped, None, self._inputs, self._inputs)
+        return Channel._trusted(self._entries.remapped(prior), self._inputs, self._inputs)
 
     # ---- vulnerability and leakage
 
@@ -478,6 +439,7 @@ class Channel:
 
         Examples
         --------
+        >>> from fractions import Fraction
         >>> from quincunx.graphs import cycle
         >>> from quincunx.leakage import Channel
         >>> rows = [[4, 2, 2, 2], [3, 3, 2, 2], [3, 2, 3, 2], [3, 2, 2, 3]]
@@ -496,15 +458,13 @@ class Channel:
         if not isinstance(other, Channel):
             return NotImplemented
         names = self._inputs == other._inputs and self._outputs == other._outputs
-        if self.is_exact and other.is_exact:
-            return names and self._fractions == other._fractions
-        return names and self.is_exact == other.is_exact and np.array_equal(self._matrix, other._matrix)
+        return names and self._entries == other._entries
 
     def __hash__(self) -> int:
-        return hash((self._matrix.shape, self._fractions or self._matrix.tobytes()))
+        return hash(self._entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Channel._trusted, (self._matrix, self._fractions, self._inputs, self._outputs)
+        return Channel._trusted, (self._entries, self._inputs, self._outputs)
 
     def _repr_html_(self) -> str:
         kind = "fractions" if self.is_exact else "floats"
@@ -533,11 +493,3 @@ def _names(names: Iterable[Hashable] | None, n: int, argument: str) -> tuple[Has
     if len(found) != n:
         raise ValueError(f"`{argument}` must hold {n} names, got {len(found)}")
     return found
-
-
-def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(left, right, strict=True)), Fraction(0))
-
-
-def _best(values: Sequence[Fraction]) -> int:
-    return max(range(len(values)), key=values.__getitem__)

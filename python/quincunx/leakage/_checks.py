@@ -1,7 +1,7 @@
 """Checks of what this room takes: matrices, priors, gains, graphs, in floats or in exact fractions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -123,14 +123,20 @@ def prior(value: object, n: int) -> FloatArray:
     return values
 
 
-def prior_exact(value: object, n: int) -> tuple[Fraction, ...] | None:
-    """Return a prior as fractions; None if it is given in floats."""
+def is_exact(value: object) -> bool:
+    """Whether a prior is given in fractions, or is the uniform one."""
+    entries = value.tolist() if isinstance(value, np.ndarray) else value
+    given = isinstance(entries, Iterable) and all(isinstance(p, (int, Fraction, str)) for p in entries)
+    return value is None or given
+
+
+def prior_exact(value: object, n: int) -> tuple[Fraction, ...]:
+    """Return a prior as fractions, floats as what they are."""
     if value is None:
         return (Fraction(1, n),) * n
-    entries = value.tolist() if isinstance(value, np.ndarray) else list(value)  # type: ignore[call-overload]
-    if not all(isinstance(p, (int, Fraction, str)) for p in entries):
-        return None
-    fractions = tuple(fraction(p, "prior", f"at index {x}") for x, p in enumerate(entries))
+    if not is_exact(value):
+        return tuple(map(Fraction, prior(value, n).tolist()))
+    fractions = tuple(fraction(p, "prior", f"at index {x}") for x, p in enumerate(value))  # type: ignore[arg-type, var-annotated]
     if len(fractions) != n:
         raise ValueError(f"`prior` must have shape ({n},), got ({len(fractions)},)")
     for x, p in enumerate(fractions):

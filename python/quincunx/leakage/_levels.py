@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quincunx import _check, _core
+from quincunx import _check
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks
 from quincunx.leakage._parts import leakage_doc
@@ -38,18 +38,7 @@ def likelihood_ratio(self: "Channel", graph: GraphLike) -> float | Fraction:
     >>> Channel([["2/3", "1/3"], ["1/2", "1/2"]], exact=True).likelihood_ratio(path(2))
     Fraction(3, 2)
     """
-    if self._fractions is None:
-        epsilon = self.dp_epsilon(graph)
-        return math.exp(epsilon) if epsilon < 709 else math.inf
-    largest = Fraction(1)
-    for u, v in _checks.graph_on(graph, self.n_inputs).edges.tolist():
-        for a, b in zip(self._fractions[u], self._fractions[v], strict=True):
-            if a == b:
-                continue
-            if a == 0 or b == 0:
-                return math.inf
-            largest = max(largest, a / b, b / a)
-    return largest
+    return self._entries.ratio(_checks.graph_on(graph, self.n_inputs).edges)
 
 
 @leakage_doc
@@ -74,11 +63,7 @@ def dp_epsilon(self: "Channel", graph: GraphLike, *, threads: int | None = None)
     >>> round(randomized_response(5, 0.5).dp_epsilon(complete(5)), 12)
     0.5
     """
-    if self._fractions is not None:
-        ratio = self.likelihood_ratio(graph)
-        return ratio if isinstance(ratio, float) else _log(ratio)
-    edges = _checks.graph_on(graph, self.n_inputs).edges
-    return _core.channel_epsilon(self._matrix, edges, _check.threads(threads))
+    return self._entries.epsilon(_checks.graph_on(graph, self.n_inputs).edges, threads)
 
 
 @leakage_doc
@@ -102,7 +87,7 @@ def dp_delta(self: "Channel", graph: GraphLike, epsilon: float, *, threads: int 
         If `epsilon` is negative, or `graph` does not have one vertex for each input.
     """
     edges = _checks.graph_on(graph, self.n_inputs).edges
-    return _core.channel_delta(self._matrix, edges, _checks.level(epsilon), _check.threads(threads))
+    return self._entries.delta(edges, _checks.level(epsilon), threads)
 
 
 @leakage_doc
@@ -123,7 +108,7 @@ def renyi_dp(self: "Channel", graph: GraphLike, alpha: float, *, threads: int | 
         If `alpha` is negative, or `graph` does not have one vertex for each input.
     """
     edges = _checks.graph_on(graph, self.n_inputs).edges
-    return _core.channel_renyi(self._matrix, edges, _checks.level(alpha, "alpha"), _check.threads(threads))
+    return self._entries.renyi(edges, _checks.level(alpha, "alpha"), threads)
 
 
 @leakage_doc
@@ -166,7 +151,7 @@ def metric_epsilon(self: "Channel", metric: Any, *, threads: int | None = None) 
         u, v = (int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
         found = f"{distances[u, v]} and {distances[v, u]} for the pair ({u}, {v})"
         raise ValueError(f"`metric` must be symmetric and at least 0, got {found}")
-    return _core.metric_epsilon(self._matrix, np.ascontiguousarray(distances), _check.threads(threads))
+    return self._entries.metric_epsilon(metric, threads)
 
 
 @leakage_doc
@@ -197,26 +182,7 @@ def guarantee(self: "Channel", graph: GraphLike, relation: "Relation | None" = N
     """
     from quincunx.privacy import PrivacyGuarantee, ReplaceOne
 
-    epsilon = self.dp_epsilon(graph)
+    epsilon = self._entries.promise(_checks.graph_on(graph, self.n_inputs).edges)
     if epsilon == math.inf:
         raise ValueError("`graph` must join no input to one with other possible outputs, got an infinite level")
-    # An exact channel's level errs by less than 2^-50, relative, and is 0 only where it is; another's errs by a few
-    # units in the last place of the largest ratio, so that 0 is said of equal rows only.
-    upwards = math.nextafter(epsilon * (1 + 2.0**-50), math.inf) if epsilon > 0 else 0.0
-    if self._fractions is None:
-        edges = _checks.graph_on(graph, self.n_inputs).edges
-        if epsilon > 0 or not np.array_equal(self._matrix[edges[:, 0]], self._matrix[edges[:, 1]]):
-            upwards += 2.0**-50
-    return PrivacyGuarantee(upwards, relation=ReplaceOne() if relation is None else relation, numerics="float64")
-
-
-def _log(ratio: Fraction) -> float:
-    """Return the logarithm of an exact ratio of at least 1 to 2**-51, relative: nothing is lost near 1."""
-    beyond = ratio - 1
-    if beyond == 0:
-        return 0.0
-    # Powers of two are taken out, so that the rest fits a float; a difference below every float becomes the least one.
-    power = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    if power < 2:
-        return max(math.log1p(float(beyond)), 5e-324)
-    return math.log(float(ratio / 2**power)) + power * math.log(2)
+    return PrivacyGuarantee(epsilon, relation=ReplaceOne() if relation is None else relation, numerics="float64")

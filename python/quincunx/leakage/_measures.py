@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check
 from quincunx.errors import ConvergenceWarning
 from quincunx.leakage import _checks
 from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._exact import log, outward
 from quincunx.leakage._parts import leakage_doc
 
 if TYPE_CHECKING:
     from quincunx.leakage._channel import Channel
-
-#: Steps after which the capacity is given as far as it is known.
-_MOST_STEPS = 20_000
 
 
 class CapacityResult(NamedTuple):
@@ -52,11 +50,7 @@ def bayes_vulnerability(self: Channel, prior: npt.ArrayLike | None = None) -> fl
     >>> round(randomized_response(3, 0.0).bayes_vulnerability([0.5, 0.25, 0.25]), 12)
     0.5
     """
-    if self._fractions is not None and (exact := _checks.prior_exact(prior, self.n_inputs)) is not None:
-        columns = zip(*self._fractions, strict=True)
-        return sum((max(p * c for p, c in zip(exact, column, strict=True)) for column in columns), Fraction(0))
-    weights = _checks.prior(prior, self.n_inputs)
-    return math.fsum(_core.column_maxima(self._matrix, weights)[0])
+    return _told(self._entries.vulnerability(prior), prior)
 
 
 @leakage_doc
@@ -70,7 +64,7 @@ def conditional_min_entropy(self: Channel, prior: npt.ArrayLike | None = None) -
     float
         In bits.
     """
-    return -_log2(self.bayes_vulnerability(prior)) + 0.0
+    return -_log2(self._entries.vulnerability(prior)) + 0.0
 
 
 @leakage_doc
@@ -86,7 +80,7 @@ def min_entropy_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> fl
     float
         In bits, between 0 and `min_capacity`.
     """
-    return max(_log2(self.bayes_vulnerability(prior)) - _log2(_prior_vulnerability(self, prior)), 0.0)
+    return max(_log2(self._entries.vulnerability(prior) / self._entries.prior_vulnerability(prior)), 0.0)
 
 
 @leakage_doc
@@ -99,12 +93,8 @@ def additive_leakage(self: Channel, prior: npt.ArrayLike | None = None) -> float
     -------
     float, or Fraction for an exact channel and prior
     """
-    return max(self.bayes_vulnerability(prior) - _prior_vulnerability(self, prior), 0 * self.bayes_vulnerability(prior))
-
-
-def _prior_vulnerability(self: Channel, prior: npt.ArrayLike | None) -> float | Fraction:
-    exact = _checks.prior_exact(prior, self.n_inputs) if self.is_exact else None
-    return max(exact) if exact is not None else float(max(_checks.prior(prior, self.n_inputs)))
+    gained = self._entries.vulnerability(prior) - self._entries.prior_vulnerability(prior)
+    return _told(max(gained, 0 * gained), prior)
 
 
 def min_capacity(self: Channel) -> float:
@@ -124,13 +114,7 @@ def min_capacity(self: Channel) -> float:
     >>> round(randomized_response(4, math.log(2)).min_capacity(), 12)
     0.678071905113
     """
-    return max(_log2(_column_maxima_sum(self)), 0.0)
-
-
-def _column_maxima_sum(self: Channel) -> float | Fraction:
-    if self._fractions is not None:
-        return sum((max(column) for column in zip(*self._fractions, strict=True)), Fraction(0))
-    return math.fsum(_core.column_maxima(self._matrix, None)[0])
+    return max(_log2(self._entries.column_maxima_sum()), 0.0)
 
 
 def g_vulnerability(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
@@ -155,9 +139,8 @@ def g_vulnerability(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | N
     >>> Channel([[0.75, 0.25], [0.5, 0.5]]).g_vulnerability(np.eye(2))
     0.625
     """
-    values = _checks.gain(gain, self.n_inputs)
-    weighted = values * _checks.prior(prior, self.n_inputs)
-    return math.fsum((weighted @ self._matrix).max(axis=0))
+    _, after = self._entries.g_vulnerability(gain, prior)
+    return after if isinstance(after, float) else outward(after)
 
 
 def g_leakage(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | None = None) -> float:
@@ -173,9 +156,8 @@ def g_leakage(self: Channel, gain: npt.ArrayLike, prior: npt.ArrayLike | None = 
     float
         In bits, between 0 and `min_capacity` whatever the gain; 0 if nothing can be gained at all.
     """
-    values = _checks.gain(gain, self.n_inputs)
-    before = float((values @ _checks.prior(prior, self.n_inputs)).max())
-    return max(math.log2(self.g_vulnerability(values, prior) / before), 0.0) if before > 0 else 0.0
+    before, after = self._entries.g_vulnerability(gain, prior)
+    return max(_log2(after / before), 0.0) if before > 0 else 0.0
 
 
 @leakage_doc
@@ -194,7 +176,7 @@ def mutual_information(self: Channel, prior: npt.ArrayLike | None = None) -> flo
     >>> round(Channel([[0.89, 0.11], [0.11, 0.89]]).mutual_information(), 12)
     0.500084041835
     """
-    return _core.mutual_information(self._matrix, _checks.prior(prior, self.n_inputs))
+    return self._entries.mutual_information(prior)
 
 
 def shannon_capacity(self: Channel, tol: float = 1e-9) -> CapacityResult:
@@ -238,7 +220,7 @@ def shannon_capacity(self: Channel, tol: float = 1e-9) -> CapacityResult:
     True
     """
     tol = _check.real(tol, "tol", positive=True)
-    found = CapacityResult(*_core.shannon_capacity(self._matrix, tol, _MOST_STEPS))
+    found = CapacityResult(*self._entries.capacity(tol))
     if not found.upper - found.lower <= tol:
         warnings.warn(
             f"the capacity lies in an interval of width {found.upper - found.lower:.2g}, wider than {tol:.2g}, "
@@ -268,6 +250,9 @@ def capacity(self: Channel, kind: Literal["min", "shannon"] = "min", tol: float 
 
 
 def _log2(value: float | Fraction) -> float:
-    if isinstance(value, Fraction):
-        return math.log2(value.numerator) - math.log2(value.denominator)
-    return math.log2(value)
+    return math.log2(value) if isinstance(value, float) else log(value, None)
+
+
+def _told(value: float | Fraction, prior: npt.ArrayLike | None) -> float | Fraction:
+    """Return an exact answer as a float where the question was put in floats."""
+    return value if isinstance(value, float) or _checks.is_exact(prior) else outward(value)

@@ -18,6 +18,7 @@ from quincunx.leakage import _checks
 from quincunx.leakage._bounds import kernel_quotient, powers
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._checks import FloatArray
+from quincunx.leakage._floats import FloatMatrix
 from quincunx.leakage._parts import leakage_doc
 from quincunx.leakage._program import graph_program, hamming_program, solve
 from quincunx.leakage._solver import Deadline
@@ -78,7 +79,7 @@ class OptimalMechanism:
     @cached_property
     def channel(self) -> Channel:
         """The channel."""
-        return Channel._trusted(np.ascontiguousarray(self._make()))
+        return Channel._trusted(FloatMatrix(np.ascontiguousarray(self._make())))
 
     @property
     def tight(self) -> bool:
@@ -382,7 +383,7 @@ def distance_channel(graph: GraphLike, epsilon: float) -> Channel:
     graph = _checks.graph_on(graph)
     level = _checks.level(epsilon)
     if level == math.inf:
-        return Channel._trusted(np.eye(graph.num_vertices))
+        return Channel._trusted(FloatMatrix(np.eye(graph.num_vertices)))
     found = _closed_form(graph, level, as_hamming(graph))
     if found is None:
         found = _weighting(graph, level, np.full(graph.num_vertices, 1 / graph.num_vertices), True, Deadline(None))
@@ -417,12 +418,12 @@ def geometric_channel(n: int, epsilon: float) -> Channel:
     level = _checks.level(epsilon)
     _check.room(40 * n * n, f"the channel of {n} inputs")
     if n == 1:
-        return Channel._trusted(np.ones((1, 1)))
+        return Channel._trusted(FloatMatrix(np.ones((1, 1))))
     places = np.arange(n, dtype=np.float64)
     q = math.exp(-level)
     weights = np.full(n, -math.expm1(-level) / (1 + q))
     weights[[0, -1]] = 1 / (1 + q)
-    return Channel._trusted(powers(level, np.abs(places[:, None] - places)) * weights)
+    return Channel._trusted(FloatMatrix(powers(level, np.abs(places[:, None] - places)) * weights))
 
 
 @leakage_doc
@@ -447,4 +448,4 @@ def randomized_response(n: int, epsilon: float) -> Channel:
     q = math.exp(-_checks.level(epsilon))
     matrix = np.full((n, n), q / (1 + (n - 1) * q))
     np.fill_diagonal(matrix, 1 / (1 + (n - 1) * q))
-    return Channel._trusted(matrix)
+    return Channel._trusted(FloatMatrix(matrix))

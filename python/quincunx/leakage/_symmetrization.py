@@ -53,15 +53,9 @@ def symmetrize(
         group = automorphism_group(on, time_limit=time_limit) if words is None else AutomorphismGroup.hamming(*words)
     action = _output_action(output_action, group, channel)
     _checks.prior(prior, channel.n_inputs)
-    names = channel._inputs, channel._outputs
-    if channel.fractions is not None:
-        if out is not None:
-            raise ValueError("`out` must be left out for an exact channel")
-        averaged = Channel._trusted(None, _symmetry.average_exact(channel.fractions, group, action), *names)
-    else:
-        target = _target(out, channel)
-        matrix = _symmetry.average(channel.matrix, group, words, action, target, workers)
-        averaged = Channel._trusted(matrix, None, *names)
+    target = _target(out, channel)
+    entries = channel._entries.averaged(group, words, action, target, workers)
+    averaged = Channel._trusted(entries, channel._inputs, channel._outputs)
     return Symmetrization(channel, averaged, group, on, prior, action is None, workers)
 
 
@@ -252,9 +246,9 @@ class Symmetrization:
         return channel.matrix if channel.fractions is None else np.array(channel.fractions, dtype=object)
 
     def _weights(self) -> Any:
-        """Return the prior, exact where the channel is and the prior allows it."""
-        exact = _checks.prior_exact(self._prior, self.original.n_inputs) if self.original.is_exact else None
-        return self.prior if exact is None else np.array(exact, dtype=object)
+        """Return the prior, exact where the channel is."""
+        n, exact = self.original.n_inputs, self.original.is_exact
+        return np.array(_checks.prior_exact(self._prior, n), dtype=object) if exact else self.prior
 
     def _diagonal_maximal(self) -> tuple[str, str]:
         if not self._acts_alike:
@@ -273,10 +267,10 @@ class Symmetrization:
     def _capacity(self) -> tuple[str, str]:
         if self._acts_alike and _off_diagonal_maximum(self._entries(self.original)) is None:
             return PROVED, "the columns have their maxima on the diagonal, so their sum is the trace, which is kept"
-        before, after = self.capacity_before, self.capacity_after
-        if abs(before - after) <= _CLOSE * max(before, 1.0):
+        before, after = (channel._entries.column_maxima_sum() for channel in (self.original, self.channel))
+        if _same(before, after):
             return OPEN, "it is the same here, but a mean of columns can have a smaller maximum"
-        return FALSE, f"it fell from {before:.6g} to {after:.6g} bits; it never rises"
+        return FALSE, f"it fell from {self.capacity_before:.6g} to {self.capacity_after:.6g} bits; it never rises"
 
     def _constant_diagonal(self) -> tuple[str, str]:
         if not self._acts_alike:
@@ -288,7 +282,7 @@ class Symmetrization:
             )
         diagonal = np.diagonal(self._entries(self.channel))
         low, high = min(diagonal), max(diagonal)
-        if low == high or (not self.channel.is_exact and high - low <= _CLOSE * high):
+        if _same(low, high):
             return OPEN, "the orbits of inputs happen to have equal means here, but the group is not transitive"
         x, y = int(np.argmin(diagonal)), int(np.argmax(diagonal))
         return FALSE, f"the group is not transitive: input {x} has {_shown(low)}, input {y} has {_shown(high)}"
@@ -302,9 +296,8 @@ class Symmetrization:
             weighted = weights[:, None] * self._entries(self.original)
             if _off_diagonal_maximum(weighted) is None:
                 return PROVED, "the prior is constant on orbits and the best guess given each output k is k"
-        before, after = self.vulnerability_before, self.vulnerability_after
-        exact = isinstance(before, Fraction) and isinstance(after, Fraction)
-        if before == after or (not exact and abs(float(before) - float(after)) <= _CLOSE):
+        before, after = (channel._entries.vulnerability(self._prior) for channel in (self.original, self.channel))
+        if _same(before, after):
             why = "not every output is its own best guess" if invariant else "the prior is not constant on orbits"
             return OPEN, f"it is the same here, but {why}"
         word = "rose" if after > before else "fell"
@@ -313,7 +306,8 @@ class Symmetrization:
             if invariant
             else "the prior is not constant on orbits, so it may move either way"
         )
-        return FALSE, f"the vulnerability {word} from {_shown(before)} to {_shown(after)}; {rule}"
+        moved = f"from {_shown(self.vulnerability_before)} to {_shown(self.vulnerability_after)}"
+        return FALSE, f"the vulnerability {word} {moved}; {rule}"
 
     def __str__(self) -> str:
         count = len(np.unique(self.orbits))
@@ -370,6 +364,11 @@ def _off_diagonal_maximum(entries: Any, close: float = 0.0) -> int | None:
     maxima, diagonal = entries.max(axis=0), np.diagonal(entries)
     beyond = maxima > (diagonal if entries.dtype == object else diagonal * (1 + close))
     return int(np.argmax(beyond)) if beyond.any() else None
+
+
+def _same(one: float | Fraction, other: float | Fraction) -> bool:
+    """Whether two figures are equal, floats to a few roundings."""
+    return one == other or (isinstance(one, float) and abs(one - other) <= _CLOSE * max(one, other))
 
 
 def _shown(value: float | Fraction) -> str:

@@ -1,0 +1,121 @@
+"""Channels of floats: figures in float64 by the compiled module, good to a few units in the last place."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _core
+from quincunx.graphs import AutomorphismGroup
+from quincunx.graphs._graph import IntArray
+from quincunx.leakage import _checks, _symmetry
+from quincunx.leakage._checks import FloatArray
+
+if TYPE_CHECKING:
+    from quincunx.leakage._exact import ExactMatrix
+
+#: Steps after which the capacity is given as far as it is known.
+MOST_STEPS = 20_000
+
+
+class FloatMatrix:
+    """The entries of a channel of floats; no other has a kernel of the compiled module for its figures."""
+
+    __slots__ = ("floats",)
+
+    #: There are no exact entries.
+    fractions = None
+
+    def __init__(self, floats: FloatArray) -> None:
+        self.floats = floats.view()
+        self.floats.setflags(write=False)
+
+    # ---- combination
+
+    def compose(self, other: "FloatMatrix | ExactMatrix") -> "FloatMatrix":
+        return FloatMatrix(self.floats @ other.floats)
+
+    def kron(self, other: "FloatMatrix | ExactMatrix") -> "FloatMatrix":
+        return FloatMatrix(np.kron(self.floats, other.floats).astype(np.float64, copy=False))
+
+    def posterior(self, prior: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+        joint = (_checks.prior(prior, len(self.floats))[:, None] * self.floats).T
+        outer = joint.sum(axis=1)
+        inners = np.zeros_like(joint)
+        np.divide(joint, outer[:, None], out=inners, where=outer[:, None] > 0)
+        return outer, inners
+
+    def remapped(self, prior: npt.ArrayLike | None) -> "FloatMatrix":
+        n = len(self.floats)
+        found = np.zeros((n, n))
+        for y, guess in enumerate(_core.column_maxima(self.floats, _checks.prior(prior, n))[1].tolist()):
+            found[:, guess] += self.floats[:, y]
+        return FloatMatrix(found)
+
+    def averaged(
+        self,
+        group: AutomorphismGroup,
+        words: tuple[int, int] | None,
+        action: IntArray | None,
+        out: FloatArray | None,
+        threads: int,
+    ) -> "FloatMatrix":
+        return FloatMatrix(_symmetry.average(self.floats, group, words, action, out, threads))
+
+    # ---- vulnerability and leakage
+
+    def prior_vulnerability(self, prior: npt.ArrayLike | None) -> float:
+        return float(max(_checks.prior(prior, len(self.floats))))
+
+    def vulnerability(self, prior: npt.ArrayLike | None) -> float:
+        return math.fsum(_core.column_maxima(self.floats, _checks.prior(prior, len(self.floats)))[0])
+
+    def column_maxima_sum(self) -> float:
+        return math.fsum(_core.column_maxima(self.floats, None)[0])
+
+    def g_vulnerability(self, gain: npt.ArrayLike, prior: npt.ArrayLike | None) -> tuple[float, float]:
+        weighted = _checks.gain(gain, len(self.floats)) * _checks.prior(prior, len(self.floats))
+        return float(weighted.sum(axis=1).max()), math.fsum((weighted @ self.floats).max(axis=0))
+
+    def mutual_information(self, prior: npt.ArrayLike | None) -> float:
+        return _core.mutual_information(self.floats, _checks.prior(prior, len(self.floats)))
+
+    def capacity(self, tol: float) -> tuple[float, float, FloatArray, int]:
+        return _core.shannon_capacity(self.floats, tol, MOST_STEPS)
+
+    # ---- privacy
+
+    def ratio(self, edges: IntArray) -> float:
+        epsilon = self.epsilon(edges, None)
+        return math.exp(epsilon) if epsilon < 709 else math.inf
+
+    def epsilon(self, edges: IntArray, threads: int | None) -> float:
+        return _core.channel_epsilon(self.floats, edges, _check.threads(threads))
+
+    def delta(self, edges: IntArray, epsilon: float, threads: int | None) -> float:
+        return _core.channel_delta(self.floats, edges, epsilon, _check.threads(threads))
+
+    def renyi(self, edges: IntArray, alpha: float, threads: int | None) -> float:
+        return _core.channel_renyi(self.floats, edges, alpha, _check.threads(threads))
+
+    def metric_epsilon(self, metric: Any, threads: int | None) -> float:
+        distances = np.ascontiguousarray(metric, dtype=np.float64)
+        return _core.metric_epsilon(self.floats, distances, _check.threads(threads))
+
+    def promise(self, edges: IntArray) -> float:
+        """Return a level that is not below the true one: 0 of equal rows only."""
+        epsilon = self.epsilon(edges, None)
+        if epsilon == 0 and np.array_equal(self.floats[edges[:, 0]], self.floats[edges[:, 1]]):
+            return 0.0
+        # The level errs by a few units in the last place of the largest ratio.
+        return math.nextafter(epsilon * (1 + 2.0**-50), math.inf) + 2.0**-50
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FloatMatrix) and np.array_equal(self.floats, other.floats)
+
+    def __hash__(self) -> int:
+        return hash((self.floats.shape, self.floats.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FloatMatrix, (self.floats,)
