@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check
 from quincunx.errors import TooLargeError
@@ -84,6 +85,58 @@ def fitting(found: Axes, shape: Sequence[int]) -> Axes:
         if axis.labels is not None and len(axis.labels) != extent:
             return ()
     return found + (Axis(),) * (len(shape) - len(found)) if found else ()
+
+
+def picked(found: Axes, index: Any, shape: Sequence[int]) -> Axes:
+    """Return the axes of ``array[index]``, of an array of a shape with these axes, where NumPy takes the index.
+
+    Axes that arrays of indices make jointly have neither names nor labels, unless these are those of `numpy.ix_`.
+    """
+    parts: list[Any] = []
+    for part in index if isinstance(index, tuple) else (index,):
+        if part is None or part is Ellipsis or isinstance(part, slice):
+            parts.append(part)
+        elif (places := np.asarray(part)).dtype != np.bool_:
+            parts.append(places.astype(np.intp))  # an empty list is no array of integers yet
+        elif places.ndim:
+            parts.extend(places.nonzero())
+        else:
+            return ()  # a bare True or False adds an axis and picks from none
+    if all(part is not Ellipsis for part in parts):
+        parts.append(Ellipsis)
+    at = next(i for i, part in enumerate(parts) if part is Ellipsis)
+    parts[at : at + 1] = [slice(None)] * (len(shape) - sum(part is not None for part in parts) + 1)
+
+    rest, result, arrays, block = iter(found), list[Axis](), list[tuple[Axis, npt.NDArray[np.intp]]](), list[int]()
+    before = 0  # how many axes come before those of the arrays, if nothing stands between these
+    joint = any(isinstance(part, np.ndarray) and part.ndim for part in parts)
+    for place, part in enumerate(parts):
+        axis = Axis() if part is None else next(rest)
+        if isinstance(part, slice):
+            axis = axis._replace(labels=None if axis.labels is None else axis.labels[part])
+        if part is None or isinstance(part, slice):
+            result.append(axis)
+        elif joint:  # numbers beside arrays of indices are arrays, too
+            before = before if block else len(result)
+            block.append(place)
+            arrays += [(axis, part)] if part.ndim else []
+    if arrays:
+        before = before if block[-1] - block[0] == len(block) - 1 else 0
+        result[before:before] = _of_arrays(arrays)
+    return _known(tuple(result))
+
+
+def _of_arrays(arrays: list[tuple[Axis, npt.NDArray[np.intp]]]) -> list[Axis]:
+    """Return the axes that arrays of indices make: each its own, where the i-th array varies along the i-th alone."""
+    extents = np.broadcast_shapes(*(part.shape for _, part in arrays))
+    if len(arrays) != len(extents) or any(
+        part.ndim != len(extents) or part.shape[i] != part.size for i, (_, part) in enumerate(arrays)
+    ):
+        return [Axis()] * len(extents)
+    return [
+        axis._replace(labels=None if axis.labels is None else tuple(axis.labels[i] for i in part.reshape(-1).tolist()))
+        for axis, part in arrays
+    ]
 
 
 def array(value: Any, name: str, *, triangle: bool = False) -> Any:

@@ -61,7 +61,8 @@ def test_a_release_is_an_array_where_one_is_expected():
     assert (np.asarray(release) == release.values).all()
     assert np.array(release, dtype=float).sum() == release.values.sum()
     assert len(release) == 2
-    assert release[0].tolist() == release.values[0].tolist() == next(iter(release)).tolist()
+    assert np.asarray(release[0]).tolist() == release.values[0].tolist()
+    assert next(iter(release)) == release[0]
     assert (release.n, release.alpha) == (3, pytest.approx(np.exp(-1 / 3)))
     assert repr(release).startswith("Release(geometric, shape=(2, 2), PrivacyGuarantee(epsilon=1.0")
     with pytest.raises(ValueError, match="read-only"):

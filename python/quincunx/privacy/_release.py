@@ -16,6 +16,8 @@ from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
 
 FORMAT = 1
+#: Parameters that may differ from cell to cell.
+_PER_CELL = ("alpha", "scales")
 
 
 class Guaranteed:
@@ -37,8 +39,10 @@ class Guaranteed:
 class Release(Guaranteed):
     """Noisy values, the mechanism that made them, and what they guarantee.
 
-    A release is used as an array (``np.asarray(release)``) wherever one is expected. Made from a table with labels (of
-    pandas, xarray or networkx) it keeps them: they are published as they are, and no guarantee is about them.
+    A release is used as an array (``np.asarray(release)``) wherever one is expected. A part of it, ``release[rows]``,
+    is a release with the same noise, so that scikit-learn's splitters and searches work on it. Made from a table with
+    labels (of pandas, xarray or networkx) it keeps them: they are published as they are, and no guarantee is about
+    them.
 
     Parameters
     ----------
@@ -74,6 +78,8 @@ class Release(Guaranteed):
     >>> table = pandas.DataFrame({"tea": [3, 1], "coffee": [0, 7]}, index=["Ann", "Bob"])
     >>> privatize(table, epsilon=1.0).to_pandas().columns.tolist()
     ['tea', 'coffee']
+    >>> release[:1].shape, release[:1].alpha == release.alpha
+    ((1, 2), True)
     """
 
     def __init__(
@@ -139,10 +145,43 @@ class Release(Guaranteed):
         return len(self.values)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.values)
+        if not self.values.ndim:
+            raise TypeError("a release of one number has no first axis to iterate over")
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        return self.values[index]
+        """Return a part of the release, which is a release as well: the guarantee covers whatever is made of one.
+
+        Parameters
+        ----------
+        index : int, slice, array_like of int or bool, or a tuple of these
+            As NumPy takes it. Labels, masks and ratios of noise that differ from cell to cell follow.
+
+        Returns
+        -------
+        Release, int or float
+            With the same noise and guarantee. A single number, picked by an integer for each axis, is a plain one, or
+            `numpy.ma.masked`; `values` has any part without its noise.
+
+        Raises
+        ------
+        IndexError
+            If NumPy does not take the index: it is out of range, a word, a fraction or one too many.
+        """
+        values = self.values[index]
+        if not isinstance(values, np.ndarray) or values is np.ma.masked:
+            return values
+        parameters = {
+            name: self._each(value)[index].tolist() if name in _PER_CELL and np.ndim(value) else value
+            for name, value in self.parameters.items()
+        }
+        axes = _tables.picked(self.axes_, index, self.shape) if self.axes_ else ()
+        return Release(values, self.guarantee, mechanism=self.mechanism, parameters=parameters, _owned=True, _axes=axes)
+
+    def _each(self, parameter: Any) -> npt.NDArray[Any]:
+        """Return the value of a parameter for each cell; lists of no rows say nothing of the length of these."""
+        found = np.asarray(parameter)
+        return np.broadcast_to(found, self.shape) if found.size else found.reshape(self.shape)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
