@@ -1,9 +1,13 @@
 //! The one door between the interpreter and the core: lets the interpreter go, asks for signals, calls progress, turns the
 //! core's errors into Python's, and stops a panic from crossing.
 
+use crate::job::Job;
+use num_bigint::{BigInt, BigUint};
+use numpy::PyArrayMethods;
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::panic::PanicException;
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
+use pyo3::types::{IntoPyDict, PySequence};
 use quincunx::monitor::Monitor;
 use quincunx::numeric::dispatch::{Level, level};
 use quincunx::parallel;
@@ -85,6 +89,40 @@ pub fn available_threads() -> usize {
 #[pyfunction]
 pub fn available_memory() -> u64 {
     memory::available()
+}
+
+/// Makes every global that is made when it is first asked for, the core's and those of PyO3: called before a fork.
+///
+/// PyO3 lets the interpreter go while it makes one of its own, and a thread that waits for the interpreter to fork gets it then.
+#[pyfunction]
+pub fn make_globals(py: Python<'_>) -> PyResult<()> {
+    py.detach(|| {
+        quincunx::globals::make_all();
+        Python::attach(|_| ());
+    });
+    // The words and types of conversions: a job's attributes, long integers, sequences, truth values, errors.
+    let attributes = ["threads", "memory_limit"].map(|name| (name, Some(1)));
+    let others = ["report", "checkpoint", "checkpoint_interval"].map(|name| (name, None));
+    let attributes = attributes.into_iter().chain(others).into_py_dict(py)?;
+    py.import("types")?.getattr("SimpleNamespace")?.call((), Some(&attributes))?.extract::<Job>()?;
+    BigInt::from(-1).into_pyobject(py)?.extract::<BigInt>()?;
+    BigUint::from(1u8).into_pyobject(py)?.extract::<BigUint>()?;
+    py.get_type::<PySequence>();
+    py.get_type::<PanicException>();
+    let refused = wrap_pyfunction!(crate::arrays::to_decimal, py)?.call1(("no number",)).is_err();
+    let refused = py.None().extract::<bool>(py).is_err() && refused;
+    debug_assert!(refused);
+    // NumPy's, once it is there: nobody can have given us an array before.
+    let modules = py.import("sys")?.getattr("modules")?;
+    if let Ok(numpy) = modules.get_item("numpy")
+        && !numpy.getattr("__spec__")?.getattr("_initializing").is_ok_and(|busy| busy.is_truthy().unwrap_or(true))
+    {
+        numpy.getattr("True_")?.extract::<bool>()?;
+        numpy::npyffi::is_numpy_2(py);
+        let array = numpy::PyArray1::from_vec(py, vec![0.0]);
+        drop(array.readonly());
+    }
+    Ok(())
 }
 
 /// Forgets the thread pools: called in the child of a fork.

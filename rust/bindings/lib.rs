@@ -27,7 +27,7 @@ mod _core {
         PairOrbits, PermutationGroup, distances, distances_from, is_distance_degree_regular, sphere_sizes,
     };
     #[pymodule_export]
-    use crate::boundary::{available_memory, available_threads, forget_pools, simd_level};
+    use crate::boundary::{available_memory, available_threads, forget_pools, make_globals, simd_level};
     #[pymodule_export]
     use crate::counting::{
         CheckpointLock, ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float,

@@ -13,7 +13,7 @@ use crate::monitor::Monitor;
 use crate::{Error, Result};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -24,12 +24,14 @@ const UNKNOWN: u64 = 1 << 62;
 /// Milliseconds for which an answer of the system is kept: asking takes longer than a small count.
 const FRESH: u64 = 1000;
 
+/// Whence milliseconds are counted.
+pub(crate) static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// Bytes this process could still get; the answer may be a second old.
 pub fn available() -> u64 {
-    static BEGAN: OnceLock<Instant> = OnceLock::new();
     static ASKED: AtomicU64 = AtomicU64::new(0);
     static FOUND: AtomicU64 = AtomicU64::new(0);
-    let now = BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64 + 1;
+    let now = BEGAN.elapsed().as_millis() as u64 + 1;
     let asked = ASKED.load(Relaxed);
     if asked == 0 || now - asked.min(now) > FRESH {
         FOUND.store(available_now(), Relaxed);

@@ -1,8 +1,8 @@
 //! The one place with threads: our own pools, which survive `fork`, and the loop that waits for them.
 //!
 //! The global pool of rayon is never touched: it cannot be rebuilt in a forked child, nor resized. Our pools are kept in a
-//! list per size that only grows, its head an atomic pointer and its ends published by compare-and-exchange, so that no lock
-//! can be held at the moment of a fork. After a fork [`forget_pools`] clears the table in the child; the old pools are leaked
+//! list per size that only grows, its head an atomic pointer and its ends published by compare-and-exchange, so that none of
+//! our locks can be held at the moment of a fork (what is made once is made before it, by [`crate::globals`]). After a fork [`forget_pools`] clears the table in the child; the old pools are leaked
 //! on purpose, for their threads no longer exist and joining them would wait for ever.
 //!
 //! A pool of several threads is shared by all who ask for so many: its workers take from all jobs, and a process has no more
@@ -16,7 +16,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock};
+use std::sync::{Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
 /// The largest number of threads a caller can ask for.
@@ -47,16 +47,17 @@ pub fn forget_pools() {
     }
 }
 
+/// Asked once: the answer comes from files of the control group, which takes longer than a small count.
+pub(crate) static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, Into::into));
+
 /// The number of threads this process may use: `QUINCUNX_NUM_THREADS`, else `OMP_NUM_THREADS`, else its cores.
 ///
 /// Workers of joblib, loky and Dask have `OMP_NUM_THREADS=1`, so a job spread over them does not oversubscribe.
 pub fn available_threads() -> usize {
     let from_environment = |name| std::env::var(name).ok()?.trim().parse::<usize>().ok().filter(|&n| n > 0);
-    // Asked once: the answer comes from files of the control group, which takes longer than a small count.
-    static CORES: OnceLock<usize> = OnceLock::new();
     from_environment("QUINCUNX_NUM_THREADS")
         .or_else(|| from_environment("OMP_NUM_THREADS"))
-        .unwrap_or_else(|| *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, Into::into)))
+        .unwrap_or_else(|| *CORES)
         .min(MAX_THREADS)
 }
 

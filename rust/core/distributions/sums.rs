@@ -30,7 +30,7 @@ const NODES: usize = 20;
 const PANELS: usize = 4;
 
 /// Nodes in (0, 1) and weights of the Gauss-Legendre rule, by Newton's method on the Legendre polynomial.
-static RULE: LazyLock<[(f64, f64); NODES]> = LazyLock::new(|| {
+pub(crate) static RULE: LazyLock<[(f64, f64); NODES]> = LazyLock::new(|| {
     std::array::from_fn(|i| {
         let mut x = (std::f64::consts::PI * (i as f64 + 0.75) / (NODES as f64 + 0.5)).cos();
         let mut slope = 1.0;

@@ -32,7 +32,7 @@ pub struct CollapsedRow<'a> {
 const TERMS: [usize; 9] = [6, 8, 12, 16, 24, 36, 56, 84, 124];
 const MOST_TERMS: usize = TERMS[TERMS.len() - 1];
 
-struct Coefficients {
+pub(crate) struct Coefficients {
     /// 1/y!
     below: [f64; SHORT as usize + 1],
     /// o!/(o+j)! for each o.
@@ -41,7 +41,7 @@ struct Coefficients {
     limits: [f64; TERMS.len()],
 }
 
-static COEFFICIENTS: LazyLock<Coefficients> = LazyLock::new(|| {
+pub(crate) static COEFFICIENTS: LazyLock<Coefficients> = LazyLock::new(|| {
     let mut below = [1.0; SHORT as usize + 1];
     (1..below.len()).for_each(|y| below[y] = below[y - 1] / y as f64);
     let mut above = vec![[1.0; MOST_TERMS]; below.len()];

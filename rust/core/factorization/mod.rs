@@ -13,7 +13,7 @@ mod alias;
 mod allocation;
 mod blockmodel;
 pub mod cell;
-mod collapsed;
+pub(crate) mod collapsed;
 pub mod coordinate_ascent;
 mod cp;
 mod dense_row;

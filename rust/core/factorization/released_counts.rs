@@ -256,7 +256,12 @@ impl ReleasedCounts {
     /// The cells that hold a positive value, listed by row and value when first asked for.
     pub fn positive_cells(&self) -> &PositiveCells {
         let rows = (0..self.rows).map(|row| self.row(row));
-        self.lists.0.get_or_init(|| PositiveCells::new(rows, self.positive()))
+        if let Some(lists) = self.lists.0.get() {
+            return lists;
+        }
+        // Made before the cell is touched: a thread that a fork takes away must not leave it half made.
+        let lists = PositiveCells::new(rows, self.positive());
+        self.lists.0.get_or_init(|| lists)
     }
 
     /// Bytes the table takes.

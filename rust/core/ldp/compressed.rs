@@ -153,12 +153,12 @@ pub struct PatternGroup<M> {
 }
 
 /// Chebyshev nodes and the matrices that carry weights from each half of a panel to the whole.
-struct Basis {
+pub(crate) struct Basis {
     nodes: [f64; NODES],
     halves: [[[f64; NODES]; NODES]; 2],
 }
 
-static BASIS: LazyLock<Basis> = LazyLock::new(|| {
+pub(crate) static BASIS: LazyLock<Basis> = LazyLock::new(|| {
     let nodes = std::array::from_fn(|k| -(PI * (k as f64 + 0.5) / NODES as f64).cos());
     let mut halves = [[[0.0; NODES]; NODES]; 2];
     for (half, matrix) in halves.iter_mut().enumerate() {
@@ -169,16 +169,18 @@ static BASIS: LazyLock<Basis> = LazyLock::new(|| {
     Basis { nodes, halves }
 });
 
+/// Row j: (2/K) T_j at the nodes, half of it for j = 0.
+pub(crate) static COSINES: LazyLock<[[f64; NODES]; NODES]> = LazyLock::new(|| {
+    std::array::from_fn(|j| {
+        std::array::from_fn(|k| {
+            let factor = if j == 0 { 1.0 } else { 2.0 } / NODES as f64;
+            factor * (j as f64 * PI * (1.0 - (k as f64 + 0.5) / NODES as f64)).cos()
+        })
+    })
+});
+
 /// Lagrange's basis at Chebyshev nodes: l_k(x) = (2/K) sum'_j cos(j theta_k) T_j(x).
 fn lagrange(x: f64) -> [f64; NODES] {
-    static COSINES: LazyLock<[[f64; NODES]; NODES]> = LazyLock::new(|| {
-        std::array::from_fn(|j| {
-            std::array::from_fn(|k| {
-                let factor = if j == 0 { 1.0 } else { 2.0 } / NODES as f64;
-                factor * (j as f64 * PI * (1.0 - (k as f64 + 0.5) / NODES as f64)).cos()
-            })
-        })
-    });
     let cosines = &*COSINES;
     let mut out = cosines[0];
     let (mut before, mut here) = (1.0, x);

@@ -28,7 +28,7 @@ const REACH: f64 = 8.4;
 const BLOCK: usize = 64;
 
 /// Nodes and weights of Gauss and Hermite for the standard normal law, for variances too small for the table's grid.
-static HERMITE: LazyLock<[[f64; 2]; 24]> = LazyLock::new(|| {
+pub(crate) static HERMITE: LazyLock<[[f64; 2]; 24]> = LazyLock::new(|| {
     // Eigenvalues of the Jacobi matrix: off-diagonal sqrt(k); weights from the first components.
     const N: usize = 24;
     let mut v = vec![0.0; N * N];

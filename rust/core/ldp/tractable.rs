@@ -17,7 +17,7 @@ const POINTS: usize = 48;
 const DEPTH: f64 = 50.0;
 
 /// Nodes and weights on [-1, 1].
-static LEGENDRE: LazyLock<[[f64; 2]; POINTS]> = LazyLock::new(|| {
+pub(crate) static LEGENDRE: LazyLock<[[f64; 2]; POINTS]> = LazyLock::new(|| {
     let mut v = vec![0.0; POINTS * POINTS];
     for k in 1..POINTS {
         let k2 = (k * k) as f64;

@@ -6,7 +6,7 @@
 
 use super::residue::BITS;
 use super::ring::{Lanes, Ring};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// Whether kernels are compiled for every level. Development builds compile the baseline alone, in half of the time.
 pub const EVERY_LEVEL: bool = cfg!(any(not(debug_assertions), feature = "every-level"));
@@ -42,17 +42,18 @@ impl Level {
     }
 }
 
+pub(crate) static LEVEL: LazyLock<Level> = LazyLock::new(|| {
+    let asked = match std::env::var("QUINCUNX_SIMD").as_deref() {
+        Ok("baseline") => Level::Baseline,
+        Ok("avx2") => Level::Avx2,
+        _ => Level::Avx512,
+    };
+    asked.min(Level::best())
+});
+
 /// The level of this process: the best there is, unless the environment asked for a lower one when first looked at.
 pub fn level() -> Level {
-    static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| {
-        let asked = match std::env::var("QUINCUNX_SIMD").as_deref() {
-            Ok("baseline") => Level::Baseline,
-            Ok("avx2") => Level::Avx2,
-            _ => Level::Avx512,
-        };
-        asked.min(Level::best())
-    })
+    *LEVEL
 }
 
 /// Additions and folds on elements held in registers.

@@ -26,12 +26,12 @@ const ENOUGH: [f64; TERMS] =
 type Polynomial = Vec<f64>;
 
 /// `V_k` for k = 1..=TERMS in rows of equal length, and for each of the first four cumulants its `Q_k`.
-struct Expansion {
+pub(crate) struct Expansion {
     log: [[f64; TERMS + 1]; TERMS],
     cumulants: [Vec<Polynomial>; 4],
 }
 
-static EXPANSION: LazyLock<Expansion> = LazyLock::new(expansion);
+pub(crate) static EXPANSION: LazyLock<Expansion> = LazyLock::new(expansion);
 
 fn add(a: &[f64], factor: f64, b: &[f64]) -> Polynomial {
     let at = |p: &[f64], i: usize| p.get(i).copied().unwrap_or(0.0);

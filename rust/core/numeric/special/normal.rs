@@ -14,7 +14,7 @@ const PER_UNIT: usize = 8;
 const CELLS: usize = 20 * PER_UNIT;
 const TERMS: usize = 11;
 
-static TABLE: LazyLock<Vec<[f64; TERMS]>> = LazyLock::new(|| {
+pub(crate) static TABLE: LazyLock<Vec<[f64; TERMS]>> = LazyLock::new(|| {
     let half = 0.5 / PER_UNIT as f64;
     let mut at_right = far(ENDS);
     let mut table = vec![[0.0; TERMS]; CELLS];
