@@ -540,6 +540,54 @@ def test_privatize_refuses_labels_and_says_what_it_released(run, tmp_path):
     assert Release.load(target).index == tuple(numbers)
 
 
+@pytest.mark.parametrize("square", [False, True])
+def test_declared_labels_are_those_of_the_release_whatever_the_data(run, tmp_path, square):
+    """One unit more, of a label that nobody had, or of a number among words: the axes stay those of the files."""
+    cells, people, things, target = (tmp_path / name for name in ("cells.csv", "people", "things", "out.json"))
+    people.write_text("\ufeff4\n\n3\n2\n1\n", encoding="utf-8")
+    things.write_text('"x, y"\n 1\n2\n3\n4\n')
+    command = ["privatize", cells, "--long", "--epsilon", 60, "--out", target, *(["--square"] if square else [])]
+    command += ["--labels", people, *([] if square else [things])]
+    found = []
+    for text in ("1,2,5\n", "1,2,5\n3,1,1\n", "3,1,1\n1,2,5\n"):
+        cells.write_text(text)
+        status, out, err = run(*command)
+        assert (status, out) == (0, "")
+        assert "; labels, declared: axis 0: (4, 3, 2, ...)" in err
+        assert "unprotected" not in err
+        found.append(Release.load(target))
+    assert found[0].axes_ == found[1].axes_ == found[2].axes_
+    assert found[0].index == (4, 3, 2, 1)
+    assert found[0].columns == ((4, 3, 2, 1) if square else ("x, y", "1", "2", "3", "4"))
+    assert (found[0].values.sum(), found[1].values.sum()) == (5, 6)
+    assert (found[1].values == found[2].values).all()
+    cells.write_text("1,2,5\n1,7,1\n")
+    target.unlink()
+    status, out, err = run(*command)
+    assert (status, out, target.exists()) == (2, "", False)
+    assert err == f"quincunx: `--labels` must hold every label of `counts`, got '7' in axis {0 if square else 1}\n"
+    cells.write_text("1,2,5\n")
+    wrong = [*command, things] if square else command[:-1]
+    assert f"`--labels` must name {1 if square else 2} files, " in run(*wrong)[2]
+    assert run(*command[: command.index("--labels")])[0] == 0
+    bare = run(*command[: command.index("--labels")])[2]
+    assert "which labels occur in axis 0 and axis 1 is published, unprotected" in bare
+    wide = tmp_path / "wide.csv"
+    wide.write_text("5,6\n7,8\n")
+    assert run("privatize", wide, "--epsilon", 1, "--labels", people)[0] == 2
+
+
+def test_what_goes_to_a_pipe_is_text_unless_asked(tmp_path, capsysbinary):
+    source = tmp_path / "counts.csv"
+    source.write_text("5,6\n7,8\n")
+    assert cli.main(["privatize", str(source), "--epsilon", "50"]) == 0
+    out = capsysbinary.readouterr().out
+    assert out.startswith(b"# quincunx release {")
+    assert out.endswith(b"}\n5,6\n7,8\n")
+    assert cli.main(["privatize", str(source), "--epsilon", "50", "--format", "npz"]) == 0
+    assert capsysbinary.readouterr().out.startswith(b"PK")
+
+
 def test_a_pipe_goes_from_counts_to_components(python, capsysbinary, monkeypatch):
     """Standard input and output, in all formats, without a file in between: archives between programs, text in one."""
     counts = b"a,b,c,d\n9,8,0,0\n7,9,1,0\n0,0,6,9\n1,0,8,7\n"

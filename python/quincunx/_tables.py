@@ -16,10 +16,14 @@ from quincunx.errors import TooLargeError
 
 
 class Axis(NamedTuple):
-    """What an axis of an array is called, and what lies along it; None where nobody said."""
+    """What an axis of an array is called, and what lies along it; None where nobody said.
+
+    `declared`: the labels were chosen without the data, so that they tell nothing of them.
+    """
 
     name: Hashable = None
     labels: tuple[Any, ...] | None = None
+    declared: bool = False
 
 
 Axes = tuple[Axis, ...]
@@ -137,6 +141,62 @@ def _of_arrays(arrays: list[tuple[Axis, npt.NDArray[np.intp]]]) -> list[Axis]:
         axis._replace(labels=None if axis.labels is None else tuple(axis.labels[i] for i in part.reshape(-1).tolist()))
         for axis, part in arrays
     ]
+
+
+def on_domain(
+    value: Any, found: Axes, domain: Any, name: str, called: str = "`domain`"
+) -> tuple[np.ndarray[Any, Any], Axes]:
+    """Return a labelled array on the labels that were declared, and its axes; cells that it does not have are zero.
+
+    `domain` has the labels of each axis, None for one that stays as it is; of an array with one axis or a network they
+    are given as they are. A label that is not among them is refused.
+    """
+    values = np.asarray(array(value, name))
+    known = fitting(found, values.shape)
+    if not known:
+        raise ValueError(f"{called} must be left out where `{name}` has no labels")
+    wanted = [domain] * values.ndim if values.ndim == 1 or is_network(value) else domain
+    if not isinstance(wanted, (list, tuple)) or len(wanted) != values.ndim:
+        raise ValueError(f"{called} must have labels or None for each of the {values.ndim} axes of `{name}`")
+    axes, places = [], []
+    for number, (axis, labels) in enumerate(zip(known, wanted, strict=True)):
+        if labels is None:
+            axes.append(axis)
+            places.append(list(range(values.shape[number])))
+            continue
+        place = f"axis {number}" + ("" if axis.name is None else f" ({axis.name})")
+        places_of = _places(labels, f"{called} of {place}")
+        own = range(values.shape[number]) if axis.labels is None else axis.labels
+        if len(set(own)) < len(own):
+            raise ValueError(f"`{name}` must have each label of {place} once beside {called}")
+        if others := [label for label in own if label not in places_of]:
+            raise ValueError(f"{called} must hold every label of `{name}`, got {others[0]!r} in {place}")
+        axes.append(Axis(axis.name, tuple(places_of), True))
+        places.append([places_of[label] for label in own])
+    shape = [
+        extent if axis.labels is None else len(axis.labels) for axis, extent in zip(axes, values.shape, strict=True)
+    ]
+    refuse_large(shape, name)
+    dense = np.zeros(shape, dtype=values.dtype)
+    dense[np.ix_(*places)] = values
+    return np.triu(dense) if is_network(value) and not value.is_directed() else dense, tuple(axes)
+
+
+def _places(labels: Any, name: str) -> dict[Any, int]:
+    """Return where each declared label stands."""
+    _check.fits(labels, name)
+    if isinstance(labels, (str, bytes)):
+        raise TypeError(f"{name} must be a sequence of labels, got {labels!r}")
+    try:
+        given = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+        places = {label: place for place, label in enumerate(given)}
+    except TypeError as reason:
+        raise TypeError(f"{name} must be a sequence of labels: {reason}") from reason
+    if len(places) < len(given) or not given or any(label != label for label in given):
+        raise ValueError(
+            f"{name} must hold labels, each once and none missing, got {len(given)} of which {len(places)} differ"
+        )
+    return places
 
 
 def array(value: Any, name: str, *, triangle: bool = False) -> Any:
@@ -271,6 +331,7 @@ def to_json(found: Axes) -> list[dict[str, Any]]:
         {
             "name": _encoded(axis.name),
             "labels": None if axis.labels is None else [_encoded(label) for label in axis.labels],
+            **({"declared": True} if axis.declared else {}),
         }
         for axis in found
     ]
@@ -282,6 +343,7 @@ def from_json(value: Any, shape: Sequence[int]) -> Axes:
         Axis(
             _decoded(part["name"]),
             None if part["labels"] is None else tuple(_decoded(label) for label in part["labels"]),
+            part.get("declared") is True,
         )
         for part in value
     )

@@ -207,7 +207,11 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument(
         "--out", default="-", metavar="FILE", help=".npz, .csv, .csv.gz or .json; - is standard output (default)"
     )
-    verb.add_argument("--format", choices=["npz", "csv", "json"], help="of the output (default: by its name, else npz)")
+    verb.add_argument(
+        "--format",
+        choices=["npz", "csv", "json"],
+        help="of the output (default: by its name, else npz; csv on standard output)",
+    )
     verb.add_argument("--epsilon", type=float, required=True, help="the privacy loss for a change of at most N units")
     verb.add_argument(
         "--n",
@@ -225,6 +229,13 @@ def _add_privatize(verbs: Any) -> None:
     verb.add_argument("--index", action=either, help="the first column holds labels, or counts (default: found out)")
     verb.add_argument("--long", action=either, help="a line is a cell: label of row, of column, count")
     verb.add_argument("--square", action="store_true", help="rows and columns of a long table have the same labels")
+    verb.add_argument(
+        "--labels",
+        nargs="+",
+        metavar="FILE",
+        help="the labels that may occur, one on each line of a file for each axis with labels (one file with "
+        "--square): without it, which labels occur is published and not protected",
+    )
     verb.set_defaults(run=_privatize)
 
 
@@ -625,9 +636,11 @@ def _privatize(options: argparse.Namespace) -> None:
     from quincunx.privacy._files import privatize_file, read_table
 
     target = _output(options.out)
-    reading = {name: getattr(options, name) for name in ("delimiter", "header", "index", "long", "square")}
+    reading = {name: getattr(options, name) for name in ("delimiter", "header", "index", "long", "square", "labels")}
     table = read_table(_source(options.source), **reading)
     how = {name: getattr(options, name) for name in ("epsilon", "n", "record_bound", "format")}
+    if options.out == "-" and options.format is None:
+        how["format"] = "csv"
     release = privatize_file(table, target, **how)
     print(table.describe(), file=sys.stderr)
     print(release.guarantee, file=sys.stderr)

@@ -490,6 +490,27 @@ def test_budgets_and_guarantees_show_themselves_in_a_notebook(tmp_path):
     assert '<th style="text-align:left">epsilon</th>' in PrivacyGuarantee(0.5)._repr_html_()
 
 
+@pytest.mark.parametrize("filter", ["sum", "zcdp", "gaussian"])
+def test_what_remains_is_a_short_decimal_that_is_accepted(filter):
+    rng = random.Random(5)
+    for _ in range(60):
+        limit, parts = rng.choice([1, 0.3, 0.7, 12.5, 1e-3, 3]), rng.randrange(1, 9)
+        budget = Budget(limit, 1e-9 if filter != "sum" else 0.0, filter=filter)
+        tenth = limit / 10
+        for _ in range(parts):
+            budget.spend(PrivacyGuarantee(tenth))
+        left = budget.remaining()
+        if filter == "sum":
+            assert len(repr(left)) <= 6, (limit, parts, left)
+            assert left == pytest.approx(limit - parts * tenth, rel=1e-12)
+        budget.spend(PrivacyGuarantee(left))
+    for seed in range(300):  # any figures at all
+        rng.seed(seed)
+        budget = Budget(limit := rng.random() * 10 ** rng.randrange(-6, 4))
+        budget.spend(PrivacyGuarantee(limit * rng.random()))
+        budget.spend(PrivacyGuarantee(budget.remaining()))
+
+
 def test_sums_of_an_account_are_rounded_upwards():
     rule, account = Filter(1.0, 0.1), Account()
     for _ in range(3):

@@ -52,7 +52,7 @@ def test_an_index_of_numbers_with_a_name_is_refused_until_it_is_said_what_it_is(
         ValueError, match=r"first column looks like labels \(sender, 0, 1, 2, ...\), which would be rel"
     ):
         read(frame.to_csv())
-    assert read(frame.to_csv(), index=True).axes[0] == ("sender", tuple(range(8)))
+    assert read(frame.to_csv(), index=True).axes[0][:2] == ("sender", tuple(range(8)))
     assert read(frame.to_csv(), index=False).values.shape == (8, 7)
 
 
@@ -73,7 +73,7 @@ def test_names_without_a_header_are_labels():
 
 def test_a_header_that_r_wrote_is_one_field_short():
     table = read('"tea","milk"\n"Ann",3,0\n"Bob",1,7\n')
-    assert table.axes == ((None, ("Ann", "Bob")), (None, ("tea", "milk")))
+    assert [axis[:2] for axis in table.axes] == [(None, ("Ann", "Bob")), (None, ("tea", "milk"))]
 
 
 def test_fields_may_be_quoted_and_separated_by_tabs_or_semicolons():
@@ -148,7 +148,7 @@ def test_a_long_table_is_refused_until_it_is_said_to_be_one():
         read("ann,bob,3\nbob,ann,2\n")
     table = read(LONG, long=True)
     assert table.values.tolist() == [[0, 0, 2, 1], [9, 0, 0, 0], [1, 0, 0, 0], [0, 5, 0, 0]]
-    assert table.axes == (("sender", (1, 2, 3, 4)), ("receiver", (1, 2, 3, 4)))
+    assert [axis[:2] for axis in table.axes] == [("sender", (1, 2, 3, 4)), ("receiver", (1, 2, 3, 4))]
     assert read(LONG, long=False).values.shape == (5, 3)
 
 

@@ -518,5 +518,8 @@ def test_the_command_line_opens_spends_and_shows(path, capsys):
     assert main(["budget", "show", str(path), "--user", "ada", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["accounts"] == [{"user": "ada", "spends": 1, "epsilon": 0.75, "delta": 0.0, "remaining": 0.25}]
+    assert main(["budget", "spend", str(path), "--epsilon", "0.8", "--user", "emmy"]) == 0
+    assert main(["budget", "show", str(path), "--user", "emmy", "--json"]) == 0
+    assert '"remaining": 0.2}' in capsys.readouterr().out
     assert main(["budget", "show", str(path), "--user", "grace"]) == 2
     assert main(["budget", "show", str(path) + ".absent"]) == 2

@@ -176,12 +176,117 @@ def test_networks_are_released_as_their_counts():
     release = privatize(messages, epsilon=50.0)
     assert release.values.tolist() == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]
     assert release.index == release.columns == ("Ann", "Bob", "Cy")
-    undirected = nx.Graph()
-    undirected.add_weighted_edges_from([("Ann", "Bob", 5), ("Cy", "Ann", 2)])
-    assert privatize(undirected, epsilon=50.0).values.tolist() == [[0, 5, 2], [0, 0, 0], [0, 0, 0]]
-    undirected["Ann"]["Bob"]["weight"] = 0.5
+    friends = nx.Graph()
+    friends.add_weighted_edges_from([("Ann", "Bob", 5), ("Cy", "Ann", 2)])
+    assert privatize(friends, epsilon=50.0).values.tolist() == [[0, 5, 2], [0, 0, 0], [0, 0, 0]]
+    friends["Ann"]["Bob"]["weight"] = 0.5
     with pytest.raises(ValueError, match="whole numbers"):
-        privatize(undirected, epsilon=1.0)
+        privatize(friends, epsilon=1.0)
+
+
+# --- declared labels --------------------------------------------------------------------------------------------------
+
+
+def of_series(cells):
+    return pd.Series({row: count for (row, _), count in cells.items()})
+
+
+def of_frame(cells):
+    rows, columns = ([*dict.fromkeys(cell[place] for cell in cells)] for place in (0, 1))
+    frame = pd.DataFrame(0, index=rows, columns=columns)
+    for (row, column), count in cells.items():
+        frame.loc[row, column] = count
+    return frame
+
+
+def of_array(cells):
+    frame = of_frame(cells)
+    return xr.DataArray(frame.to_numpy(), coords={"sender": list(frame.index), "receiver": list(frame.columns)})
+
+
+def of_network(cells, kind=nx.DiGraph):
+    network = kind()
+    network.add_weighted_edges_from([(*cell, count) for cell, count in cells.items()])
+    return network
+
+
+def undirected(cells):
+    return of_network(cells, nx.Graph)
+
+
+TWO = {("a", "b"): 3, ("c", "b"): 1}
+PEOPLE = ["d", "c", "b", "a"]
+MAKERS = {
+    of_series: PEOPLE,
+    of_frame: (PEOPLE, np.array(["b", "e"])),
+    of_array: [tuple(PEOPLE), ["e", "b"]],
+    of_network: PEOPLE,
+    undirected: PEOPLE,
+}
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_neighbors_with_a_new_label_have_the_same_axes_on_a_declared_domain(make):
+    """One unit more, whose label nobody had: the axes of the release tell only where they come from the data."""
+    domain, one = MAKERS[make], TWO | {("d", "b"): 1}
+    turned = dict(reversed(one.items()))
+    found = [privatize(make(cells), epsilon=60.0, domain=domain) for cells in (TWO, one, turned)]
+    assert found[0].axes_ == found[1].axes_ == found[2].axes_
+    assert [axis.declared for axis in found[0].axes_] == [True] * len(found[0].axes_)
+    assert np.abs(found[1].values - found[0].values).sum() == 1
+    assert (found[1].values == found[2].values).all()
+    assert found[0].protects == "changes of at most 1 in the sum of all counts"
+    assert "declared" in found[0]._repr_html_()
+    bare = [privatize(make(cells), epsilon=60.0) for cells in (TWO, one)]
+    assert bare[0].axes_ != bare[1].axes_
+    for release in bare:
+        assert "; which labels occur in axis 0" in release.protects
+        assert release.protects.endswith("is published, unprotected")
+        assert release.protects in repr(release)
+        assert release.protects in release._repr_html_()
+    for release in (*found, *bare):
+        assert saved(release) == release
+        assert saved(release).protects == release.protects
+
+
+def test_cells_come_to_their_place_in_the_domain():
+    release = privatize(of_frame(TWO), epsilon=60.0, domain=(PEOPLE, ["e", "b"]))
+    assert release.values.tolist() == [[0, 0], [0, 1], [0, 0], [0, 3]]
+    assert privatize(undirected(TWO), epsilon=60.0, domain=PEOPLE).values.tolist() == [
+        [0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 3], [0, 0, 0, 0],
+    ]  # fmt: skip
+    half = privatize(of_frame(TWO), epsilon=60.0, domain=(None, ["e", "b"]))
+    assert half.index == ("a", "c")
+    assert half.protects.endswith("; which labels occur in axis 0 is published, unprotected")
+    numbered = pd.DataFrame({"x": [5, 0], "y": [7, 1]})
+    assert privatize(numbered, epsilon=60.0, domain=(range(3), ["y", "x"])).values.tolist() == [[7, 5], [1, 0], [0, 0]]
+    whole = privatize(of_frame(TWO), epsilon=60.0, record_bound=3, domain=(PEOPLE, ["b"]))
+    assert whole.values.tolist() == [[0], [1], [0], [3]]
+
+
+@pytest.mark.parametrize(
+    ("data", "domain", "message"),
+    [
+        (of_series(TWO), ["a", "b"], "must hold every label of `counts`, got 'c' in axis 0"),
+        (of_frame(TWO), (["a", "c"], ["x"]), "got 'b' in axis 1"),
+        (of_array(TWO), (["a"], ["b"]), r"got 'c' in axis 0 \(sender\)"),
+        (of_network(TWO), ["a", "b"], "got 'c' in axis 0"),
+        (pd.Series([1, 2], index=["a", float("nan")]), ["a"], "got nan in axis 0"),
+        (pd.Series([1, 2], index=["a", "a"]), ["a"], "each label of axis 0 once"),
+        (of_series(TWO), ["a", "c", "a"], "labels, each once"),
+        (of_series(TWO), ["a", "c", float("nan")], "none missing"),
+        (of_series(TWO), [], "labels"),
+        (of_series(TWO), "ac", "sequence of labels"),
+        (of_series(TWO), [["a"], ["c"]], "sequence of labels"),
+        (of_series(TWO), 3, "sequence of labels"),
+        (of_frame(TWO), ["a", "c", "b"], "each of the 2 axes"),
+        (of_frame(TWO), {"a": 1}, "each of the 2 axes"),
+        ([1, 2], ["a", "b"], "`domain` must be left out where `counts` has no labels"),
+    ],
+)
+def test_labels_outside_a_domain_and_bad_domains_are_refused(data, domain, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        privatize(data, epsilon=1.0, domain=domain)
 
 
 def test_the_axes_of_a_table_are_found_without_importing_anything():

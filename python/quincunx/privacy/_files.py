@@ -4,6 +4,7 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Sequence
 from typing import IO, Any, BinaryIO, Literal
 
 import numpy as np
@@ -73,6 +74,7 @@ def read_table(
     index: bool | None = None,
     long: bool | None = None,
     square: bool = False,
+    labels: Sequence[str | os.PathLike[str]] | None = None,
 ) -> Table:
     """Read counts with their labels from a file.
 
@@ -91,6 +93,9 @@ def read_table(
         Whether each line holds the labels of one cell and its count. By default what looks like it is refused.
     square : bool
         Whether rows and columns of a long table have the same labels, as those of a network.
+    labels : sequence of paths, optional
+        Files with the labels that may occur, one on each line: a file for each axis with labels, or the one for both
+        axes of a square table. A label that is not there is refused; what the table lacks is zero.
 
     Returns
     -------
@@ -100,8 +105,21 @@ def read_table(
     Raises
     ------
     ValueError
-        If a line does not hold counts, or it is not clear which are.
+        If a line does not hold counts, it is not clear which are, or a label was not declared.
     """
+    table = _table(source, delimiter=delimiter, header=header, index=index, long=long, square=square)
+    return table if labels is None else table.on_domain(labels, square=square)
+
+
+def _table(
+    source: str | os.PathLike[str] | IO[bytes] | IO[str],
+    *,
+    delimiter: str | None,
+    header: bool | None,
+    index: bool | None,
+    long: bool | None,
+    square: bool,
+) -> Table:
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
         raise ValueError(f"`delimiter` must be one character, got {delimiter!r}")
     if isinstance(source, (str, os.PathLike)):

@@ -237,11 +237,12 @@ class Filter:
         return replace(account, spends=account.spends + 1, numerics=numerics, **sums)
 
     def room(self, account: Account) -> float:
-        """Return about the largest epsilon of a pure release that would be accepted, rounded downwards."""
+        """Return about the largest epsilon of a pure release that would be accepted, to 14 digits, and it would be."""
         if self.kind == "sum" or account.pure is not None:
             sums = account.epsilon if self.kind == "sum" else account.pure
             assert sums is not None
             left = max(float(Fraction(self.epsilon) - self.amount("epsilon", sums)), 0.0)
+            left = float(f"{left:.14g}")  # 0.2 and not 0.19999999999999996: it moves by less than the slack
         else:
             left = 0.0
         if self.kind == "sum" or account.cost is None:

@@ -293,6 +293,7 @@ def privatize(
     epsilon: Any,
     n: int = 1,
     record_bound: int | None = None,
+    domain: Any = None,
     insecure_seed: int | None = None,
 ) -> Release:
     """Release counts with limited-precision privacy, or with the privacy of whole records.
@@ -316,6 +317,10 @@ def privatize(
         L1 distance within which arrays are to be told apart by no more than `epsilon`, >= 1.
     record_bound : int, optional
         Instead of `n`: the largest sum of a record, >= 1, chosen without looking at the data.
+    domain : sequence of labels, or one or None for each axis, optional
+        The labels that rows, columns and so on may have, chosen without looking at the data; of a network its nodes.
+        The release has these, in this order, whatever the data: what they lack is a zero that gets noise. Without it
+        the labels that occur are published, and which ones occur is not protected: `protects` says so.
     insecure_seed : int, optional
         Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
 
@@ -328,8 +333,9 @@ def privatize(
     Raises
     ------
     ValueError, TypeError
-        If a count is negative, fractional or NaN, a column of a DataFrame is called and looks like an identifier, or
-        another argument lies outside its domain.
+        If a count is negative, fractional or NaN, a column of a DataFrame is called and looks like an identifier, a
+        label is not in its domain, or another argument lies outside its domain. Whoever holds the data sees the message
+        and nobody else: nothing was released.
 
     Notes
     -----
@@ -347,11 +353,22 @@ def privatize(
     >>> whole = privatize([[12, 0, 3], [1, 1, 0]], epsilon=0.5, record_bound=10)
     >>> whole.protects, whole.n
     ('one record replaced by any other, each clipped to a sum of at most 10', 20)
+    >>> import pandas
+    >>> answers = pandas.Series(["tea", "coffee", "tea"]).value_counts()
+    >>> privatize(answers, epsilon=1.0).protects
+    'changes of at most 1 in the sum of all counts; which labels occur in axis 0 is published, unprotected'
+    >>> declared = privatize(answers, epsilon=1.0, domain=["coffee", "milk", "tea"])
+    >>> declared.index, declared.protects
+    (('coffee', 'milk', 'tea'), 'changes of at most 1 in the sum of all counts')
     """
     if _tables.is_frame(counts):
         refuse_keys(counts)
-    release = _privatize(_tables.array(counts, "counts", triangle=True), epsilon, n, record_bound, insecure_seed)
-    return labelled(release, counts)
+    table, axes = _tables.array(counts, "counts", triangle=True), _tables.axes(counts)
+    if domain is not None:
+        table, axes = _tables.on_domain(counts, axes, domain, "counts")
+    release = _privatize(table, epsilon, n, record_bound, insecure_seed)
+    release.axes_ = _tables.fitting(axes, release.shape)
+    return release
 
 
 def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, insecure_seed: int | None) -> Release:

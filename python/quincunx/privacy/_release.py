@@ -130,8 +130,14 @@ class Release(Guaranteed):
 
     @property
     def protects(self) -> str:
-        """What the guarantee is about, in words."""
-        return self.guarantee.protects
+        """What the guarantee is about, in words, and which labels it is not about."""
+        named = [
+            f"axis {number}" + ("" if axis.name is None else f" ({axis.name})")
+            for number, axis in enumerate(self.axes_)
+            if axis.labels is not None and not axis.declared
+        ]
+        told = f"; which labels occur in {' and '.join(named)} is published, unprotected" if named else ""
+        return self.guarantee.protects + told
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -252,7 +258,10 @@ class Release(Guaranteed):
         rows |= {"delta": self.delta} if self.delta else {}
         rows |= {"protects": self.protects, "numerics": self.guarantee.numerics}
         if labelled := [axis for axis in self.axes_ if axis.labels is not None]:
-            rows["labels"] = " x ".join(str(axis.name or "unnamed") for axis in labelled) + ", published as they are"
+            rows["labels"] = " x ".join(
+                f"{axis.name or 'unnamed'}, {'declared' if axis.declared else 'published as they are'}"
+                for axis in labelled
+            )
         return table_html(f"Release, {self.mechanism} noise", rows)
 
     def save(

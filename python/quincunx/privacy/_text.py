@@ -11,6 +11,7 @@ A long table has a line for each cell: the labels of its row, its column (and mo
 """
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -38,8 +39,27 @@ class Table(NamedTuple):
     def describe(self) -> str:
         """Return a sentence about shape and labels."""
         shape = " x ".join(map(str, self.values.shape)) or "1"
-        named = [f"axis {place}: {_few(axis)}" for place, axis in enumerate(self.axes) if axis.labels is not None]
-        return f"{shape} counts" + (f"; labels, published as they are: {', '.join(named)}" if named else ", no labels")
+        said = ""
+        for declared, how in ((True, "declared"), (False, "published as they are")):
+            axes = [(place, axis) for place, axis in enumerate(self.axes) if axis.declared is declared]
+            if named := [f"axis {place}: {_few(axis)}" for place, axis in axes if axis.labels is not None]:
+                said += f"; labels, {how}: {', '.join(named)}"
+        return f"{shape} counts" + (said or ", no labels")
+
+    def on_domain(self, files: Sequence[str | os.PathLike[str]], *, square: bool = False) -> "Table":
+        """Return the counts on the labels of files, one for each axis with labels, or one for a square table."""
+        labelled = [number for number, axis in enumerate(self.axes) if axis.labels is not None]
+        if len(files) != (wanted := 1 if square else len(labelled)) or not labelled:
+            raise ValueError(f"`--labels` must name {wanted} files, one for each axis with labels, got {len(files)}")
+        domain: list[Any] = [None] * self.values.ndim
+        axes = list(self.axes)
+        for place, number in enumerate(labelled):
+            name = os.fspath(files[0 if square else place])
+            domain[number] = [row.fields[0] for row in _csv.rows(name, name, delimiter="\x1f") if any(row.fields)]
+            axes[number] = axes[number]._replace(labels=tuple(map(str, axes[number].labels or ())))
+        declared = domain if len(domain) > 1 else domain[0]
+        values, found = _tables.on_domain(self.values, tuple(axes), declared, "counts", "`--labels`")
+        return Table(values, tuple(axis._replace(labels=axis.labels and _labels(axis.labels)) for axis in found))
 
 
 def _few(axis: Axis) -> str:
