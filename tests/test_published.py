@@ -77,7 +77,7 @@ CASES = {
         for mechanism in ("fourier_linf", "laplace", "posterior_sample", "map")
     },
     "PrivateCategoricalNB": lambda: [
-        posterior.PrivateCategoricalNB(n_categories=4, classes=["a", "b", "c"], insecure_seed=1).fit(x, y)
+        posterior.PrivateCategoricalNB(categories=4, classes=["a", "b", "c"], insecure_seed=1).fit(x, y)
         for x, y in replaced((BITS[:, None], np.array(["a", "b"])[THREE]), (3, "c"), (2, "b"))
     ],
     "PosteriorSampleRegressor": lambda: [

@@ -83,7 +83,14 @@ class Categories:
             If a value is none of the categories; the message has the first one and its index.
         """
         if isinstance(self.declared, int):
-            return _check.categories(values, name, self.declared)
+            if (
+                getattr(getattr(values, "dtype", None), "kind", "") == "O"
+            ):  # a column of numbers beside columns of words
+                values = np.asarray(np.asarray(values).tolist())
+            try:
+                return _check.categories(values, name, self.declared)
+            except TypeError as error:
+                raise TypeError(f"{error}; labels must be declared, as a sequence") from None
         array = _check.unmasked(values, name)
         if isinstance(values, (list, tuple)):
             array = np.asarray(values, dtype=object)  # of words and numbers together NumPy makes words

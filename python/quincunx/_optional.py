@@ -1,6 +1,7 @@
 """Modules that are not required: imported where they are needed, with a message that names the extra."""
 
 import importlib
+import importlib.util
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,11 @@ def require(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(f"this needs {package}: pip install 'quincunx[{extra}]'") from error
+
+
+def installed(module: str) -> ModuleType | None:
+    """Import an optional module where it is installed."""
+    return importlib.import_module(module) if importlib.util.find_spec(module) is not None else None
 
 
 def axes(ax: Any, *, current: bool = False) -> Any:

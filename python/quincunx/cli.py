@@ -351,10 +351,16 @@ def _add_bayesnet(verbs: Any) -> None:
     verb.add_argument(
         "source",
         metavar="data.csv",
-        help="a line of names, then a line of category codes per record; - is standard input",
+        help="a line of names, then a line of categories per record; - is standard input",
     )
     verb.add_argument("--edges", required=True, help="A:B,A:C (parents first), or a CSV file of pairs")
-    verb.add_argument("--cardinalities", default="2", help="a number for all columns (default 2), or A=2,B=3,...")
+    verb.add_argument(
+        "--categories",
+        nargs="+",
+        default=["2"],
+        metavar="WORD",
+        help="what columns may hold: a number k for 0..k-1 (default 2), A=3, 'A=yes|no', or a CSV file of such lines",
+    )
     verb.add_argument("--epsilon", type=float, required=True, help="the privacy level of the whole fit")
     verb.add_argument("--mechanism", default="auto", help="auto (default), laplace, fourier_l1, fourier_linf, ...")
     verb.add_argument("--relation", choices=["replace-one", "add-remove"], default="replace-one", help="the neighbors")

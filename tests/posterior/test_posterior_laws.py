@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import networkx as nx
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -159,7 +160,7 @@ def numpy_tables(net, data):
 @given(networks(binary=False), st.integers(0, 10**6))
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_tables_are_those_of_numpy(net, seed):
-    data = np.random.default_rng(seed).integers(0, list(net.cardinalities.values()), (70, len(net.nodes)))
+    data = np.random.default_rng(seed).integers(0, list(net.categories.values()), (70, len(net.nodes)))
     expected = numpy_tables(net, data)
     for kind in (np.int64, np.uint8, np.int32, np.float64):
         found = net.count_tables(data.astype(kind))
@@ -271,6 +272,46 @@ def test_tables_of_the_fourier_mechanisms_agree_exactly(net, mechanism, add, eps
     assert len(total) == 1
     assert add or total == {Fraction(40)}
     assert 0.999 * epsilon < fitted.guarantee.epsilon <= epsilon * (1 + 1e-12)
+
+
+SKY = {"sky": ["dry", "rain"], "road": ("dry", "wet", "ice"), "cars": 3, "lit": [False, True]}
+
+
+def test_declared_labels_go_in_and_come_back(monkeypatch):
+    net = DiscreteBayesNet([("sky", "road"), ("road", "cars"), ("sky", "cars")], SKY)
+    codes = DiscreteBayesNet(
+        [("sky", "road"), ("road", "cars"), ("sky", "cars")], {"sky": 2, "road": 3, "cars": 3, "lit": 2}
+    )
+    assert net.categories == {"sky": ("dry", "rain"), "road": ("dry", "wet", "ice"), "cars": 3, "lit": (False, True)}
+    numbers = np.random.default_rng(0).integers(0, [2, 3, 3, 2], (200, 4))
+    words = [
+        [*(labels[code] for labels, code in zip([SKY["sky"], SKY["road"], range(3), SKY["lit"]], row, strict=True))]
+        for row in numbers
+    ]
+    frame = pandas.DataFrame(words, columns=list(SKY))
+    fits = {}
+    for mechanism in ("laplace", "posterior_sample"):
+        plain = fits[mechanism] = codes.fit_private(numbers, 2.0, mechanism, insecure_seed=1)
+        shuffled = frame[["lit", "cars", "road", "sky"]].astype({"road": "category"})
+        for data in (words, frame, shuffled, frame.to_numpy()):
+            fitted = net.fit_private(data, 2.0, mechanism, insecure_seed=1)
+            assert all(np.array_equal(fitted.cpds[node], plain.cpds[node]) for node in SKY)
+        assert fitted.log_likelihood(frame) == plain.log_likelihood(numbers)
+        drawn, expected = fitted.sample(50, rng=3), plain.sample(50, rng=3)
+        assert isinstance(expected, np.ndarray)
+        assert drawn.columns.tolist() == list(SKY)
+        assert drawn["road"].tolist() == [SKY["road"][code] for code in expected[:, 1]]
+        assert drawn["cars"].tolist() == expected[:, 2].tolist()
+        assert set(drawn["lit"]) <= {False, True}
+        net.fit_private(drawn, 1.0)  # what comes out goes in
+    table = fitted.to_pandas("cars")
+    assert table.index.names == ["road", "sky"]  # in the order of the edges
+    assert table.loc[("ice", "rain")].tolist() == fitted.cpds["cars"][2, 1].tolist()
+    assert fitted.to_pandas("lit").index.tolist() == [False, True]
+    assert net.to_networkx().nodes["sky"]["categories"] == ("dry", "rain")
+    monkeypatch.setattr("quincunx.posterior._fitted.installed", lambda _: None)
+    without = fitted.sample(50, rng=3)
+    assert without.tolist() == drawn.astype(object).to_numpy().tolist()
 
 
 def test_negative_cells_are_dealt_with_as_asked():

@@ -4,15 +4,15 @@ import contextlib
 import json
 import os
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _csv
+from quincunx._categories import Categories
 from quincunx._npz import write_whole
-from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._network import Codes, DiscreteBayesNet
 from quincunx.privacy import AddRemove, ReplaceOne
 
 RELATIONS: dict[str, Any] = {"replace-one": ReplaceOne, "add-remove": AddRemove}
@@ -22,7 +22,7 @@ def bayesnet_fit(
     source: "str | os.PathLike[str] | Iterable[str]",
     *,
     edges: str,
-    cardinalities: str,
+    categories: "str | Sequence[str]" = "2",
     epsilon: float,
     mechanism: str = "auto",
     relation: str = "replace-one",
@@ -36,12 +36,13 @@ def bayesnet_fit(
     Parameters
     ----------
     source : path or iterable of str
-        A CSV file, or its lines: names of nodes, then a line of category codes per record. What is no number counts
-        as 0.
+        A CSV file, or its lines: names of nodes, then a line of categories per record.
     edges : str
         ``"A:B,A:C"``, parents first, or the path of a CSV file with a pair on each line; may be empty.
-    cardinalities : str
-        A number for all nodes, or ``"A=2,B=3"``.
+    categories : str or sequence of str
+        What the columns may hold, declared: a number k for the codes 0..k-1 of all columns that are not named,
+        ``"A=3"`` for one, ``"A=yes|no"`` for words, or the path of a CSV file with a line for each column: its name,
+        then the number or the words. A word that is none of them is refused with its line, before anything is spent.
     epsilon, mechanism, nonneg, smooth
         As for `DiscreteBayesNet.fit_private`.
     relation : {"replace-one", "add-remove"}
@@ -67,13 +68,12 @@ def bayesnet_fit(
     --------
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.csv"
-    >>> _ = file.write_text(chr(10).join(["A,B", "0,1", "1,1"]))
-    >>> print(bayesnet_fit(file, edges="A:B", cardinalities="2", epsilon=1.0)[:28])
+    >>> _ = file.write_text(chr(10).join(["A,B", "0,yes", "1,no"]))
+    >>> print(bayesnet_fit(file, edges="A:B", categories=["2", "B=yes|no"], epsilon=1.0)[:28])
     {"mechanism": "fourier_linf"
     """
-    names, data = _records(source)
-    net = DiscreteBayesNet(_pairs(edges), _sizes(cardinalities, names))
     about = RELATIONS[relation]()
+    net, data = _records(source, edges, [categories] if isinstance(categories, str) else list(categories))
     fitted = net.fit_private(data, epsilon, mechanism, relation=about, nonneg=nonneg, smooth=smooth)
     answer: dict[str, Any] = {
         "mechanism": fitted.mechanism,
@@ -82,7 +82,7 @@ def bayesnet_fit(
         "consistent": fitted.consistent,
         "nodes": {
             node: {
-                "cardinality": net.cardinalities[node],
+                "categories": net.categories[node],
                 "parents": list(net.parents[node]),
                 "cpd": fitted.cpds[node].tolist(),
             }
@@ -90,7 +90,8 @@ def bayesnet_fit(
         },
     }
     if sample:
-        answer["sample"] = fitted.sample(sample).tolist()
+        drawn = fitted.sample(sample)
+        answer["sample"] = (drawn.to_numpy() if hasattr(drawn, "to_numpy") else drawn).tolist()
     text = json.dumps(answer)
     if out is None:
         return text
@@ -98,27 +99,36 @@ def bayesnet_fit(
     return f"{fitted.mechanism}, {fitted.guarantee}: {os.fspath(out)}"
 
 
-def _records(source: "str | os.PathLike[str] | Iterable[str]") -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the names and the codes of a file; each record is coded when it is read, so that they alone are kept."""
-    with contextlib.closing(_csv.rows(source, str(getattr(source, "name", source)))) as rows:
+def _records(
+    source: "str | os.PathLike[str] | Iterable[str]", edges: str, words: list[str]
+) -> tuple[DiscreteBayesNet, Codes]:
+    """Return the network and the codes of a file; each record is coded when it is read, so that they alone are kept."""
+    name = str(source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "source"))
+    with contextlib.closing(_csv.rows(source, name)) as rows:
         names = next(rows, _csv.Row(0, [])).fields
         if not names or len(set(names)) != len(names):
             raise ValueError(f"`source` must begin with a line of distinct names, got {names}")
-        codes = array("q")
+        net = DiscreteBayesNet(_pairs(edges), _declared(words, names))
+        codes, known = array("q"), [_codes_of_words(net._declared[column]) for column in names]
         for row in rows:
-            codes.extend(_codes(row.fields, len(names)))
-    return names, np.frombuffer(codes, dtype=np.int64).reshape(-1, len(names))
+            if len(row.fields) != len(names):
+                raise ValueError(f"{name}, line {row.number}: must have {len(names)} fields, got {len(row.fields)}")
+            try:
+                codes.extend([code[word] for code, word in zip(known, row.fields, strict=True)])
+            except KeyError:
+                place = next(i for i, word in enumerate(row.fields) if word not in known[i])
+                declared = net.categories[names[place]]
+                rule = f"0 to {declared - 1}" if isinstance(declared, int) else "|".join(map(str, declared))
+                found = f"{names[place]!r} must be one of {rule}, got {row.fields[place]!r}"
+                raise ValueError(f"{name}, line {row.number}: {found}; `--categories` declares others") from None
+    return net, Codes(np.frombuffer(codes, dtype=np.int64), len(codes) // len(names))
 
 
-def _codes(row: list[str], width: int) -> list[int]:
-    """Return a record; a malformed one is made to fit, for whether there is one is private."""
-    found = []
-    for word in (row + ["0"] * width)[:width]:
-        try:
-            found.append(int(max(min(float(word), 2.0**31), -(2.0**31))))
-        except ValueError:
-            found.append(0)
-    return found
+def _codes_of_words(declared: Categories) -> dict[str, int]:
+    """Return the codes of what a file may hold: labels, or codes as whole numbers with or without a decimal point."""
+    if declared.labels is not None:
+        return {str(label): code for code, label in enumerate(declared.labels)}
+    return {form: code for code in range(len(declared)) for form in (str(code), f"{code}.0")}
 
 
 def _pairs(edges: str) -> list[tuple[str, str]]:
@@ -132,16 +142,33 @@ def _pairs(edges: str) -> list[tuple[str, str]]:
     return [(part[0], part[1]) for part in parts]
 
 
-def _sizes(cardinalities: str, names: list[str]) -> dict[str, int]:
-    if cardinalities.strip().isdigit():
-        return dict.fromkeys(names, int(cardinalities))
-    found = {}
-    for part in cardinalities.split(","):
-        name, equals, size = (word.strip() for word in part.partition("="))
-        if not equals or not size.isdigit() or name not in names:
-            raise ValueError(f"`--cardinalities` must be a number or NAME=NUMBER of the columns, got {part!r}")
-        found[name] = int(size)
+def _declared(words: list[str], names: list[str]) -> dict[str, Any]:
+    """Return what each column may hold."""
+    others, found = None, {}
+    for word in words:
+        if word.strip().isdigit():
+            others = int(word)
+        elif os.path.isfile(word):
+            for row in _csv.rows(word, word):
+                found[row.fields[0]] = _labels(row.fields[1:], f"{word}, line {row.number}")
+        else:
+            name, equals, told = (part.strip() for part in word.partition("="))
+            if not equals:
+                raise ValueError(f"`--categories` must be a number, NAME=NUMBER, NAME=A|B|... or a file, got {word!r}")
+            found[name] = _labels([label.strip() for label in told.split("|")], f"`--categories` {word!r}")
+    for name in found:
+        if name not in names:
+            raise ValueError(f"`--categories` must name columns of {names}, got {name!r}")
     missing = [name for name in names if name not in found]
-    if missing:
-        raise ValueError(f"`--cardinalities` must name every column, got nothing for {missing[0]!r}")
-    return {name: found[name] for name in names}
+    if missing and others is None:
+        raise ValueError(f"`--categories` must name every column, got nothing for {missing[0]!r}")
+    return {name: found.get(name, others) for name in names}
+
+
+def _labels(words: list[str], where: str) -> "int | list[str]":
+    """Return a number of categories, or labels."""
+    if len(words) == 1 and words[0].isdigit():
+        return int(words[0])
+    if len(words) < 2:
+        raise ValueError(f"{where}: must be a number or at least two categories, got {words}")
+    return words

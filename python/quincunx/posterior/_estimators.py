@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
-from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._network import Codes, DiscreteBayesNet
 from quincunx.posterior._vectors import BallRegression
 from quincunx.privacy import PrivacyGuarantee
 
@@ -36,8 +37,13 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
     classes: Any
     insecure_seed: int | None
 
-    def _sizes(self, features: int) -> list[int]:
+    def _features(self, features: int) -> list[Categories]:
+        """Return the declared categories of each feature."""
         raise NotImplementedError
+
+    def _input(self) -> dict[str, Any]:
+        """Return what scikit-learn is to check of the features."""
+        return {"ensure_all_finite": False}
 
     def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         raise NotImplementedError
@@ -46,7 +52,6 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # fresh noise in every fit
         tags.classifier_tags.poor_score = True  # small data of the checks drown in it
-        tags.input_tags.allow_nan = True  # whether a record is malformed is private, too
         return tags
 
     def _declared_classes(self) -> Categories:
@@ -74,14 +79,12 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         _check.fits(X, "X")
         _check.fits(y, "y")
         classes = self._declared_classes()
-        rows, y = validation().validate_data(self, X, y, ensure_all_finite=False)
+        rows, y = validation().validate_data(self, X, y, **self._input())
         labels = classes.encode(y, "y")
         features = rows.shape[1]
-        sizes = self._sizes(features)
-        net = DiscreteBayesNet(
-            [("y", i) for i in range(features)], {"y": len(classes), **{i: sizes[i] for i in range(features)}}
-        )
-        data = np.column_stack((labels, self._codes(rows)))
+        declared: dict[Any, Any] = {"y": classes, **dict(enumerate(self._features(features)))}
+        net = DiscreteBayesNet([("y", i) for i in range(features)], declared)
+        data = Codes(np.column_stack((labels, self._codes(rows))).reshape(-1), len(rows))
         mechanism = self.mechanism
         if mechanism.startswith("fourier") and not net.is_binary:
             mechanism = "laplace"
@@ -112,7 +115,7 @@ class _PrivateNaiveBayes(Deferred, sklearn=("ClassifierMixin", "BaseEstimator"))
         """
         validation().check_is_fitted(self)
         _check.fits(X, "X")
-        codes = self._codes(validation().validate_data(self, X, reset=False, ensure_all_finite=False))
+        codes = self._codes(validation().validate_data(self, X, reset=False, **self._input()))
         joint = np.broadcast_to(self.class_log_prior_, (len(codes), len(self.classes_))).copy()
         for column, table in zip(codes.T, self.feature_log_prob_, strict=True):
             joint += table.T[column]
@@ -216,8 +219,13 @@ class PrivateBernoulliNB(_PrivateNaiveBayes):
     ) -> None:
         store(self, locals())
 
-    def _sizes(self, features: int) -> list[int]:
-        return [2] * features
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # NaN is not above anything
+        return tags
+
+    def _features(self, features: int) -> list[Categories]:
+        return [Categories(2)] * features
 
     def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         return np.asarray(X > _check.real(self.binarize, "binarize"), dtype=np.int64)
@@ -230,8 +238,9 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
     ----------
     epsilon : float
         Privacy level of one fit, for replacing one record.
-    n_categories : int or array_like of int, shape (n_features,)
-        Categories of each feature, declared: never inferred from data.
+    categories : int, sequence or mapping
+        What the features may be, declared: a number k for the codes 0..k-1 of every feature, or a declaration for each,
+        in a sequence or by the name of its column: a number again, or a sequence of labels. Without it `fit` refuses.
     mechanism, nonneg, smooth, classes, insecure_seed
         As for `PrivateBernoulliNB`; the mechanism is "auto".
 
@@ -242,25 +251,29 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
 
     Notes
     -----
-    Codes are clipped to 0..n_categories - 1, NaN to 0, record by record, without a warning.
+    A value that is none of the declared categories is refused with its place, before anything is drawn or spent.
 
     Examples
     --------
     >>> import numpy as np
     >>> from quincunx.posterior import PrivateCategoricalNB
     >>> y = np.tile([0, 1, 2], 400)
-    >>> model = PrivateCategoricalNB(epsilon=3.0, n_categories=3, classes=[0, 1, 2]).fit(y[:, None], y)
+    >>> model = PrivateCategoricalNB(epsilon=3.0, categories=3, classes=3).fit(y[:, None], y)
     >>> model.predict([[0], [2]])
     array([0, 2])
+    >>> drinks = np.array(["tea", "coffee"])[y % 2][:, None]
+    >>> model = PrivateCategoricalNB(epsilon=3.0, categories=[["tea", "coffee"]], classes=["even", "odd"])
+    >>> model.fit(drinks, np.array(["even", "odd"])[y % 2]).predict([["coffee"], ["tea"]]).tolist()
+    ['odd', 'even']
     """
 
-    n_categories: Any
+    categories: Any
 
     def __init__(
         self,
         epsilon: float = 1.0,
         *,
-        n_categories: Any = 8,
+        categories: Any = None,
         mechanism: str = "auto",
         nonneg: str = "clip",
         smooth: float = 1.0,
@@ -269,16 +282,43 @@ class PrivateCategoricalNB(_PrivateNaiveBayes):
     ) -> None:
         store(self, locals())
 
-    def _sizes(self, features: int) -> list[int]:
-        sizes = np.asarray(self.n_categories)
-        if sizes.ndim > 1 or (sizes.ndim == 1 and len(sizes) != features):
-            raise ValueError(f"`n_categories` must be a number or have shape ({features},), got {sizes.shape}")
-        return [_check.whole(size, "n_categories", minimum=2) for size in np.broadcast_to(sizes, features).tolist()]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True  # codes
+        tags.input_tags.string = not np.isscalar(self.categories)
+        return tags
+
+    def _input(self) -> dict[str, Any]:
+        return {} if np.isscalar(self.categories) else {"dtype": None}  # labels stay what they are
+
+    def _features(self, features: int) -> list[Categories]:
+        given = self.categories
+        if given is None:
+            raise ValueError("`categories` must be declared, got None: those that occur would tell who is there")
+        if np.isscalar(given):
+            return [Categories.of(given, "categories", maximum=2**16)] * features
+        if isinstance(given, Mapping):
+            names = list(getattr(self, "feature_names_in_", range(features)))
+            if set(given) != set(names):
+                raise ValueError(f"`categories` must be declared for the features {names}, got {list(given)}")
+            return [Categories.of(given[name], f"categories[{name!r}]", maximum=2**16) for name in names]
+        _check.fits(given, "categories")
+        each = [declared for declared in given]  # list() would ask for the length, and believe it
+        if len(each) != features:
+            raise ValueError(f"`categories` must be a number or {features} declarations, got {len(each)}")
+        return [Categories.of(declared, f"categories[{place}]", maximum=2**16) for place, declared in enumerate(each)]
 
     def _codes(self, X: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        most = np.array(self._sizes(X.shape[1])) - 1
-        values = np.nan_to_num(np.rint(X), nan=0.0, posinf=2.0**16, neginf=0.0)
-        return np.asarray(np.clip(values, 0, most), dtype=np.int64)
+        columns = []
+        for place, (column, declared) in enumerate(zip(X.T, self._features(X.shape[1]), strict=True)):
+            try:
+                columns.append(declared.encode(column, f"X[:, {place}]"))
+            except ValueError as error:
+                if declared.labels is None and (column < 0).any():
+                    raise ValueError(f"Negative values in data: {error}") from None
+                raise
+        return np.stack(columns, axis=1, dtype=np.int64, casting="unsafe")
 
 
 @estimator_doc

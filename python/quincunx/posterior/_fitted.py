@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._optional import require
+from quincunx._optional import installed, require
 from quincunx._rng import RandomSource, generator
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
@@ -86,7 +86,7 @@ class PrivateBayesNet:
         figures = f"mechanism={self.mechanism!r}, epsilon={self.guarantee.epsilon}, consistent={self.consistent}"
         return f"PrivateBayesNet({len(self.net.nodes)} nodes, {figures})"
 
-    def sample(self, size: int = 1, *, rng: RandomSource = None) -> npt.NDArray[np.int64]:
+    def sample(self, size: int = 1, *, rng: RandomSource = None) -> Any:
         """Draw synthetic records.
 
         Parameters
@@ -98,8 +98,9 @@ class PrivateBayesNet:
 
         Returns
         -------
-        ndarray of int64, shape (size, n_nodes)
-            Columns in the order of the cardinalities.
+        ndarray of int64, shape (size, n_nodes), or pandas.DataFrame
+            Columns in the order of the categories; where labels were declared a data frame with the names of the nodes
+            and labels, as categoricals (without pandas an array of objects).
 
         {domain}
         """
@@ -110,16 +111,65 @@ class PrivateBayesNet:
         for node in self.net._order:
             columns = [records[:, self.net._columns[parent]] for parent in self.net.parents[node]]
             sums = np.cumsum(self.cpds[node], axis=-1)[tuple(columns)]
-            sums = np.broadcast_to(sums, (count, self.net.cardinalities[node]))
+            sums = np.broadcast_to(sums, (count, self.net._sizes[node]))
             uniform = source.random(count)
             records[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
-        return records
+        if not self.net._labelled:
+            return records
+        drawn = {node: (found, records[:, place]) for place, (node, found) in enumerate(self.net._declared.items())}
+        if (pandas := installed("pandas")) is None:
+            return np.stack([found.decode(codes).astype(object) for found, codes in drawn.values()], axis=1)
+        return pandas.DataFrame(
+            {
+                node: codes if found.labels is None else pandas.Categorical.from_codes(codes, categories=found.labels)
+                for node, (found, codes) in drawn.items()
+            }
+        )
+
+    def to_pandas(self, node: Any) -> Any:
+        """Return the conditional probabilities of a node as a table with the categories of its family.
+
+        Parameters
+        ----------
+        node : object
+            Of the graph.
+
+        Returns
+        -------
+        pandas.DataFrame or pandas.Series
+            A row for each configuration of the parents, a column for each category; of a node without parents a series.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        ValueError
+            If there is no such node.
+
+        Examples
+        --------
+        >>> from quincunx.posterior import DiscreteBayesNet
+        >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+        >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=2.0)
+        >>> fitted.to_pandas("road").loc["rain"].idxmax()
+        'wet'
+        >>> fitted.sample(3, rng=0).columns.tolist()
+        ['sky', 'road']
+        """
+        pandas = require("pandas", "pandas")
+        *parents, columns = [
+            pandas.Index(self.net._declared[other].decode(np.arange(self.net._sizes[other])), name=other)
+            for other in self.net.family(node)
+        ]
+        table = self.cpds[node].reshape(-1, len(columns))
+        if not parents:
+            return pandas.Series(table[0], index=columns, name="probability")
+        rows = parents[0] if len(parents) == 1 else pandas.MultiIndex.from_product(parents)
+        return pandas.DataFrame(table, index=rows, columns=columns)
 
     def _record_log_likelihood(self, data: Any) -> npt.NDArray[np.float64]:
         flat, rows = self.net._data(data)
         table = flat.reshape(rows, len(self.net.nodes)).astype(np.int64)
-        most = np.array(list(self.net.cardinalities.values())) - 1
-        table = np.clip(table, 0, most)
         total = np.zeros(rows)
         for node in self.net.nodes:
             cells = tuple(table[:, self.net._columns[other]] for other in self.net.family(node))
@@ -132,8 +182,8 @@ class PrivateBayesNet:
 
         Parameters
         ----------
-        data : array_like of int, shape (n, n_nodes) or DataFrame
-            Records, clipped as in the fit.
+        data : array_like, shape (n, n_nodes) or DataFrame
+            Records: a declared category of each node.
 
         Returns
         -------
@@ -145,7 +195,7 @@ class PrivateBayesNet:
         return float(self._record_log_likelihood(data).sum())
 
     def to_networkx(self) -> Any:
-        """Return a networkx.DiGraph whose nodes carry `cardinality` and `cpd`.
+        """Return a networkx.DiGraph whose nodes carry `categories` and `cpd`.
 
         Returns
         -------
@@ -173,11 +223,14 @@ class PrivateBayesNet:
         found.add_nodes_from(self.net.nodes)
         found.add_edges_from((parent, node) for node in self.net.nodes for parent in self.net.parents[node])
         for node in self.net.nodes:
-            size, parents = self.net.cardinalities[node], list(self.net.parents[node])
+            size, parents = self.net._sizes[node], list(self.net.parents[node])
             values = self.cpds[node].reshape(-1, size).T
-            more = (
-                {"evidence": parents, "evidence_card": [self.net.cardinalities[p] for p in parents]} if parents else {}
-            )
+            more: dict[str, Any] = {}
+            if parents:
+                more = {"evidence": parents, "evidence_card": [self.net._sizes[p] for p in parents]}
+            if self.net._labelled:
+                family = {other: self.net._declared[other] for other in self.net.family(node)}
+                more["state_names"] = {other: a.decode(np.arange(len(a))).tolist() for other, a in family.items()}
             found.add_cpds(factors.TabularCPD(node, size, values.tolist(), **more))
         return found
 

@@ -72,7 +72,7 @@ def automatic(net: DiscreteBayesNet, epsilon: float, relation: Relation) -> str:
     # cell of a table of n records by s / n: with a reference of 100 records per cell they meet at w = s / (100 cells).
     sides = 2 if isinstance(relation, ReplaceOne) else 1
     share = epsilon * 2 / sides / len(net.nodes)
-    pull = max(_account.trim_for(share, net.cardinalities[node]) * net.cardinalities[node] for node in net.nodes)
+    pull = max(_account.trim_for(share, net._sizes[node]) * net._sizes[node] for node in net.nodes)
     noise = max(net.cell_deviation(node, best, epsilon, relation) / 100 for node in net.measured)
     return "posterior_sample" if pull < noise else best
 
@@ -188,7 +188,7 @@ def _fourier(
     # q = (n - c) / 2 changes by at most one; c itself by one where a record is added.
     values = [(rows - coefficients[g]) // 2 if replaced else coefficients[g] for g in hidden]
     if not hidden:
-        raise ValueError("`cardinalities` must name at least one node, got none")
+        raise ValueError("`categories` must name at least one node, got none")
     if mechanism == "fourier_l1":
         distance, lattice = net.fourier_sensitivity(relation), 0
         exponent = _rational.exponent(epsilon, distance)
@@ -357,7 +357,7 @@ def _models(
     sides = 2 if isinstance(relation, ReplaceOne) else 1
     models = {}
     for node in net.nodes:
-        size = net.cardinalities[node]
+        size = net._sizes[node]
         if mechanism == "posterior_sample":
             w = _account.trim_for(level / len(net.nodes) * 2 / sides, size)
         else:

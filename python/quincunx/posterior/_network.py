@@ -1,14 +1,15 @@
 """Discrete Bayesian networks: structure, counts, parities, and their sensitivities."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._categories import Categories
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._parts import posterior_doc
@@ -20,6 +21,13 @@ MOST_CELLS = 2**26
 Counts = npt.NDArray[np.int64]
 
 
+class Codes(NamedTuple):
+    """Records that are coded: codes row by row, and the number of rows."""
+
+    flat: npt.NDArray[Any]
+    rows: int
+
+
 @posterior_doc
 class DiscreteBayesNet:
     """A directed acyclic graph over discrete variables, to be fitted to private data.
@@ -28,23 +36,23 @@ class DiscreteBayesNet:
     ----------
     edges : iterable of (parent, child), networkx.DiGraph or pgmpy model
         The graph. The order in which a node's edges appear is the order of its parents.
-    cardinalities : mapping of node to int
-        Number of categories of each node, never inferred from data. Its order is that of the data's columns; nodes
-        without edges are those that appear only here.
+    categories : mapping of node to int or sequence
+        What each node may be, declared and never inferred from data: a number k for the codes 0..k-1, or labels. Its
+        order is that of the data's columns; nodes without edges are those that appear only here.
 
     Attributes
     ----------
     nodes : tuple
         In the order of the columns.
-    cardinalities : dict
-        Of node to number of categories.
+    categories : dict
+        Of node to number of categories, or tuple of labels.
     parents : dict
         Of node to tuple of parents.
 
     Raises
     ------
     ValueError, TypeError
-        If the graph has a cycle, a repeated edge, a node without a cardinality or one with more than 24 parents.
+        If the graph has a cycle, a repeated edge, a node without categories or one with more than 24 parents.
 
     Examples
     --------
@@ -56,20 +64,28 @@ class DiscreteBayesNet:
     >>> fitted = net.fit_private(data, epsilon=1.0)
     >>> fitted.guarantee.epsilon, fitted.cpds["X1"].shape
     (1.0, (2, 2))
+    >>> words = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+    >>> words.count_tables([["dry", "dry"], ["rain", "wet"], ["rain", "ice"]])["road"]
+    array([[1, 0, 0],
+           [0, 1, 1]])
     """
 
-    def __init__(self, edges: Any, cardinalities: Mapping[Any, int]) -> None:
-        if not isinstance(cardinalities, Mapping):
-            raise TypeError(f"`cardinalities` must be a mapping of node to int, got {type(cardinalities).__name__}")
-        self.cardinalities: dict[Hashable, int] = {
-            node: _check.whole(size, f"cardinalities[{node!r}]", minimum=2, maximum=2**16)
-            for node, size in cardinalities.items()
+    def __init__(self, edges: Any, categories: Mapping[Any, int | Sequence[Any]]) -> None:
+        if not isinstance(categories, Mapping):
+            raise TypeError(f"`categories` must be a mapping by node, got {type(categories).__name__}")
+        self._declared: dict[Any, Categories] = {
+            node: Categories.of(declared, f"categories[{node!r}]", maximum=2**16)
+            for node, declared in categories.items()
         }
-        if not self.cardinalities:
-            raise ValueError("`cardinalities` must name at least one node, got none")
-        self.nodes: tuple[Any, ...] = tuple(self.cardinalities)
+        if not self._declared:
+            raise ValueError("`categories` must name at least one node, got none")
+        self.categories: dict[Hashable, int | tuple[Any, ...]] = {
+            node: found.declared for node, found in self._declared.items()
+        }
+        self.nodes: tuple[Any, ...] = tuple(self._declared)
+        self._sizes: dict[Any, int] = {node: len(found) for node, found in self._declared.items()}
         lists: dict[Any, list[Any]] = {node: [] for node in self.nodes}
-        for parent, child in _edges(edges, self.cardinalities):
+        for parent, child in _edges(edges, self._sizes):
             if parent in lists[child]:
                 raise ValueError(f"`edges` must differ, got {parent!r} -> {child!r} twice")
             lists[child].append(parent)
@@ -90,7 +106,7 @@ class DiscreteBayesNet:
     @property
     def is_binary(self) -> bool:
         """Whether every node has two categories."""
-        return all(size == 2 for size in self.cardinalities.values())
+        return all(size == 2 for size in self._sizes.values())
 
     def family(self, node: Any) -> tuple[Any, ...]:
         """Return the parents of a node, in the order of the edges, and the node.
@@ -115,7 +131,7 @@ class DiscreteBayesNet:
         return (*self.parents[node], node)
 
     def _shape(self, node: Any) -> tuple[int, ...]:
-        return tuple(self.cardinalities[other] for other in self.family(node))
+        return tuple(self._sizes[other] for other in self.family(node))
 
     def _checked_cells(self) -> None:
         for node in self.nodes:
@@ -142,54 +158,51 @@ class DiscreteBayesNet:
 
     # Data.
 
-    def _data(self, data: Any) -> tuple[npt.NDArray[Any], int]:
-        """Return data as a flat array of bytes or integers that the core clips, and the number of records."""
+    def _data(self, data: Any) -> "Codes":
+        """Return the codes of records; a value that is none of the declared categories is refused with its place."""
+        if isinstance(data, Codes):
+            return data
         if hasattr(data, "columns") and hasattr(data, "to_numpy"):
             missing = [node for node in self.nodes if node not in set(data.columns)]
             if missing:
                 raise ValueError(f"`data` must have the columns {list(self.nodes)}, got none of {missing}")
-            data = data[list(self.nodes)].to_numpy()
+            return self._coded(
+                [data[node].to_numpy() for node in self.nodes], [f"data[{node!r}]" for node in self.nodes]
+            )
         array = _check.unmasked(data, "data")
+        if isinstance(data, (list, tuple)) and array.dtype.kind == "U":
+            array = np.asarray(data, dtype=object)  # of words and numbers together NumPy made words
+        width = len(self.nodes)
         if array.ndim == 1 and array.size == 0:
-            array = array.reshape(0, len(self.nodes)).astype(np.int64)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"`data` must hold numbers of categories, got dtype {array.dtype}")
-        if array.ndim != 2 or array.shape[1] != len(self.nodes):
-            raise ValueError(f"`data` must have shape (n, {len(self.nodes)}), got {array.shape}")
-        if array.dtype.kind == "f":
-            array = np.clip(np.nan_to_num(np.rint(array), nan=0.0), 0, 2**16).astype(np.int64)
-        elif array.dtype == np.bool_ or array.dtype == np.uint8:
-            array = array.view(np.uint8) if array.flags.c_contiguous else np.ascontiguousarray(array).view(np.uint8)
-        elif array.dtype.kind == "u":
-            array = np.minimum(array, 2**16).astype(np.int64)
-        flat = np.ascontiguousarray(array, dtype=np.uint8 if array.dtype == np.uint8 else np.int64).reshape(-1)
-        return flat, array.shape[0]
+            array = array.reshape(0, width)
+        if array.ndim != 2 or array.shape[1] != width:
+            raise ValueError(f"`data` must have shape (n, {width}), got {array.shape}")
+        if not self._labelled and array.dtype.kind in "biu":
+            codes = array.view(np.uint8) if array.dtype == np.bool_ and array.flags.c_contiguous else array
+            sizes = list(self._sizes.values())
+            fits = codes.max(initial=0) < min(sizes) or (codes.max(axis=0, initial=0) < sizes).all()
+            if fits and (codes.dtype.kind != "i" or codes.min(initial=0) >= 0):
+                kind = np.uint8 if codes.dtype in (np.bool_, np.uint8) else np.int64
+                return Codes(np.ascontiguousarray(codes, dtype=kind).reshape(-1), len(codes))
+        names = [f"data[:, {place}] ({node!r})" for place, node in enumerate(self.nodes)]
+        return self._coded(list(array.T), names)
 
-    def check_data(self, data: Any) -> None:
-        """Raise if data do not fit the declared categories: for data that are not private.
+    def _coded(self, columns: list[Any], names: list[str]) -> "Codes":
+        declared = self._declared.values()
+        codes = [found.encode(*given) for found, *given in zip(declared, columns, names, strict=True)]
+        return Codes(np.stack(codes, axis=1, dtype=np.int64, casting="unsafe").reshape(-1), len(codes[0]))
 
-        Parameters
-        ----------
-        data : array_like of int, shape (n, n_nodes)
-            Records.
-
-        Raises
-        ------
-        ValueError
-            If a code is no category of its column, with its place. `fit_private` clips instead, without a word.
-        """
-        flat, rows = self._data(data)
-        table = flat.reshape(rows, len(self.nodes))
-        for place, (node, size) in enumerate(self.cardinalities.items()):
-            _check.categories(table[:, place], f"data[:, {place}] ({node!r})", size)
+    @property
+    def _labelled(self) -> bool:
+        return any(found.labels is not None for found in self._declared.values())
 
     def count_tables(self, data: Any, nodes: Iterable[Any] | None = None) -> dict[Any, Counts]:
         """Count the families of nodes, without any protection.
 
         Parameters
         ----------
-        data : array_like of int, shape (n, n_nodes), DataFrame or PackedRecords
-            Records; codes outside their categories are clipped, each by itself.
+        data : array_like, shape (n, n_nodes), DataFrame or PackedRecords
+            Records: a category of each node.
         nodes : iterable, optional
             Whose families; all of them if not given.
 
@@ -215,7 +228,7 @@ class DiscreteBayesNet:
             if self.is_binary:
                 tables = _core.PackedBits(flat, len(self.nodes)).count(families)
             else:
-                tables = _core.count_families(flat, list(self.cardinalities.values()), families)
+                tables = _core.count_families(flat, list(self._sizes.values()), families)
         shaped = {node: table.reshape(self._shape(node)) for node, table in zip(wanted, tables, strict=True)}
         return shaped, rows
 
@@ -383,9 +396,9 @@ class DiscreteBayesNet:
 
         Parameters
         ----------
-        data : array_like of int, shape (n, n_nodes), DataFrame or PackedRecords
-            Records, columns in the order of `cardinalities`. Codes outside their categories are clipped, each by
-            itself.
+        data : array_like, shape (n, n_nodes), DataFrame or PackedRecords
+            Records, columns in the order of `categories`, or by name. One that is none of the categories declared is
+            refused with its place, before anything is drawn or spent.
         epsilon : float
             Privacy level, > 0.
         mechanism : {"auto", "laplace", "fourier_l1", "fourier_linf", "posterior_sample", "map"}
@@ -420,7 +433,7 @@ class DiscreteBayesNet:
         return fit(self, data, epsilon, mechanism, relation, nonneg, smooth, trim, insecure_seed)
 
     def to_networkx(self) -> Any:
-        """Return the graph as a networkx.DiGraph with a node attribute `cardinality`.
+        """Return the graph as a networkx.DiGraph with a node attribute `categories`.
 
         Returns
         -------
@@ -429,7 +442,7 @@ class DiscreteBayesNet:
         from quincunx._optional import require
 
         graph = require("networkx", "graph").DiGraph()
-        graph.add_nodes_from((node, {"cardinality": size}) for node, size in self.cardinalities.items())
+        graph.add_nodes_from((node, {"categories": declared}) for node, declared in self.categories.items())
         graph.add_edges_from((parent, node) for node in self.nodes for parent in self.parents[node])
         return graph
 
@@ -467,7 +480,7 @@ class PackedRecords:
     Parameters
     ----------
     data : array_like of bool or int, shape (n, width)
-        Records; numbers above 0 are ones.
+        Records of zeros and ones.
 
     Attributes
     ----------
@@ -477,7 +490,7 @@ class PackedRecords:
     Raises
     ------
     ValueError, TypeError
-        If `data` has another shape or does not hold whole numbers.
+        If `data` has another shape or holds something else.
 
     Examples
     --------
@@ -489,13 +502,10 @@ class PackedRecords:
     """
 
     def __init__(self, data: Any) -> None:
-        array = _check.unmasked(data, "data")
-        if array.dtype.kind not in "biu":
-            raise TypeError(f"`data` must hold whole numbers, got dtype {array.dtype}")
+        array = _check.categories(data, "data", 2)
         if array.ndim != 2 or array.shape[1] == 0:
             raise ValueError(f"`data` must have shape (n, width), got {array.shape}")
-        kind = np.uint8 if array.dtype in (np.bool_, np.uint8) else np.int64
-        flat = np.ascontiguousarray(array, dtype=kind).reshape(-1)
+        flat = array.astype(np.uint8, copy=False).reshape(-1)
         self._bits = _core.PackedBits(flat, array.shape[1])
         self.rows, self.width = array.shape
 
@@ -503,14 +513,14 @@ class PackedRecords:
         return int(self.rows)
 
 
-def _edges(edges: Any, cardinalities: Mapping[Any, int]) -> list[tuple[Any, Any]]:
+def _edges(edges: Any, known: Mapping[Any, int]) -> list[tuple[Any, Any]]:
     """Return the edges of a list, a networkx graph or a pgmpy model."""
     if hasattr(edges, "edges"):
         if hasattr(edges, "is_directed") and not edges.is_directed():
             raise ValueError("`edges` must be a directed graph, got an undirected one")
-        alone = [node for node in edges.nodes if node not in cardinalities]
+        alone = [node for node in edges.nodes if node not in known]
         if alone:
-            raise ValueError(f"`cardinalities` must name every node, got none for {alone[0]!r}")
+            raise ValueError(f"`categories` must name every node, got none for {alone[0]!r}")
         edges = edges.edges() if callable(edges.edges) else edges.edges
     found = []
     for edge in edges:
@@ -519,8 +529,8 @@ def _edges(edges: Any, cardinalities: Mapping[Any, int]) -> list[tuple[Any, Any]
         except (TypeError, ValueError):
             raise ValueError(f"`edges` must be pairs of parent and child, got {edge!r}") from None
         for node in (parent, child):
-            if node not in cardinalities:
-                raise ValueError(f"`cardinalities` must name every node, got none for {node!r}")
+            if node not in known:
+                raise ValueError(f"`categories` must name every node, got none for {node!r}")
         found.append((parent, child))
     return found
 
