@@ -107,6 +107,7 @@ CASES = {
     ),
     "approx": (PrivacyGuarantee(0.6, 1e-4, relation=ONE), [response(0.6, 1e-4)]),
     "zcdp": (PrivacyGuarantee.of_zcdp(0.18, 1e-6, relation=ONE), [gaussian(0.6)]),
+    "renyi": (PrivacyGuarantee.of_renyi([1.5, 3, 10, 40], [0.12, 0.24, 0.8, 3.2], 1e-6, relation=ONE), [gaussian(0.4)]),
     "subsampled": (
         subsampled(noise(GaussianMechanism(sigma=1.0, sensitivity=0.9, relation=ONE)), 0.2),
         [sampled(gaussian(0.9), 0.2)],

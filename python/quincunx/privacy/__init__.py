@@ -13,6 +13,7 @@ from quincunx.privacy._filters import BudgetExceeded
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._laplace import LaplaceMechanism
+from quincunx.privacy._losses import LossDistribution
 from quincunx.privacy._noise import GeometricMechanism, privatize
 from quincunx.privacy._range import (
     LipschitzConstants,
@@ -44,6 +45,7 @@ __all__ = [
     "GeometricMechanism",
     "LaplaceMechanism",
     "LipschitzConstants",
+    "LossDistribution",
     "NoGuarantee",
     "Plan",
     "PrivacyGuarantee",

@@ -18,7 +18,7 @@ from quincunx.privacy._relations import NoGuarantee
 
 #: The kind of a pair of laws in the core, and its parameters.
 Pair = tuple[str, list[float]]
-#: Outcomes with their probabilities under P and under Q.
+#: Outcomes with their probabilities under P and under Q; or orders with their Renyi divergences.
 Table = tuple[tuple[Fraction, Fraction], ...]
 ULP = Fraction(1, 2**50)
 
@@ -42,6 +42,8 @@ class Curve:
     symmetric: ClassVar[bool] = True
     #: Whether `rho` may say more of a composition than the law of the total loss does.
     concentrated: ClassVar[bool] = False
+    #: The orders at which alone Renyi divergences are known.
+    orders: ClassVar[tuple[float, ...]] = ()
     #: The distance by which shifts of several independent copies add up to one shift: "l1" or "l2".
     adds_by: ClassVar[str] = ""
 
@@ -273,7 +275,7 @@ class Outcomes(Curve):
         turned = tuple((q, p) for p, q in self.table)
 
         def profile(table: Table, x: Fraction) -> Fraction:
-            return sum((max(p - x * q, Fraction(0)) for p, q in table), Fraction(0))
+            return sum((p - x * q for p, q in table if p > x * q), Fraction(0))
 
         kinks = sorted({p / q for table in (self.table, turned) for p, q in table if q} | {Fraction(0)})
         places = set(kinks)
@@ -361,6 +363,65 @@ class Zcdp(Curve):
 
     def epsilon_at(self, delta: float) -> float:
         return _core.zcdp_epsilon(up(self.level), delta) if delta else (math.inf if self.level else 0.0)
+
+
+@dataclass(frozen=True)
+class Renyi(Curve):
+    """Renyi divergences at some orders alone, in rising order."""
+
+    table: Table
+    kind: ClassVar[str] = "renyi"
+
+    def __post_init__(self) -> None:
+        orders = [order for order, _ in self.table]
+        if not orders or min(orders) <= 1 or orders != sorted(set(orders)):
+            raise ValueError(f"`orders` must rise from above 1, got {list(map(float, orders))}")
+
+    @cached_property
+    def orders(self) -> tuple[float, ...]:  # type: ignore[override]
+        """The orders, which are doubles."""
+        return tuple(float(order) for order, _ in self.table)
+
+    def pairs(self, *, removed: bool = False) -> None:
+        return None
+
+    def renyi(self, order: float, *, removed: bool = False) -> float:
+        """Divergences rise with the order, and (a - 1) D_a is convex in it: 0 at 1, so chords bound it."""
+        exact, below = Fraction(order), (Fraction(1), Fraction(0))
+        for above in self.table:
+            if exact <= above[0]:
+                (a, low), (b, high) = below, above
+                chord = ((b - exact) * (a - 1) * low + (exact - a) * (b - 1) * high) / (b - a) / (exact - 1)
+                return up(min(chord, high))
+            below = above
+        return math.inf
+
+    def delta_at(self, epsilon: float) -> float:
+        return min(order_delta(order, self.renyi(order), epsilon) for order in self.orders)
+
+    def epsilon_at(self, delta: float) -> float:
+        return min(order_epsilon(order, self.renyi(order), delta) for order in self.orders)
+
+
+def order_delta(order: float, divergence: float, epsilon: float) -> float:
+    """Return the delta at epsilon that follows from one Renyi divergence, rounded upwards.
+
+    exp((a - 1)(D - epsilon)) (1 - 1/a)^a / (a - 1): Canonne, Kamath and Steinke (2020), proposition 12.
+    """
+    if divergence == math.inf:
+        return 1.0
+    terms = [(order - 1) * (divergence - epsilon), order * math.log1p(-1 / order), -math.log(order - 1)]
+    largest = math.fsum(terms) + 2.0**-48 * (math.fsum(map(abs, terms)) + (order - 1) * (divergence + epsilon))
+    return 1.0 if largest >= 0 else min(math.exp(largest) * (1 + 2.0**-50) + 5e-324, 1.0)
+
+
+def order_epsilon(order: float, divergence: float, delta: float) -> float:
+    """Return the epsilon at delta that follows from one Renyi divergence, rounded upwards; infinite if none does."""
+    if divergence == math.inf or not delta:
+        return math.inf
+    terms = [order * math.log1p(-1 / order), -math.log(order - 1), -math.log(delta)]
+    level = divergence + math.fsum(terms) / (order - 1)
+    return max(level + 2.0**-48 * (divergence + math.fsum(map(abs, terms)) / (order - 1)), 0.0)
 
 
 @dataclass(frozen=True)

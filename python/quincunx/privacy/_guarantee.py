@@ -14,7 +14,8 @@ from quincunx._docs import sections
 from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _curves, _rational, _relations, _words
-from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Zcdp
+from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Renyi, Zcdp
+from quincunx.privacy._losses import LossDistribution, connect_the_dots
 from quincunx.privacy._reach import Declared, Reach
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
@@ -231,15 +232,19 @@ class PrivacyGuarantee:
     def _fill(self, relation: Relation, numerics: str, parts: Iterable[Part]) -> None:
         """Fill in a multiset of parts: equal ones are one part with their number."""
         _check.fits(parts, "parts")
-        merged: dict[Part, int] = {}
-        for part in parts:
+        found = tuple(parts)
+        for part in found:
             if not isinstance(part, Part):
                 raise TypeError(f"`parts` must hold parts of guarantees, got {type(part).__name__}")
-            one = replace(part, times=1)
-            merged[one] = merged.get(one, 0) + part.times
+        if len(found) > 1:
+            merged: dict[Part, int] = {}
+            for part in found:
+                one = replace(part, times=1)
+                merged[one] = merged.get(one, 0) + part.times
+            found = tuple(replace(part, times=times) for part, times in merged.items())
         object.__setattr__(self, "relation", _relations.check(relation))
         object.__setattr__(self, "numerics", _check.one_of(numerics, "numerics", NUMERICS))
-        object.__setattr__(self, "parts", tuple(replace(part, times=times) for part, times in merged.items()))
+        object.__setattr__(self, "parts", found)
 
     @classmethod
     def of_parts(cls, parts: Iterable[Part], *, relation: Relation, numerics: str = "exact") -> "PrivacyGuarantee":
@@ -404,6 +409,66 @@ class PrivacyGuarantee:
         failure = _rational.fraction(delta, "delta", below_one=True)
         return promise(Declared(Outcomes(table), relation), relation, failure, numerics=numerics)
 
+    @classmethod
+    def of_renyi(
+        cls,
+        orders: Iterable[float],
+        divergences: Iterable[float],
+        delta: float,
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+        numerics: str = "exact",
+    ) -> "PrivacyGuarantee":
+        """Return the guarantee of a mechanism of which Renyi divergences are known, as other accountants report them.
+
+        Parameters
+        ----------
+        orders : sequence of float
+            Above 1, rising.
+        divergences : sequence of float
+            For each order a bound of the divergence in nats, in both directions, >= 0; infinite ones are left out.
+        delta : float
+            Where epsilon is stated, in (0, 1).
+        relation, numerics
+            As for the class.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            With the least epsilon at `delta` that follows from one of the orders. In compositions divergences add up,
+            at these orders.
+
+        {domain}
+
+        References
+        ----------
+        .. [1] I. Mironov (2017), Renyi differential privacy, CSF.
+        .. [2] C. Canonne, G. Kamath and T. Steinke (2020), The discrete Gaussian for differential privacy, NeurIPS,
+           proposition 12.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> gaussian = PrivacyGuarantee.of_gaussian(4.0, 1e-5)
+        >>> orders = [1.5, 2, 4, 8, 16, 32, 64]
+        >>> told = PrivacyGuarantee.of_renyi(orders, [gaussian.renyi(order) for order in orders], 1e-5)
+        >>> round(gaussian.epsilon, 3), round(told.epsilon, 3)
+        (0.926, 1.018)
+        """
+        _check.fits(orders, "orders")
+        _check.fits(divergences, "divergences")
+        level = _check.real(delta, "delta")
+        if not 0 < level < 1:
+            raise ValueError(f"`delta` must be in (0, 1), got {level}")
+        ends, bounds = list(orders), list(divergences)
+        if len(ends) != len(bounds):
+            raise ValueError(f"`divergences` must have length {len(ends)}, got {len(bounds)}")
+        known = [(a, bound) for a, bound in zip(ends, bounds, strict=True) if bound != math.inf]
+        curve = Renyi(
+            tuple((_rational.fraction(a, "orders"), _rational.fraction(bound, "divergences")) for a, bound in known)
+        )
+        return promise(Declared(curve, relation), relation, level, numerics=numerics)
+
     @property
     def exact_epsilon(self) -> Fraction:
         """The sum of the parts' epsilons."""
@@ -536,6 +601,11 @@ class PrivacyGuarantee:
             return None
         return None if any(losses is None for losses in found) else found  # type: ignore[return-value]
 
+    @property
+    def _orders(self) -> list[float]:
+        """The orders at which alone the Renyi divergences of some part are known, in compositions with it."""
+        return sorted({order for part in self.parts for order in part.curve.orders}) if self._losses is None else []
+
     @cached_property
     def _failure(self) -> Fraction:
         """The probability beside which the profiles hold."""
@@ -593,6 +663,7 @@ class PrivacyGuarantee:
             rho, beside = self._concentrated
             failure = _rational.upwards(beside)
             found.append(failure + (1 - failure) * _core.zcdp_delta(_rational.upwards(rho), level) * (1 + 2.0**-50))
+        found += [_curves.order_delta(order, self.renyi(order), level) for order in self._orders]
         return min(found)
 
     def epsilon_at(self, delta: float) -> float:
@@ -639,6 +710,7 @@ class PrivacyGuarantee:
             room = _rational.downwards((exact - beside) / (1 - beside))
             if room > 0:
                 found.append(_core.zcdp_epsilon(_rational.upwards(rho), room))
+        found += [_curves.order_epsilon(order, self.renyi(order), level) for order in self._orders]
         return min(found, default=math.inf)
 
     def renyi(self, order: float) -> float:
@@ -672,6 +744,131 @@ class PrivacyGuarantee:
             math.fsum(part.count * part.curve.renyi(level, removed=removed) for part in self.parts)
             for removed in self._directions
         ) * (1 + 2.0**-50)
+
+    def to_loss_distribution(self, step: float = 1e-3, *, tail: float = 1e-12) -> LossDistribution:
+        """Return a law of privacy losses that dominates the release, for accountants that compose such laws.
+
+        Parameters
+        ----------
+        step : float
+            Distance of the losses, > 0, in nats.
+        tail : float
+            Losses go up to the epsilon at this delta, in (0, 1); what is beyond is infinite.
+
+        Returns
+        -------
+        LossDistribution
+            Its `delta_at` is nowhere below that of the guarantee, but for roundings of 1e-14; above it by the
+            curvature between two losses, about ``step**2 / 8``, and by `tail`. It bounds both directions.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument lies outside its domain, no epsilon has the delta `tail`, or losses are more than 10**6.
+
+        Notes
+        -----
+        One call of `delta_at` for each loss.
+
+        References
+        ----------
+        .. [1] V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar and P. Manurangsi (2022), Connect the dots: tighter discrete
+           approximations of privacy loss distributions, PoPETs.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> noise = PrivacyGuarantee.of_gaussian(2.0, 1e-6)
+        >>> law = noise.to_loss_distribution(step=0.01)
+        >>> 0 <= law.delta_at(1.0) / noise.delta_at(1.0) - 1 < 1e-3
+        True
+        """
+        width, rest = _check.real(step, "step", positive=True), _check.real(tail, "tail")
+        if not 0 < rest < 1:
+            raise ValueError(f"`tail` must be in (0, 1), got {rest}")
+        end = self.epsilon_at(rest)
+        if not end / width <= 500_000:
+            raise ValueError(f"`step` must leave at most 10**6 losses up to {end:g}, got {width}")
+        most = math.ceil(end / width * (1 - 2.0**-40))
+        upper = np.array([self.delta_at(width * place) for place in range(most + 1)])
+        # d(-e) = 1 - exp(-e) + exp(-e) d(e), where d bounds both directions.
+        levels = np.exp(-width * np.arange(most, 0, -1))
+        return connect_the_dots(width, most, np.concatenate([1 - levels + levels * upper[:0:-1], upper]))
+
+    @classmethod
+    def of_loss_distribution(
+        cls,
+        losses: Iterable[float] | LossDistribution,
+        masses: Iterable[float] | None = None,
+        delta: float = 0.0,
+        *,
+        infinite: float = 0.0,
+        relation: Relation = AddRemove(),  # noqa: B008
+        numerics: str = "float64",
+    ) -> "PrivacyGuarantee":
+        """Return the guarantee of a mechanism of which a law of privacy losses is known.
+
+        Parameters
+        ----------
+        losses : sequence of float, or LossDistribution
+            The finite losses, in nats; for `AddRemove` those of the data set with the record.
+        masses : sequence of float
+            The probability of each.
+        delta : float
+            Where epsilon is stated; above `infinite` where that is positive.
+        infinite : float
+            The probability of an infinite loss.
+        relation, numerics
+            As for the class.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            In both directions: the other one is that of the law's own pair.
+
+        {domain}
+
+        Notes
+        -----
+        For relations but ``AddRemove()`` the envelope of both directions is made, in fractions: seconds for 1000
+        losses.
+
+        Examples
+        --------
+        >>> import math
+        >>> from quincunx.privacy import PrivacyGuarantee
+        >>> response = PrivacyGuarantee.of_loss_distribution([math.log(3), -math.log(3)], [0.75, 0.25])
+        >>> round(response.epsilon, 6)  # ln 3
+        1.098612
+        """
+        if isinstance(losses, LossDistribution):
+            infinite = losses.infinite
+            places, weights = losses.losses.tolist(), losses.masses.tolist()
+        else:
+            for name, values in (("losses", losses), ("masses", masses)):
+                _check.fits(values, name)
+            places, weights = list(losses), list(masses or ())
+        if len(places) != len(weights) or not places:
+            raise ValueError(f"`masses` must have length {len(places)} and at least 1, got {len(weights)}")
+        law = {_check.real(place, "losses"): Fraction(0) for place in places}
+        for place, weight in zip(places, weights, strict=True):
+            law[float(place)] += _rational.fraction(weight, "masses")
+        beyond = _rational.fraction(infinite, "infinite")
+        missing = 1 - beyond - sum(law.values(), Fraction(0))
+        if beyond:
+            beyond += max(missing, Fraction(0))
+        else:  # what masses in floating point lack is given to the largest loss
+            law[max(law)] += max(missing, Fraction(0))
+        table = [(p, p * Fraction(math.exp(-place)) * (1 - Fraction(1, 2**50))) for place, p in law.items()]
+        other = 1 - sum((q for _, q in table), Fraction(0))
+        if abs(missing) > Fraction(1, 2**30) or other < -Fraction(1, 2**30):
+            raise ValueError(f"`masses` must sum to 1, and times exp(-losses) to at most 1, got {float(1 - missing)}")
+        # What Q lacks lies where P has nothing; if it is no more than roundings, at the least loss there is.
+        least = Fraction(math.exp(min(law))) if other < Fraction(1, 2**40) else Fraction(0)
+        table += [(beyond, Fraction(0)), (least * max(other, Fraction(0)), max(other, Fraction(0)))]
+        curve = Outcomes(tuple(pair for pair in table if any(pair)))
+        failure = _rational.fraction(delta, "delta", below_one=True)
+        return promise(Declared(curve, relation), relation, failure, numerics=numerics)
 
     def to_zcdp(self) -> float:
         """Return the zero-concentrated level of all parts together.
@@ -728,7 +925,7 @@ class PrivacyGuarantee:
         >>> PrivacyGuarantee(1.0, range_bounded=True).kl_divergence()
         0.125
         """
-        found = [math.inf if self.zcdp is None else self.zcdp]
+        found = [math.inf if self.zcdp is None else self.zcdp, *map(self.renyi, self._orders)]
         if self.is_pure:
             found.append(_rational.upwards(_curves.tanh_level(self.exact_epsilon)))
         return min(found)

@@ -100,6 +100,8 @@ class Declared:
     def at(self, relation: Relation) -> Seen:
         """Return what is seen by neighbors of a relation of the same kind at another distance."""
         near = self.relation
+        if relation == near:
+            return self.curve, self.copies
         if isinstance(near, DataMetric) and isinstance(relation, DataMetric):
             comparable = near.metric == relation.metric
             near = replace(near, integers=near.integers or relation.integers or self.whole)
