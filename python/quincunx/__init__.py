@@ -40,8 +40,8 @@ _ROOMS = (
 )
 __all__ = ["__version__", *_ROOMS, "errors"]
 
-# What is made once is made before a fork: the child would wait for ever for a thread that was at it. A thread pool does not
-# survive one; the child builds its own when it first needs one.
+# What is made once is made before a fork: the child would wait for ever for a thread that was at it. A thread pool does
+# not survive one; the child builds its own when it first needs one.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_core.make_globals, after_in_child=_core.forget_pools)
 
