@@ -45,7 +45,7 @@ def test_a_release_says_what_it_protects(capsys, tmp_path):
         (DataMetric("l2", 0.5), "changes of at most 0.5 in the l2 distance"),
         (DataMetric("l1", 2), "changes of at most 2 in the sum of all values"),
     ]:
-        assert Release([1.0], PrivacyGuarantee(1.0, relation=relation), mechanism="own").protects == words
+        assert Release([1.0], PrivacyGuarantee(1.0, relation=relation)).protects == words
     source = tmp_path / "counts.csv"
     source.write_text("1,2\n30,40\n")
     assert main(["privatize", str(source), "--epsilon", "1", "--out", str(tmp_path / "out.npz")]) == 0

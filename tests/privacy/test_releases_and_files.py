@@ -68,7 +68,7 @@ def test_a_release_is_an_array_where_one_is_expected():
     with pytest.raises(ValueError, match="read-only"):
         release.values[0, 0] = 5
     with pytest.raises(TypeError, match="`guarantee`"):
-        Release([1], 0.5, mechanism="geometric")
+        Release([1], 0.5)
 
 
 def test_what_is_no_release_is_refused(tmp_path):

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._tables import Axes
-from quincunx.privacy._release import Release
+from quincunx.privacy import Release
+from quincunx.privacy.noise import GeometricNoise
 
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 
@@ -82,10 +83,13 @@ def unpack(
     if isinstance(released, Release):
         if alpha is not None:
             raise ValueError(f"`alpha` must be None with a Release, which knows its own, got {_short(alpha)}")
-        if released.alpha is None and noise == "geometric":
-            raise ValueError(
-                f"`released` must carry two-sided geometric noise, got the release of {released.mechanism}"
-            )
+        if noise == "geometric":
+            if not isinstance(law := released.noise, GeometricNoise):
+                raise ValueError(
+                    f"`released` must carry two-sided geometric noise, got the release of {released.mechanism}"
+                )
+            # What is at least zero is left as it is by a lower bound that is not above.
+            law.only("this model", ("alpha", "exponent", *(["lower"] if (law.lower or 0) <= 0 else [])))
         released, alpha = released.values, released.alpha
     if isinstance(released, np.ma.MaskedArray):
         own = np.ma.getmaskarray(released)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,12 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import is_several
+from quincunx.ldp._noise import Known, is_several
 from quincunx.ldp._parts import Categories, ColumnSums, Part, Rows
 from quincunx.ldp._problem import Block
+from quincunx.ldp._simulation import noisy
 from quincunx.ldp.priors import Dirichlet, Prior
+from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, UnaryEncodingNoise
 
 
 @estimator_doc
@@ -59,7 +61,10 @@ class HistogramModel(PrivateModel):
     True
     """
 
-    _mechanisms = ("unary-encoding", "generalized-randomized-response")
+    _known: ClassVar[Known] = {
+        UnaryEncodingNoise: ("categories", "one", "zero"),
+        GeneralizedRandomizedResponseNoise: ("categories", "other"),
+    }
     _prior_names = ("theta",)
 
     data: str
@@ -170,11 +175,13 @@ class HistogramModel(PrivateModel):
     def _part(self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None) -> Part:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
         noise = self._noise(released, mechanism)
-        if noise is None or noise[0] == "generalized-randomized-response":
-            facts: dict[str, Any] = {"categories": None, "keep": 1.0, "other": 0.0} if noise is None else noise[1]
-            return Categories(_category_counts(released, facts["categories"]), facts["keep"], facts["other"])
-        facts = noise[1]
-        k, p, q = facts["categories"], facts["one"], facts["zero"]
+        if noise is None:
+            return Categories(_category_counts(released, None), 1.0, 0.0)
+        if isinstance(noise, GeneralizedRandomizedResponseNoise):
+            counted = _category_counts(released, noise.categories)
+            return Categories(counted, noise.keep_probability, noise.other_probability)
+        assert isinstance(noise, UnaryEncodingNoise)
+        k, p, q = noise.categories, noise.one_probability, noise.zero_probability
         if form == "counts":
             if n is None:
                 raise TypeError("`n`, the number of users, must be given with column sums")
@@ -217,15 +224,11 @@ class HistogramModel(PrivateModel):
         noise = self._noise(None, None)
         if noise is None:
             raise ValueError("`mechanism` must be given to simulate from")
-        name, facts = noise
-        k = facts["categories"]
-        theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * k)
-        x = rng.choice(k, n, p=theta)
-        if name == "generalized-randomized-response":
-            redrawn = (x + rng.integers(1, k, n)) % k
-            return {"theta": theta}, (np.where(rng.random(n) < facts["keep"], x, redrawn),), {}
-        chances = np.where(np.arange(k) == x[:, None], facts["one"], facts["zero"])
-        rows = (rng.random((n, k)) < chances).astype(np.uint8)
+        assert isinstance(noise, (GeneralizedRandomizedResponseNoise, UnaryEncodingNoise))
+        theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * noise.categories)
+        rows = noisy(noise, rng.choice(noise.categories, n, p=theta), rng)
+        if isinstance(noise, GeneralizedRandomizedResponseNoise):
+            return {"theta": theta}, (rows,), {}
         if self.data == "counts":
             return {"theta": theta}, (rows.sum(axis=0),), {"n": n}
         if self.data == "patterns":

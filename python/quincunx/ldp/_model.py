@@ -15,11 +15,12 @@ from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceError, TooLargeError
 from quincunx.ldp import _problem, priors
-from quincunx.ldp._noise import described, is_several, noise_of, remade
+from quincunx.ldp._noise import Known, is_several, law, noise_of
 from quincunx.ldp._parts import PARTS, Part, Users, likelihood
 from quincunx.ldp._pointwise import log_likelihoods
 from quincunx.ldp._problem import Block, LdpPosteriorDraws, Problem, flat
 from quincunx.ldp.priors import Prior
+from quincunx.privacy.noise import Noise, told, untold
 
 
 class PrivateModel(PosteriorEstimator):
@@ -29,8 +30,8 @@ class PrivateModel(PosteriorEstimator):
     PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | dict.fromkeys(
         ("log_evidence_", "posterior_mean_", "posterior_sd_"), "released"
     )
-    #: Mechanisms whose noise the model integrates over.
-    _mechanisms: ClassVar[tuple[str, ...]] = ()
+    #: Laws of noise that the model integrates over, and what it knows of each.
+    _known: ClassVar[Known] = {}
     #: Whether fits are many and short, so that nobody wants to hear of each: those of a calibration.
     _quiet = False
     #: What a finer grid may change in computed moments, in standard deviations.
@@ -112,8 +113,8 @@ class PrivateModel(PosteriorEstimator):
     def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
         raise NotImplementedError
 
-    def _noise(self, released: Any, given: Any) -> Any:
-        return noise_of(released, given, self.mechanism, self._mechanisms, type(self).__name__)
+    def _noise(self, released: Any, given: Any) -> Noise | None:
+        return noise_of(released, given, self.mechanism, self._known, type(self).__name__)
 
     def _prior(self, name: str, default: Prior) -> Prior:
         """Return the prior of a parameter."""
@@ -356,7 +357,7 @@ class PrivateModel(PosteriorEstimator):
             "parts": [[part.constructor, pack(part.values(), str(i))] for i, part in enumerate(problem.parts)],
             "quadrature": problem.quadrature,
             "settings": self._settings,
-            "mechanism": described(self.mechanism),
+            "mechanism": _told(self.mechanism),
             "priors": {name: [type(prior).__name__, prior.numbers] for name, prior in (self.priors or {}).items()},
         }
         if hasattr(self, "classes_"):
@@ -365,7 +366,7 @@ class PrivateModel(PosteriorEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
         super()._restore(header, arrays, runs)
-        self.mechanism = remade(header["mechanism"])
+        self.mechanism = _untold(header["mechanism"])
         self.priors = {
             name: getattr(priors, kind)(*numbers) for name, (kind, numbers) in header["priors"].items()
         } or None
@@ -382,6 +383,19 @@ class PrivateModel(PosteriorEstimator):
         blocks = [(kind, name, list(numbers)) for kind, name, numbers in header["blocks"]]
         parts = [PARTS[name](*unpack(arguments)) for name, arguments in header["parts"]]
         return Problem(variables, blocks, parts, header["quadrature"])
+
+
+def _told(mechanism: Any) -> Any:
+    """Return the law of a mechanism, or of each of a pair, as JSON can hold it."""
+    if isinstance(mechanism, (tuple, list)):
+        return [_told(part) for part in mechanism]
+    return told(None if mechanism is None else law(mechanism))
+
+
+def _untold(found: Any) -> Any:
+    if isinstance(found, list):
+        return tuple(_untold(part) for part in found)
+    return untold(found["mechanism"], found["parameters"])
 
 
 def _plain(value: npt.NDArray[np.float64]) -> Any:

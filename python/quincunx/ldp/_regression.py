@@ -18,13 +18,14 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import is_several, noise_of, one_of, sigmas, single_sigma
+from quincunx.ldp._noise import RECORDS, Known, is_several, noise_of, one_of, sigmas, single_sigma
 from quincunx.ldp._parts import LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Part
 from quincunx.ldp._problem import Block
-from quincunx.ldp._simulation import covariance, generated
+from quincunx.ldp._simulation import covariance, generated, noisy
 from quincunx.ldp.priors import LKJ, HalfNormal, Normal, Prior
 from quincunx.ldp.statistics import smat, svec
 from quincunx.privacy import Release
+from quincunx.privacy.noise import GaussianNoise, RandomizedResponseNoise
 
 #: The share of records beyond the clients' bound from which on a fit warns.
 CLIPPED = 0.05
@@ -41,8 +42,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         "intercept_": "released",
     }
     _with_residual: ClassVar[bool]
-    _label_mechanisms: ClassVar[tuple[str, ...]]
-    _mechanisms = ("gaussian",)
+    _known_of_labels: ClassVar[Known]
+    _known = RECORDS
     #: Before the data are seen, for `predict` and messages of scikit-learn.
     n_features_in_: int
     intercept_: float
@@ -217,8 +218,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         given = self._pair(mechanism, "mechanism")
         own = self._pair(self.mechanism, "mechanism")
         name = type(self).__name__
-        for_x = noise_of(x, given[0], own[0], ("gaussian",), f"the records of {name}")
-        for_y = noise_of(y, given[1], own[1], self._label_mechanisms, f"the answers of {name}")
+        for_x = noise_of(x, given[0], own[0], RECORDS, f"the records of {name}")
+        for_y = noise_of(y, given[1], own[1], self._known_of_labels, f"the answers of {name}")
         if isinstance(x, Release):
             rows = _check.reals(x, "x")
             if rows.ndim != 2 or rows.shape[1] == 0:
@@ -236,7 +237,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             rows = np.column_stack([rows, np.ones(len(rows))])
         noise = (sigmas(for_x, rows.shape[1] - bool(self.fit_intercept)) ** 2).tolist()
         told = np.ascontiguousarray(rows), answers, [*noise, 0.0] if self.fit_intercept else noise, for_y
-        return told, None if for_x is None else for_x[1]["radius"], classes
+        return told, for_x.radius if isinstance(for_x, GaussianNoise) else None, classes
 
     def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
         """Return the answers as numbers, and what the labels 0 and 1 stand for."""
@@ -361,17 +362,15 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             total = told.sum(axis=0) + spread * rng.normal(size=told.shape[1])
             return truth, (total,), {"n": n}
         for_x, for_y = self._pair(self.mechanism, "mechanism")
-        noise_x = noise_of(None, for_x, None, ("gaussian",), type(self).__name__)
-        noisy = x + rng.normal(size=x.shape) * sigmas(noise_x, d)
-        return truth, (noisy, self._noisy_answers(y, for_y, rng)), {}
+        noise_x = noise_of(None, for_x, None, RECORDS, type(self).__name__)
+        told_x = x + rng.normal(size=x.shape) * sigmas(noise_x, d)
+        noise_y = noise_of(None, for_y, None, self._known_of_labels, type(self).__name__)
+        return truth, (told_x, noisy(noise_y, y, rng)), {}
 
     def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
         raise NotImplementedError
 
     def _told(self, x: Floats, y: Floats) -> Floats:
-        raise NotImplementedError
-
-    def _noisy_answers(self, y: Floats, mechanism: Any, rng: np.random.Generator) -> Floats:
         raise NotImplementedError
 
 
@@ -429,7 +428,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     """
 
     _with_residual = True
-    _label_mechanisms = ("gaussian",)
+    _known_of_labels = RECORDS
     _prior_names = ("coefficients", "residual_sd", "scales", "correlation")
 
     noise_ratios: tuple[float, float]
@@ -468,10 +467,6 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         first, second = self.noise_ratios
         cross = np.sqrt(first) * y[:, None] * x
         return np.column_stack([svec(x[:, :, None] * x[:, None, :]), cross, np.sqrt(second) * y**2])
-
-    def _noisy_answers(self, y: Floats, mechanism: Any, rng: np.random.Generator) -> Floats:
-        noise = noise_of(None, mechanism, None, self._label_mechanisms, type(self).__name__)
-        return np.asarray(y + single_sigma(noise) * rng.normal(size=y.shape))
 
     def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
         total, users, d, deviations = self._moments(x, n, mechanism, 2)
@@ -572,7 +567,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """
 
     _with_residual = False
-    _label_mechanisms = ("randomized-response",)
+    _known_of_labels: ClassVar[Known] = {RandomizedResponseNoise: ("flip",)}
     _prior_names = ("coefficients", "scales", "correlation")
 
     noise_ratio: float
@@ -629,7 +624,9 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         return labels, classes
 
     def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
-        return LogisticInputs(x, y, noise, 1.0 if for_y is None else float(for_y[1]["keep"]))
+        return LogisticInputs(
+            x, y, noise, for_y.keep_probability if isinstance(for_y, RandomizedResponseNoise) else 1.0
+        )
 
     def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
         return (rng.random(score.shape) < _sigmoid(score)).astype(float)
@@ -637,10 +634,6 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def _told(self, x: Floats, y: Floats) -> Floats:
         moments = svec(x[:, :, None] * x[:, None, :])
         return np.column_stack([(2 * y - 1)[:, None] * x, np.sqrt(self.noise_ratio) * moments])
-
-    def _noisy_answers(self, y: Floats, mechanism: Any, rng: np.random.Generator) -> Floats:
-        noise = noise_of(None, mechanism, None, self._label_mechanisms, type(self).__name__)
-        return y if noise is None else np.where(rng.random(y.shape) < noise[1]["keep"], y, 1 - y)
 
     def _set_fitted(self, posterior: Any) -> None:
         super()._set_fitted(posterior)

@@ -17,11 +17,16 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Noise, is_several, single_sigma
+from quincunx.ldp._noise import Known, is_several, single_sigma
 from quincunx.ldp._parts import Bits, Part, Plain, Rectified, Tractable, Whole
 from quincunx.ldp._problem import Block
-from quincunx.ldp._simulation import by_inversion, generated
+from quincunx.ldp._simulation import by_inversion, generated, noisy
 from quincunx.ldp.priors import Beta, Gamma, Normal, Prior
+from quincunx.privacy.noise import GaussianNoise, GeometricNoise, LaplaceNoise, RandomizedResponseNoise
+
+#: What the models know of the noise on one number.
+OF_REALS: Known = {LaplaceNoise: ("scale", "lower", "upper", "step")}
+OF_COUNTS: Known = {GeometricNoise: ("alpha", "exponent", "lower", "upper"), **OF_REALS}
 
 
 @estimator_doc
@@ -98,27 +103,13 @@ class ScalarModel(PrivateModel):
         raise NotImplementedError
 
     def _noisy(self, x: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
-        noise = self._noise(None, None)
-        if noise is None:
-            return x
-        name, facts = noise
-        if name == "randomized-response":
-            return np.where(rng.random(x.shape) < facts["keep"], x, 1 - x)
-        if name == "gaussian":
-            radius = facts["radius"]
-            return (x if radius is None else np.clip(x, -radius, radius)) + rng.normal(0, facts["sigma"], x.shape)
-        x = np.clip(x, facts["lower"], facts["upper"])
-        if name == "laplace":
-            return x + rng.laplace(0, facts["scale"], x.shape)
-        success = -math.expm1(-facts["decay"])
-        return x + rng.geometric(success, x.shape) - rng.geometric(success, x.shape)
+        return np.asarray(noisy(self._noise(None, None), x, rng))
 
 
-def _bounds(noise: Noise) -> tuple[float, float]:
-    lower, upper = noise[1]["lower"], noise[1]["upper"]
-    if lower is None or upper is None:
-        raise ValueError(f"`mechanism` must have bounds, `lower` and `upper`, got {lower} and {upper}")
-    return lower, upper
+def _bounds(noise: GeometricNoise | LaplaceNoise) -> tuple[float, float]:
+    if noise.lower is None or noise.upper is None:
+        raise ValueError(f"`mechanism` must have bounds, `lower` and `upper`, got {noise.lower} and {noise.upper}")
+    return noise.lower, noise.upper
 
 
 class GaussianModel(ScalarModel):
@@ -182,7 +173,7 @@ class GaussianModel(ScalarModel):
     """
 
     _family = "gaussian"
-    _mechanisms = ("laplace",)
+    _known = OF_REALS
     _prior_names = ("mu", "sigma")
 
     def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
@@ -192,9 +183,9 @@ class GaussianModel(ScalarModel):
         noise = self._noise(released, mechanism)
         if noise is None:
             return Plain(self._family, self._numbers(released))
+        assert isinstance(noise, LaplaceNoise)
         lower, upper = _bounds(noise)
-        values = self._numbers(released)
-        return Rectified(self._family, values, (float(lower), float(upper)), float(noise[1]["scale"]), exact)
+        return Rectified(self._family, self._numbers(released), (float(lower), float(upper)), noise.scale, exact)
 
     def _blocks(self, parts: list[Part]) -> list[Block]:
         centre, half = 0.0, 10.0
@@ -264,7 +255,7 @@ class ExponentialModel(_OneParameter):
 
     _family = "exponential"
     _name, _support, _default = "rate", "positive", Gamma(2, 2)
-    _mechanisms = ("laplace",)
+    _known = OF_REALS
     _prior_names = ("rate",)
 
     def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
@@ -274,17 +265,18 @@ class ExponentialModel(_OneParameter):
             if (values < 0).any():
                 raise ValueError(f"`released` must be at least 0 without noise, got {values.min()}")
             return Plain(self._family, values)
+        assert isinstance(noise, LaplaceNoise)
         lower, upper = _bounds(noise)
         if lower != 0:
             raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
-        return Rectified(self._family, values, (0.0, float(upper)), float(noise[1]["scale"]), exact)
+        return Rectified(self._family, values, (0.0, float(upper)), noise.scale, exact)
 
     def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
         return rng.exponential(1 / value, n)
 
 
 class _WholeModel(_OneParameter):
-    _mechanisms: ClassVar[tuple[str, ...]] = ("geometric", "laplace")
+    _known: ClassVar[Known] = OF_COUNTS
 
     def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
         noise = self._noise(released, mechanism)
@@ -292,18 +284,21 @@ class _WholeModel(_OneParameter):
             values = _check.counts(released, "released").astype(np.float64).reshape(-1)
             self._check_plain(values)
             return Plain(self._family, np.ascontiguousarray(values))
-        if noise[0] == "randomized-response":
+        if isinstance(noise, RandomizedResponseNoise):
             bits = _check.categories(released, "released", 2)
             ones = int(bits.sum())
-            return Bits(float(bits.size - ones), float(ones), noise[1]["keep"])
+            return Bits(float(bits.size - ones), float(ones), noise.keep_probability)
+        assert isinstance(noise, (GeometricNoise, LaplaceNoise))
+        if isinstance(noise, GeometricNoise) and np.ndim(noise.alpha):
+            raise ValueError("`released` must have one ratio of noise: give a list of releases, one for each")
         lower, upper = _bounds(noise)
         if not (float(lower).is_integer() and float(upper).is_integer()):
             raise ValueError(f"`mechanism` must have whole bounds for counts, got {lower} and {upper}")
-        if noise[0] == "geometric":
-            decay, values = noise[1]["decay"], _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
+        if isinstance(noise, GeometricNoise):
+            decay, values = noise.decay, _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
         else:
-            decay, values = 1 / noise[1]["scale"], self._numbers(released)
-        return Whole(self._family, noise[0], float(decay), (int(lower), int(upper)), values, exact)
+            decay, values = 1 / noise.scale, self._numbers(released)
+        return Whole(self._family, noise.kind, float(decay), (int(lower), int(upper)), values, exact)
 
     def _check_plain(self, values: npt.NDArray[np.float64]) -> None:
         pass
@@ -387,7 +382,7 @@ class BernoulliModel(_WholeModel):
     """
 
     _family = "bernoulli"
-    _mechanisms = ("randomized-response", "geometric", "laplace")
+    _known: ClassVar[Known] = {RandomizedResponseNoise: ("flip",), **OF_COUNTS}
     _name, _support, _default = "probability", "unit", Beta(1, 1)
     _prior_names = ("probability",)
 
@@ -427,7 +422,7 @@ class TractableModel(ScalarModel):
     """
 
     _family = "tractable"
-    _mechanisms = ("gaussian",)
+    _known: ClassVar[Known] = {GaussianNoise: ("sigma", "scales", "radius", "step")}
     _prior_names = ("t1", "t2")
 
     g: Sequence[float]
@@ -469,9 +464,7 @@ class TractableModel(ScalarModel):
         noise = self._noise(released, mechanism)
         interval = _interval(self.interval)
         g = _polynomial(self.g, interval)
-        radius = math.inf if noise is None or noise[1]["radius"] is None else float(noise[1]["radius"])
-        if noise is not None and radius < math.inf and noise[1]["dimension"] != 1:
-            raise ValueError(f"`mechanism` must clip each number by itself, got dimension={noise[1]['dimension']}")
+        radius = noise.radius if isinstance(noise, GaussianNoise) and noise.radius is not None else math.inf
         values = self._numbers(released)
         if noise is None and not ((values >= interval[0]) & (values <= interval[1])).all():
             raise ValueError(f"`released` must lie in the interval {interval} without noise")

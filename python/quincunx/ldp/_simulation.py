@@ -1,11 +1,59 @@
 """Draws from priors and from laws on an interval, for simulated data sets."""
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from quincunx._inference import Floats
+from quincunx.privacy import noise as laws
+
+
+@singledispatch
+def noisy(noise: laws.Noise | None, x: Any, rng: np.random.Generator) -> Any:
+    """Return what users with true values tell, by NumPy's generator: for simulations, which protect nobody."""
+    raise NotImplementedError
+
+
+@noisy.register
+def _(noise: None, x: Any, rng: np.random.Generator) -> Any:
+    return x
+
+
+@noisy.register
+def _(noise: laws.LaplaceNoise, x: Any, rng: np.random.Generator) -> Any:
+    return np.clip(x, noise.lower, noise.upper) + rng.laplace(0, noise.scale, x.shape)
+
+
+@noisy.register
+def _(noise: laws.GeometricNoise, x: Any, rng: np.random.Generator) -> Any:
+    success = -np.expm1(-noise.decay)
+    x = np.clip(x, noise.lower, noise.upper)
+    return x + rng.geometric(success, x.shape) - rng.geometric(success, x.shape)
+
+
+@noisy.register
+def _(noise: laws.GaussianNoise, x: Any, rng: np.random.Generator) -> Any:
+    return noise.clipped(x) + rng.normal(size=x.shape) * noise.deviations
+
+
+@noisy.register
+def _(noise: laws.RandomizedResponseNoise, x: Any, rng: np.random.Generator) -> Any:
+    return np.where(rng.random(x.shape) < noise.keep_probability, x, 1 - x)
+
+
+@noisy.register
+def _(noise: laws.GeneralizedRandomizedResponseNoise, x: Any, rng: np.random.Generator) -> Any:
+    redrawn = (x + rng.integers(1, noise.categories, x.shape)) % noise.categories
+    return np.where(rng.random(x.shape) < noise.keep_probability, x, redrawn)
+
+
+@noisy.register
+def _(noise: laws.UnaryEncodingNoise, x: Any, rng: np.random.Generator) -> Any:
+    k = noise.categories
+    chances = np.where(np.arange(k) == x[:, None], noise.one_probability, noise.zero_probability)
+    return (rng.random((len(x), k)) < chances).astype(np.uint8)
 
 
 def generated(prior: Any, rng: np.random.Generator) -> float:

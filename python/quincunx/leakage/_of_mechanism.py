@@ -8,54 +8,43 @@ above b; no leakage and no privacy level is changed by that.
 
 import itertools
 from collections.abc import Hashable, Iterable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx.privacy import (
-    ExponentialMechanism,
-    GeneralizedRandomizedResponse,
-    GeometricMechanism,
-    RandomizedResponse,
-    UnaryEncoding,
-)
+from quincunx.privacy import noise as laws
 
 #: Unary encoding of k categories has 2^k outputs.
 _MOST_BITS = 16
-_WORD = 2**64
 
 Rows = tuple[Any, Sequence[Hashable], Sequence[Hashable]]
 
 
 def rows_of(mechanism: Any, scores: Any, exact: bool) -> Rows:
-    """Return the matrix of a mechanism, and what its rows and columns are."""
-    if isinstance(mechanism, ExponentialMechanism) != (scores is not None):
+    """Return the matrix of a mechanism, or of its noise, and what its rows and columns are."""
+    law = getattr(mechanism, "noise", mechanism)
+    if isinstance(law, laws.ExponentialChoice) != (scores is not None):
         raise TypeError("`scores` must be given for an ExponentialMechanism, and for nothing else")
-    if isinstance(mechanism, (RandomizedResponse, GeneralizedRandomizedResponse)):
-        return _response(mechanism, exact)
+    if isinstance(law, (laws.RandomizedResponseNoise, laws.GeneralizedRandomizedResponseNoise)):
+        return _response(law, exact)
     if exact:
         name = type(mechanism).__name__
         raise ValueError(f"`exact` must be False for a {name}, whose chances are not kept as fractions")
-    if isinstance(mechanism, UnaryEncoding):
-        return _unary(mechanism)
-    if isinstance(mechanism, GeometricMechanism):
-        return _geometric(mechanism)
-    if isinstance(mechanism, ExponentialMechanism):
-        return _exponential(mechanism, scores)
+    if isinstance(law, laws.UnaryEncodingNoise):
+        return _unary(law)
+    if isinstance(law, laws.GeometricNoise):
+        return _geometric(law)
+    if isinstance(law, laws.ExponentialChoice):
+        return _exponential(law, scores)
     raise TypeError(
         "`mechanism` must be a RandomizedResponse, GeneralizedRandomizedResponse, UnaryEncoding, ExponentialMechanism "
         f"or GeometricMechanism with bounds, got {type(mechanism).__name__}"
     )
 
 
-def _response(mechanism: Any, exact: bool) -> Rows:
-    if isinstance(mechanism, RandomizedResponse):
-        categories, other = 2, Fraction(mechanism._flip, _WORD)
-    else:
-        categories = mechanism.categories
-        other = Fraction(mechanism._redraw, _WORD * categories)
+def _response(law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResponseNoise, exact: bool) -> Rows:
+    categories, other = (2, law.flip) if isinstance(law, laws.RandomizedResponseNoise) else (law.categories, law.other)
     keep = 1 - (categories - 1) * other
     if exact:
         rows = [[keep if x == z else other for z in range(categories)] for x in range(categories)]
@@ -63,36 +52,32 @@ def _response(mechanism: Any, exact: bool) -> Rows:
     return np.where(np.eye(categories, dtype=bool), float(keep), float(other)), range(categories), range(categories)
 
 
-def _unary(mechanism: UnaryEncoding) -> Rows:
-    k = mechanism.categories
+def _unary(law: laws.UnaryEncodingNoise) -> Rows:
+    k = law.categories
     if k > _MOST_BITS:
         raise ValueError(f"`mechanism` must have at most {_MOST_BITS} categories, as it has 2**k outputs, got {k}")
     outputs = list(itertools.product((0, 1), repeat=k))
     bits = np.array(outputs)
-    matrix = np.stack([np.exp(mechanism.log_likelihood(bits, np.full(len(bits), x))) for x in range(k)])
+    matrix = np.stack([np.exp(law.log_likelihood(bits, np.full(len(bits), x))) for x in range(k)])
     return matrix, range(k), outputs
 
 
-def _geometric(mechanism: GeometricMechanism) -> Rows:
-    lower, upper = mechanism.lower, mechanism.upper
-    if lower is None or upper is None:
-        raise ValueError(f"`mechanism` must have bounds, or it has inputs without end, got {mechanism!r}")
+def _geometric(law: laws.GeometricNoise) -> Rows:
+    lower, upper = law.lower, law.upper
+    if lower is None or upper is None or np.ndim(law.alpha):
+        raise ValueError(f"`mechanism` must have bounds, or it has inputs without end, and one ratio, got {law!r}")
     values = np.arange(lower, upper + 1)
-    distances = np.abs(values[:, None] - values).astype(np.float64)
-    weights = np.exp(-mechanism.decay * distances)
-    middle = np.tanh(mechanism.decay / 2)  # (1 - alpha) / (1 + alpha)
-    ends = 1 / (1 + mechanism.alpha)
-    share = np.full(len(values), middle)
-    share[[0, -1]] = ends
-    return weights * share, values.tolist(), values.tolist()
+    matrix = np.exp(law.log_likelihood(values, values[:, None]))
+    matrix[:, [0, -1]] /= -np.expm1(-law.decay)  # all outputs at or beyond the end
+    return matrix, values.tolist(), values.tolist()
 
 
-def _exponential(mechanism: ExponentialMechanism, scores: Any) -> Rows:
+def _exponential(law: laws.ExponentialChoice, scores: Any) -> Rows:
     table = np.asarray(scores)
     if table.ndim != 2:
         raise ValueError(f"`scores` must have shape (n_inputs, n_outputs), got {table.shape}")
     outputs = np.arange(table.shape[1])
-    matrix = np.exp(mechanism.log_likelihood(outputs[None, :], table[:, None, :]))
+    matrix = np.exp(law.log_likelihood(outputs[None, :], table[:, None, :]))
     return matrix, range(len(table)), outputs.tolist()
 
 

@@ -4,6 +4,7 @@ All noise comes from integer-only exact samplers on a generator that the operati
 """
 
 from quincunx.privacy import _sensitivity as sensitivity
+from quincunx.privacy import noise
 from quincunx.privacy._audit import AuditResult, audit
 from quincunx.privacy._budget import Budget, Plan
 from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
@@ -63,6 +64,7 @@ __all__ = [
     "kl_bound",
     "le_cam_lower_bound",
     "min_samples_to_distinguish",
+    "noise",
     "parallel",
     "prior_change_bounds",
     "privatize",

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
@@ -17,11 +16,11 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Curve, Pair
 from quincunx.privacy._guarantee import promise
-from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
-from quincunx.privacy._noise import LARGEST, whole_bounds
+from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
+from quincunx.privacy.noise import DiscreteGaussianNoise, whole_bounds
 
 
 @dataclass(frozen=True)
@@ -234,20 +233,13 @@ class DiscreteGaussianMechanism(Mechanism):
         return float(self._variance)
 
     @cached_property
-    def _noise(self) -> _core.DiscreteGaussianNoise:
-        return _core.DiscreteGaussianNoise(self._variance.numerator, self._variance.denominator)
+    def noise(self) -> DiscreteGaussianNoise:
+        """The law of what is released, which every release carries."""
+        return DiscreteGaussianNoise(self.variance, self.lower, self.upper)
 
     @cached_property
-    def _log_whole(self) -> float:
-        """Logarithm of the sum of exp(-k^2 / (2 variance)) over all whole k: by itself, or as Poisson's dual sum."""
-        variance = self.variance
-        if variance > 1:
-            dual = 2 * sum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 4))
-            return 0.5 * math.log(2 * math.pi * variance) + math.log1p(dual)
-        return math.log1p(2 * sum(math.exp(-k * k / (2 * variance)) for k in range(1, 12)))
-
-    def _bounds(self) -> tuple[int, int]:
-        return (-LARGEST if self.lower is None else self.lower, LARGEST if self.upper is None else self.upper)
+    def _sampler(self) -> _core.DiscreteGaussianNoise:
+        return _core.DiscreteGaussianNoise(self._variance.numerator, self._variance.denominator)
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
@@ -256,22 +248,8 @@ class DiscreteGaussianMechanism(Mechanism):
         {whole_numbers}
         """
         numbers = _check.counts(x, "x", minimum=None)
-        noisy = self._noise.add(numbers.reshape(-1), *self._bounds(), seed_words(insecure_seed))
-        parameters = {"variance": self.variance, "lower": self.lower, "upper": self.upper}
-        return self._published(noisy.reshape(numbers.shape), x, "discrete-gaussian", parameters, insecure_seed)
-
-    @likelihood_doc
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability of a released number given the private one.
-
-        {numbers}
-
-        {returns}
-            If they are not whole numbers.
-        """
-        released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)
-        distance = released.astype(np.float64) - np.clip(private, *self._bounds())
-        return -0.5 * distance * distance / self.variance - self._log_whole
+        noisy = self._sampler.add(numbers.reshape(-1), *self.noise.bounds, seed_words(insecure_seed))
+        return self._published(noisy.reshape(numbers.shape), x, insecure_seed)
 
     def __repr__(self) -> str:
         bound = "" if self.lower is None else f", lower={self.lower}, upper={self.upper}"

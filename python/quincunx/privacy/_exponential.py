@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 
-import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
@@ -13,15 +13,11 @@ from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
 from quincunx.privacy._guarantee import promise
-from quincunx.privacy._mechanism import Mechanism, likelihood_doc
+from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._reach import Declared
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-
-#: Steps of the grid of scores per sensitivity, as a power of two.
-GRID_BITS = 30
-#: Scores beyond this many steps are clipped.
-LARGEST = 2**61
+from quincunx.privacy.noise import ExponentialChoice, choice_step
 
 
 @sections
@@ -91,10 +87,7 @@ class ExponentialMechanism(Mechanism):
             raise TypeError(f"`monotonic` must be True or False, got {monotonic!r}")
         self.monotonic = monotonic
         self.relation = _relations.check(relation)
-        exponent = math.frexp(self.sensitivity)[1] - GRID_BITS
-        if not -1000 <= exponent <= 960:
-            raise ValueError(f"`sensitivity` must leave a grid that floats can hold, got {sensitivity}")
-        self.step = math.ldexp(1.0, exponent)
+        self.step = choice_step(self.sensitivity)
         # Rounding moves two neighboring scores apart by less than one more step.
         steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.step)) + 1
         width = steps if monotonic else 2 * steps
@@ -102,17 +95,15 @@ class ExponentialMechanism(Mechanism):
         words = f"declared to move each score by at most {self.sensitivity:g}"
         self.guarantee = promise(Declared(Ranged(self._exponent * width), self.relation, words), self.relation)
 
+    @cached_property
+    def noise(self) -> ExponentialChoice:
+        """The law of the choice, which every release carries."""
+        return ExponentialChoice(self._exponent, self.step)
+
     @property
     def rate(self) -> float:
         """What a score is multiplied by in the exponent, about ``epsilon / (2 sensitivity)``."""
         return float(self._exponent / Fraction(self.step))
-
-    def _units(self, scores: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        values = _check.reals(scores, "scores")
-        if values.ndim == 0 or values.shape[-1] == 0:
-            raise ValueError(f"`scores` must have a last axis of at least one element, got shape {values.shape}")
-        with np.errstate(over="ignore"):
-            return np.rint(np.clip(values / self.step, -LARGEST, LARGEST)).astype(np.int64)
 
     def release(self, scores: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
         """Choose by private scores.
@@ -134,7 +125,7 @@ class ExponentialMechanism(Mechanism):
         ValueError, TypeError
             If a score is not finite, or the set is empty.
         """
-        units = self._units(scores)
+        units = self.noise.units(scores, "scores")
         chosen = _core.choose(
             units.reshape(-1),
             units.shape[-1],
@@ -142,32 +133,10 @@ class ExponentialMechanism(Mechanism):
             self._exponent.denominator,
             seed_words(insecure_seed),
         )
-        parameters = {"sensitivity": self.sensitivity, "monotonic": self.monotonic, "exponent": str(self._exponent)}
-        release = self._published(chosen.reshape(units.shape[:-1]), scores, "exponential", parameters, insecure_seed)
+        about = {"sensitivity": self.sensitivity, "monotonic": self.monotonic}
+        release = self._published(chosen.reshape(units.shape[:-1]), scores, insecure_seed, **about)
         release.guarantee *= max(len(chosen), 1)
         return release
-
-    @likelihood_doc
-    def log_likelihood(self, z: npt.ArrayLike, scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability of choices given the scores.
-
-        Parameters
-        ----------
-        z : array_like of int or Release
-            Indices, broadcast against the leading axes of `scores`.
-        scores : array_like of float, shape (..., k)
-            The scores.
-
-        {returns}
-            If an index is none, or a score is not finite.
-        """
-        units = self._units(scores)
-        chosen = _check.categories(z, "z", units.shape[-1]).astype(np.int64)
-        gaps = (units - units.max(axis=-1, keepdims=True)) * float(self._exponent)
-        logs = gaps - np.log(np.exp(gaps).sum(axis=-1, keepdims=True))
-        shape = np.broadcast_shapes(chosen.shape, logs.shape[:-1])
-        logs = np.broadcast_to(logs, (*shape, logs.shape[-1]))
-        return np.take_along_axis(logs, np.broadcast_to(chosen, shape)[..., None], axis=-1)[..., 0]
 
     def utility_bound(self, options: int, *, beta: float, best: int = 1) -> float:
         """Return how far below the best score the chosen one lies at most, with probability 1 - beta.

@@ -20,6 +20,7 @@ from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
+from quincunx.privacy.noise import GaussianNoise
 
 GRID_BITS = 20  # grid steps per deviation, as a power of two
 #: Allowance for statistics, norms and clipping in floating point.
@@ -180,7 +181,12 @@ class GaussianMechanism(Mechanism):
         return [1.0] if self.scales is None else list(self.scales)
 
     @cached_property
-    def _noises(self) -> dict[float, tuple[_core.NormalNoise, float]]:
+    def noise(self) -> GaussianNoise:
+        """The law of what is released, which every release carries."""
+        return GaussianNoise(self.sigma, self.scales, self.radius, self.dimension, self.step)
+
+    @cached_property
+    def _samplers(self) -> dict[float, tuple[_core.NormalNoise, float]]:
         """Noise and grid step for each scale."""
         found = {}
         for scale in set(self._spread()):
@@ -188,23 +194,6 @@ class GaussianMechanism(Mechanism):
             step = _step(deviation)
             found[scale] = (_core.NormalNoise(deviation / step), step)
         return found
-
-    def _clipped(self, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        numbers = _check.reals(x, "x")
-        if self.scales is not None and (numbers.ndim == 0 or numbers.shape[-1] != len(self.scales)):
-            raise ValueError(f"`x` must have a last axis of length {len(self.scales)}, got shape {numbers.shape}")
-        if self.radius is None:
-            return numbers
-        if self.dimension == 1 and self.scales is None:
-            return np.clip(numbers, -self.radius, self.radius)
-        length = max(self.dimension, len(self._spread()))
-        if numbers.ndim == 0 or numbers.shape[-1] != length:
-            raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
-        largest = np.max(np.abs(numbers), axis=-1, keepdims=True)
-        unit = numbers / np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
-        norm = np.sqrt(np.sum(unit * unit, axis=-1, keepdims=True))
-        inside = largest <= self.radius / np.where(norm > 0, norm, 1.0)
-        return np.where(inside, numbers, unit * (self.radius / np.where(norm > 0, norm, 1.0)))
 
     def _check_size(self, numbers: npt.NDArray[np.float64]) -> None:
         """Refuse more numbers than the guarantee speaks of, where it speaks of a number of them."""
@@ -231,53 +220,19 @@ class GaussianMechanism(Mechanism):
         {errors}
             If `x` does not hold finite numbers, or records of another length.
         """
-        numbers = np.ascontiguousarray(self._clipped(x))
+        numbers = np.ascontiguousarray(self.noise.clipped(x))
         self._check_size(numbers)
         if self.scales is None:
-            noise, step = self._noises[1.0]
-            noisy = noise.add_on_grid(numbers.reshape(-1), step, seed_words(insecure_seed)).reshape(numbers.shape)
+            sampler, step = self._samplers[1.0]
+            noisy = sampler.add_on_grid(numbers.reshape(-1), step, seed_words(insecure_seed)).reshape(numbers.shape)
         else:
             noisy = np.empty_like(numbers)
             for place, scale in enumerate(self.scales):
-                noise, step = self._noises[scale]
+                sampler, step = self._samplers[scale]
                 words = seed_words(None if insecure_seed is None else insecure_seed * len(self.scales) + place)
                 column = np.ascontiguousarray(numbers[..., place])
-                noisy[..., place] = noise.add_on_grid(column.reshape(-1), step, words).reshape(column.shape)
-        parameters = {
-            "sigma": self.sigma,
-            "sensitivity": self.sensitivity,
-            "radius": self.radius,
-            "dimension": self.dimension,
-            "step": self.step,
-        }
-        if self.scales is not None:
-            parameters["scales"] = list(self.scales)  # type: ignore[assignment]
-        return self._published(noisy, x, "gaussian", parameters, insecure_seed)
-
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the density of a released number given the private one.
-
-        Parameters
-        ----------
-        z : array_like of float or Release
-            Released numbers.
-        x : array_like of float
-            Private numbers, clipped as in `release`; broadcast against `z`.
-
-        Returns
-        -------
-        ndarray of float64
-            One value per number; the density of a vector is the sum over its last axis. The normal law, to which that
-            of the grid is equal to 1e-12, relative.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they are not finite numbers.
-        """
-        sigma = self.sigma if self.scales is None else self.sigma * np.array(self.scales)
-        distance = (_check.reals(z, "z") - self._clipped(x)) / sigma
-        return np.asarray(-0.5 * distance * distance - np.log(sigma) - 0.5 * math.log(2 * math.pi))
+                noisy[..., place] = sampler.add_on_grid(column.reshape(-1), step, words).reshape(column.shape)
+        return self._published(noisy, x, insecure_seed, sensitivity=self.sensitivity)
 
     def __repr__(self) -> str:
         bound = f"sensitivity={self.sensitivity}" if self.radius is None else f"radius={self.radius}"

@@ -17,10 +17,11 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import promise
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._noise import Geometric, geometric_noise, log_geometric
+from quincunx.privacy._noise import Geometric, geometric_noise
 from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
+from quincunx.privacy.noise import LaplaceNoise
 
 GRID_BITS = 20  # grid steps per scale, as a power of two
 #: In grid steps: inputs are cut to 2**-64 of one, so that at most 2**40 numbers move apart by less than this more.
@@ -183,7 +184,12 @@ class LaplaceMechanism(Mechanism):
         return Declared(unit.group(Fraction(self.sensitivity) + rest), self.relation, words)
 
     @cached_property
-    def _noise(self) -> _core.GeometricNoise | _core.LaplaceNoise:
+    def noise(self) -> LaplaceNoise:
+        """The law of what is released, which every release carries."""
+        return LaplaceNoise(self.scale, self.lower, self.upper, self.step)
+
+    @cached_property
+    def _sampler(self) -> _core.GeometricNoise | _core.LaplaceNoise:
         if self.lower is None:
             return _core.LaplaceNoise(self._exponent.numerator, self._exponent.denominator)
         return geometric_noise(self._exponent)
@@ -204,42 +210,14 @@ class LaplaceMechanism(Mechanism):
         """
         numbers = _check.reals(x, "x")
         words = seed_words(insecure_seed)
-        noise = self._noise
-        if isinstance(noise, _core.LaplaceNoise):
-            noisy = noise.add_on_grid(np.ascontiguousarray(numbers).reshape(-1), self.step, words)
+        sampler = self._sampler
+        if isinstance(sampler, _core.LaplaceNoise):
+            noisy = sampler.add_on_grid(np.ascontiguousarray(numbers).reshape(-1), self.step, words)
         else:
             assert self.lower is not None
             assert self.upper is not None
-            noisy = noise.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
-        parameters = {"scale": self.scale, "lower": self.lower, "upper": self.upper, "step": self.step}
-        return self._published(noisy.reshape(numbers.shape), x, "laplace", parameters, insecure_seed)
-
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the density of a released number given the private one.
-
-        Parameters
-        ----------
-        z : array_like of float or Release
-            Released numbers, on the grid or not.
-        x : array_like of float
-            Private numbers, clipped and rounded as in `release`; broadcast against `z`.
-
-        Returns
-        -------
-        ndarray of float64
-            ``log(P(z | x) / step)``: as a density it is the Laplace law to 1e-12, relative.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they are not finite numbers.
-        """
-        released, private = _check.reals(z, "z"), _check.reals(x, "x")
-        if self.lower is None:
-            return np.asarray(-math.log(2 * self.scale) - np.abs(released - private) / self.scale)
-        private = np.rint(np.clip(private, self.lower, self.upper) / self.step) * self.step
-        decay = float(self._exponent)
-        return log_geometric(decay) - math.log(self.step) - np.abs(released - private) / self.scale
+            noisy = sampler.add_on_grid(numbers.reshape(-1), self.lower, self.upper, self.step, words)
+        return self._published(noisy.reshape(numbers.shape), x, insecure_seed)
 
     def __repr__(self) -> str:
         about = "" if self.relation == ReplaceOne() else f", relation={self.relation}"

@@ -1,13 +1,17 @@
 """What mechanisms share: their state is their parameters; tables are made where they are used."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from quincunx import _tables
 from quincunx._docs import assembled
 from quincunx.privacy._release import Guaranteed, Release, marked
+from quincunx.privacy.noise import Noise
 
 _INSECURE_SEED = """\
     insecure_seed : int, optional
@@ -38,28 +42,6 @@ release_doc = assembled(
     """,
 )
 
-#: What the `log_likelihood` of mechanisms on single values has in common.
-likelihood_doc = assembled(
-    numbers="""
-    Parameters
-    ----------
-    z : array_like of int or Release
-        Released numbers.
-    x : array_like of int
-        Private numbers, clipped as in `release`; broadcast against `z`.
-    """,
-    returns="""
-    Returns
-    -------
-    ndarray of float64
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """,
-)
-
 
 class Mechanism(Guaranteed):
     """A way of releasing data; equal to another of the same kind and parameters, and picklable."""
@@ -67,12 +49,39 @@ class Mechanism(Guaranteed):
     #: Whether `release` of a stack of data sets is a stack of independent releases, as `audit` draws them.
     stacks = True
 
-    def _published(
-        self, values: npt.NDArray[Any], data: object, name: str, parameters: dict[str, Any], insecure_seed: object
-    ) -> Release:
+    @property
+    def noise(self) -> Noise:
+        """The law of what is released, which every release carries: one of `quincunx.privacy.noise`."""
+        raise NotImplementedError
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Logarithm of the probability of what was released given the private value; a density for real numbers.
+
+        Parameters
+        ----------
+        z : array_like or Release
+            Released values; rows of bits lie along the last axis.
+        x : array_like
+            Private values, clipped as in `release`; of an exponential mechanism the scores, along the last axis.
+            Broadcast against `z`.
+
+        Returns
+        -------
+        ndarray of float64
+            One for each number, category or row. Where real numbers lie on a grid, ``log(P(z | x) / step)``; that of a
+            vector with Gaussian noise is the sum over its last axis.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not what the mechanism takes and gives.
+        """
+        return self.noise.log_likelihood(z, x)
+
+    def _published(self, values: npt.NDArray[Any], data: object, insecure_seed: object, **about: Any) -> Release:
         """Return fresh noisy values as a release with the labels of the data."""
         guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)
-        return Release(values, guarantee, mechanism=name, parameters=parameters, _owned=True, _axes=axes)
+        return Release(values, guarantee, noise=self.noise, about=about, _owned=True, _axes=axes)
 
     def __getstate__(self) -> dict[str, Any]:
         cached = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}

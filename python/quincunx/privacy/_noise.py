@@ -15,14 +15,13 @@ from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import promise
-from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
+from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
 from quincunx.privacy._records import clip_records, record_distance
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, labelled, marked, seed_words
 from quincunx.privacy._text import refuse_keys
-
-LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
+from quincunx.privacy.noise import LARGEST, GeometricNoise, whole_bounds
 
 
 @dataclass(frozen=True)
@@ -179,22 +178,24 @@ class GeometricMechanism(Mechanism):
             return PerEntry(Geometric(decay, self.upper - self.lower), True)
         return Shift(Geometric(decay, 1), metric if metric == "l2" else "l1", True)
 
+    @cached_property
+    def noise(self) -> GeometricNoise:
+        """The law of what is released, which every release carries."""
+        alpha = None if self._ratio is None else float(self._ratio)
+        return GeometricNoise(alpha, self.lower, self.upper, self.exponent)
+
     @property
     def alpha(self) -> float:
         """The ratio actually used."""
-        return math.exp(-self.exponent) if self._ratio is None else float(self._ratio)  # type: ignore[operator]
+        return float(self.noise.alpha)
 
     @property
     def decay(self) -> float:
         """The privacy loss per unit of distance, ``-log(alpha)``."""
-        if self.exponent is not None:
-            return float(self.exponent)
-        assert self._ratio is not None
-        # Near one the distance from it is the accurate figure, near zero the ratio itself.
-        return -math.log1p(float(self._ratio - 1)) if self._ratio > Fraction(1, 2) else -math.log(self._ratio)
+        return float(self.noise.decay)
 
     @cached_property
-    def _noise(self) -> _core.GeometricNoise:
+    def _sampler(self) -> _core.GeometricNoise:
         if self.exponent is not None:
             return geometric_noise(self.exponent)
         assert self._ratio is not None
@@ -211,40 +212,9 @@ class GeometricMechanism(Mechanism):
 
     def _release(self, numbers: npt.NDArray[np.int64], insecure_seed: int | None) -> Release:
         words = seed_words(insecure_seed)
-        noisy = self._noise.add(numbers.reshape(-1), *self._bounds, words)
-        guarantee = marked(self.guarantee, insecure_seed)
-        return Release(
-            noisy.reshape(numbers.shape), guarantee, mechanism="geometric", parameters=self._parameters, _owned=True
-        )
-
-    @cached_property
-    def _parameters(self) -> dict[str, Any]:
-        """What a release says of its noise."""
-        exponent = None if self.exponent is None else str(self.exponent)
-        return {"alpha": self.alpha, "n": self.n, "lower": self.lower, "upper": self.upper, "exponent": exponent}
-
-    @cached_property
-    def _bounds(self) -> tuple[int, int]:
-        return (
-            -LARGEST if self.lower is None else max(self.lower, -LARGEST),
-            LARGEST if self.upper is None else min(self.upper, LARGEST),
-        )
-
-    @likelihood_doc
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability of a released number given the private one.
-
-        {numbers}
-
-        {returns}
-            If they are not whole numbers.
-        """
-        released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)
-        distance = np.abs(released.astype(np.float64) - np.clip(private, *self._bounds))
-        near = np.abs(released) < 2**53
-        if near.all():
-            distance = np.abs(released - np.clip(private, *self._bounds)).astype(np.float64)
-        return log_geometric(self.decay) - self.decay * distance
+        noisy = self._sampler.add(numbers.reshape(-1), *self.noise.bounds, words)
+        guarantee, about = marked(self.guarantee, insecure_seed), {"n": self.n}
+        return Release(noisy.reshape(numbers.shape), guarantee, noise=self.noise, about=about, _owned=True)
 
     def __repr__(self) -> str:
         bounds = "" if self.lower is None and self.upper is None else f", lower={self.lower}, upper={self.upper}"
@@ -274,19 +244,6 @@ def _ratio(alpha: Fraction) -> Fraction:
     return alpha if alpha.denominator < 2**62 else Fraction(math.ceil(alpha * 2**62), 2**62)
 
 
-def log_geometric(decay: float) -> float:
-    """Return log((1 - alpha) / (1 + alpha)) from -log alpha."""
-    return math.log(math.tanh(decay / 2))
-
-
-def whole_bounds(lower: int | None, upper: int | None) -> tuple[int | None, int | None]:
-    low = None if lower is None else _check.whole(lower, "lower", minimum=-LARGEST, maximum=LARGEST)
-    high = None if upper is None else _check.whole(upper, "upper", minimum=-LARGEST, maximum=LARGEST)
-    if low is not None and high is not None and not low < high:
-        raise ValueError(f"`lower` must be below `upper`, got {low} and {high}")
-    return low, high
-
-
 def privatize(
     counts: npt.ArrayLike,
     *,
@@ -312,7 +269,7 @@ def privatize(
         parallel edges added, an undirected one above the diagonal alone, so that an edge is one count.
     epsilon : float or array_like of float
         Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column. The guarantee
-        is then the largest, and `alpha` an array of the shape of the counts, in lists.
+        is then the largest, and `alpha` an array of the shape of the counts.
     n : int
         L1 distance within which arrays are to be told apart by no more than `epsilon`, >= 1.
     record_bound : int, optional
@@ -395,8 +352,8 @@ def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, inse
         (part,) = release.guarantee.parts
         reach = Declared(part.curve, ReplaceOne(), f"each clipped to a sum of at most {bound}", whole=True)
         whole = promise(reach, ReplaceOne(), numerics=release.guarantee.numerics)
-        parameters = release.parameters | {"record_bound": bound}
-        release = Release(release.values, whole, mechanism="geometric", parameters=parameters, _owned=True)
+        about = release.about | {"record_bound": bound}
+        release = Release(release.values, whole, noise=release.noise, about=about, _owned=True)
     return release if mask is None else release.masked(mask)
 
 
@@ -417,9 +374,8 @@ def _each(
         mechanism = GeometricMechanism(float(level), n=n)
         chosen = levels == level
         words = seed_words(None if insecure_seed is None else insecure_seed * len(different) + place)
-        values[chosen] = mechanism._noise.add(numbers[chosen], *mechanism._bounds, words)
+        values[chosen] = mechanism._sampler.add(numbers[chosen], *mechanism.noise.bounds, words)
         alphas[chosen] = mechanism.alpha
     # The last mechanism has the largest epsilon, so its guarantee bounds all.
-    parameters = {"alpha": alphas.tolist(), "n": n, "lower": None, "upper": None, "exponent": None}
     guarantee = marked(mechanism.guarantee, insecure_seed)
-    return Release(values, guarantee, mechanism="geometric", parameters=parameters, _owned=True)
+    return Release(values, guarantee, noise=GeometricNoise(alphas), about={"n": n}, _owned=True)

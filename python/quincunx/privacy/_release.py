@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -14,10 +14,11 @@ from quincunx._html import table_html
 from quincunx._tables import Axes
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy.noise import GeometricNoise, Noise, told, untold
 
 FORMAT = 1
-#: Parameters that may differ from cell to cell.
-_PER_CELL = ("alpha", "scales")
+#: What a release tells of its guarantee beside its noise.
+ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
 
 
 class Guaranteed:
@@ -50,10 +51,10 @@ class Release(Guaranteed):
         The noisy values.
     guarantee : PrivacyGuarantee
         Their guarantee.
-    mechanism : str
-        The name of the mechanism.
-    parameters : dict
-        The parameters that were actually used, as JSON can hold them.
+    noise : Noise, optional
+        The law of the values given the private ones, of `quincunx.privacy.noise`. Models take no release without it.
+    about : dict, optional
+        What belongs to the guarantee and is no noise: ``n``, ``record_bound``, ``sensitivity``, ``monotonic``.
 
     Attributes
     ----------
@@ -61,7 +62,9 @@ class Release(Guaranteed):
         The noisy values, read-only.
     guarantee : PrivacyGuarantee
         Their guarantee. Its `numerics` is ``"insecure"`` if a seed was given.
-    alpha : float or None
+    noise : Noise or None
+        The law of the values given the private ones: that of the mechanism.
+    alpha : float, ndarray or None
         The ratio of two-sided geometric noise, where that is the noise.
     n : int or None
         The L1 radius of limited precision, where there is one.
@@ -87,13 +90,15 @@ class Release(Guaranteed):
         values: npt.ArrayLike,
         guarantee: PrivacyGuarantee,
         *,
-        mechanism: str,
-        parameters: dict[str, Any] | None = None,
+        noise: Noise | None = None,
+        about: Mapping[str, Any] | None = None,
         _owned: bool = False,
         _axes: Axes = (),
     ) -> None:
         if not isinstance(guarantee, PrivacyGuarantee):
             raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
+        if noise is not None and not isinstance(noise, Noise):
+            raise TypeError(f"`noise` must be a law of quincunx.privacy.noise, got {type(noise).__name__}")
         array = np.asanyarray(values) if _owned else np.array(values, subok=True)  # ours are fresh: no copy
         if isinstance(array, np.ma.MaskedArray):
             array = np.ma.array(array.filled(0), mask=np.ma.getmaskarray(array).copy(), fill_value=0, hard_mask=True)
@@ -101,8 +106,10 @@ class Release(Guaranteed):
         array.flags.writeable = False
         self.values: npt.NDArray[Any] = array
         self.guarantee = guarantee
-        self.mechanism = mechanism
-        self.parameters: dict[str, Any] = dict(parameters or {})
+        self.noise = noise
+        self.about: dict[str, Any] = dict(about or {})
+        if unknown := sorted(set(self.about) - set(ABOUT)):
+            raise ValueError(f"`about` must have no names but {list(ABOUT)}, got {unknown}")
         self.axes_: Axes = _tables.fitting(_axes, array.shape)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -119,14 +126,19 @@ class Release(Guaranteed):
         return self.axes_[1].labels if len(self.axes_) > 1 else None
 
     @property
-    def alpha(self) -> float | None:
-        """The ratio of two-sided geometric noise that was actually used."""
-        return self.parameters.get("alpha")
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+        return "unknown" if self.noise is None else self.noise.kind
+
+    @property
+    def alpha(self) -> Any:
+        """The ratio of two-sided geometric noise that was actually used, an array where each value has its own."""
+        return self.noise.alpha if isinstance(self.noise, GeometricNoise) else None
 
     @property
     def n(self) -> int | None:
         """The L1 distance within which the guarantee holds."""
-        return self.parameters.get("n")
+        return self.about.get("n")
 
     @property
     def protects(self) -> str:
@@ -177,22 +189,14 @@ class Release(Guaranteed):
         values = self.values[index]
         if not isinstance(values, np.ndarray) or values is np.ma.masked:
             return values
-        parameters = {
-            name: self._each(value)[index].tolist() if name in _PER_CELL and np.ndim(value) else value
-            for name, value in self.parameters.items()
-        }
+        noise = None if self.noise is None else self.noise.part(index, self.shape)
         axes = _tables.picked(self.axes_, index, self.shape) if self.axes_ else ()
-        return Release(values, self.guarantee, mechanism=self.mechanism, parameters=parameters, _owned=True, _axes=axes)
-
-    def _each(self, parameter: Any) -> npt.NDArray[Any]:
-        """Return the value of a parameter for each cell; lists of no rows say nothing of the length of these."""
-        found = np.asarray(parameter)
-        return np.broadcast_to(found, self.shape) if found.size else found.reshape(self.shape)
+        return Release(values, self.guarantee, noise=noise, about=self.about, _owned=True, _axes=axes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Release):
             return NotImplemented
-        same = (self.guarantee, self.mechanism, self.parameters) == (other.guarantee, other.mechanism, other.parameters)
+        same = (self.guarantee, self.noise, self.about) == (other.guarantee, other.noise, other.about)
         if (
             not same
             or self.axes_ != other.axes_
@@ -225,7 +229,7 @@ class Release(Guaranteed):
         if hidden.shape not in ((), self.values.shape):
             raise ValueError(f"`mask` must have shape {self.values.shape}, got {hidden.shape}")
         values = np.ma.array(self.values, mask=np.broadcast_to(hidden, self.values.shape))
-        return Release(values, self.guarantee, mechanism=self.mechanism, parameters=self.parameters, _axes=self.axes_)
+        return Release(values, self.guarantee, noise=self.noise, about=self.about, _axes=self.axes_)
 
     def to_pandas(self) -> Any:
         """Return the values as a Series or a DataFrame, with the labels of the data.
@@ -303,12 +307,8 @@ class Release(Guaranteed):
         found, packed = _formats.by_name(target)
         if format is not None:
             found = _check.one_of(format, "format", _formats.FORMATS)
-        header: dict[str, Any] = {
-            "format": FORMAT,
-            "mechanism": self.mechanism,
-            "parameters": self.parameters,
-            "guarantee": self.guarantee.to_dict(),
-        }
+        header: dict[str, Any] = {"format": FORMAT} | told(self.noise) | {"guarantee": self.guarantee.to_dict()}
+        header["parameters"] |= self.about
         if self.axes_:
             header["axes"] = _tables.to_json(self.axes_)
         mask = np.ma.getmaskarray(self.values) if isinstance(self.values, np.ma.MaskedArray) else None
@@ -344,7 +344,9 @@ class Release(Guaranteed):
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
             axes = _tables.from_json(header.get("axes", ()), values.shape)
-            return cls(values, guarantee, mechanism=header["mechanism"], parameters=header["parameters"], _axes=axes)
+            facts = header["parameters"]
+            noise, about = untold(header["mechanism"], facts, ABOUT), {key: facts[key] for key in ABOUT if key in facts}
+            return cls(values, guarantee, noise=noise, about=about, _axes=axes)
         except OSError:
             raise
         except Exception as reason:

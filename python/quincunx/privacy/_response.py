@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +15,13 @@ from quincunx._docs import sections
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Outcomes, Pure
 from quincunx.privacy._guarantee import promise
-from quincunx.privacy._mechanism import Mechanism, likelihood_doc, release_doc
+from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._reach import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
+from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, RandomizedResponseNoise, UnaryEncodingNoise
 
 WORD = 2**64
-LOG_WORD = 64 * math.log(2)
 
 
 def _log_odds(flip: int) -> float:
@@ -91,10 +92,15 @@ class RandomizedResponse(Mechanism):
         used = min(level, _log_odds(self._flip))
         self.guarantee = promise(PerEntry(Pure(Fraction(used)), True), relation, epsilon=used)
 
+    @cached_property
+    def noise(self) -> RandomizedResponseNoise:
+        """The law of what is released, which every release carries."""
+        return RandomizedResponseNoise(Fraction(self._flip, WORD))
+
     @property
     def keep_probability(self) -> float:
         """The probability of the truth."""
-        return (WORD - self._flip) / WORD
+        return self.noise.keep_probability
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
@@ -112,25 +118,7 @@ class RandomizedResponse(Mechanism):
         """
         bits = _check.categories(x, "x", 2)
         noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
-        parameters = {"keep_probability": self.keep_probability}
-        return self._published(noisy.reshape(bits.shape), x, "randomized-response", parameters, insecure_seed)
-
-    @likelihood_doc
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability of a released bit given the private one.
-
-        Parameters
-        ----------
-        z : array_like of int or Release
-            Released bits.
-        x : array_like of int
-            Private bits; broadcast against `z`.
-
-        {returns}
-            If they are not bits.
-        """
-        same = _check.categories(z, "z", 2) == _check.categories(x, "x", 2)
-        return np.where(same, math.log1p(-self._flip / WORD), math.log(self._flip) - LOG_WORD)
+        return self._published(noisy.reshape(bits.shape), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the share of ones.
@@ -222,15 +210,20 @@ class GeneralizedRandomizedResponse(Mechanism):
         curve = _swapped(1 - (self.categories - 1) * share, share)
         self.guarantee = promise(PerEntry(curve, True), relation, epsilon=min(level, used))
 
+    @cached_property
+    def noise(self) -> GeneralizedRandomizedResponseNoise:
+        """The law of what is released, which every release carries."""
+        return GeneralizedRandomizedResponseNoise(self.categories, Fraction(self._redraw, WORD * self.categories))
+
     @property
     def other_probability(self) -> float:
         """The probability of each category that is not the truth."""
-        return self._redraw / (WORD * self.categories)
+        return self.noise.other_probability
 
     @property
     def keep_probability(self) -> float:
         """The probability of the truth."""
-        return (WORD - self._redraw) / WORD + self.other_probability
+        return self.noise.keep_probability
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
@@ -251,27 +244,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         noisy = _core.redraw_categories(
             values.astype(np.int64, copy=False).reshape(-1), self.categories, self._redraw, words
         )
-        parameters = {"categories": self.categories, "keep_probability": self.keep_probability}
-        return self._published(
-            noisy.reshape(values.shape), x, "generalized-randomized-response", parameters, insecure_seed
-        )
-
-    @likelihood_doc
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability of a released category given the private one.
-
-        Parameters
-        ----------
-        z : array_like of int or Release
-            Released categories.
-        x : array_like of int
-            Private categories; broadcast against `z`.
-
-        {returns}
-            If they are not categories.
-        """
-        same = _check.categories(z, "z", self.categories) == _check.categories(x, "x", self.categories)
-        return np.where(same, math.log(self.keep_probability), math.log(self.other_probability))
+        return self._published(noisy.reshape(values.shape), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories.
@@ -370,15 +343,21 @@ class UnaryEncoding(Mechanism):
         used = min(level, times * _log_odds(self._flip))
         self.guarantee = promise(PerEntry(_swapped(p * (1 - q), q * (1 - p)), True), relation, epsilon=used)
 
+    @cached_property
+    def noise(self) -> UnaryEncodingNoise:
+        """The law of what is released, which every release carries."""
+        zero = Fraction(self._flip, WORD)
+        return UnaryEncodingNoise(self.categories, Fraction(1, 2) if self.variant == "optimal" else 1 - zero, zero)
+
     @property
     def zero_probability(self) -> float:
         """The probability q that a zero is told as a one."""
-        return self._flip / WORD
+        return self.noise.zero_probability
 
     @property
     def one_probability(self) -> float:
         """The probability p that the one is told as a one."""
-        return 0.5 if self.variant == "optimal" else (WORD - self._flip) / WORD
+        return self.noise.one_probability
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
@@ -400,39 +379,7 @@ class UnaryEncoding(Mechanism):
         rows = _core.encode_unary(
             values.astype(np.int64, copy=False).reshape(-1), self.categories, self._flip, optimal, words
         )
-        parameters = {"categories": self.categories, "variant": self.variant}
-        parameters |= {"one_probability": self.one_probability, "zero_probability": self.zero_probability}
-        shape = (*values.shape, self.categories)
-        return self._published(rows.reshape(shape), x, "unary-encoding", parameters, insecure_seed)
-
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Logarithm of the probability of a released row given the private category.
-
-        Parameters
-        ----------
-        z : array_like of int or Release, shape (..., k)
-            Released rows.
-        x : array_like of int, shape (...)
-            Private categories; broadcast against the rows.
-
-        Returns
-        -------
-        ndarray of float64, shape (...)
-            Of the broadcast shape.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the rows are not k bits or `x` does not hold categories.
-        """
-        rows, values = self._rows(z), _check.categories(x, "x", self.categories)
-        shape = np.broadcast_shapes(rows.shape[:-1], values.shape)
-        rows, values = np.broadcast_to(rows, (*shape, self.categories)), np.broadcast_to(values, shape)
-        told = np.take_along_axis(rows, values[..., None], axis=-1)[..., 0]
-        one, zero = math.log(self._flip) - LOG_WORD, math.log1p(-self._flip / WORD)
-        ones = rows.sum(axis=-1, dtype=np.int64) - told
-        hit, miss = (math.log(0.5),) * 2 if self.variant == "optimal" else (zero, one)
-        return np.asarray(ones * one + (self.categories - 1 - ones) * zero + np.where(told == 1, hit, miss))
+        return self._published(rows.reshape(*values.shape, self.categories), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories.
@@ -454,7 +401,7 @@ class UnaryEncoding(Mechanism):
         ValueError, TypeError
             If the rows are not k bits, or there are none.
         """
-        rows = self._rows(z).reshape(-1, self.categories)
+        rows = self.noise.rows(z).reshape(-1, self.categories)
         found = self.estimate_from_counts(_nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
         return _on_simplex(found) if simplex else found
 
@@ -488,12 +435,6 @@ class UnaryEncoding(Mechanism):
             raise ValueError(f"`counts` must hold whole numbers of at most `users` = {number}, got {ones.max()}")
         p, q = self.one_probability, self.zero_probability
         return np.asarray((ones / number - q) / (p - q))
-
-    def _rows(self, z: npt.ArrayLike) -> npt.NDArray[Any]:
-        rows = _check.categories(z, "z", 2)
-        if rows.ndim == 0 or rows.shape[-1] != self.categories:
-            raise ValueError(f"`z` must have a last axis of length {self.categories}, got shape {rows.shape}")
-        return rows
 
     def __repr__(self) -> str:
         return f"UnaryEncoding({self.epsilon}, {self.categories}, {self.variant!r}{about(self)})"
