@@ -1,4 +1,18 @@
-"""What an attacker tries: the last bits of a float, a forked generator, a known stream."""
+"""What an attacker tries: the attacks of the literature, each with the class of fault that it stands for.
+
+| attack | class of fault | test |
+|---|---|---|
+| Mironov (2012), low bits | outputs in floats that only one input can have | here |
+| Haney et al. (2022), precision | a grid that depends on the input | here |
+| Casacuberta et al. (2022) | sums that round, wrap around, or depend on an order | here |
+| the same, relations | a figure for one relation used for another | here, `test_every_guarantee` |
+| Jin et al. (2022), timing | work that depends on private data | `test_timing` |
+| Lyu, Su, Li (2017) | a batch charged as one answer | `test_every_guarantee` |
+| Tramer et al. (2022) | a sensitivity too small, noise too weak | `test_audit`, `planted` |
+| Rogers et al. (2016) | rules of composition outside their conditions | `test_budget`, `planted` |
+| classes, categories, labels | what is published beside the noise | `test_published`, `test_count_tables` |
+| repeated seeds, forks | noise that is drawn twice | here |
+"""
 
 import math
 import multiprocessing
@@ -10,7 +24,20 @@ import textwrap
 import numpy as np
 import pytest
 
-from quincunx.privacy import GaussianMechanism, LaplaceMechanism, privatize
+from quincunx.privacy import (
+    AddRemove,
+    Budget,
+    BudgetExceeded,
+    DataMetric,
+    DiscreteGaussianMechanism,
+    ExponentialMechanism,
+    GaussianMechanism,
+    GeometricMechanism,
+    LaplaceMechanism,
+    PrivacyGuarantee,
+    ReplaceOne,
+    privatize,
+)
 
 DRAWS = 20_000
 
@@ -52,11 +79,86 @@ def test_one_output_betrays_the_textbook_laplace_and_never_ours():
     print(f"impossible outputs: textbook {textbook:.1%}, ours {impossible.mean():.1%}")
 
 
-def test_gaussian_outputs_lie_on_one_grid_whatever_the_input():
-    mechanism = GaussianMechanism(1.0, 1e-6, sensitivity=1)
-    for x in (0.0, 1.0, 1 / 3, 1e-300, -math.pi):
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        GaussianMechanism(1.0, 1e-6, sensitivity=1),
+        GaussianMechanism(0.3, 1e-6, radius=2.0),
+        GaussianMechanism(1.0, 1e-6, relation=DataMetric("l2", 0.1)),
+        LaplaceMechanism(1.0, -4.0, 4.0),
+        LaplaceMechanism(0.2, sensitivity=1.7),
+        LaplaceMechanism(3.0, relation=DataMetric("l1", 0.01)),
+    ],
+    ids=repr,
+)
+def test_outputs_lie_on_one_grid_whatever_the_precision_of_the_input(mechanism):
+    for x in (0.0, 1.0, 1 / 3, 1e-300, -math.pi, 2.0**-60, 1 + 2.0**-52):
         values = mechanism.release(np.full(2000, x)).values
         assert np.all(values / mechanism.step == np.rint(values / mechanism.step))
+        # and none is finer or coarser: odd multiples are half of all, whatever the input (six deviations).
+        odd = (values / mechanism.step) % 2 == 1
+        assert abs(odd.mean() - 0.5) < 6 * 0.5 / math.sqrt(2000)
+
+
+@pytest.mark.parametrize("end", [-1, 1])
+def test_sums_beyond_a_word_do_not_wrap_around(end):
+    # A wrapped sum would move to the other end of the line: neighbors apart by 2**64 and not by one.
+    far = end * (2**63 - 1)
+    for mechanism in (GeometricMechanism(1.0, n=1), DiscreteGaussianMechanism(variance=9, delta=1e-6)):
+        values = mechanism.release(np.full(500, far)).values
+        assert np.abs(values - end * 2.0**62).max() < 2.0**20  # clipped there, and noise added
+    if end > 0:
+        rows = np.full((50, 4), 2**62)  # each row sums past a word
+        assert np.abs(privatize(rows, epsilon=1.0, record_bound=10).values).max() < 10_000
+
+
+def test_the_order_of_records_moves_nothing():
+    # Sums in floats depend on the order; a mechanism that clips and adds noise entry by entry does not.
+    rng = np.random.default_rng(4)
+    rows = rng.poisson(3.0, (200, 3)) * rng.integers(1, 10**6, (200, 1))
+    order = rng.permutation(200)
+    one = privatize(rows, epsilon=1e9, record_bound=10, insecure_seed=1).values
+    other = privatize(rows[order], epsilon=1e9, record_bound=10, insecure_seed=1).values
+    assert np.array_equal(one[order], other)
+
+
+def test_outputs_are_not_cut_to_the_range_of_the_inputs():
+    # A law cut to a range and normalised again has larger ratios: geometric 1/2 on 0..2 has 16/7 and not 2.
+    mechanism = GeometricMechanism(math.log(4), lower=0, upper=2)
+    outputs = mechanism.release(np.tile([0, 2], 5000)).values
+    assert outputs.min() < 0 < 2 < outputs.max()
+    assert mechanism.guarantee.epsilon >= math.log(16 / 7)
+
+
+def test_figures_of_one_relation_are_not_taken_for_another():
+    unbounded, bounded = PrivacyGuarantee(0.5, relation=AddRemove()), PrivacyGuarantee(0.5, relation=ReplaceOne())
+    with pytest.raises(TypeError, match="different relations"):
+        _ = unbounded & bounded
+    with pytest.raises(TypeError, match="`guarantee` must be about"):
+        Budget(1.0, relation=ReplaceOne()).spend(unbounded)
+
+
+def test_no_spend_is_lost_below_the_smallest_double():
+    budget = Budget(1e-320)
+    accepted = 0
+    while accepted < 3000 and budget.remaining() > 0:
+        try:
+            budget.spend(PrivacyGuarantee(5e-324))
+        except BudgetExceeded:
+            break
+        accepted += 1
+    assert 0 < accepted <= 2024  # 1e-320 is 2024 of the smallest doubles
+
+
+def test_not_a_number_is_refused_and_never_an_answer():
+    for mechanism, values in [
+        (LaplaceMechanism(1.0, 0, 1), [0.5, math.nan]),
+        (GaussianMechanism(1.0, 1e-6, radius=1.0), [math.inf]),
+        (GeometricMechanism(1.0, n=1), [1.0, math.nan]),
+        (ExponentialMechanism(1.0, 1.0), [0.0, math.nan, 1.0]),
+    ]:
+        with pytest.raises(ValueError, match="must"):
+            mechanism.release(values)
 
 
 def test_low_bits_of_the_output_do_not_depend_on_the_input():
