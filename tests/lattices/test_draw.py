@@ -151,7 +151,7 @@ def test_a_graph_of_any_kind_is_drawn_with_its_labels(ax):
 def test_vertices_are_named_by_label_and_placed_where_the_user_says(ax):
     graph = graphs.Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"])
     places = {"Ann": (0.0, 0.0), "Bea": (1.0, 0.0), "Cid": (1.0, 1.0)}
-    draw(graph, ax, positions=places, independent_set=["Ann", "Cid"], labels=True, matching=[1])
+    draw(graph, ax, positions=places, independent_set=["Ann", "Cid"], labels=True, matching=[("Cid", "Bea")])
     assert ax.collections[-1].get_offsets().tolist() == [list(place) for place in places.values()]
     filled = ax.collections[-1].get_facecolors()
     assert (filled == filled[0]).all(axis=1).tolist() == [True, False, True]

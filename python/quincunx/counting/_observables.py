@@ -12,7 +12,7 @@ from quincunx.counting._frontier import WeightedFrontier, integer_weights, large
 from quincunx.counting._independent_sets import independence_polynomial
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import as_listed
+from quincunx.counting._problem import as_listed, as_named
 from quincunx.graphs._graph import as_graph
 
 if TYPE_CHECKING:
@@ -24,13 +24,11 @@ class IndependenceNumber(NamedTuple):
 
     size: int
     number: int
-    example: list[int]
+    example: list[Any]
 
 
 @counting_doc
-def occupation_probabilities(
-    graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None
-) -> list[Fraction]:
+def occupation_probabilities(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None) -> Any:
     """Compute the probability that each vertex is occupied, exactly.
 
     Parameters
@@ -45,8 +43,8 @@ def occupation_probabilities(
 
     Returns
     -------
-    list of Fraction
-        One for each vertex.
+    list of Fraction, or dict
+        One for each vertex; by label where the graph has labels of its own or is networkx's.
 
     {weighted}
 
@@ -60,11 +58,13 @@ def occupation_probabilities(
     >>> from quincunx.graphs import path
     >>> occupation_probabilities(path(3))
     [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)]
+    >>> occupation_probabilities(path(2).relabel(["Ann", "Bea"]))
+    {'Ann': Fraction(1, 3), 'Bea': Fraction(1, 3)}
     """
-    found = as_listed(graph)
+    found, names = as_named(graph)
     free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
     frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
-    return [Fraction(weight, frontier.total) for weight in frontier.occupied_weights()]
+    return names.by_vertex([Fraction(weight, frontier.total) for weight in frontier.occupied_weights()])
 
 
 def expected_size(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None) -> Fraction:
@@ -92,7 +92,10 @@ def expected_size(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | 
     >>> expected_size(path(3))
     Fraction(1, 1)
     """
-    return sum(occupation_probabilities(graph, activity, memory_limit=memory_limit), Fraction(0))
+    found = as_listed(graph)
+    free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
+    frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
+    return Fraction(sum(frontier.occupied_weights()), frontier.total)
 
 
 def size_distribution(graph: "GraphLike", activity: Any = 1) -> list[Fraction]:
@@ -140,7 +143,7 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
     Returns
     -------
     IndependenceNumber
-        The triple ``(size, number, example)``; `example` lists vertices.
+        The triple ``(size, number, example)``; `example` lists vertices, by their labels where the graph has any.
 
     Raises
     ------
@@ -154,11 +157,13 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
     >>> independence_number(cycle(5))
     IndependenceNumber(size=2, number=5, example=[1, 4])
     """
-    return IndependenceNumber(*largest_set(as_listed(graph)))
+    found, names = as_named(graph)
+    size, number, example = largest_set(found)
+    return IndependenceNumber(size, number, list(names.vertices(example)) if names.own else example)
 
 
 @counting_doc
-def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -> list[Fraction]:
+def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -> Any:
     """Compute the probability that each edge is in a uniform perfect matching, exactly: Pauling's bond orders.
 
     Parameters
@@ -170,8 +175,9 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
 
     Returns
     -------
-    list of Fraction
-        One for each edge; those at a vertex add up to one.
+    list of Fraction, or dict
+        One for each edge; those at a vertex add up to one. A dict by edges where the graph has labels of its own or is
+        networkx's, as `random_perfect_matching` names them.
 
     {matched}
 
@@ -190,8 +196,10 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
     >>> from quincunx.graphs import cycle
     >>> edge_probabilities(cycle(4))[0]
     Fraction(1, 2)
+    >>> edge_probabilities(cycle(2, multigraph=True).relabel("ab"))
+    {('a', 'b', 0): Fraction(1, 2), ('b', 'a', 1): Fraction(1, 2)}
     """
-    found = as_listed(graph)
+    found, names = as_named(graph)
     limit = _check.memory_limit(memory_limit)
     drawn = as_drawn(graph)
     left = np.ones(found.num_vertices, dtype=bool)
@@ -209,4 +217,4 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
             known[pair] = Fraction(count_of_drawn(found, drawn, left, limit), total)
             left[[u, v]] = True
         probabilities.append(known[pair])
-    return probabilities
+    return names.by_edge(probabilities)

@@ -3,6 +3,13 @@
 from quincunx._docs import assembled
 
 counting_doc = assembled(
+    edges="""
+    Of a graph with labels of its own, or networkx's, the edges themselves: pairs of labels, or ``(u, v, key)`` where
+    edges are parallel, as networkx names them, so that ``graph.edge_subgraph`` takes them.
+    """,
+    vertices="""
+    Of a graph with labels of its own, or networkx's, the labels.
+    """,
     job="""
     threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
+from quincunx.graphs._names import Names
 from quincunx.lattices import Lattice
 
 Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
@@ -29,6 +30,12 @@ def as_listed(graph: Any) -> Graph:
     if (needed := _VERTEX * found.num_vertices + _EDGE * found.num_edges) > _SMALL:
         _check.room(needed, "listing the vertices of the graph")
     return found
+
+
+def as_named(graph: Any) -> tuple[Graph, Names]:
+    """Return a graph that is worked on vertex by vertex, and the names of its vertices and edges."""
+    found = as_listed(graph)
+    return found, Names(graph, found)
 
 
 def as_problem(graph: Any, order: Any = None) -> Problem:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._rng import RandomSource, generator, key
@@ -13,12 +12,10 @@ from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import as_listed
+from quincunx.counting._problem import as_named
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
-
-IntArray = npt.NDArray[np.int64]
 
 
 def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
@@ -35,7 +32,8 @@ def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
     return below
 
 
-def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> IntArray:
+@counting_doc
+def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Any:
     """Draw a uniform spanning tree.
 
     Parameters
@@ -47,8 +45,9 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Int
 
     Returns
     -------
-    ndarray of int64, shape (num_vertices - 1,)
+    ndarray of int64, shape (num_vertices - 1,), or tuple of edges
         The numbers of the tree's edges, rising.
+        {edges}
 
     Raises
     ------
@@ -72,8 +71,11 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Int
     >>> from quincunx.counting import random_spanning_tree
     >>> len(random_spanning_tree(lattices.square(5, 5), rng=0))
     24
+    >>> import networkx
+    >>> random_spanning_tree(networkx.path_graph(["a", "b", "c"]))
+    (('a', 'b'), ('b', 'c'))
     """
-    found = as_listed(graph)
+    found, names = as_named(graph)
     n = found.num_vertices
     if n == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
@@ -104,7 +106,7 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Int
             in_tree[v] = True
             tree.append(way[v][1])
             v = way[v][0]
-    return np.sort(np.array(tree, dtype=np.int64))
+    return names.edges(sorted(tree))
 
 
 def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
@@ -119,9 +121,7 @@ def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
 
 
 @counting_doc
-def random_perfect_matching(
-    graph: "GraphLike", *, rng: RandomSource = None, memory_limit: int | None = None
-) -> IntArray:
+def random_perfect_matching(graph: "GraphLike", *, rng: RandomSource = None, memory_limit: int | None = None) -> Any:
     """Draw a uniform perfect matching.
 
     Parameters
@@ -135,8 +135,9 @@ def random_perfect_matching(
 
     Returns
     -------
-    ndarray of int64, shape (num_vertices / 2,)
+    ndarray of int64, shape (num_vertices / 2,), or tuple of edges
         The numbers of the matching's edges, rising.
+        {edges}
 
     {matched}
 
@@ -162,7 +163,7 @@ def random_perfect_matching(
     >>> len(random_perfect_matching(lattices.square(4, 4), rng=0))
     8
     """
-    found = as_listed(graph)
+    found, names = as_named(graph)
     limit = _check.memory_limit(memory_limit)
     if min(_core.maximum_matching(found.num_vertices, found.edges), default=0) < 0:
         raise ValueError("`graph` must have a perfect matching, got none")
@@ -174,7 +175,7 @@ def random_perfect_matching(
         except ValueError:
             coupled = None  # crossing or overlapping bonds
         if coupled is not None:
-            return np.array(coupled, dtype=np.int64)
+            return names.edges(coupled)
     below = _uniform(np.random.Generator(np.random.Philox(key=np.array(seed, dtype=np.uint64))))
     total = count_of_drawn(found, drawn, np.ones(found.num_vertices, dtype=bool), limit)
     left = np.ones(found.num_vertices, dtype=bool)
@@ -200,13 +201,13 @@ def random_perfect_matching(
                 chosen.append(edge)
                 total = counts[u]
                 break
-    return np.sort(np.array(chosen, dtype=np.int64))
+    return names.edges(sorted(chosen))
 
 
 @counting_doc
 def random_independent_set(
     graph: "GraphLike", activity: Any = 1, *, rng: RandomSource = None, memory_limit: int | None = None
-) -> IntArray:
+) -> Any:
     """Draw an independent set with the hard-core distribution.
 
     A set S is drawn with probability ``prod(z[v] for v in S) / Z``; with activity one all sets are equally likely.
@@ -225,8 +226,9 @@ def random_independent_set(
 
     Returns
     -------
-    ndarray of int64
+    ndarray of int64, or tuple of labels
         The vertices of the set, rising.
+        {vertices}
 
     {weighted}
 
@@ -243,8 +245,8 @@ def random_independent_set(
     >>> bool((chosen < 36).all())
     True
     """
-    found = as_listed(graph)
+    found, names = as_named(graph)
     free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
     below = _uniform(generator(rng))
     frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
-    return np.array(frontier.draw(below), dtype=np.int64)
+    return names.vertices(frontier.draw(below))

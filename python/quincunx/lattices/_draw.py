@@ -10,6 +10,7 @@ from quincunx import _check
 from quincunx._optional import axes, require
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
+from quincunx.graphs._names import Names
 from quincunx.lattices._lattice import Lattice
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ def draw(
     lattice: "Lattice | GraphLike",
     ax: "Axes | None" = None,
     *,
-    independent_set: Iterable[int] | None = None,
-    matching: Iterable[int] | None = None,
-    tree: Iterable[int] | None = None,
-    edges: Iterable[int] | None = None,
+    independent_set: Iterable[Any] | None = None,
+    matching: Iterable[Any] | None = None,
+    tree: Iterable[Any] | None = None,
+    edges: Iterable[Any] | None = None,
     labels: bool = False,
     wrap_labels: bool = False,
     positions: Any = None,
@@ -43,14 +44,15 @@ def draw(
         What to draw. Vertices of a graph with labels are named by these; loops are left out.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if left out.
-    independent_set : iterable of int, optional
+    independent_set : iterable of int or label, optional
         Vertices to fill, no two of them joined.
-    matching : iterable of int, optional
-        Numbers of edges to draw thick, no two of which share a vertex, such as a `random_perfect_matching`.
-    tree : iterable of int, optional
-        Numbers of edges to draw thick, no cycle among them, such as a `random_spanning_tree`.
-    edges : iterable of int, optional
-        Numbers of any other edges to draw thick.
+    matching : iterable of int or edge, optional
+        Edges to draw thick, no two of which share a vertex, such as a `random_perfect_matching`: numbers, or pairs of
+        labels in a graph that has any or is networkx's.
+    tree : iterable of int or edge, optional
+        Edges to draw thick, no cycle among them, such as a `random_spanning_tree`.
+    edges : iterable of int or edge, optional
+        Any other edges to draw thick.
     labels : bool, default False
         Whether to write the number, or the label, of each vertex beside it.
     wrap_labels : bool, default False
@@ -90,6 +92,12 @@ def draw(
         drawn = _placed(lattice, positions)
         if independent_set is not None:
             independent_set = [drawn.graph._vertex(v, "independent_set") for v in independent_set]
+        names = Names(lattice, drawn.graph)
+        if names.own:
+            matching, tree, edges = (
+                None if chosen is None else names.edge_numbers(chosen, name)
+                for chosen, name in ((matching, "matching"), (tree, "tree"), (edges, "edges"))
+            )
     return _drawn(drawn, ax, independent_set, matching, tree, edges, labels, wrap_labels)
 
 
