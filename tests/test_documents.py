@@ -75,6 +75,12 @@ def test_every_example_of_a_docstring_is_right(name):
     assert result.failed == 0
 
 
+def test_no_page_installs_a_release_before_there_is_one():
+    released = re.search(r"^## \[?\d", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    pages = [page.name for page in PAGES if re.search(r"pip install '?quincunx\b(?!\[)", page.read_text())]
+    assert released or not pages
+
+
 def test_the_first_two_shell_blocks_of_the_readme_are_one_line_each():
     blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 2
