@@ -10,12 +10,13 @@ from quincunx.privacy._budget import Budget, Plan
 from quincunx.privacy._calibration import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
 from quincunx.privacy._exponential import ExponentialMechanism
-from quincunx.privacy._filters import BudgetExceeded
+from quincunx.privacy._filters import BudgetExceeded, Share
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._laplace import LaplaceMechanism
 from quincunx.privacy._losses import LossDistribution
 from quincunx.privacy._noise import GeometricMechanism, privatize
+from quincunx.privacy._partition import Partition
 from quincunx.privacy._range import (
     LipschitzConstants,
     beta_hockey_stick,
@@ -48,12 +49,14 @@ __all__ = [
     "LipschitzConstants",
     "LossDistribution",
     "NoGuarantee",
+    "Partition",
     "Plan",
     "PrivacyGuarantee",
     "RandomizedResponse",
     "Relation",
     "Release",
     "ReplaceOne",
+    "Share",
     "UnaryEncoding",
     "audit",
     "beta_hockey_stick",

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import astuple, replace
 from fractions import Fraction
 from functools import reduce
@@ -21,12 +21,14 @@ from quincunx.privacy._filters import (
     BudgetExceeded,
     Charge,
     Filter,
+    Share,
     charge_of,
     pure_rho,
     pure_square,
 )
 from quincunx.privacy._guarantee import Part, PrivacyGuarantee
 from quincunx.privacy._ledger import File, Memory
+from quincunx.privacy._partition import Partition
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
 #: So many users a notebook shows one by one.
@@ -239,8 +241,10 @@ class Budget:
         """
         promise = self._checked(guarantee)
         charge = charge_of(promise, self.filter)
-        after = self._books.change(user, lambda: _words(promise), lambda account: self._rule.after(account, charge))
-        return self._total(after)
+        return self._total(self._charge(user, promise, lambda account: self._rule.after(account, charge)))
+
+    def _charge(self, user: Hashable, promise: PrivacyGuarantee, decide: Callable[[Account], Account]) -> Account:
+        return self._books.change(user, lambda: _words(promise), decide)
 
     def _checked(self, guarantee: object) -> PrivacyGuarantee:
         promise = getattr(guarantee, "guarantee", guarantee)
@@ -304,8 +308,105 @@ class Budget:
                         raise
             return self._rule.after(account, self._exact_charge(total, account, share))
 
-        self._books.change(user, lambda: _words(total), decide)
+        self._charge(user, total, decide)
         return Plan(slots)
+
+    def partition(
+        self, parts: Iterable[Hashable], *, by: Literal["value", "key"] = "value", user: Hashable = None
+    ) -> Partition:
+        """Declare a partition of the records: releases that each see one part cost what the largest part does.
+
+        Parameters
+        ----------
+        parts : iterable of hashable
+            Their names. The partition is declared beforehand, without looking at the data.
+        by : {"value", "key"}
+            What decides the part of a record: its own private value, or a public key that no neighbor changes.
+        user : hashable
+            Whose budget it is.
+
+        Returns
+        -------
+        Partition
+            Its ``spend(part, guarantee)`` charges this budget by how much the largest part has grown, whatever the
+            filter. Accounts of parts are kept in this process only, also with a ledger: a new partition counts anew.
+
+        Raises
+        ------
+        NoGuarantee
+            If the relation is about several records.
+        ValueError, TypeError
+            If the parts have no names or equal ones.
+
+        Notes
+        -----
+        ================== ===== ================================================================================
+        relation           by    what the largest part is charged
+        ================== ===== ================================================================================
+        ``AddRemove()``    any   its releases: a neighbor has one record more or less, which is in one part
+        ``ReplaceOne()``   value its releases' guarantees about ``AddRemove()`` in two steps: a record may leave one
+                                 part for another, or change within its own
+        ``ReplaceOne()``   key   its releases
+        `DataMetric`       any   its releases with noise that follows the metric; others are summed over the parts
+        ================== ===== ================================================================================
+
+        Each limit holds along every path of choices: for any two neighbors only the releases of the parts where they
+        differ count, and their sums are at most the largest.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import AddRemove, Budget, PrivacyGuarantee
+        >>> one, moving = PrivacyGuarantee(0.25, relation=AddRemove()), Budget(1.0)
+        >>> ages = moving.partition(range(10))
+        >>> for age in ages.parts:
+        ...     _ = ages.spend(age, one)
+        >>> moving.remaining(), ages.remaining(3)
+        (0.5, 0.5)
+        """
+        return Partition(self, parts, by, user)
+
+    def split(self, weights: Iterable[float], *, user: Hashable = None) -> list[Share]:
+        """Split what is left in proportion to weights, for releases that are calibrated to their share.
+
+        Nothing is counted: spend each share's release as ever.
+
+        Parameters
+        ----------
+        weights : iterable of float or Fraction
+            One for each share, > 0.
+        user : hashable
+            Whose budget it is.
+
+        Returns
+        -------
+        list of Share
+            Of exact numbers that sum to at most what is left. ``filter="sum"`` splits epsilon and delta; the others
+            the level `rho` (Gaussian noise of deviation ``sensitivity / sqrt(2 rho)`` costs it) and the delta for
+            failures, and say the `epsilon` of a pure release that costs no more.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a weight is not positive and finite, or there are none.
+        RuntimeError
+            As for `spend`.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import Budget, PrivacyGuarantee
+        >>> budget = Budget(1.0, 1e-6)
+        >>> budget.spend(PrivacyGuarantee(0.25)).epsilon
+        0.25
+        >>> for share in budget.split([1, 2]):
+        ...     print(float(share.epsilon), budget.spend(PrivacyGuarantee(share.epsilon, share.delta)).epsilon)
+        0.25 0.5
+        0.5 1.0
+        """
+        _check.fits(weights, "weights")
+        given = [_rational.fraction(weight, "weights") for weight in weights]
+        if not given or min(given) == 0:
+            raise ValueError(f"`weights` must be positive numbers, at least one, got {[float(w) for w in given]}")
+        return self._rule.shares(self._books.read(user), given)
 
     def _exact_charge(self, total: PrivacyGuarantee, account: Account, share: Fraction | None) -> Charge:
         """Return an announced total as one release: its exact epsilon at a part of the delta, and that part."""

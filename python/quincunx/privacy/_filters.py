@@ -134,6 +134,25 @@ def pure_square(epsilon: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A part of what a budget has left, as exact numbers: what releases may cost that are calibrated to it.
+
+    `rho` is the zero-concentrated level, half the square of the ratio of Gaussian noise, None where a budget sums
+    epsilons; `epsilon` the level of a pure release that costs no more; `delta` what releases with a delta may have.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import Budget
+    >>> Budget(1.0).split([3, 1])[0]
+    Share(epsilon=Fraction(3, 4), delta=Fraction(0, 1), rho=None)
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    rho: Fraction | None
+
+
+@dataclass(frozen=True)
 class Filter:
     """A limit of what may be spent, and the rule by which it is kept."""
 
@@ -194,7 +213,11 @@ class Filter:
         """Return an account after a charge, or raise if that would pass the limit."""
         if charge.numerics == "insecure":
             raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
-        total, most = self._sum(account, charge), self._most
+        return self.accepted(self.added(account, charge))
+
+    def accepted(self, total: Account) -> Account:
+        """Return an account that keeps the limit, or raise."""
+        most = self._most
         if self.kind == "sum":
             if total.epsilon > most["epsilon"]:
                 found = f"epsilon {self._shown('epsilon', total.epsilon)} of at most {self.epsilon:g}"
@@ -216,7 +239,8 @@ class Filter:
     def _shown(self, name: str, units: int) -> str:
         return f"{float(self.amount(name, units)):.6g}"
 
-    def _sum(self, account: Account, charge: Charge) -> Account:
+    def added(self, account: Account, charge: Charge) -> Account:
+        """Return an account after a charge, whatever the limit."""
         parts = {
             "epsilon": charge.epsilon,
             "delta": charge.delta,
@@ -247,10 +271,30 @@ class Filter:
             left = 0.0
         if self.kind == "sum" or account.cost is None:
             return left
+        return max(left, self._pure(self._limits["cost"] - self.amount("cost", account.cost)))
+
+    def _pure(self, rest: Fraction) -> float:
+        """Return the largest epsilon, but for rounding downwards, of a pure release that costs no more."""
         cost = pure_rho if self.kind == "zcdp" else pure_square
-        rest = self._limits["cost"] - self.amount("cost", account.cost)
         below, above = 0.0, 2 * self.epsilon + 1
         for _ in range(60):
             middle = (below + above) / 2
             below, above = (middle, above) if cost(Fraction(middle)) <= rest else (below, middle)
-        return max(left, below)
+        return below
+
+    def shares(self, account: Account, weights: list[Fraction]) -> list[Share]:
+        """Return parts of what is left, in proportion to weights: whole units, so that together they are no more."""
+        total = sum(weights, Fraction(0))
+
+        def parts(name: str, limit: Fraction) -> list[Fraction]:
+            used = getattr(account, name)
+            shift = self._shifts[name]
+            left = 0 if used is None else max(math.floor(limit * 2**shift) - used, 0)
+            return [Fraction(math.floor(left * weight / total), 2**shift) for weight in weights]
+
+        if self.kind == "sum":
+            figures = zip(parts("epsilon", Fraction(self.epsilon)), parts("delta", Fraction(self.delta)), strict=True)
+            return [Share(epsilon, delta, None) for epsilon, delta in figures]
+        costs = zip(parts("cost", self._limits["cost"]), parts("failure", Fraction(self.failure)), strict=True)
+        rho = 1 if self.kind == "zcdp" else 2  # the squared ratio of Gaussian noise is twice its level
+        return [Share(Fraction(self._pure(cost)), delta, cost / rho) for cost, delta in costs]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from quincunx import _check
-from quincunx.privacy import _rational
+from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Approx, Curve, Pure, Subsampled, up
 from quincunx.privacy._guarantee import NUMERICS, Part, PrivacyGuarantee, promise
 from quincunx.privacy._reach import Declared, Shift
@@ -53,14 +53,15 @@ def parallel(
     (1.0, 2.0)
     """
     _check.fits(guarantees, "guarantees")
-    blocks = list(guarantees)
-    if not blocks:
-        raise ValueError("`guarantees` must hold at least one, got none")
-    for block in blocks:
+    blocks: list[PrivacyGuarantee] = []
+    for block in guarantees:  # one by one: what says how long it is may be wrong
         if not isinstance(block, PrivacyGuarantee):
             raise TypeError(f"`guarantees` must hold PrivacyGuarantees, got {type(block).__name__}")
-        if block.relation != blocks[0].relation:
+        if blocks and block.relation != blocks[0].relation:
             raise TypeError(f"`guarantees` must be of one relation, got {blocks[0].relation} and {block.relation}")
+        blocks.append(block)
+    if not blocks:
+        raise ValueError("`guarantees` must hold at least one, got none")
     _check.one_of(by, "by", ("value", "key"))
     about = blocks[0].relation
     if relation is not None and not isinstance(relation, Relation):
@@ -114,20 +115,38 @@ def _bounds(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
     return one[0].curve.bounds(other[0].curve)
 
 
-def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
-    """Return the guarantee of a mechanism that sees each record with a probability, independently and in secret.
+def subsampled(
+    guarantee: PrivacyGuarantee,
+    rate: float | None = None,
+    *,
+    m: int | None = None,
+    n: int | None = None,
+    relation: Relation | None = None,
+) -> PrivacyGuarantee:
+    """Return the guarantee of a mechanism that sees a secret random subset of the records.
+
+    Either each record with a probability, independently (Poisson), or a uniform subset of m of n records (without
+    replacement).
 
     Parameters
     ----------
     guarantee : PrivacyGuarantee
         Of a single release about the records it sees, for ``AddRemove()`` or ``ReplaceOne()``.
-    rate : float
+    rate : float, optional
         The probability, in (0, 1].
+    m, n : int, optional
+        Instead of `rate`: the size of the subset, and that of the data set (or a lower bound of it), ``1 <= m <= n``.
+        The guarantee must be about ``ReplaceOne()``, of a subset of size m.
+    relation : ReplaceOne or AddRemove, optional
+        With `m` and `n`, what the result is about, ``ReplaceOne()`` unless it is given. Of two data sets that differ by
+        a record that was added n is the size of the larger, and m is below it.
 
     Returns
     -------
     PrivacyGuarantee
-        About `AddRemove`, each direction with its own pair of laws, (q P + (1 - q) Q, Q) and (P, (1 - q) P + q Q): so
+        With `m` and `n`, q = m / n: ``log(1 + q (exp(epsilon) - 1))`` at ``q delta``; about `AddRemove` with the pairs
+        of laws that follow, about `ReplaceOne`, where directions are free, with nothing beyond. With `rate` q, about
+        `AddRemove`, each direction with its own pair of laws, (q P + (1 - q) Q, Q) and (P, (1 - q) P + q Q): so
         ``epsilon = log(1 + q (exp(epsilon) - 1))`` at ``q delta``, and less in composition. About `ReplaceOne` delta is
         multiplied by q, and epsilon stays: no better is true.
 
@@ -136,7 +155,14 @@ def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
     NoGuarantee
         For other relations, and for compositions.
     ValueError, TypeError
-        If an argument lies outside its domain.
+        If an argument lies outside its domain, or the subset is not described in exactly one way.
+
+    Notes
+    -----
+    Let A and C be the laws of the output where the record is in the subset and where it is not. Each subset with the
+    record becomes one without it when the record is replaced by one of the others, so A and C are neighbors' laws of
+    the mechanism, and so are A and B, B that of another value of the record. The laws to compare are
+    ``q A + (1 - q) C`` with ``q B + (1 - q) C``, or with C: advanced joint convexity [1]_.
 
     References
     ----------
@@ -148,25 +174,37 @@ def subsampled(guarantee: PrivacyGuarantee, rate: float) -> PrivacyGuarantee:
     >>> from quincunx.privacy import AddRemove, PrivacyGuarantee, subsampled
     >>> round(subsampled(PrivacyGuarantee(1.0, relation=AddRemove()), 0.1).epsilon, 6)
     0.158565
+    >>> round(subsampled(PrivacyGuarantee(1.0), m=10, n=100).epsilon, 6)
+    0.158565
     """
     if not isinstance(guarantee, PrivacyGuarantee):
         raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
-    share = _rational.fraction(rate, "rate")
-    if not 0 < share <= 1:
-        raise ValueError(f"`rate` must be in (0, 1], got {rate}")
-    relation, numerics = guarantee.relation, guarantee.numerics
-    if isinstance(relation, DataMetric) or relation.records > 1:
-        raise NoGuarantee(f"no rule is known for records sampled at random about {relation}")
+    about, numerics = guarantee.relation, guarantee.numerics
+    if (rate is None) == (m is None) or (m is None) != (n is None) or (m is None and relation is not None):
+        raise TypeError("exactly one of `rate` and `m` with `n` must be given, and `relation` with the latter only")
+    if rate is None:
+        relation = ReplaceOne() if relation is None else _relations.check(relation)
+        if about != ReplaceOne() or relation not in (ReplaceOne(), AddRemove()):
+            raise NoGuarantee(f"no rule is known from {about} to {relation} for m of n records")
+        size = _check.whole(n, "n", minimum=2 if relation == AddRemove() else 1)
+        share = Fraction(_check.whole(m, "m", minimum=1, maximum=size - (relation == AddRemove())), size)
+    else:
+        relation, share = about, _rational.fraction(rate, "rate")
+        if not 0 < share <= 1:
+            raise ValueError(f"`rate` must be in (0, 1], got {rate}")
+        if isinstance(relation, DataMetric) or relation.records > 1:
+            raise NoGuarantee(f"no rule is known for records sampled at random about {relation}")
     if share == 1:
         return guarantee
     if len(guarantee.parts) != 1 or guarantee.parts[0].count != 1:
         raise NoGuarantee("no rule is known for a composition on one random subset: sample anew for each release")
     part = guarantee.parts[0]
+    level = Fraction(_rational.amplified_upwards(up(part.epsilon), up(share)))
     if isinstance(relation, ReplaceOne):
-        kept: Curve = Approx(part.epsilon, share * part.delta) if part.delta else Pure(part.epsilon)
+        level = part.epsilon if rate is not None else min(level, part.epsilon)
+        kept: Curve = Approx(level, share * part.delta) if part.delta else Pure(level)
         return promise(Declared(kept, relation), relation, share * part.delta, numerics=numerics)
     if part.curve.pairs() is None or isinstance(part.curve, Subsampled):
         raise NoGuarantee(f"no rule is known for a random subset and a curve of kind {part.curve.kind!r}")
-    level = Fraction(_rational.amplified_upwards(up(part.epsilon), up(share)))
     reach = Declared(Subsampled(share, part.curve), relation)
     return promise(reach, relation, share * part.delta, epsilon=level, numerics=numerics)

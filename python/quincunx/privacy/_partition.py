@@ -1,0 +1,200 @@
+"""Parallel composition inside an account: releases that each see one part of a declared partition of the records."""
+
+import os
+import threading
+from collections.abc import Hashable, Iterable
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from quincunx import _check
+from quincunx.privacy._filters import Account, BudgetExceeded, charge_of
+from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee
+from quincunx.privacy._reach import Shift
+from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, ReplaceOne
+from quincunx.privacy._together import parallel
+
+if TYPE_CHECKING:
+    from quincunx.privacy._budget import Budget
+
+
+class Partition:
+    """Parts of the records with an account each, of which a budget is charged the largest; `Budget.partition` makes it.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import AddRemove, Budget, PrivacyGuarantee
+    >>> budget, half = Budget(1.0, relation=AddRemove()), PrivacyGuarantee(0.5, relation=AddRemove())
+    >>> regions = budget.partition(["north", "south"])
+    >>> for region in regions.parts:
+    ...     _ = regions.spend(region, half)
+    >>> budget.remaining()
+    0.5
+    """
+
+    def __init__(self, budget: "Budget", parts: Iterable[Hashable], by: object, user: Hashable) -> None:
+        _check.fits(parts, "parts")
+        self._accounts: dict[Hashable, Account] = {}
+        for name in () if isinstance(parts, (str, bytes)) else parts:
+            if name in self._accounts:
+                raise ValueError(f"`parts` must be names that are all different, got {name!r} twice")
+            self._accounts[name] = Account()
+        if not self._accounts:
+            raise ValueError(f"`parts` must be names, at least one, got {parts!r}")
+        if getattr(budget.relation, "records", 1) > 1:
+            raise NoGuarantee(f"no rule is known for {budget.relation}: its records may lie in several parts")
+        self.by = _check.one_of(by, "by", ("value", "key"))
+        self._budget, self._user = budget, user
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def parts(self) -> tuple[Hashable, ...]:
+        """The names of the parts."""
+        return tuple(self._accounts)
+
+    def spend(self, part: Hashable, guarantee: object) -> PrivacyGuarantee:
+        """Count a release that sees one part, or refuse it.
+
+        Parameters
+        ----------
+        part : hashable
+            Whose records it sees.
+        guarantee : PrivacyGuarantee, or anything with an attribute `guarantee`
+            Of the release. Where a replaced record may move to another part it must be about ``AddRemove()``.
+
+        Returns
+        -------
+        PrivacyGuarantee
+            The sums of the part's epsilons and deltas, about the relation of the budget.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the largest of the parts would pass the limit; nothing is counted then.
+        NoGuarantee, TypeError
+            If the guarantee is about another relation.
+        ValueError
+            If the partition has no such part.
+        RuntimeError
+            In a forked child: parent and child would each count to the largest alone.
+        """
+        self._account(part)
+        rule, promise = self._budget._rule, self._promise(guarantee)
+        if promise.numerics == "insecure":
+            raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
+        with self._lock:
+            charge = charge_of(promise, rule.kind)
+            mine = rule.added(self._accounts[part], charge)
+            if not self._spreads(promise):  # all parts may be touched at once: the budget pays for this beside them
+                self._budget._charge(self._user, promise, lambda account: rule.after(account, charge))
+                return self._budget._total(mine)
+            before = reduce(_larger, self._accounts.values())
+            after = _larger(before, mine)
+            self._budget._charge(self._user, promise, lambda account: rule.accepted(_risen(account, before, after)))
+            self._accounts[part] = mine
+            return self._budget._total(mine)
+
+    def spent(self, part: Hashable) -> PrivacyGuarantee | None:
+        """Return the sums of a part's epsilons and deltas so far, None if nothing was spent.
+
+        Parameters
+        ----------
+        part : hashable
+            Which part.
+
+        Returns
+        -------
+        PrivacyGuarantee or None
+            About the relation of the budget.
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As for `spend`.
+        """
+        account = self._account(part)
+        return self._budget._total(account) if account.spends else None
+
+    def remaining(self, part: Hashable) -> float:
+        """Return the epsilon that is left to a part, about the relation of the budget.
+
+        Parameters
+        ----------
+        part : hashable
+            Which part.
+
+        Returns
+        -------
+        float
+            What the budget has left, and how far the part is below the largest.
+
+        Raises
+        ------
+        ValueError, RuntimeError
+            As for `spend`.
+        """
+        with self._lock:
+            largest, own = reduce(_larger, self._accounts.values()), self._account(part)
+            return self._budget._rule.room(_risen(self._budget._books.read(self._user), largest, own))
+
+    def _account(self, part: Hashable) -> Account:
+        if os.getpid() != self._process:
+            raise RuntimeError("a partition belongs to the process that made it")
+        if part not in self._accounts:
+            raise ValueError(f"`part` must be one of the partition, {list(self._accounts)}, got {part!r}")
+        return self._accounts[part]
+
+    def _promise(self, guarantee: object) -> PrivacyGuarantee:
+        """Return what one part says of the budget's relation."""
+        promise = getattr(guarantee, "guarantee", guarantee)
+        if self._budget.relation == ReplaceOne() and self.by == "value" and isinstance(promise, PrivacyGuarantee):
+            if promise.relation != AddRemove():
+                raise NoGuarantee(
+                    f"a replaced record may move to another part: `guarantee` must be about AddRemove(), "
+                    f"got {promise.relation}"
+                )
+            # Two steps: it leaves a part and enters another, or does both in one, which the largest bounds.
+            promise = parallel([promise], relation=ReplaceOne())
+        return self._budget._checked(promise)
+
+    def _spreads(self, promise: PrivacyGuarantee) -> bool:
+        """Whether neighbors differ in one part only, or what they cost grows in proportion to the distance or faster.
+
+        A distance d of arrays is spread over the parts. With l1, d is the sum of the parts' distances; a cost T with
+        T(d) / d not falling, as of epsilon and levels of concentration of noise that follows l1, sums to at most the
+        largest. With l2 the same holds for squares.
+        """
+        relation = self._budget.relation
+        if not isinstance(relation, DataMetric):
+            return True
+        follows = all(
+            isinstance(part.reach, Shift) and not part.reach.rest and part.curve.adds_by == relation.metric
+            for part in promise.parts
+        )
+        return follows and (promise.is_pure if self._budget.filter == "sum" else True)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a partition cannot be pickled or copied: both would count to the largest part alone")
+
+
+_SUMS = ("epsilon", "delta", "failure", "pure", "cost")
+
+
+def _larger(one: Account, other: Account) -> Account:
+    """Return an account that is at least each of two in every sum."""
+    sums: dict[str, Any] = {}
+    for name in _SUMS:
+        a, b = getattr(one, name), getattr(other, name)
+        sums[name] = None if a is None or b is None else max(a, b)
+    numerics = max(one.numerics, other.numerics, key=NUMERICS.index)
+    return Account(max(one.spends, other.spends), numerics=numerics, **sums)
+
+
+def _risen(account: Account, before: Account, after: Account) -> Account:
+    """Return an account where one thing in its sums has become another."""
+    sums: dict[str, Any] = {}
+    for name in _SUMS:
+        whole, old, new = (getattr(part, name) for part in (account, before, after))
+        sums[name] = None if whole is None or old is None or new is None else whole + new - old
+    numerics = max(account.numerics, after.numerics, key=NUMERICS.index)
+    return Account(account.spends + 1, numerics=numerics, **sums)
