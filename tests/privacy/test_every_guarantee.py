@@ -25,6 +25,7 @@ from quincunx.privacy import (
     ReplaceOne,
     UnaryEncoding,
     audit,
+    parallel,
     privatize,
 )
 
@@ -282,6 +283,9 @@ def test_what_was_declared_is_repeated():
         assert words in release.protects
         assert words in repr(release)
         assert words in (release.guarantee & release.guarantee).protects
+    count = LaplaceMechanism(1.0, sensitivity=0.7, relation=AddRemove()).guarantee
+    for rule in (parallel([count, count]), parallel([count, count], relation=ReplaceOne()), count.at(3)):
+        assert "declared to move the array by at most 0.7" in rule.protects
 
 
 def test_declared_changes_of_coordinates_fix_the_length():

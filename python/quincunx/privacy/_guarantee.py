@@ -81,8 +81,13 @@ class Part:
 
     def restated(self, relation: Relation) -> "Part":
         """Return the part as one that a rule has proved for the neighbors of another relation, and of no other."""
-        reach = Declared(self.curve, relation, whole=self.reach.whole, copies=self.copies)
+        reach = Declared(self.curve, relation, self.words, whole=self.reach.whole, copies=self.copies)
         return replace(Part.of(reach, relation, self.delta, self.epsilon), times=self.times)
+
+    @property
+    def words(self) -> str:
+        """What was declared of it."""
+        return self.reach.words if isinstance(self.reach, Declared) else ""
 
     @property
     def count(self) -> int:
@@ -508,7 +513,7 @@ class PrivacyGuarantee:
         else:
             count = "one record" if relation.records == 1 else f"{relation.records} records"
             about = count + (" added or removed" if isinstance(relation, AddRemove) else " replaced by any other")
-        said = dict.fromkeys(part.reach.words for part in self.parts if isinstance(part.reach, Declared))
+        said = dict.fromkeys(part.words for part in self.parts)
         return ", ".join([about, *filter(None, said)])
 
     @property
