@@ -523,3 +523,11 @@ def test_the_command_line_opens_spends_and_shows(path, capsys):
     assert '"remaining": 0.2}' in capsys.readouterr().out
     assert main(["budget", "show", str(path), "--user", "grace"]) == 2
     assert main(["budget", "show", str(path) + ".absent"]) == 2
+
+
+@pytest.mark.parametrize("user", ["\ud800", "ada\udfff", ("ada", "\udc80")])
+def test_users_without_a_form_in_a_file_are_refused_by_name(tmp_path, user):
+    budget = Budget.open(tmp_path / "ledger", 1.0)
+    with pytest.raises(ValueError, match="`user` must be words that a file can hold"):
+        budget.spend(PrivacyGuarantee(0.5), user=user)
+    assert not budget.accounts()

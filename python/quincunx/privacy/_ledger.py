@@ -368,6 +368,8 @@ def named(user: Hashable) -> str:
     if user is None:
         return ""
     if isinstance(user, str):
+        if not user.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in user):
+            raise ValueError(f"`user` must be words that a file can hold, got {user!r}")
         return "s" + user
     if isinstance(user, bytes):
         return "b" + user.hex()

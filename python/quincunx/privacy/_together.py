@@ -203,8 +203,8 @@ def subsampled(
     if isinstance(relation, ReplaceOne):
         level = part.epsilon if rate is not None else min(level, part.epsilon)
         kept: Curve = Approx(level, share * part.delta) if part.delta else Pure(level)
-        return promise(Declared(kept, relation), relation, share * part.delta, numerics=numerics)
+        return promise(Declared(kept, relation, part.words), relation, share * part.delta, numerics=numerics)
     if part.curve.pairs() is None or isinstance(part.curve, Subsampled):
         raise NoGuarantee(f"no rule is known for a random subset and a curve of kind {part.curve.kind!r}")
-    reach = Declared(Subsampled(share, part.curve), relation)
+    reach = Declared(Subsampled(share, part.curve), relation, part.words)
     return promise(reach, relation, share * part.delta, epsilon=level, numerics=numerics)
