@@ -78,6 +78,36 @@ class Mechanism(Guaranteed):
         """
         return self.noise.log_likelihood(z, x)
 
+    def accuracy(self, confidence: float = 0.95) -> Any:
+        """Return the least a with ``P(abs(z - x) <= a)`` at least a confidence, from the exact law of the noise.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1), for each number by itself; for k numbers at once ask for ``1 - (1 - confidence) / k``.
+
+        Returns
+        -------
+        int, float or ndarray
+            An array where the coordinates of a vector differ in their noise. For every x within the bounds, to which
+            others are clipped. It is never below the least: of whole numbers it is the least, of others on their grid
+            above it by at most three steps.
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not in (0, 1).
+        TypeError
+            If nothing is added: responses have `estimate`, the exponential mechanism `utility_bound` instead.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import GeometricMechanism
+        >>> GeometricMechanism(0.5, n=1).accuracy(0.95)
+        6
+        """
+        return self.noise.accuracy(confidence)
+
     def _published(self, values: npt.NDArray[Any], data: object, insecure_seed: object, **about: Any) -> Release:
         """Return fresh noisy values as a release with the labels of the data."""
         guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)

@@ -231,6 +231,43 @@ class Release(Guaranteed):
         values = np.ma.array(self.values, mask=np.broadcast_to(hidden, self.values.shape))
         return Release(values, self.guarantee, noise=self.noise, about=self.about, _axes=self.axes_)
 
+    def interval(self, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return an interval for each value that holds the private one with a confidence, from the law of the noise.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1), for each value by itself; for all k at once ask for ``1 - (1 - confidence) / k``.
+
+        Returns
+        -------
+        lower, upper : ndarray
+            Of the shape of the values, and masked as they are: the noise's `accuracy` to either side, within the bounds
+            to which private values were clipped. A value that was clipped is the clipped one.
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not in (0, 1), or the release does not know its noise.
+        TypeError
+            If nothing was added: responses and choices have no such interval.
+
+        Examples
+        --------
+        >>> from quincunx.privacy import GeometricMechanism
+        >>> release = GeometricMechanism(2.0, lower=0, upper=9).release([3, 7], insecure_seed=1)
+        >>> lower, upper = release.interval(0.9)
+        >>> bool((lower <= [3, 7]).all() and (upper >= [3, 7]).all())
+        True
+        """
+        if self.noise is None:
+            raise ValueError("a release that was made without its noise has no intervals")
+        lower, upper = self.noise.interval(np.asarray(self.values), confidence)
+        if not isinstance(self.values, np.ma.MaskedArray):
+            return lower, upper
+        mask = np.ma.getmaskarray(self.values)
+        return np.ma.array(lower, mask=mask), np.ma.array(upper, mask=mask)
+
     def to_pandas(self) -> Any:
         """Return the values as a Series or a DataFrame, with the labels of the data.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -34,6 +35,9 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
+
+#: What quantiles in floating point are multiplied by, so that they are not below the exact ones.
+UPWARDS = 1 + 2.0**-45
 
 #: What the `log_likelihood` of all laws has in common.
 law_doc = assembled(
@@ -73,6 +77,55 @@ class Noise:
         """
         raise NotImplementedError
 
+    def accuracy(self, confidence: float = 0.95) -> Any:
+        """Return the least a with ``P(abs(z - x) <= a)`` at least a confidence, for every x within the bounds.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1), for each number by itself; for k numbers at once ask for ``1 - (1 - confidence) / k``.
+
+        Returns
+        -------
+        int, float or ndarray
+            An array where numbers differ in their noise. Never below the least: of whole numbers it is the least; on a
+            grid it is above by at most three grid steps.
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not in (0, 1).
+        TypeError
+            If nothing is added: responses and choices have no such figure.
+        """
+        raise TypeError(f"`accuracy` is of noise that is added to numbers, which {self.kind} is not: {self._instead}")
+
+    def interval(self, z: npt.ArrayLike, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return an interval around each released number that holds the private one with a confidence.
+
+        Parameters
+        ----------
+        z : array_like or Release
+            Released numbers.
+        confidence : float
+            As for `accuracy`.
+
+        Returns
+        -------
+        lower, upper : ndarray
+            Of the shape of `z`: `accuracy` to either side, and within the bounds to which private numbers were clipped.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `accuracy`, or if `z` holds other numbers than the mechanism gives.
+        """
+        self.accuracy(confidence)  # refuses, where there is none
+        raise NotImplementedError
+
+    #: What serves where there is no accuracy.
+    _instead: ClassVar[str] = "`log_likelihood` is its law"
+
     def facts(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them; fractions are strings."""
         return {name: _plain(getattr(self, name)) for name in self.names()}
@@ -106,6 +159,46 @@ class Noise:
 
     def __hash__(self) -> int:
         return hash((self.kind, *(np.shape(getattr(self, name)) for name in self.names())))
+
+
+def _confidence(value: object) -> float:
+    found = _check.real(value, "confidence")
+    if not 0 < found < 1:
+        raise ValueError(f"`confidence` must be in (0, 1), got {found}")
+    return found
+
+
+def _around(z: Floats, distance: Any, lower: float | None, upper: float | None) -> tuple[Floats, Floats]:
+    """Return numbers less and plus a distance, rounded outwards, within bounds."""
+    with np.errstate(over="ignore"):
+        ends = np.nextafter(z - distance, -math.inf), np.nextafter(z + distance, math.inf)
+    return np.clip(ends[0], lower, upper), np.clip(ends[1], lower, upper)
+
+
+@lru_cache(maxsize=256)
+def _least_geometric(alpha: float, exponent: Fraction | None, confidence: float) -> int:
+    """Return the least k with ``P(abs(noise) <= k) = 1 - 2 alpha**(k + 1) / (1 + alpha)`` at least a confidence.
+
+    That is ``k + 1 >= t`` for t = log(2 / ((1 + alpha) (1 - confidence))) / decay, which is no whole number: alpha is
+    transcendental, or m / 2**e, where 2**e + m would have to divide a power of m. It has more than 60 digits behind the
+    point here, of which ten are not trusted.
+    """
+    with localcontext(Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        decay = -Decimal(alpha).ln() if exponent is None else Decimal(exponent.numerator) / exponent.denominator
+        ratio = Decimal(alpha) if exponent is None else (-decay).exp()
+        rest = 1 - Fraction(confidence)
+        steps = (2 * rest.denominator / (rest.numerator * (1 + ratio))).ln() / decay
+        return max(int((steps + Decimal("1e-50")).to_integral_value(ROUND_CEILING)) - 1, 0)
+
+
+@lru_cache(maxsize=64)
+def _least_discrete_gaussian(variance: float, confidence: float) -> int:
+    """Return the least k with ``P(abs(noise) <= k)`` at least a confidence, or one more where doubles cannot tell."""
+    reach = math.ceil(12 * math.sqrt(variance)) + 40  # beyond are less than 1e-31
+    mass = np.exp(-(np.arange(1.0, reach + 1) ** 2) / (2 * variance))
+    beyond = 2 * np.cumsum(mass[::-1])[::-1]  # entry k: more than k
+    rest = float(1 - Fraction(confidence)) * (1 + beyond[0]) * (1 - (reach + 64) * 2.0**-52)
+    return int(np.argmax(np.append(beyond, 0.0) <= rest))
 
 
 def _plain(value: Any) -> Any:
@@ -172,6 +265,17 @@ class _OfWhole(Noise):
     def bounds(self) -> tuple[int, int]:
         """Where numbers are clipped."""
         return -LARGEST if self.lower is None else self.lower, LARGEST if self.upper is None else self.upper
+
+    def interval(self, z: npt.ArrayLike, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return an interval around each released number that holds the private one: see `Noise.interval`."""
+        released = _check.counts(z, "z", minimum=None)
+        (low, high), distance = self.bounds, np.array(self.accuracy(confidence), dtype=object)
+        if np.max(distance, initial=0) < LARGEST:
+            distance = distance.astype(np.int64)
+        else:
+            released = released.astype(object)
+        below, above = np.maximum(released, low + distance) - distance, np.minimum(released, high - distance) + distance
+        return np.minimum(below, high).astype(np.int64), np.maximum(above, low).astype(np.int64)
 
     def _set(self, **values: Any) -> None:
         lower, upper = whole_bounds(self.lower, self.upper)
@@ -243,6 +347,15 @@ class GeometricNoise(_OfWhole):
             distance = np.abs(released.astype(np.float64) - private)
         return np.asarray(log_geometric(self.decay) - self.decay * distance)
 
+    def accuracy(self, confidence: float = 0.95) -> Any:
+        """Return the least whole a with ``P(abs(z - x) <= a)`` at least a confidence: see `Noise.accuracy`."""
+        level = _confidence(confidence)
+        ratios, index = np.unique(self.alpha, return_inverse=True)
+        least = [_least_geometric(float(ratio), self.exponent, level) for ratio in ratios]
+        if not np.ndim(self.alpha):
+            return least[0]
+        return np.array(least, dtype=np.int64)[index].reshape(self.alpha.shape)
+
     def part(self, index: Any, shape: tuple[int, ...]) -> Noise:
         """Return the law of ``values[index]``, for values of a shape."""
         if np.ndim(self.alpha) == 0:
@@ -294,6 +407,13 @@ class DiscreteGaussianNoise(_OfWhole):
         released, private = _check.counts(z, "z", minimum=None), _check.counts(x, "x", minimum=None)
         distance = released.astype(np.float64) - np.clip(private, *self.bounds)
         return np.asarray(-0.5 * distance * distance / self.variance - self._log_whole)
+
+    def accuracy(self, confidence: float = 0.95) -> Any:
+        """Return the least whole a with ``P(abs(z - x) <= a)`` at least a confidence: see `Noise.accuracy`.
+
+        One more where both agree to 1e-10 or better.
+        """
+        return _least_discrete_gaussian(self.variance, _confidence(confidence))
 
 
 @law_doc
@@ -348,6 +468,19 @@ class LaplaceNoise(Noise):
                 private = np.rint(private / self.step) * self.step
                 constant = float(log_geometric(self.step / self.scale)) - math.log(self.step)
         return np.asarray(constant - np.abs(released - private) / self.scale)
+
+    def accuracy(self, confidence: float = 0.95) -> Any:
+        """Return an a with ``P(abs(z - x) <= a)`` at least a confidence: see `Noise.accuracy`.
+
+        The quantile of the Laplace law and a step of the grid, above the least by at most 1.5 steps. A step is enough
+        for rounding after the noise, half of it moves nothing by more, and for that before: noise of g steps is off by
+        at most g + 1/2, and ``2 sqrt(alpha) <= 1 + alpha`` where the mass beyond is ``2 alpha**(g + 1) / (1 + alpha)``.
+        """
+        return (-math.log1p(-_confidence(confidence)) * self.scale + self.step) * UPWARDS
+
+    def interval(self, z: npt.ArrayLike, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return an interval around each released number that holds the private one: see `Noise.interval`."""
+        return _around(_check.reals(z, "z"), self.accuracy(confidence), self.lower, self.upper)
 
 
 @law_doc
@@ -451,6 +584,24 @@ class GaussianNoise(Noise):
         distance = (_check.reals(z, "z") - self.clipped(x)) / sigma
         return np.asarray(-0.5 * distance * distance - np.log(sigma) - 0.5 * math.log(2 * math.pi))
 
+    def accuracy(self, confidence: float = 0.95) -> Any:
+        """Return an a with ``P(abs(z - x) <= a)`` at least a confidence: see `Noise.accuracy`.
+
+        The quantile of the normal law and a step of the grid, above the least by at most 1.5 steps; two steps of
+        `sigma` times the scale where coordinates have grids of their own, which these are not above.
+        """
+        from scipy.special import erfinv, ndtri
+
+        level = _confidence(confidence)
+        quantile = math.sqrt(2) * float(erfinv(level)) if level < 0.5 else -float(ndtri((1 - level) / 2))
+        step = self.step if self.scales is None else 2 * self.step * self.scales
+        return (quantile * self.deviations + step) * UPWARDS
+
+    def interval(self, z: npt.ArrayLike, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return an interval around each released number that holds the private one: see `Noise.interval`."""
+        bounds = (None, None) if self.radius is None else (-self.radius, self.radius)
+        return _around(_check.reals(z, "z"), self.accuracy(confidence), *bounds)
+
     def part(self, index: Any, shape: tuple[int, ...]) -> Noise:
         """Return the law of ``values[index]``, for values of a shape."""
         if self.scales is None:
@@ -483,6 +634,7 @@ class RandomizedResponseNoise(Noise):
 
     flip: Fraction
     kind = "randomized-response"
+    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
     earlier = ("keep_probability",)
 
     def __post_init__(self) -> None:
@@ -529,6 +681,7 @@ class GeneralizedRandomizedResponseNoise(Noise):
     categories: int
     other: Fraction
     kind = "generalized-randomized-response"
+    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
     earlier = ("keep_probability",)
 
     def __post_init__(self) -> None:
@@ -587,6 +740,7 @@ class UnaryEncodingNoise(Noise):
     one: Fraction
     zero: Fraction
     kind = "unary-encoding"
+    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
     earlier = ("variant", "one_probability", "zero_probability")
 
     def __post_init__(self) -> None:
@@ -670,6 +824,7 @@ class ExponentialChoice(Noise):
     exponent: Fraction
     step: float
     kind = "exponential"
+    _instead = "`ExponentialMechanism.utility_bound` tells how far below the best score a choice lies"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", _fraction(self.exponent, "exponent"))
