@@ -108,3 +108,30 @@ def test_an_archive_can_be_thrown_away(tmp_path):
     privatize([[1, 2]], epsilon=1.0).save(null)
     _npz.write_npz(null, {"a": np.arange(5)}, ".kept-")
     assert stat.S_ISCHR(os.stat(null).st_mode)
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_mask_is_left_alone(tmp_path, monkeypatch):
+    """Another thread's files are made with the mask of the process, which is never another for a moment."""
+    told, fsync, replace = [], os.fsync, os.replace
+
+    def synced(handle):
+        told.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else os.fstat(handle).st_size)
+        fsync(handle)
+
+    def replaced(source, target):
+        told.append("name")
+        replace(source, target)
+
+    mask = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patches:
+            patches.setattr(os, "umask", None)
+            patches.setattr(os, "fsync", synced)
+            patches.setattr(os, "replace", replaced)
+            for name in ("first", "first", "second"):
+                _npz.write_whole(tmp_path / name, lambda file: file.write(b"content"), ".kept-", ".txt")
+                assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o640
+    finally:
+        os.umask(mask)
+    assert told == [7, "name", "folder"] * 3
+    assert sorted(os.listdir(tmp_path)) == ["first", "second"]

@@ -2,8 +2,8 @@
 
 What is made once (tables, PyO3's cells) would stay half made in such a child, which would wait for it for ever. In
 CPython a fork comes when its thread gets the interpreter, so when the other one lets it go: the calls here follow one
-another in C, each after so much work that the forking thread has asked before. Moments are spread over the first 20
-ms of a cold process.
+another in C, each after so much work that the forking thread has asked before. Moments are spread over the first 20 ms
+of a cold process.
 """
 
 import os

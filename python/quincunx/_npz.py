@@ -1,9 +1,10 @@
 """Files that are there wholly or not at all: npz archives of arrays, and whatever else a function writes."""
 
+import contextlib
 import gzip
 import io
 import os
-import tempfile
+import secrets
 import zlib
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -34,7 +35,8 @@ def write_whole(
     """Let a function write a file; to a path by way of a file beside it, that takes its place when it is whole.
 
     What is no file (a pipe, a terminal, ``/dev/null``) is written into as it stands: a file in its place would take it
-    from everybody else. A link to a file gives way to the new one, and what it names is left alone.
+    from everybody else. A link to a file gives way to the new one, and what it names is left alone. The content is on
+    the disk before it has its name, and the name before this returns.
     """
     if not isinstance(target, (str, os.PathLike)):
         write(target)
@@ -46,14 +48,26 @@ def write_whole(
         with open(path, "wb") as file:
             file.write(whole.getbuffer())
         return
-    handle, partial = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=prefix, suffix=suffix)
+    folder = os.path.dirname(path) or "."
+    partial = os.path.join(folder, f"{prefix}{secrets.token_hex(8)}{suffix}")
+    file = open(partial, "xb")  # with the rights of every new file: the system asks the mask itself
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             write(file)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(partial, path)
     except BaseException:
         os.unlink(partial)
         raise
+    _flush(folder)
+
+
+def _flush(folder: str) -> None:
+    """Have a folder's names on the disk, where the system takes that."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
