@@ -18,17 +18,17 @@ def is_many(activity: Any) -> bool:
     return isinstance(activity, (Mapping, list, tuple)) or (isinstance(activity, np.ndarray) and activity.ndim > 0)
 
 
-def rational(activity: Any) -> Fraction:
-    """Return an activity as the rational number it is."""
+def rational(activity: Any, name: str = "activity") -> Fraction:
+    """Return an activity, or another number, as the rational number it is."""
     if isinstance(activity, (bool, np.bool_, bytes)):
-        raise TypeError(f"`activity` must be a number, got {activity!r}")
+        raise TypeError(f"`{name}` must be a number, got {activity!r}")
     if isinstance(activity, str):  # "1/2" and "0.5" are the same, and exact
         try:
             return Fraction(activity)
         except (ValueError, ZeroDivisionError):
-            raise ValueError(f"`activity` must be a number such as '1/2' or '0.5', got {activity!r}") from None
+            raise ValueError(f"`{name}` must be a number such as '1/2' or '0.5', got {activity!r}") from None
     if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
-        raise ValueError(f"`activity` must be finite, got {activity}")
+        raise ValueError(f"`{name}` must be finite, got {activity}")
     if isinstance(activity, np.integer):
         return Fraction(int(activity))
     if isinstance(activity, np.floating):
@@ -36,7 +36,7 @@ def rational(activity: Any) -> Fraction:
     try:
         return Fraction(activity)
     except TypeError:
-        raise TypeError(f"`activity` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
+        raise TypeError(f"`{name}` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
 
 
 def two_doubles(activity: Any) -> tuple[float, float, int, bool]:

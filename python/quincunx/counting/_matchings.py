@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from quincunx.counting import _exact
 from quincunx.counting._drawn import as_drawn, as_insertion, as_square
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed, as_problem
+from quincunx.counting._weights import NOT_SAID, laid
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -29,6 +31,7 @@ _METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 def count_perfect_matchings(
     graph: "GraphLike",
     *,
+    weight: Any = NOT_SAID,
     method: Method = "auto",
     order: Sequence[Any] | None = None,
     threads: int | None = None,
@@ -37,8 +40,8 @@ def count_perfect_matchings(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_interval: float | None = None,
     executor: Executor | None = None,
-) -> int:
-    """Count the perfect matchings of a graph, exactly.
+) -> int | Fraction:
+    """Count the perfect matchings of a graph, exactly, or add up their weights.
 
     A perfect matching, or dimer covering, is a set of edges that covers every vertex once. Parallel edges count one by
     one and loops not at all. The empty graph has one, a graph with an odd number of vertices none.
@@ -47,6 +50,11 @@ def count_perfect_matchings(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on. Lattices are drawn as they are; graphs by networkx, if it is installed and they are planar.
+    weight : None, str or sequence of number, optional
+        The weight of each edge: the name of an attribute of the edges of a networkx graph (1 where an edge has none of
+        that name), or a number for each edge in order; ints, Fractions or floats, >= 0. What is returned is the sum
+        over all perfect matchings of the products of their weights. `None` counts each edge as one. Where nothing is
+        said, a networkx graph with an attribute ``"weight"`` that is not 1 is refused.
     method : {"auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"}, optional
         ``"product"``: the closed form of the free square lattice. ``"fkt"``: one Pfaffian of a Kasteleyn orientation,
         for graphs drawn on a plane or cylinder. ``"pfaffian"``: the same and four Pfaffians on a torus.
@@ -56,11 +64,13 @@ def count_perfect_matchings(
     order : sequence of vertices, optional
         For ``"frontier"``: the order in which the vertices are taken; then no tree decomposition is looked for.
     {job}
+        With weights that have a denominator a Fraction.
 
     Raises
     ------
     ValueError
-        If `method` is not valid for the graph.
+        If `method` is not valid for the graph; if weights are not said, negative, or more than 2**20 times the largest
+        number of which all are multiples, added up.
     TooLargeError, TypeError, CheckpointError
         As `count_independent_sets`.
 
@@ -89,9 +99,22 @@ def count_perfect_matchings(
     417
     >>> count_perfect_matchings(lattices.aztec_diamond(4))
     1024
+    >>> import networkx
+    >>> ring = networkx.cycle_graph(4)
+    >>> networkx.set_edge_attributes(ring, {(0, 1): 2, (2, 3): 3, (1, 2): Fraction(1, 2)}, "weight")
+    >>> count_perfect_matchings(ring, weight="weight"), count_perfect_matchings(ring, weight=None)
+    (Fraction(13, 2), 2)
     """
+    graph, unit = laid(graph, weight)
+    count = _perfect_matchings(
+        graph, method, order, Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    )
+    return count if unit == 1 or not count else count * unit ** (as_listed(graph).num_vertices // 2)
+
+
+def _perfect_matchings(graph: Any, method: Method, order: Sequence[Any] | None, job: Job) -> int:
+    """Return the number of perfect matchings of a graph without weights."""
     _check.one_of(method, "method", _METHODS)
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     if order is not None and method == "auto":
         method = "frontier"
     if order is not None and method != "frontier":
@@ -245,12 +268,12 @@ def matching_polynomial(
     return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
 
 
-def log_perfect_matchings(graph: "GraphLike", *, method: Method = "auto") -> float:
+def log_perfect_matchings(graph: "GraphLike", *, weight: Any = NOT_SAID, method: Method = "auto") -> float:
     """Return the natural logarithm of the number of perfect matchings.
 
     Parameters
     ----------
-    graph, method
+    graph, weight, method
         As in `count_perfect_matchings`.
 
     Returns
@@ -270,7 +293,7 @@ def log_perfect_matchings(graph: "GraphLike", *, method: Method = "auto") -> flo
     >>> round(log_perfect_matchings(lattices.square(8, 8)), 12)
     16.379599237456
     """
-    return _log(count_perfect_matchings(graph, method=method))
+    return _log(count_perfect_matchings(graph, weight=weight, method=method))
 
 
 def log_matchings(graph: "GraphLike") -> float:
@@ -301,8 +324,8 @@ def log_matchings(graph: "GraphLike") -> float:
     return _log(count_matchings(graph))
 
 
-def _log(count: int) -> float:
-    return math.log(count) if count else -math.inf
+def _log(count: int | Fraction) -> float:
+    return math.log(count.numerator) - math.log(count.denominator) if count else -math.inf
 
 
 def count_of_drawn(graph: Any, drawn: Any, left: Any, memory_limit: int) -> int:

@@ -3,6 +3,7 @@
 import math
 import os
 from concurrent.futures import Executor
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from quincunx import _check, _core
@@ -12,6 +13,7 @@ from quincunx.counting import _exact
 from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
 from quincunx.counting._problem import as_listed
+from quincunx.counting._weights import NOT_SAID, laid
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -22,6 +24,7 @@ _METHODS = ["auto", "product", "elimination"]
 def count_spanning_trees(
     graph: "GraphLike",
     *,
+    weight: Any = NOT_SAID,
     method: Literal["auto", "product", "elimination"] = "auto",
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -29,8 +32,8 @@ def count_spanning_trees(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_interval: float | None = None,
     executor: Executor | None = None,
-) -> int:
-    """Count the spanning trees of a graph, exactly.
+) -> int | Fraction:
+    """Count the spanning trees of a graph, exactly, or add up their weights.
 
     By Kirchhoff's theorem the number is ``det L`` with the row and column of any vertex removed, where ``L`` is the
     Laplacian. Parallel edges count one by one and loops not at all. A single vertex has one spanning tree, a
@@ -40,6 +43,11 @@ def count_spanning_trees(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on.
+    weight : None, str or sequence of number, optional
+        The weight of each edge: the name of an attribute of the edges of a networkx graph (1 where an edge has none of
+        that name), or a number for each edge in order; ints, Fractions or floats, >= 0. What is returned is the sum
+        over all trees of the products of their weights. `None` counts each edge as one. Where nothing is
+        said, a networkx graph with an attribute ``"weight"`` that is not 1 is refused.
     method : {"auto", "product", "elimination"}, optional
         ``"product"``: eigenvalues in closed form inside prime fields, for square lattices of any boundary and for all
         lattices on a torus; on a cylinder a banded determinant for each wave vector round it. ``"elimination"``: sparse
@@ -49,13 +57,14 @@ def count_spanning_trees(
 
     Returns
     -------
-    int
+    int, or Fraction where weights have a denominator
         The exact number, however long. Python refuses to print more than 4300 digits; the command line prints all.
 
     Raises
     ------
     ValueError
-        If the graph has no vertex, or `method` is not valid for it.
+        If the graph has no vertex, or `method` is not valid for it; if weights are not said, negative, or more than
+        2**20 times the largest number of which all are multiples, added up.
     TooLargeError, TypeError, CheckpointError
         As `count_independent_sets`.
 
@@ -65,7 +74,7 @@ def count_spanning_trees(
     in the field if the prime is 1 modulo the order of the root of unity [1]_: ``n log m`` multiplications per prime for
     the square lattice. Elimination takes an order of little fill (about ``n**1.5`` multiplications for planar graphs),
     planned once for all primes; the bound comes from the same elimination in floating point, where nothing is ever
-    subtracted.
+    subtracted. Weights are laid as parallel edges, in units of the largest number of which all are multiples.
 
     References
     ----------
@@ -79,8 +88,14 @@ def count_spanning_trees(
     5694319004079097795957215725765328371712000
     >>> count_spanning_trees(lattices.kagome(3, 3, "torus"))
     8463329722368
+    >>> import networkx
+    >>> ring = networkx.cycle_graph(3)
+    >>> networkx.set_edge_attributes(ring, {(0, 1): 2, (1, 2): 3, (0, 2): Fraction(1, 2)}, "weight")
+    >>> count_spanning_trees(ring, weight="weight"), count_spanning_trees(ring, weight=None)
+    (Fraction(17, 2), 3)
     """
     _check.one_of(method, "method", _METHODS)
+    graph, unit = laid(graph, weight)
     problem: Any = None if method == "elimination" else _product(graph)
     if problem is None:
         if method == "product":
@@ -90,16 +105,18 @@ def count_spanning_trees(
     (count,), _ = _exact.solve(
         lambda job: _core.plan_spanning_trees(problem, job.threads, job.memory_limit), "spanning trees", job
     )
-    return count
+    return count if unit == 1 else count * unit ** (as_listed(graph).num_vertices - 1)
 
 
-def log_spanning_trees(graph: "GraphLike") -> FloatResult:
+def log_spanning_trees(graph: "GraphLike", *, weight: Any = NOT_SAID) -> FloatResult:
     """Return the natural logarithm of the number of spanning trees, with a proved error.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on.
+    weight : None, str or sequence of number, optional
+        As in `count_spanning_trees`.
 
     Returns
     -------
@@ -124,8 +141,14 @@ def log_spanning_trees(graph: "GraphLike") -> FloatResult:
     >>> round(value, 9), error < 1e-9
     (98.448042918, True)
     """
+    graph, unit = laid(graph, weight)
     value, error = _core.log_spanning_trees(as_square(graph) or _plain(graph))
-    return FloatResult(value, error if math.isfinite(value) else 0.0)
+    if not math.isfinite(value):
+        return FloatResult(value, 0.0)
+    if unit != 1:
+        shift = (as_listed(graph).num_vertices - 1) * (math.log(unit.numerator) - math.log(unit.denominator))
+        value, error = value + shift, error + 4e-16 * (abs(value) + abs(shift) + 1)
+    return FloatResult(value, error)
 
 
 def _product(graph: Any) -> Any:

@@ -1,0 +1,151 @@
+"""Weighted trees and perfect matchings: brute force, networkx, what is refused."""
+
+import inspect
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import networkx
+import numpy as np
+import pytest
+
+from quincunx import counting, lattices
+from quincunx.counting import count_perfect_matchings, count_spanning_trees, log_perfect_matchings, log_spanning_trees
+from quincunx.graphs import Graph, complete
+
+FUNCTIONS = [count_spanning_trees, count_perfect_matchings, log_spanning_trees, log_perfect_matchings]
+
+
+def trees(n, edges):
+    for chosen in itertools.combinations(range(len(edges)), n - 1):
+        if networkx.is_connected(networkx.MultiGraph([*(edges[e] for e in chosen), *((v, v) for v in range(n))])):
+            yield chosen
+
+
+def perfect(n, edges):
+    for chosen in itertools.combinations(range(len(edges)), n // 2):
+        if sorted(v for e in chosen for v in edges[e]) == list(range(n)):
+            yield chosen
+
+
+KINDS = {
+    "ints": lambda source: source.choice([0, 1, 2, 3, 10, 97]),
+    "fractions": lambda source: Fraction(source.randint(0, 9), source.randint(1, 6)),
+    "binary fractions": lambda source: source.randint(0, 16) / 8,
+    "common factor": lambda source: 10**30 * source.randint(1, 5),
+    "mixed": lambda source: source.choice([1, 0.5, Fraction(1, 3), np.int64(4), np.float32(0.25), "3/2"]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_agree_with_brute_force(kind):
+    source = random.Random(2310)
+    seen = 0
+    for n in [1, 2, 3, 4, 4, 4, 6, 6, 6, 6]:
+        edges = [tuple(source.choices(range(n), k=2)) for _ in range(min(9, 2 * n))]
+        weights = [KINDS[kind](source) for _ in edges]
+        exact = [Fraction(w if isinstance(w, (str, int, Fraction)) else float(w)) for w in weights]
+        theirs = networkx.MultiGraph()
+        theirs.add_nodes_from(range(n))
+        for (u, v), weight in zip(edges, weights, strict=True):
+            theirs.add_edge(u, v, cost=weight)
+        ours, listed = list(theirs.edges(data="cost")), Graph(n, edges)
+        assert sorted(map(str, weights)) == sorted(str(w) for *_, w in ours)
+        for count, log, ways in (
+            (count_spanning_trees, log_spanning_trees, trees),
+            (count_perfect_matchings, log_perfect_matchings, perfect),
+        ):
+            expected = sum(
+                (math.prod((exact[e] for e in way), start=Fraction(1)) for way in ways(n, edges)), Fraction(0)
+            )
+            seen += expected > 0
+            assert (
+                count(theirs, weight="cost")
+                == count(listed, weight=weights)
+                == count((n, edges), weight=weights)
+                == expected
+            )
+            assert type(count(listed, weight=weights)) is int or any(w.denominator > 1 for w in exact)
+            found = log(theirs, weight="cost")
+            value, error = found if log is log_spanning_trees else (found, 1e-13 * (1 + abs(found)))
+            right = math.log(expected) if expected else -math.inf
+            assert value == right or abs(value - right) <= error + 1e-15 * abs(right)
+    assert seen >= 6
+
+
+@pytest.mark.parametrize("method", ["auto", "pfaffian", "frontier"])
+def test_all_methods_take_weights(method):
+    graph = networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(4, 4))
+    source = random.Random(8)
+    networkx.set_edge_attributes(graph, {edge: Fraction(source.randint(1, 40), 7) for edge in graph.edges}, "weight")
+    exact = count_perfect_matchings(graph, weight="weight", method=method)
+    square = lattices.square(4, 4)
+    weights = [graph.edges[edge]["weight"] for edge in square.edges.tolist()]
+    assert exact == count_perfect_matchings(square, weight=weights)
+    assert exact == _by_expansion(graph)
+
+
+def _by_expansion(graph):
+    """The sum by the edges at one vertex after another."""
+    if not graph:
+        return 1
+    v = min(graph)
+    return sum(
+        graph.edges[v, u]["weight"] * _by_expansion(graph.subgraph(set(graph) - {u, v})) for u in graph.neighbors(v)
+    )
+
+
+def test_trees_of_a_weighted_network_are_those_of_networkx():
+    graph = networkx.les_miserables_graph()
+    exact = count_spanning_trees(graph, weight="weight")
+    assert exact == pytest.approx(networkx.number_of_spanning_trees(graph, weight="weight"), rel=1e-9)
+    assert log_spanning_trees(graph, weight="weight").value == pytest.approx(math.log(exact), rel=1e-14)
+    assert count_spanning_trees(graph, weight=None) == pytest.approx(networkx.number_of_spanning_trees(graph), rel=1e-9)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_weights_are_never_ignored_in_silence(function):
+    graph = networkx.cycle_graph(4)
+    plain = function(graph)
+    for value in (1, 1.0, Fraction(1), np.int64(1)):
+        networkx.set_edge_attributes(graph, value, "weight")
+        assert function(graph) == plain
+    for value in (2, 0.5, 0, "1", None, math.nan):
+        graph.edges[1, 2]["weight"] = value
+        with pytest.raises(ValueError, match=r"`weight` must be said .*weight=\"weight\".*weight=None.* at \(1, 2\)"):
+            function(graph)
+        assert function(graph, weight=None) == plain
+    assert function(Graph.from_networkx(graph)) == plain
+
+
+def test_no_other_public_function_takes_weights():
+    functions = [name for name in counting.__all__ if inspect.isfunction(getattr(counting, name))]
+    takes = {name for name in functions if "weight" in inspect.signature(getattr(counting, name)).parameters}
+    assert takes == {function.__name__ for function in FUNCTIONS}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("weight", "error", "message"),
+    [
+        ([1] * 5, ValueError, "`weight` must have one entry for each of the 6 edges, got 5"),
+        ([1, 1, 1, 1, 1, -2], ValueError, "`weight` must be at least 0, got -2"),
+        ([1, 1, 1, 1, 1, math.inf], ValueError, "`weight` must be finite, got inf"),
+        ([1, 1, 1, 1, 1, "x"], ValueError, "`weight` must be a number such as"),
+        ([1, 1, 1, 1, 1, None], TypeError, "`weight` must be an int, a Fraction or a float, got NoneType"),
+        ([0.1] * 5 + [0.3], ValueError, "`weight` must be whole multiples of one number, 1048576 of them in all"),
+        ([1, 1, 1, 1, 1, 2**20], ValueError, "`weight` must be whole multiples of one number"),
+        ("weight", TypeError, "`weight` must be a number for each edge unless `graph` is networkx's"),
+        (2, TypeError, "`weight` must be None, the name of an attribute or numbers, got int"),
+    ],
+)
+def test_bad_weights_are_refused(function, weight, error, message):
+    with pytest.raises(error, match=message):
+        function(complete(4), weight=weight)
+
+
+def test_a_name_that_no_edge_has_is_refused():
+    with pytest.raises(ValueError, match="`weight` must be an attribute of an edge, got 'wieght'"):
+        count_spanning_trees(networkx.cycle_graph(3), weight="wieght")
+    assert count_spanning_trees(networkx.empty_graph(1), weight="weight") == 1
