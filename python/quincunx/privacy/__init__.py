@@ -17,6 +17,7 @@ from quincunx.privacy._laplace import LaplaceMechanism
 from quincunx.privacy._losses import LossDistribution
 from quincunx.privacy._noise import GeometricMechanism, privatize
 from quincunx.privacy._partition import Partition
+from quincunx.privacy._quantile import quantile
 from quincunx.privacy._range import (
     LipschitzConstants,
     beta_hockey_stick,
@@ -71,6 +72,7 @@ __all__ = [
     "parallel",
     "prior_change_bounds",
     "privatize",
+    "quantile",
     "query_error_bound",
     "regret_bound",
     "sensitivity",

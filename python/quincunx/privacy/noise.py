@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ __all__ = [
     "GeometricNoise",
     "LaplaceNoise",
     "Noise",
+    "QuantileChoice",
     "RandomizedResponseNoise",
     "UnaryEncodingNoise",
 ]
@@ -876,6 +877,108 @@ class ExponentialChoice(Noise):
         return np.take_along_axis(logs, np.broadcast_to(chosen, shape)[..., None], axis=-1)[..., 0]
 
 
+@law_doc
+@dataclass(frozen=True, eq=False)
+class QuantileChoice(Noise):
+    """A choice g from a grid with ``P(g)`` proportional to ``exp(-exponent loss(g))``.
+
+    ``loss(g) = denominator(q) max(#{x < g} - q n, q n - #{x <= g}, 0)`` is a whole number: by how many ranks g misses
+    the q-quantile of the n private numbers x, in the unit of q.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        Of a unit of loss, > 0.
+    q : Fraction
+        In [0, 1].
+    lower, upper, step : int or float
+        The grid lower, lower + step, ... up to upper; whole numbers where all three are.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.privacy import noise
+    >>> law = noise.QuantileChoice(math.log(2), 0.5, 0, 3, 1)  # losses 2, 0, 0 and 2 for the numbers 1 and 2
+    >>> law.losses([1, 2]).tolist(), law.log_likelihood([1, 2], [1, 2]).round(6).tolist()
+    ([2, 0, 0, 2], [-0.916291, -0.916291])
+    """
+
+    exponent: Fraction
+    q: Fraction
+    lower: float
+    upper: float
+    step: float
+    kind = "quantile"
+
+    def __post_init__(self) -> None:
+        for name in ("exponent", "q"):
+            object.__setattr__(self, name, _fraction(getattr(self, name), name))
+        if not self.exponent > 0:
+            raise ValueError(f"`exponent` must be positive, got {float(self.exponent)}")
+        if not 0 <= self.q <= 1:
+            raise ValueError(f"`q` must be in [0, 1], got {float(self.q)}")
+        low, high, step = (_check.real(getattr(self, name), name) for name in ("lower", "upper", "step"))
+        if not low < high or math.isinf(high - low):
+            raise ValueError(f"`lower` must be below `upper` by a float, got {self.lower} and {self.upper}")
+        if not 0 < step <= high - low:
+            raise ValueError(f"`step` must be positive and at most upper - lower, got {self.step}")
+        _check.room(math.floor((high - low) / step) * 64, "a grid of so many steps")
+
+    @cached_property
+    def grid(self) -> npt.NDArray[Any]:
+        """The numbers that may be chosen, int64 or float64."""
+        low, high, step = self.lower, self.upper, self.step
+        if all(isinstance(number, int) for number in (low, high, step)):
+            return np.arange(low, high + 1, step, dtype=np.int64)
+        points = low + step * np.arange(math.floor((high - low) / step * (1 + 2.0**-50)) + 1)
+        if not (np.diff(points) > 0).all():
+            raise ValueError(f"`step` must lead to different floats between {low} and {high}, got {step}")
+        capped: npt.NDArray[np.float64] = np.minimum(points, high)
+        return capped
+
+    def losses(self, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the loss of every number of the grid.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n,)
+            The private numbers.
+
+        Returns
+        -------
+        ndarray of int64, shape (numbers of the grid,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not finite numbers on one axis.
+        """
+        values = _check.reals(x, "values")
+        if values.ndim != 1:
+            raise ValueError(f"`values` must have one axis, of records, got shape {values.shape}")
+        grid, one, part = self.grid, self.q.denominator, self.q.numerator * len(values)
+
+        def counted(side: Literal["left", "right"]) -> npt.NDArray[np.int64]:
+            first = np.searchsorted(grid, values, side)  # from where on a number is below, or not above
+            return np.cumsum(np.bincount(first, minlength=len(grid) + 1)[:-1])
+
+        missed: npt.NDArray[np.int64] = np.maximum(one * counted("right") - part, part - one * counted("left"))
+        return np.maximum(missed, 0)
+
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        """Logarithm of the probability of numbers of the grid, given all the private ones.
+
+        {likelihood}
+        """
+        chosen = _check.reals(z, "z")
+        place = np.clip(np.searchsorted(self.grid, chosen), 0, len(self.grid) - 1)
+        if not (self.grid[place] == chosen).all():
+            raise ValueError(f"`z` must lie on the grid from {self.lower} to {self.upper} in steps of {self.step}")
+        losses = self.losses(x)
+        gaps = (losses.min() - losses) * float(self.exponent)
+        return np.asarray((gaps - np.log(np.exp(gaps).sum()))[place])
+
+
 #: Steps of the grid of scores per sensitivity, as a power of two.
 SCORE_BITS = 30
 #: Scores beyond this many steps are clipped.
@@ -901,6 +1004,7 @@ LAWS: dict[str, type[Noise]] = {
         GeneralizedRandomizedResponseNoise,
         UnaryEncodingNoise,
         ExponentialChoice,
+        QuantileChoice,
     )
 }
 
