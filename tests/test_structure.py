@@ -44,6 +44,7 @@ SHARED_PYTHON = {
     "_aside",
     "_categories",
     "_check",
+    "_child",
     "_core",
     "_csv",
     "_docs",

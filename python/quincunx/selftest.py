@@ -8,8 +8,6 @@ the operating system, so a fit is judged anew in each run: each of them raises a
 import hashlib
 import math
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -18,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _core
+from quincunx import _child, _core
 
 FALSE_ALARM = 1e-9
 LEVELS = ("baseline", "avx2", "avx512")
@@ -371,12 +369,16 @@ def _same_bits() -> Iterator[tuple[str, Callable[[], str]]]:
 
 
 def _python(program: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, timeout=300
-    )
-    if done.returncode:
-        raise Wrong(f"a program of its own ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout.strip()
+    with _child.start(
+        program, env=os.environ | environment, stdout=_child.PIPE, stderr=_child.PIPE, text=True
+    ) as child:
+        try:
+            told, error = child.communicate(timeout=300)
+        finally:
+            child.kill()
+    if child.returncode or not told:
+        raise _child.failure(child, error)
+    return str(told).strip()
 
 
 GROUPS: dict[str, Callable[[], Iterator[tuple[str, Callable[[], str]]]]] = {

@@ -1,16 +1,17 @@
 """Linear programs by HiGHS: large ones in a process of their own, where an interrupt and a time limit end them.
 
 The solver runs in compiled code that hears no signal. A program that may last is therefore solved by a child that is
-killed when this process is interrupted, or the time is over. It reads its program from a file and writes what it found
-to another, both in a folder of this process alone.
+killed when this process is interrupted, or the time is over, and ends by itself when this process does: a pipe from
+here closes. It reads its program from a file and writes what it found to another, both in a folder of this process
+alone.
 """
 
 import math
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from quincunx import _child
 
 # Entries of the matrices of a program that is solved in tens of milliseconds.
 _SMALL = 3000
@@ -43,10 +46,11 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Found:
-    """The values of the variables, and the multipliers of the inequalities (at most zero)."""
+    """The values of the variables, and the multipliers of the inequalities (at most zero) and of the equations."""
 
     x: npt.NDArray[np.float64]
     marginals: npt.NDArray[np.float64]
+    prices: npt.NDArray[np.float64]
 
 
 def linear_program(end: Deadline, **program: Any) -> Found:
@@ -66,40 +70,36 @@ def linear_program(end: Deadline, **program: Any) -> Found:
 def _solve(program: dict[str, Any], seconds: float | None) -> Found | Exception:
     from scipy.optimize import linprog
 
-    options = {} if seconds is None else {"time_limit": seconds}
+    options = program.pop("options", {}) | ({} if seconds is None else {"time_limit": seconds})
     try:
         found = linprog(**program, method="highs", options=options)
     except MemoryError as error:
         return error
     if found.x is None:
         return ArithmeticError(f"the linear program was not solved: {found.message}")
-    return Found(np.asarray(found.x), np.asarray(found.ineqlin.marginals))
+    return Found(*(np.asarray(part) for part in (found.x, found.ineqlin.marginals, found.eqlin.marginals)))
 
 
 def _solve_in_child(program: dict[str, Any], end: Deadline) -> Found | Exception:
     with tempfile.TemporaryDirectory(prefix="quincunx-") as folder:
         Path(folder, "program").write_bytes(pickle.dumps((program, end.left())))
-        places = os.pathsep.join(place for place in sys.path if place)
-        # A session of its own: an interrupt of the terminal is answered here, and once.
-        child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, folder],
-            stdin=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": places},
-            start_new_session=True,
-        )
-        try:
-            pause = 0.001
-            while child.poll() is None:
-                end.left()
-                time.sleep(pause)
-                pause = min(2 * pause, _LOOK)
-        finally:
-            child.kill()
-            child.wait()
-        try:
-            found: Found | Exception = pickle.loads(Path(folder, "found").read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
-            return MemoryError(f"the linear program was not solved: its process ended with status {child.returncode}")
+        with open(Path(folder, "told"), "w+", encoding="utf-8", errors="replace") as told:
+            # A session of its own: an interrupt of the terminal is answered here, and once.
+            child = _child.start(_CHILD, folder, stdin=_child.PIPE, stderr=told, start_new_session=True)
+            try:
+                pause = 0.001
+                while child.poll() is None:
+                    end.left()
+                    time.sleep(pause)
+                    pause = min(2 * pause, _LOOK)
+            finally:
+                child.kill()
+                child.communicate()
+            try:
+                found: Found | Exception = pickle.loads(Path(folder, "found").read_bytes())
+            except (OSError, EOFError, pickle.UnpicklingError):
+                told.seek(0)
+                return _child.failure(child, told.read())
         return found
 
 
@@ -107,6 +107,12 @@ _CHILD = f"import sys, {__name__} as solver; solver._answer(sys.argv[1])"
 
 
 def _answer(folder: str) -> None:
-    """Solve the program of a folder: what the child does."""
+    """Solve the program of a folder: what the child does, as long as somebody may ask."""
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
     found = _solve(*pickle.loads(Path(folder, "program").read_bytes()))
     Path(folder, "found").write_bytes(pickle.dumps(found))
