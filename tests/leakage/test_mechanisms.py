@@ -9,8 +9,10 @@ import pytest
 from leakage_graphs import FORK, GRAPHS, small_connected_graphs
 from scipy.optimize import linprog
 
+from quincunx.errors import ConvergenceError
 from quincunx.graphs import automorphism_group, complete, cycle, hamming, path
 from quincunx.leakage import (
+    _program,
     distance_channel,
     geometric_channel,
     optimal_mechanism,
@@ -18,6 +20,7 @@ from quincunx.leakage import (
     utility_bound,
 )
 from quincunx.leakage._checks import graph_on
+from quincunx.leakage._solver import Deadline, Found
 
 LN2 = math.log(2)
 
@@ -131,11 +134,57 @@ def test_methods_agree_with_brute_force_on_small_graphs():
                 np.testing.assert_allclose(found.channel.matrix.sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 0.5, 1.0, 3.0, 9.0, 50.0])
+@pytest.mark.parametrize(
+    "inputs",
+    [10, 25, 40, *(pytest.param(n, marks=pytest.mark.slow) for n in (60, 100, 200, 400))],
+)
+def test_programs_of_many_inputs_reach_what_is_proved_best(inputs, epsilon):
+    best = optimal_mechanism(path(inputs), epsilon)
+    assert best.method == "weighting"
+    assert best.tight
+    found = optimal_mechanism(path(inputs), epsilon, method="linear program")
+    assert math.isclose(found.utility, best.utility, rel_tol=1e-9)
+    assert found.utility <= best.dual_bound * (1 + 1e-12)
+    assert found.tight
+    assert found.channel.dp_epsilon(path(inputs)) <= epsilon * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_programs_of_any_graph_and_prior_are_within_their_gap(epsilon):
+    graphs = [path(24), nx.star_graph(20), nx.random_labeled_tree(20, seed=2), nx.gnp_random_graph(16, 0.2, seed=1)]
+    for seed, graph in enumerate(graphs):
+        prior = np.random.default_rng(seed).dirichlet(np.ones(graph_on(graph).num_vertices))
+        for given in (None, prior):
+            found = optimal_mechanism(graph, epsilon, given, method="linear program")
+            assert found.utility <= found.dual_bound <= found.utility * (1 + 1e-6)
+            assert found.channel.dp_epsilon(graph) <= epsilon + 1e-12
+            assert math.isclose(found.channel.bayes_vulnerability(given), found.utility, rel_tol=1e-9)
+        # On a path the geometric channel and the best guess are best for every prior.
+        if seed == 0:
+            known = geometric_channel(24, epsilon).map_remap(prior).bayes_vulnerability(prior)
+            assert math.isclose(found.utility, known, rel_tol=1e-7)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, math.nan])
+def test_a_program_that_is_not_solved_is_an_error_in_words(monkeypatch, value):
+    def found(end, *, c, b_ub, **_):
+        return Found(np.full(len(c), value), np.zeros(len(b_ub)), np.zeros(5))
+
+    monkeypatch.setattr(_program, "linear_program", found)
+    with pytest.raises(ConvergenceError, match="the linear program was not solved to a relative 1e-06"):
+        optimal_mechanism(cycle(5), 0.5, [0.1, 0.2, 0.3, 0.3, 0.1], method="linear program", use_symmetry=False)
+
+
 def test_programs_of_hamming_graphs_are_small_and_right():
     found = optimal_mechanism(hamming(9, 2), LN2, method="linear program")
     assert (found.variables, found.inequalities) == (10, 18)
     assert math.isclose(found.utility, (2 / 3) ** 9, rel_tol=1e-12)
     assert found.tight
+    for length, letters, epsilon in [(16, 2, 0.1), (20, 2, 0.5), (9, 5, 1.0), (40, 2, 5.0)]:
+        known = (1 + (letters - 1) * math.exp(-epsilon)) ** -length
+        solved = _program.solve(_program.hamming_program(length, letters), epsilon, Deadline(None))
+        assert math.isclose(solved.utility, known, rel_tol=1e-9), (length, letters)
     searched = optimal_mechanism(
         nx.convert_node_labels_to_integers(nx.hypercube_graph(5)), LN2, method="linear program"
     )

@@ -132,6 +132,10 @@ def optimal_mechanism(
         If an argument lies outside its domain, or the method asked for does not apply.
     TimeoutError
         If it is not found in time.
+    quincunx.errors.ConvergenceError
+        If the linear program is not solved to a relative 1e-6, as the dual bound shows.
+    RuntimeError
+        If the process that solves a linear program cannot be started or is ended.
 
     Notes
     -----
@@ -294,10 +298,15 @@ def _weighting(
     if y is None:
         return None
     utility = float((sizes * on_orbits) @ w)
-    # K y >= (1 - slack) prior, so y / (1 - slack) bounds every channel.
-    cover = float((quotient @ y / np.maximum(on_orbits, 1e-300))[on_orbits > 0].min(initial=1.0))
-    bound = float(sizes @ y) / min(cover, 1.0) if cover > 0 else 1.0
+    bound = _proved(quotient, sizes, on_orbits, y * sizes)
     return OptimalMechanism(partial(_weighted_kernel, graph, level, w[orbits]), utility, bound, "weighting")
+
+
+def _proved(quotient: FloatArray, sizes: FloatArray, prior: FloatArray, prices: FloatArray) -> float:
+    """Bound every channel by prices of the orbits: K y >= (1 - slack) prior gives sum(y) / (1 - slack)."""
+    y = np.maximum(prices, 0.0) / sizes
+    cover = float((quotient @ y / np.maximum(prior, 1e-300))[prior > 0].min(initial=1.0))
+    return float(sizes @ y) / min(cover, 1.0) if cover > 0 else 1.0
 
 
 def _rows_to_one(matrix: FloatArray) -> FloatArray:
@@ -330,7 +339,11 @@ def _linear_program(
         labels, orbits = group.orbitals().labels(), group.orbits
         columns = np.unique(orbits, return_index=True)[1]
     program = graph_program(labels, orbits, columns, graph.edges, coefficients, distance)
-    solution = solve(program, level, end)
+    proved = None
+    if worth is None:
+        quotient, sizes = kernel_quotient(graph, orbits, level)
+        proved = partial(_proved, quotient, sizes, weights[np.unique(orbits, return_index=True)[1]])
+    solution = solve(program, level, end, proved)
     return OptimalMechanism(
         partial(np.take, solution.values, labels),
         solution.utility,

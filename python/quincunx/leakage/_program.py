@@ -3,19 +3,30 @@
 Maximize ``sum_x,w c[x, w] M[x, w]`` over channels M with ``M[h, w] <= exp(epsilon) M[l, w]`` for neighbors h, l. The
 feasible set is convex and invariant, so if the objective is invariant under a group too, an optimum is constant on
 orbits of pairs: one variable for each, one equation for each orbit of inputs, one inequality for each pair of orbits
-that occur above each other at an edge. The variables are scaled by exp(-epsilon d), which keeps all coefficients
-moderate.
+that occur above each other at an edge.
+
+The variables are scaled by what they are where the channel falls by exp(-epsilon) a step, but not below a floor: the
+solver passes over coefficients below 1e-9 and errs by its tolerances in units of the scaled variables. A low floor
+makes the values precise, a high one the multipliers, so programs are solved again while there is a gap between what
+the values are worth and what the multipliers prove.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from quincunx.errors import ConvergenceError
 from quincunx.leakage._checks import FloatArray
 from quincunx.leakage._solver import Deadline, linear_program
 
 IntVector = npt.NDArray[np.int64]
+
+#: Least share of a row that the scale of a variable stands for, and the tolerances of values and of multipliers.
+_ATTEMPTS = ((1e-6, 1e-10, 1e-10), (1e-2, 1e-8, 1e-10), (1e-2, 1e-7, 1e-7), (1e-4, 1e-7, 1e-7))
+#: Relative gaps: solved to the end, and worth an answer at all.
+_CLOSED, _OPEN = 1e-10, 1e-6
 
 
 @dataclass(frozen=True)
@@ -95,15 +106,53 @@ def graph_program(
     return Program(objective, row, count, below[distinct], above[distinct], distance.ravel()[first])
 
 
-def solve(program: Program, epsilon: float, end: Deadline) -> Solution:
-    """Solve a program by HiGHS, and repair the answer to obey every inequality and the multipliers to bound it."""
+def solve(
+    program: Program, epsilon: float, end: Deadline, proved: Callable[[FloatArray], float] | None = None
+) -> Solution:
+    """Solve a program by HiGHS, and repair the answer to obey every inequality and the multipliers to bound it.
+
+    `proved` may give another bound, from the prices of the rows.
+    """
+    best: Solution | None = None
+    bound = np.inf
+    for attempt in _ATTEMPTS:
+        try:
+            values, found = _attempt(program, epsilon, end, *attempt, proved)
+        except ArithmeticError:  # not solved at these tolerances
+            continue
+        utility = float(program.objective @ values)
+        if np.isfinite(utility) and (best is None or utility > best.utility):
+            best = Solution(values, utility, np.inf)
+        bound = min(bound, found if np.isfinite(found) else np.inf)
+        if best is not None and bound - best.utility <= _CLOSED * bound:
+            break
+    if best is None or not bound - best.utility <= _OPEN * bound:
+        known = (
+            "" if best is None else f": the best channel found is worth {best.utility:.6g}, the bound is {bound:.6g}"
+        )
+        raise ConvergenceError(f"the linear program was not solved to a relative {_OPEN:g}{known}")
+    return Solution(best.values, best.utility, bound)
+
+
+def _attempt(
+    program: Program,
+    epsilon: float,
+    end: Deadline,
+    floor: float,
+    primal: float,
+    dual: float,
+    proved: Callable[[FloatArray], float] | None,
+) -> tuple[FloatArray, float]:
+    """Return values that satisfy everything, and a bound of the objective."""
     from scipy.sparse import csr_array
 
     n, inequalities = len(program.objective), len(program.below)
     rows = int(program.row.max()) + 1
-    scale = np.exp(-epsilon * program.distance)
-    # M_i <= e^epsilon M_j with M = scale z, divided by the scale of the right side.
-    left = np.exp(-epsilon * (program.distance[program.below] + 1 - program.distance[program.above]))
+    falling = np.exp(-epsilon * program.distance)
+    total = np.bincount(program.row, weights=program.count * falling, minlength=rows)
+    scale = np.maximum(falling / total[program.row], floor / program.count)
+    # M_i <= e^epsilon M_j with M = scale z, divided by e^epsilon times the scale of the right side.
+    left = np.exp(-epsilon) * (scale[program.below] / scale[program.above])
     each = np.arange(inequalities)
     upper = csr_array(
         (
@@ -114,26 +163,31 @@ def solve(program: Program, epsilon: float, end: Deadline) -> Solution:
     )
     equal = csr_array((program.count * scale, (program.row, np.arange(n))), shape=(rows, n))
     gain = program.objective * scale
+    unit = float(gain.max()) or 1.0
     found = linear_program(
         end,
-        c=-gain,
+        c=-gain / unit,
         A_ub=upper if inequalities else None,
         b_ub=np.zeros(inequalities) if inequalities else None,
         A_eq=equal,
         b_eq=np.ones(rows),
+        options={"primal_feasibility_tolerance": primal, "dual_feasibility_tolerance": dual},
     )
     values = _feasible(program, np.maximum(found.x, 0.0) * scale, epsilon, rows)
-    multipliers = np.maximum(-found.marginals, 0.0) if inequalities else np.zeros(0)
+    multipliers = unit * np.maximum(-found.marginals, 0.0) if inequalities else np.zeros(0)
     # For any multipliers >= 0 the largest reduced gain per unit of a row bounds what the row can bring.
     reduced = (gain - upper.T @ multipliers) / (program.count * scale)
     bounds = np.full(rows, -np.inf)
     np.maximum.at(bounds, program.row, reduced)
-    return Solution(values, float(program.objective @ values), float(bounds.sum()))
+    bound = float(bounds.sum())
+    return values, bound if proved is None else min(bound, proved(-unit * found.prices))
 
 
 def _feasible(program: Program, values: FloatArray, epsilon: float, rows: int) -> FloatArray:
     """Make rows sum to 1 and mix in as much of the uniform channel as the worst violated inequality needs."""
     sums = np.bincount(program.row, weights=program.count * values, minlength=rows)
+    if not sums.min() > 0:
+        raise ArithmeticError("the solver left a row empty")
     values = values / sums[program.row]
     outputs = np.bincount(program.row, weights=program.count, minlength=rows)[0]
     factor = np.exp(epsilon)
