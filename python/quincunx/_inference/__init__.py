@@ -7,7 +7,7 @@ all rooms and knows none.
 
 from quincunx._inference._chain import ChainSampler
 from quincunx._inference._datatree import datatree
-from quincunx._inference._diagnostics import complaints, diagnose, warn_of
+from quincunx._inference._diagnostics import complaint_of, complaints, diagnose, warn_of
 from quincunx._inference._drive import Callback, Report, Sampler, Stopped, run_here, run_on
 from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._posterior import Posterior
@@ -26,6 +26,7 @@ __all__ = [
     "Schedule",
     "Stopped",
     "Variable",
+    "complaint_of",
     "complaints",
     "datatree",
     "diagnose",

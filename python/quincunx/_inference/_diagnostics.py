@@ -45,8 +45,14 @@ def complaints(diagnostics: Mapping[str, tuple[float, float]], divergences: int 
     return found
 
 
-def warn_of(scalars: Mapping[str, Floats], advice: str, *, divergences: int = 0, stacklevel: int = 3) -> None:
-    """Warn of chains that do not agree, are short or diverged. Without ``arviz-stats`` only of the last."""
+def complaint_of(scalars: Mapping[str, Floats], advice: str, *, divergences: int = 0) -> str | None:
+    """Return the words for chains that disagree, are short or diverged; without ``arviz-stats`` only for the last."""
     diagnostics = diagnose(scalars) if find_spec("arviz_stats") is not None else {}
-    if found := complaints(diagnostics, divergences):
-        warnings.warn("; ".join(found) + f": {advice}", ConvergenceWarning, stacklevel=stacklevel + 1)
+    found = complaints(diagnostics, divergences)
+    return "; ".join(found) + f": {advice}" if found else None
+
+
+def warn_of(scalars: Mapping[str, Floats], advice: str, *, divergences: int = 0, stacklevel: int = 3) -> None:
+    """Warn by these words, if there are any."""
+    if (message := complaint_of(scalars, advice, divergences=divergences)) is not None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)

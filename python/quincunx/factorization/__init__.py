@@ -10,15 +10,24 @@ from quincunx import _sklearn
 
 if typing.TYPE_CHECKING:
     from quincunx.factorization._blockmodel import PoissonBlockmodel
+    from quincunx.factorization._cross_validation import CrossValidation, cross_validate
     from quincunx.factorization._matrix import PoissonFactorization
     from quincunx.factorization._tensor import PoissonTensorFactorization
 
-__all__ = ["PoissonBlockmodel", "PoissonFactorization", "PoissonTensorFactorization"]
+__all__ = [
+    "CrossValidation",
+    "PoissonBlockmodel",
+    "PoissonFactorization",
+    "PoissonTensorFactorization",
+    "cross_validate",
+]
 
 _HOMES = {
+    "CrossValidation": "_cross_validation",
     "PoissonBlockmodel": "_blockmodel",
     "PoissonFactorization": "_matrix",
     "PoissonTensorFactorization": "_tensor",
+    "cross_validate": "_cross_validation",
 }
 
 

@@ -237,7 +237,9 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
     ) -> tuple[bool, BaseException | None]:
         """Fit, and say whether anything was kept and what stopped it."""
         self._check_parameters(executor)
-        data = self._data(released, alpha, mask, reset=True)
+        return self._fit_to(self._data(released, alpha, mask, reset=True), executor)
+
+    def _fit_to(self, data: Data, executor: Executor | None) -> tuple[bool, BaseException | None]:
         layout = self._layout(data.shape)
         problem = Problem(
             data, layout, layout.priors(self.prior_shape, self.prior_rate), self.inference, self._core_method()

@@ -152,13 +152,18 @@ class Posterior(inference.Posterior):
 
     # Diagnostics.
 
-    def warn(self) -> None:
-        """Warn of chains that do not agree or are short, by ArviZ where it is installed; of ascents that go on."""
+    def complaint(self) -> str | None:
+        """Return what is wrong: chains that do not agree or are short, by ArviZ if installed; ascents that go on."""
         if self.sampled:
-            inference.warn_of(self.scalars(), "raise `n_iter`")
-        elif not self.best.converged:
-            message = f"the ELBO still changes by more than `tol` after {self.best.iteration} iterations"
-            warnings.warn(f"{message}: raise `n_iter`", ConvergenceWarning, stacklevel=3)
+            return inference.complaint_of(self.scalars(), "raise `n_iter`")
+        if self.best.converged:
+            return None
+        return f"the ELBO still changes by more than `tol` after {self.best.iteration} iterations: raise `n_iter`"
+
+    def warn(self) -> None:
+        """Warn of what is wrong."""
+        if (message := self.complaint()) is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def scalars(self) -> dict[str, Floats]:
         """Return what does not depend on labels: the total rate of all sweeps, the likelihood of the kept ones."""
