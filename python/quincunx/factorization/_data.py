@@ -80,6 +80,8 @@ def unpack(
     released: Any, alpha: Any, mask: Any, noise: str
 ) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]:
     """Return the values, the ratio of their noise as the model will see it, and the mask, of a release or an array."""
+    if isinstance(released, (list, tuple)) and any(isinstance(part, Release) for part in released):
+        raise ValueError("`released` must be one release or one array: the noise of releases in a list would be lost")
     if isinstance(released, Release):
         if alpha is not None:
             raise ValueError(f"`alpha` must be None with a Release, which knows its own, got {_short(alpha)}")

@@ -15,11 +15,12 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, is_several
+from quincunx.ldp._noise import Known
 from quincunx.ldp._parts import Categories, ColumnSums, Part, Rows
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import noisy
 from quincunx.ldp.priors import Dirichlet, Prior
+from quincunx.privacy import Release
 from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, UnaryEncodingNoise
 
 
@@ -102,15 +103,15 @@ class HistogramModel(PrivateModel):
 
         Parameters
         ----------
-        released : Release, array_like or list of Release
+        released : Release, array_like or list of these
             Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
-            or without noise.
+            or without noise. A list with a Release in it is of groups of users, as in `GaussianModel.fit`.
         y : None
             Not used.
         counts : array_like of int, optional
-            With ``data="patterns"``: how often each row occurs.
+            With ``data="patterns"``: how often each row occurs; a list of these for groups.
         n : int, optional
-            With ``data="counts"``: the number of users.
+            With ``data="counts"``: the number of users; a list for groups.
         mechanism : optional
             Goes before the release's own and the constructor's.
         executor : concurrent.futures.Executor, optional
@@ -169,14 +170,25 @@ class HistogramModel(PrivateModel):
         """
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
-        several = released if is_several(released) else [released]
-        return self._log_likelihoods([self._part(part, mechanism, True, counts=counts).each(part) for part in several])
+        several = self._groups(released, mechanism, counts=counts)
+        return self._log_likelihoods([self._part(part, mechanism, True, **own).each(part) for part, own in several])
 
-    def _part(self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None) -> Part:
+    def _groups(self, released: Any, mechanism: Any, **data: Any) -> list[tuple[Any, dict[str, Any]]]:
+        """Return what each group of users told; raw categories beside releases are among those of these."""
+        several = super()._groups(released, mechanism, **data)
+        laws = [part.noise for part, _ in several if isinstance(part, Release)] if len(several) > 1 else []
+        known = [
+            law.categories for law in laws if isinstance(law, (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise))
+        ]
+        return [(part, own | {"k": max(known, default=None)}) for part, own in several]
+
+    def _part(
+        self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None, k: int | None = None
+    ) -> Part:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
         noise = self._noise(released, mechanism)
         if noise is None:
-            return Categories(_category_counts(released, None), 1.0, 0.0)
+            return Categories(_category_counts(released, k), 1.0, 0.0)
         if isinstance(noise, GeneralizedRandomizedResponseNoise):
             counted = _category_counts(released, noise.categories)
             return Categories(counted, noise.keep_probability, noise.other_probability)

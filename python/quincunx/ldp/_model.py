@@ -15,7 +15,7 @@ from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceError, TooLargeError
 from quincunx.ldp import _problem, priors
-from quincunx.ldp._noise import Known, is_several, law, noise_of
+from quincunx.ldp._noise import Known, groups, law, noise_of, one_each, refuse_raw
 from quincunx.ldp._parts import PARTS, Part, Users, likelihood
 from quincunx.ldp._pointwise import log_likelihoods
 from quincunx.ldp._problem import Block, LdpPosteriorDraws, Problem, flat
@@ -107,8 +107,16 @@ class PrivateModel(PosteriorEstimator):
 
     def _parts(self, released: Any, mechanism: Any, exact: bool, **data: Any) -> list[Part]:
         """Return the groups of users."""
-        several = released if is_several(released) else [released]
-        return [self._part(part, mechanism, exact, **data) for part in several]
+        several = self._groups(released, mechanism, **data)
+        return [self._part(part, mechanism, exact, **own) for part, own in several]
+
+    def _groups(self, released: Any, mechanism: Any, **data: Any) -> list[tuple[Any, dict[str, Any]]]:
+        """Return what each group of users told, and what was given of it."""
+        if (parts := groups(released)) is None:
+            return [(released, data)]
+        refuse_raw(parts, self.mechanism if mechanism is None else mechanism)
+        each = {name: one_each(value, len(parts), name) for name, value in data.items()}
+        return [(part, {name: values[i] for name, values in each.items()}) for i, part in enumerate(parts)]
 
     def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
         raise NotImplementedError

@@ -68,6 +68,46 @@ def one_of(deviations: Floats, what: str) -> float:
     return float(found[0])
 
 
-def is_several(released: Any) -> bool:
-    """Return whether it is a list of releases, of users with different mechanisms."""
-    return isinstance(released, list) and bool(released) and all(isinstance(part, Release) for part in released)
+def groups(told: Any, name: str = "released") -> list[Any] | None:
+    """Return the groups of users of a list with a Release in it; None where all told alike.
+
+    Raises
+    ------
+    ValueError
+        If there is a number among them, or a list that has releases again, whose values NumPy would take as they are;
+        or if they are arrays of different lengths.
+    """
+    if not isinstance(told, (list, tuple)):
+        return None
+    if not any(isinstance(part, Release) or _hides(part) for part in told):
+        if told and all(isinstance(part, np.ndarray) and part.ndim for part in told) and len(set(map(len, told))) > 1:
+            raise ValueError(f"`{name}` must hold arrays of one length where no release is among them")
+        return None
+    for part in told:
+        if _hides(part):
+            raise ValueError(f"`{name}` must not hold releases in lists within a list")
+        if not isinstance(part, Release) and not np.iterable(part):
+            raise ValueError(f"`{name}` must hold releases and arrays of raw values, got {part!r:.40} beside a release")
+    return list(told)
+
+
+def _hides(part: Any) -> bool:
+    return isinstance(part, (list, tuple)) and any(isinstance(inner, Release) for inner in part)
+
+
+def refuse_raw(parts: list[Any], mechanism: Any, name: str = "released") -> None:
+    """Refuse raw values beside releases where there is a mechanism: nobody said whether they have its noise."""
+    if mechanism is not None and not all(isinstance(part, Release) for part in parts):
+        raise ValueError(
+            f"`{name}` must hold releases alone where there is a `mechanism`, as raw values beside them may have its "
+            "noise or none: make those that have it a Release, with `noise=`"
+        )
+
+
+def one_each(value: Any, number: int, name: str) -> list[Any]:
+    """Return what belongs to each of several groups: a list of as many, or None for all."""
+    if value is None:
+        return [None] * number
+    if not isinstance(value, (list, tuple)) or len(value) != number:
+        raise ValueError(f"`{name}` must be a list with one for each of {number} groups of users, got {value!r:.40}")
+    return list(value)

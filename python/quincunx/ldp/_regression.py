@@ -18,7 +18,7 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, estimator_doc, store, validation
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import RECORDS, Known, is_several, noise_of, one_of, sigmas, single_sigma
+from quincunx.ldp._noise import RECORDS, Known, groups, noise_of, one_of, refuse_raw, sigmas, single_sigma
 from quincunx.ldp._parts import LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Part
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import covariance, generated, noisy
@@ -68,14 +68,14 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
         Parameters
         ----------
-        x : Release, array_like or list of Release
+        x : Release, array_like or list of these
             With ``kind="inputs"`` the noisy records, shape (n, d); with ``kind="statistics"`` the sum of the noisy
             statistics of all users, or a Release (or array of two axes) with a row for each user, which is summed.
-            A list of releases is of users with different mechanisms.
-        y : Release, array_like or list of Release
+            A list with a Release in it is of groups of users: each release has its own noise, raw values none.
+        y : Release, array_like or list of these
             With ``kind="inputs"`` the noisy answers, shape (n,); a list goes with a list of records.
         n : int, optional
-            With a sum: the number of users.
+            With a sum: the number of users; a list for groups.
         mechanism : optional
             With ``kind="inputs"`` a pair, for x and for y.
         executor : concurrent.futures.Executor, optional
@@ -159,10 +159,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         """
         if self.kind != "inputs":
             raise ValueError('`kind` must be "inputs": a sum over users has no likelihood of one of them')
-        if is_several(x) != is_several(y) or (is_several(x) and len(x) != len(y)):
-            raise ValueError("`y` must be a list of as many releases as `x`")
-        groups = []
-        for told in zip(x, y, strict=True) if is_several(x) else [(x, y)]:
+        each_group = []
+        for told in self._pairs(x, y, mechanism):
             (rows, answers, *noise), _, classes = self._records(*told, mechanism)
             features = rows.shape[1] - bool(self.fit_intercept)
             if features != self._fitted().problem.variables[0].shape[0] - bool(self.fit_intercept):
@@ -172,8 +170,21 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                     f"`y` must have the labels of the fit, {self.classes_.tolist()}, got {classes.tolist()}"
                 )
             each = [self._inputs(rows[i : i + 1], answers[i : i + 1], *noise) for i in range(len(rows))]
-            groups.append((each, np.arange(len(rows))))
-        return self._log_likelihoods(groups)
+            each_group.append((each, np.arange(len(rows))))
+        return self._log_likelihoods(each_group)
+
+    def _pairs(self, x: Any, y: Any, mechanism: Any) -> list[tuple[Any, Any]]:
+        """Return the records and the answers of each group of users."""
+        of_x, of_y = groups(x, "x"), groups(y, "y")
+        if of_x is None and of_y is None:
+            return [(x, y)]
+        records, answers = (part if isinstance(part, (list, tuple)) else [] for part in (x, y))
+        if len(records) != len(answers):
+            raise ValueError("`y` must be a list of as many releases as `x`")
+        given = self._pair(self.mechanism if mechanism is None else mechanism, "mechanism")
+        refuse_raw(list(records), given[0], "x")
+        refuse_raw(list(answers), given[1], "y")
+        return list(zip(records, answers, strict=True))
 
     def _data(
         self, x: Any, y: Any, n: int | None, mechanism: Any
@@ -186,14 +197,12 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                     '`fit_intercept` must be False with kind="statistics": append a constant to each record before '
                     "the statistics are made"
                 )
-            parts = [self._statistics(part, n, mechanism) for part in (x if is_several(x) else [x])]
-            return self._alike(parts), bound, None
+            several = self._groups(x, mechanism, n=n)
+            return self._alike([self._statistics(part, own["n"], mechanism) for part, own in several]), bound, None
         if y is None:
             raise ValueError('`y` must be given with kind="inputs": requires y to be passed, but the target y is None')
-        if is_several(x) != is_several(y) or (is_several(x) and len(x) != len(y)):
-            raise ValueError("`y` must be a list of as many releases as `x`")
         parts, radii, classes = [], [bound], None
-        for records, answers in zip(x, y, strict=True) if is_several(x) else [(x, y)]:
+        for records, answers in self._pairs(x, y, mechanism):
             part, radius, labels = self._inputs_of(records, answers, mechanism)
             parts.append(part)
             radii.append(radius)

@@ -17,7 +17,7 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, is_several, single_sigma
+from quincunx.ldp._noise import Known, single_sigma
 from quincunx.ldp._parts import Bits, Part, Plain, Rectified, Tractable, Whole
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import by_inversion, generated, noisy
@@ -40,8 +40,9 @@ class ScalarModel(PrivateModel):
 
         Parameters
         ----------
-        released : Release, array_like or list of Release
-            The numbers after their noise; a list of releases is of users with different mechanisms.
+        released : Release, array_like or list of these
+            The numbers after their noise. A list with a Release in it is of groups of users, of any sizes: each release
+            has its own noise, and raw numbers beside one have none.
         y : None
             Not used.
         mechanism : optional
@@ -61,7 +62,7 @@ class ScalarModel(PrivateModel):
 
         Parameters
         ----------
-        released : Release, array_like or list of Release
+        released : Release, array_like or list of these
             The numbers after their noise.
         gradient : bool
             Whether derivatives are wanted too.
@@ -82,7 +83,7 @@ class ScalarModel(PrivateModel):
 
         Parameters
         ----------
-        released : Release, array_like or list of Release
+        released : Release, array_like or list of these
             The numbers after their noise: those of the fit, or of other users.
         mechanism : optional
             As in `fit`.
@@ -92,8 +93,8 @@ class ScalarModel(PrivateModel):
         ndarray, shape (n_chains, n_draws, n_users)
             For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different number.
         """
-        several = released if is_several(released) else [released]
-        return self._log_likelihoods([self._part(part, mechanism, True).each(part) for part in several])
+        several = self._groups(released, mechanism)
+        return self._log_likelihoods([self._part(part, mechanism, True).each(part) for part, _ in several])
 
     def _numbers(self, released: Any) -> npt.NDArray[np.float64]:
         return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
