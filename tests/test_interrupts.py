@@ -1,8 +1,8 @@
 """Every public function that can last is interrupted at a moment of chance, and works afterwards.
 
-The strict figure is 200 ms; on a machine that is busy with other things the answer may take a second of the processor,
-and wait for it. Moments come from a fixed seed, so that a failure can be repeated; the slow suite tries fifty for each
-function, half of them beside processes that keep all cores busy.
+An answer takes at most 200 ms of the processor, for which it may wait on a busy machine. Moments come from a fixed
+seed, so that a failure can be repeated; the slow suite tries fifty for each function, half of them beside processes
+that keep all cores busy.
 """
 
 import math
@@ -47,6 +47,14 @@ def many_components(number, size):
     return number * size, np.concatenate(parts)
 
 
+CHANCE = np.random.default_rng(2)
+CHANNEL = leakage.Channel(np.full((70, 70), 1 / 70))
+LARGE_PRECISION = posterior.MultivariateNormalPrecision(
+    120.0, np.eye(100) / 120, radius=100.0, data_bound=0.5
+).posterior(np.full((1, 100), 0.01))
+NETWORK = posterior.DiscreteBayesNet([("a", "b"), ("b", "c")], {"a": 2, "b": 3, "c": 2}).fit_private(
+    CHANCE.integers(0, 2, (500, 3)), epsilon=5.0
+)
 PAIRS = [(p, i % p) for i, p in enumerate(counting.primes(20_000))]
 COUNTS = np.random.default_rng(1).poisson(3.0, (400, 300))
 
@@ -111,7 +119,16 @@ LASTING = {
     "the connectivity of an expander": lambda: spectra.algebraic_connectivity(regular_graph(6000)),
     "exact resistances": lambda: spectra.kirchhoff_index(graphs.grid(40, 40), exact=True),
     "resistances": lambda: spectra.average_resistance(graphs.grid(70, 70)),
+    "many activities": lambda: counting.hard_core(lattices.square(30, 34), np.arange(1.0, 41.0), mode="float"),
+    "a line graph": lambda: graphs.line_graph(graphs.complete(380)),
+    "a line graph of many vertices": lambda: graphs.line_graph(graphs.path(3 * 10**6)),
+    "a product of channels": lambda: CHANNEL.kron(CHANNEL),
+    "large precision matrices": lambda: LARGE_PRECISION.sample(3000, private=False, rng=1),
+    "records of a network": lambda: NETWORK.sample(8 * 10**6, rng=1),
 }
+
+# Seconds of the processor within which an interrupt is answered.
+ANSWER = 0.2
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -141,10 +158,13 @@ def test_an_interrupt_at_a_moment_of_chance_is_answered(name, record_property):
     while (found := interrupted_after(LASTING[name], delay)) is None:
         delay /= 4  # a fast machine was done before
         assert delay > 1e-3, f"{name} lasts no longer than {4 * delay:.4f} s"
+    if found[1] >= ANSWER:  # a busy machine, or a deaf call? One that is deaf is so again
+        again = [interrupted_after(LASTING[name], delay) or found for _ in range(2)]
+        found = sorted([found, *again], key=lambda answer: answer[1])[1]
     wall, processor = found
     record_property(f"milliseconds to answer an interrupt, {name}", round(1000 * wall))
     print(f"{name}: answered an interrupt at {delay:.2f} s after {1000 * wall:.0f} ms, {1000 * processor:.0f} of work")
-    assert processor < 1.0
+    assert processor < ANSWER
     assert wall < 20.0
     works()
 

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from quincunx import _check
+from quincunx import _aside, _check
 from quincunx.errors import TooLargeError
-from quincunx.graphs._graph import Graph, GraphLike, as_graph
+from quincunx.graphs._graph import Graph, GraphLike, IntArray, as_graph
 from quincunx.graphs._parts import graph_doc
 
 # No graph with an edge survives more; only one without edges is given back sooner.
 _MOST_TIMES = 1000
+# Edges made at once: some milliseconds.
+_BLOCK = 1 << 19
 
 
 @graph_doc
@@ -50,17 +52,29 @@ def _line_graph(graph: Graph) -> Graph:
     degrees = graph.degrees()
     size = int((degrees * (degrees - 1) // 2).sum())
     _refuse_large("line graph", graph.num_edges, size)
-    # Edge ends sorted by their vertex; at each vertex all pairs of ends.
+    # Edge ends sorted by their vertex; at each vertex all pairs of ends, in blocks between which an interrupt is heard.
     ends = graph.edges.ravel()
-    order = np.argsort(ends, kind="stable") // 2
+    order = _aside.aside(np.argsort, ends, kind="stable") // 2
     first = np.cumsum(degrees) - degrees
-    pairs = [np.empty((0, 2), dtype=np.int64)]
-    for degree in np.unique(degrees[degrees > 1]).tolist():
-        starts = first[degrees == degree]
-        low, high = np.triu_indices(degree, 1)
-        stack = np.stack([order[starts[:, None] + low], order[starts[:, None] + high]], axis=2)
-        pairs.append(stack.reshape(-1, 2))
-    return Graph(graph.num_edges, np.concatenate(pairs))
+    pairs, place = np.empty((size, 2), dtype=np.int64), 0
+    for degree in _aside.aside(np.unique, degrees[degrees > 1]).tolist():
+        starts, all_pairs = first[degrees == degree], degree * (degree - 1) // 2
+        several, lows = max(1, _BLOCK // all_pairs), degree - 1 if all_pairs <= _BLOCK else max(1, _BLOCK // degree)
+        for vertex in range(0, len(starts), several):
+            here = starts[vertex : vertex + several, None]
+            for begin in range(0, degree - 1, lows):
+                low, high = _pairs(degree, begin, min(begin + lows, degree - 1))
+                block = pairs[place : place + len(here) * len(low)].reshape(len(here), -1, 2)
+                block[:, :, 0], block[:, :, 1] = order[here + low], order[here + high]
+                place += len(here) * len(low)
+    return Graph._trusted(graph.num_edges, pairs)
+
+
+def _pairs(degree: int, begin: int, end: int) -> tuple[IntArray, IntArray]:
+    """Return the pairs ``low < high < degree`` with ``begin <= low < end``, in their order."""
+    low = np.arange(begin, end)
+    high = np.concatenate([np.arange(first + 1, degree) for first in low.tolist()])
+    return np.repeat(low, degree - 1 - low), high
 
 
 def _refuse_large(what: str, vertices: int, edges: int) -> None:

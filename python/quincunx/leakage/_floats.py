@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _aside, _check, _core
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import IntArray
 from quincunx.leakage import _checks, _symmetry
@@ -37,7 +37,9 @@ class FloatMatrix:
         return FloatMatrix(self.floats @ other.floats)
 
     def kron(self, other: "FloatMatrix | ExactMatrix") -> "FloatMatrix":
-        return FloatMatrix(np.kron(self.floats, other.floats).astype(np.float64, copy=False))
+        is_long = self.floats.size * other.floats.size > 1 << 20
+        whole = (_aside.apart if is_long else _aside.aside)(np.kron, self.floats, other.floats)
+        return FloatMatrix(whole.astype(np.float64, copy=False))
 
     def posterior(self, prior: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray]:
         joint = (_checks.prior(prior, len(self.floats))[:, None] * self.floats).T

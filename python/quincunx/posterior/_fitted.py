@@ -13,6 +13,9 @@ from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.posterior._parts import posterior_doc
 from quincunx.privacy import PrivacyGuarantee
 
+# Records drawn at once: some milliseconds.
+_BLOCK = 1 << 18
+
 
 @posterior_doc
 class PrivateBayesNet:
@@ -109,11 +112,13 @@ class PrivateBayesNet:
         _check.room(8 * count * (len(self.net.nodes) + 3), "the table of records")
         records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
         for node in self.net._order:
-            columns = [records[:, self.net._columns[parent]] for parent in self.net.parents[node]]
-            sums = np.cumsum(self.cpds[node], axis=-1)[tuple(columns)]
-            sums = np.broadcast_to(sums, (count, self.net._sizes[node]))
-            uniform = source.random(count)
-            records[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
+            cumulative = np.cumsum(self.cpds[node], axis=-1)
+            for start in range(0, count, _BLOCK):  # between blocks an interrupt is heard
+                some = records[start : start + _BLOCK]
+                sums = cumulative[tuple(some[:, self.net._columns[parent]] for parent in self.net.parents[node])]
+                sums = np.broadcast_to(sums, (len(some), self.net._sizes[node]))
+                uniform = source.random(len(some))
+                some[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
         if not self.net._labelled:
             return records
         drawn = {node: (found, records[:, place]) for place, (node, found) in enumerate(self.net._declared.items())}

@@ -22,6 +22,9 @@ from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import marked, seed_words
 
+# Entries of proposals made at once: some tens of milliseconds.
+_BLOCK = 1 << 20
+
 Floats = npt.NDArray[np.float64]
 #: Ranges of vector models are computed from norms in doubles.
 ROUNDED = 1 + 2.0**-40
@@ -414,7 +417,7 @@ class WishartPosterior(_account.Drawn):
         while len(kept) < count:
             if proposals >= limit:
                 raise ConvergenceError(f"{proposals} proposals gave {len(kept)} of {count} draws within the ball")
-            batch = min(max(count - len(kept), 64), limit - proposals, 4096)
+            batch = min(max(count - len(kept), 64), limit - proposals, max(1, min(4096, _BLOCK // d**2)))
             proposals += batch
             # Bartlett's decomposition: chi variables on the diagonal, normals below it, by inversion.
             lower = np.tril(special.ndtri(uniform((batch, d, d))), -1)
