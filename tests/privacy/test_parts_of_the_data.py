@@ -22,9 +22,11 @@ from quincunx.privacy import (
     GeometricMechanism,
     LaplaceMechanism,
     NoGuarantee,
+    Partition,
     PrivacyGuarantee,
     ReplaceOne,
     gaussian_sigma,
+    parallel,
     subsampled,
 )
 
@@ -228,6 +230,32 @@ def test_a_distance_is_spread_over_the_parts_where_the_noise_follows_it():
         real.spend("b", laplace)  # a sensitivity says nothing of shorter distances
 
 
+@pytest.mark.parametrize("blocks", [2, 5, 16])
+def test_what_rounding_adds_to_a_distance_is_paid_in_every_block(blocks):
+    """Equal parts of a distance in each block, where the blocks' exact figures add up to the most."""
+    for mechanism, share in (
+        (LaplaceMechanism(1.0, relation=DataMetric("l1", 4.0)), 4.0 / blocks * (1 - 2.0**-52)),
+        (LaplaceMechanism(0.3, relation=DataMetric("l1", 0.7)), 0.7 / blocks * (1 - 2.0**-52)),
+        (GaussianMechanism(1.0, 1e-6, relation=DataMetric("l2", 3.0)), 3.0 / math.sqrt(blocks) * (1 - 2.0**-51)),
+    ):
+        whole = mechanism.guarantee
+        near = whole.at(share)
+        together = parallel([whole] * blocks)
+        if whole.is_pure:
+            assert together.exact_epsilon >= blocks * near.exact_epsilon > whole.exact_epsilon
+        ratios = [sum(part.ratio or 0 for part in g.parts) for g in (near, together)]
+        assert ratios[1] >= blocks * ratios[0] * (1 - F(1, 2**50))
+        assert together.epsilon == pytest.approx(whole.epsilon, rel=1e-9)
+        assert together.delta == whole.delta
+        budget = Budget(
+            2.0, 1e-5 if whole.delta else 0.0, relation=whole.relation, filter="gaussian" if whole.delta else "sum"
+        )
+        inside = budget.partition(range(blocks))
+        for part in inside.parts:
+            inside.spend(part, mechanism)
+        assert budget.spent().exact_epsilon >= together.exact_epsilon
+
+
 def test_partitions_refuse_what_they_cannot_keep():
     budget = Budget(1.0, relation=ADD)
     for bad in ([], ["a", "a"], "ab", ()):
@@ -237,6 +265,8 @@ def test_partitions_refuse_what_they_cannot_keep():
         Budget(1.0, relation=AddRemove(2)).partition(["a"])
     with pytest.raises(ValueError, match="`by`"):
         budget.partition(["a"], by="chance")
+    with pytest.raises(TypeError, match="`budget` must be a Budget"):
+        Partition(1.0, ["a"], "value", None)
     parts = budget.partition(["a", "b"])
     for call in (lambda: parts.spend("c", PrivacyGuarantee(0.1, relation=ADD)), lambda: parts.remaining("c")):
         with pytest.raises(ValueError, match="`part` must be one of the partition"):

@@ -11,7 +11,7 @@ from quincunx.privacy._filters import Account, BudgetExceeded, charge_of
 from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee
 from quincunx.privacy._reach import Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, ReplaceOne
-from quincunx.privacy._together import parallel
+from quincunx.privacy._together import parallel, spread
 
 if TYPE_CHECKING:
     from quincunx.privacy._budget import Budget
@@ -32,6 +32,10 @@ class Partition:
     """
 
     def __init__(self, budget: "Budget", parts: Iterable[Hashable], by: object, user: Hashable) -> None:
+        from quincunx.privacy._budget import Budget
+
+        if not isinstance(budget, Budget):
+            raise TypeError(f"`budget` must be a Budget, got {type(budget).__name__}")
         _check.fits(parts, "parts")
         self._accounts: dict[Hashable, Account] = {}
         for name in () if isinstance(parts, (str, bytes)) else parts:
@@ -83,9 +87,12 @@ class Partition:
         if promise.numerics == "insecure":
             raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
         with self._lock:
+            spreads = self._spreads(promise)
+            if spreads and isinstance(promise.relation, DataMetric):
+                promise = spread(promise, len(self._accounts))
             charge = charge_of(promise, rule.kind)
             mine = rule.added(self._accounts[part], charge)
-            if not self._spreads(promise):  # all parts may be touched at once: the budget pays for this beside them
+            if not spreads:  # all parts may be touched at once: the budget pays for this beside them
                 self._budget._charge(self._user, promise, lambda account: rule.after(account, charge))
                 return self._budget._total(mine)
             before = reduce(_larger, self._accounts.values())
@@ -167,10 +174,7 @@ class Partition:
         relation = self._budget.relation
         if not isinstance(relation, DataMetric):
             return True
-        follows = all(
-            isinstance(part.reach, Shift) and not part.reach.rest and part.curve.adds_by == relation.metric
-            for part in promise.parts
-        )
+        follows = all(isinstance(part.reach, Shift) and part.curve.adds_by == relation.metric for part in promise.parts)
         return follows and (promise.is_pure if self._budget.filter == "sum" else True)
 
     def __reduce__(self) -> Any:

@@ -1,6 +1,7 @@
 """Rules for releases about parts of the data: blocks of a partition, a random subset of the records."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from quincunx import _check
@@ -71,7 +72,7 @@ def parallel(
         raise NoGuarantee(f"no rule is known from {about} to {relation}")
     if isinstance(about, DataMetric):
         if _follows(blocks, about.metric):
-            return _largest(blocks).marked(numerics)
+            return spread(_largest(blocks), len(blocks)).marked(numerics)
         total = blocks[0]
         for block in blocks[1:]:
             total = total & block
@@ -95,6 +96,21 @@ def _follows(blocks: list[PrivacyGuarantee], metric: str) -> bool:
     one = all(len(block.parts) == 1 and block.parts[0].times == 1 for block in blocks)
     same = len({type(part.curve) for part in parts}) == 1
     return one and same and all(isinstance(part.reach, Shift) and part.curve.adds_by == metric for part in parts)
+
+
+def spread(block: PrivacyGuarantee, blocks: int) -> PrivacyGuarantee:
+    """Return what the largest block says of a distance that is spread over several.
+
+    What rounding adds to the distance of a block it adds in each: with l1 and l2 the blocks' shifts are at most the
+    distance and as many rests.
+    """
+    parts = []
+    for part in block.parts:
+        if isinstance(part.reach, Shift) and part.reach.rest:
+            reach = replace(part.reach, rest=part.reach.rest * blocks)
+            part = replace(Part.of(reach, block.relation, part.delta), times=part.times)
+        parts.append(part)
+    return PrivacyGuarantee.of_parts(parts, relation=block.relation, numerics=block.numerics)
 
 
 def _largest(blocks: list[PrivacyGuarantee]) -> PrivacyGuarantee:
