@@ -1,27 +1,87 @@
-"""Files that are there wholly or not at all: npz archives of arrays, and whatever else a function writes."""
+"""Files that are there wholly or not at all: npz archives of arrays, and whatever else a function writes.
+
+What is read is unpacked only where memory has room for it: a few megabytes can hold gigabytes of zeros.
+"""
 
 import contextlib
 import gzip
 import io
+import math
 import os
 import secrets
+import zipfile
 import zlib
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 
-GZIP = b"\x1f\x8b"
+from quincunx import _check
+
+GZIP, ZIP, NPY = b"\x1f\x8b", b"PK\x03\x04", b"\x93NUMPY"
+#: Bytes that a byte of text takes, at the least, until it is numbers: itself, its characters, words and lines of them.
+_OF_TEXT = 6
+#: Bytes that a byte of deflate can stand for, at the most.
+_OF_PACKED = 1032
+_PIECE = 1 << 20
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def unpacked(content: bytes, name: object) -> bytes:
-    """Return what gzip packed, and anything else as it is."""
+    """Return what gzip packed, if memory has room for it, and anything else as it is.
+
+    What may be too large is unpacked twice, and the first time nothing is kept.
+    """
     if not content.startswith(GZIP):
         return content
     try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            start = file.peek(8)[:8]
+            factor = 1 if start.startswith((ZIP, NPY)) else _OF_TEXT
+            limit = _check.available_memory()
+            if _OF_PACKED * len(content) * factor > limit:
+                size = 0
+                while piece := len(file.read(_PIECE)):
+                    size += piece
+                    _check.room(size * factor, f"{name}: what it unpacks to", limit)
         return gzip.decompress(content)
     except (EOFError, OSError, zlib.error) as reason:
         raise ValueError(f"{name}: it is no whole gzip file ({reason})") from reason
+
+
+@contextmanager
+def open_npz(source: str | os.PathLike[str] | BinaryIO, name: object) -> Iterator[Any]:
+    """Yield the arrays of an npz archive, none of them read, if memory has room for all; nothing is unpickled."""
+    with ExitStack() as opened:
+        file: Any = source
+        if isinstance(source, (str, os.PathLike)):
+            file = opened.enter_context(open(source, "rb"))
+        start = file.read(len(ZIP))
+        file.seek(-len(start), os.SEEK_CUR)
+        if start != ZIP:
+            raise ValueError(f"{name}: it is no archive of arrays")
+        arrays: Any = opened.enter_context(np.load(file, allow_pickle=False))
+        refuse_large(arrays.zip, name)
+        for member in arrays.zip.infolist():
+            with arrays.zip.open(member) as packed:
+                check_npy(packed, member.file_size, f"{name}: {member.filename}")
+        yield arrays
+
+
+def refuse_large(archive: zipfile.ZipFile, name: object) -> None:
+    """Refuse an archive whose members memory has no room for; none gives more than the size it is stated with."""
+    _check.room(sum(member.file_size for member in archive.infolist()), f"{name}: what it unpacks to")
+
+
+def check_npy(file: IO[bytes], size: int, name: object) -> None:
+    """Refuse an array that is said to be larger than its bytes: NumPy takes its memory before it reads them."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"{name} has a header of the unknown version {version}")
+    shape, _, dtype = _HEADERS[version](file)
+    if math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"{name} is cut short: it is to hold {math.prod(shape) * dtype.itemsize} bytes, got {size}")
 
 
 def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any], prefix: str) -> None:

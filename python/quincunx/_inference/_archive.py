@@ -8,7 +8,8 @@ import numpy as np
 
 import quincunx
 from quincunx._inference._runs import Run
-from quincunx._npz import write_npz
+from quincunx._npz import open_npz, write_npz
+from quincunx.errors import TooLargeError
 
 FORMAT = 2
 
@@ -32,7 +33,7 @@ def load(cls: type, source: "str | os.PathLike[str] | BinaryIO", room: str) -> A
     """Read a fitted estimator of a class."""
     name = getattr(source, "name", source)
     try:
-        with np.load(source, allow_pickle=False) as arrays:
+        with open_npz(source, name) as arrays:
             header = json.loads(str(arrays[room]))
             if header["format"] != FORMAT:
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
@@ -42,10 +43,11 @@ def load(cls: type, source: "str | os.PathLike[str] | BinaryIO", room: str) -> A
             runs = [_run_from_archive(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])]
             model._restore(header, arrays, runs)
             return model
-    except OSError:
+    except (OSError, TooLargeError):
         raise
     except Exception as reason:
-        raise ValueError(f"`source` must be a {cls.__name__} written by quincunx, got {name}: {reason}") from reason
+        found = str(reason).removeprefix(f"{name}: ")
+        raise ValueError(f"`source` must be a {cls.__name__} written by quincunx, got {name}: {found}") from reason
 
 
 _ARRAYS = ("state", "draw_statistics", "step_statistics")

@@ -212,6 +212,8 @@ class PosteriorEstimator:
         ------
         ValueError
             If the file holds no such estimator.
+        TooLargeError
+            If what it holds does not fit into the available memory; nothing is unpacked then.
         OSError
             If it cannot be read.
         """

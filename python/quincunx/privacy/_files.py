@@ -10,13 +10,12 @@ from typing import IO, Any, BinaryIO, Literal
 import numpy as np
 
 from quincunx import _check, _tables
-from quincunx._npz import unpacked
+from quincunx._npz import NPY, ZIP, check_npy, open_npz, refuse_large, unpacked
 from quincunx._optional import require
 from quincunx.privacy._noise import privatize
 from quincunx.privacy._release import Release
 from quincunx.privacy._text import Table, parse
 
-NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
 #: Files that pandas reads, by their ends.
 _OF_PANDAS = {".parquet": "read_parquet", ".feather": "read_feather", ".xlsx": "read_excel", ".xls": "read_excel"}
 
@@ -106,6 +105,8 @@ def read_table(
     ------
     ValueError
         If a line does not hold counts, it is not clear which are, or a label was not declared.
+    TooLargeError
+        If what a compressed file holds does not fit into the available memory; it is not unpacked then.
     """
     table = _table(source, delimiter=delimiter, header=header, index=index, long=long, square=square)
     return table if labels is None else table.on_domain(labels, square=square)
@@ -126,6 +127,9 @@ def _table(
         name = os.fspath(source)
         ending = os.path.splitext(name)[1].lower()
         if ending in _OF_PANDAS:
+            if zipfile.is_zipfile(name):  # what a sheet of xlsx is
+                with zipfile.ZipFile(name) as archive:
+                    refuse_large(archive, name)
             frame = getattr(require("pandas", "pandas"), _OF_PANDAS[ending])(name)
             bare = type(frame.index).__name__ == "RangeIndex"
             text = frame.to_csv(index=not bare)
@@ -148,8 +152,9 @@ def _of_arrays(content: bytes, name: str) -> Table:
     """Read what NumPy or SciPy saved."""
     try:
         if content.startswith(NPY):
+            check_npy(io.BytesIO(content), len(content), name)
             return Table(_check.counts(np.load(io.BytesIO(content), allow_pickle=False), name), ())
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        with open_npz(io.BytesIO(content), name) as arrays:
             names = set(arrays.files)
             if "release" in names:
                 raise ValueError("it holds a release already")

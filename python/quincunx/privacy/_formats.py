@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _tables
-from quincunx._npz import unpacked, write_npz, write_whole
+from quincunx._npz import NPY, ZIP, open_npz, unpacked, write_npz, write_whole
 from quincunx._tables import Axes
 
 FORMATS = ("npz", "csv", "json")
-ZIP, NPY = b"PK\x03\x04", b"\x93NUMPY"
 TITLE = "# quincunx release "
 
 #: A header of JSON, the values, and where cells are masked.
@@ -55,20 +54,20 @@ def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str
     write_whole(target, lambda file: file.write(content), ".release-", f".{format}")
 
 
-def read(source: "str | os.PathLike[str] | BinaryIO") -> Parts:
+def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
     """Read a release in any of the formats."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             if file.read(4) == ZIP:
                 file.seek(0)
-                return _of_npz(file)
+                return _of_npz(file, name)
             file.seek(0)
             content = file.read()
     else:
         content = source.read()
-    content = unpacked(content, "its content")
+    content = unpacked(content, name)
     if content.startswith(ZIP):
-        return _of_npz(io.BytesIO(content))
+        return _of_npz(io.BytesIO(content), name)
     if content.startswith(NPY):
         raise ValueError("it is a plain array, which says nothing of its noise: release it by `quincunx privatize`")
     text = content.decode("utf-8-sig")
@@ -79,8 +78,8 @@ def read(source: "str | os.PathLike[str] | BinaryIO") -> Parts:
     raise ValueError("it says nothing of its noise: counts are released by `quincunx privatize`")
 
 
-def _of_npz(file: BinaryIO) -> Parts:
-    with np.load(file, allow_pickle=False) as arrays:
+def _of_npz(file: BinaryIO, name: object) -> Parts:
+    with open_npz(file, name) as arrays:
         if "release" not in arrays:
             raise ValueError(f"it holds the arrays {sorted(arrays)} and nothing of their noise")
         try:

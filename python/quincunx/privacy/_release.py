@@ -12,6 +12,7 @@ import numpy.typing as npt
 from quincunx import _check, _tables
 from quincunx._html import table_html
 from quincunx._tables import Axes
+from quincunx.errors import TooLargeError
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy.noise import GeometricNoise, Noise, told, untold
@@ -369,12 +370,14 @@ class Release(Guaranteed):
         ------
         ValueError
             If the file holds no release.
+        TooLargeError
+            If what it holds does not fit into the available memory; nothing is unpacked then.
         OSError
             If it cannot be read.
         """
         name = getattr(source, "name", source)
         try:
-            header, values, mask = _formats.read(source)
+            header, values, mask = _formats.read(source, name)
             if mask is not None:
                 values = np.ma.array(values, mask=mask)
             if header["format"] != FORMAT:
@@ -384,10 +387,11 @@ class Release(Guaranteed):
             facts = header["parameters"]
             noise, about = untold(header["mechanism"], facts, ABOUT), {key: facts[key] for key in ABOUT if key in facts}
             return cls(values, guarantee, noise=noise, about=about, _axes=axes)
-        except OSError:
+        except (OSError, TooLargeError):
             raise
         except Exception as reason:
-            raise ValueError(f"`source` must be a release written by quincunx, got {name}: {reason}") from reason
+            found = str(reason).removeprefix(f"{name}: ")
+            raise ValueError(f"`source` must be a release written by quincunx, got {name}: {found}") from reason
 
 
 def seed_words(insecure_seed: object) -> list[int] | None:
