@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._tables import is_frame
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,7 @@ class Categories:
             If a value is none of the categories; the message has the first one and its index.
         """
         if isinstance(self.declared, int):
-            if (
-                getattr(getattr(values, "dtype", None), "kind", "") == "O"
-            ):  # a column of numbers beside columns of words
+            if getattr(getattr(values, "dtype", None), "kind", "") == "O":  # numbers that lay beside words
                 values = np.asarray(np.asarray(values).tolist())
             try:
                 return _check.categories(values, name, self.declared)
@@ -111,7 +110,41 @@ class Categories:
         """Return the labels of codes."""
         return codes if self.labels is None else self.labels[codes]
 
+    @property
+    def plain(self) -> int | list[Any]:
+        """The declaration as JSON holds it."""
+        return self.declared if isinstance(self.declared, int) else list(self.declared)
+
+    def columns(self, rows: Any, name: str) -> Any:
+        """Return rows with a column for each category; those of a data frame that has labels go by them.
+
+        Raises
+        ------
+        ValueError
+            If the columns of a data frame are not the categories.
+        """
+        if self.labels is None or not is_frame(rows) or (found := rows.columns.tolist()) == list(range(len(self))):
+            return rows
+        if set(found) != set(self.declared) or len(found) != len(self):  # type: ignore[arg-type]
+            raise ValueError(f"`{name}` must have the columns {self._shown()}, got {found[:8]}")
+        return rows[self.plain]
+
     def _shown(self) -> str:
         assert not isinstance(self.declared, int)
         first = ", ".join(repr(label) for label in self.declared[:8])
         return f"[{first}, ...]" if len(self.declared) > 8 else f"[{first}]"
+
+
+def of_words(words: Sequence[str], where: str) -> int | list[str]:
+    """Return a number of categories, or labels, as the command line has them; `where` begins the message of an error.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two.
+    """
+    if len(words) == 1 and words[0].isdigit():
+        return int(words[0])
+    if len(words) < 2:
+        raise ValueError(f"{where}: must be a number or at least two categories, got {list(words)}")
+    return list(words)

@@ -251,6 +251,7 @@ def _add_ldp(verbs: Any) -> None:
     verb.add_argument("--delta", type=float, default=1e-5, help="of the Gaussian mechanism (default 1e-5)")
     verb.add_argument("--bounds", type=float, nargs=2, metavar=("A", "B"), help="lower and upper, or those of x and y")
     verb.add_argument("--task", choices=["linear", "logistic"], default="linear", help="which regression")
+    verb.add_argument("--categories", metavar="WORDS", help="of a histogram: a number, 'tea|coffee', or a file of them")
     verb.add_argument(
         "--draws", type=int, default=1000, metavar="N", dest="n_draws", help="draws of each chain (default 1000)"
     )
@@ -269,6 +270,7 @@ def _ldp(options: argparse.Namespace) -> None:
         delta=options.delta,
         bounds=None if options.bounds is None else tuple(options.bounds),
         task=options.task,
+        categories=options.categories,
         json=options.json,
         n_draws=options.n_draws,
         random_state=options.random_state,

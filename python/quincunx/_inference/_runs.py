@@ -4,6 +4,7 @@ A run is known by its key and its iteration; every random number is addressed by
 another machine or with another number of threads gives the same draws, bit for bit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,11 +31,14 @@ class Variable:
         The shape of one draw as the sampler writes it.
     dims : tuple of str
         The names of its axes as the user sees them.
+    labels : sequence, optional
+        What lies along its only axis, where that has labels.
     """
 
     name: str
     shape: tuple[int, ...] = ()
     dims: tuple[str, ...] = ()
+    labels: Sequence[Any] | None = field(default=None, kw_only=True)
 
     def shown(self, draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a draw of the sampler, or an array whose last axes are draws, as the user sees it."""

@@ -1,13 +1,13 @@
 """Released values from a file, a posterior to the terminal: what the command line's `ldp` does."""
 
-import io
 import json as json_module
 import os
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from quincunx import _check
+from quincunx import _check, _csv
+from quincunx._categories import of_words
 from quincunx._npz import unpacked
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._scalar import GaussianModel
@@ -29,6 +29,7 @@ def ldp_command(
     delta: float = 1e-5,
     bounds: tuple[float, float] | None = None,
     task: str = "linear",
+    categories: str | None = None,
     json: bool = False,
     **parameters: Any,
 ) -> str:
@@ -40,7 +41,7 @@ def ldp_command(
         `HistogramModel`, `GaussianModel`, or a regression from second moments.
     source : path or binary file
         A release as `Release.save` wrote it, or a CSV file: rows of bits or one category a line; one number a line; one
-        user's statistics a line.
+        user's statistics a line. A line of names may come first, as pandas writes it, also with an index.
     epsilon : float, optional
         Of the mechanism that made a CSV file: unary encoding or generalized randomized response; Laplace; Gaussian.
     delta : float
@@ -49,6 +50,8 @@ def ldp_command(
         Lower and upper for "mean"; the bounds of x and y for "regression".
     task : {"linear", "logistic"}
         Which regression.
+    categories : str, optional
+        Those of "histogram": their number, or labels as ``"tea|coffee"``, or the path of a CSV file of labels.
     json : bool
         Whether to answer with a JSON object.
     **parameters
@@ -76,13 +79,14 @@ def ldp_command(
     ['parameter', 'mean']
     """
     _check.one_of(what, "what", ("histogram", "mean", "regression"))
-    released, mechanism = _read(source), None
+    declared = None if categories is None or what != "histogram" else _declared(categories)
+    released, mechanism = _read(source, declared), None
     if not isinstance(released, Release):
         if epsilon is None:
             raise ValueError("`epsilon` must be given for a file that is not a release")
-        mechanism = _mechanism(what, released, epsilon, delta, bounds, task)
+        mechanism = _mechanism(what, released, epsilon, delta, bounds, task, declared)
     if what == "histogram":
-        model: Any = HistogramModel(**parameters).fit(_flat(released), mechanism=mechanism)
+        model: Any = HistogramModel(categories=declared, **parameters).fit(_flat(released), mechanism=mechanism)
     elif what == "mean":
         model = GaussianModel(**parameters).fit(_flat(released), mechanism=mechanism)
     else:
@@ -100,8 +104,17 @@ def ldp_command(
     return "\n".join(lines)
 
 
-def _read(source: Any) -> Any:
-    """Read a release in any of its formats, or plain numbers."""
+def _declared(categories: str) -> Any:
+    """Return a number of categories, or labels."""
+    if os.path.isfile(categories):
+        words = [field for row in _csv.rows(categories, categories) for field in row.fields]
+    else:
+        words = [word.strip() for word in categories.split("|")]
+    return of_words(words, "`categories`")
+
+
+def _read(source: Any, declared: Any) -> Any:
+    """Read a release in any of its formats, or plain numbers, or the labels that are declared."""
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             content = file.read()
@@ -112,10 +125,38 @@ def _read(source: Any) -> Any:
         if not isinstance(source, (str, os.PathLike)):
             source.seek(0)
         return Release.load(source)
+    lines = plain.decode("utf-8-sig").splitlines()
+    labels = declared if isinstance(declared, list) else []
+    first = next(_csv.rows(lines, "source"), _csv.Row(0, []))
+    names = (
+        []
+        if any(map(_is_number, first.fields)) or (len(first.fields) == 1 and first.fields[0] in labels)
+        else first.fields
+    )
+    lines = lines[first.number :] if names else lines
+    second = next(_csv.rows(lines, "source"), _csv.Row(0, [])).fields
+    columns: Any = None
+    if set(names) & set(labels):  # bits, each under its label
+        if missing := [label for label in labels if label not in names]:
+            raise ValueError(f"`source` must have a column for each of the categories {labels}, got none for {missing}")
+        columns = [names.index(label) for label in labels]
+    elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
+        columns = range(1, len(second))
+    words = bool(set(second) & set(labels))
     try:
-        return np.loadtxt(io.StringIO(plain.decode("utf-8-sig")), delimiter=",", ndmin=2)
+        kind = np.str_ if words else np.float64
+        table: Any = np.loadtxt(lines, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
     except ValueError as reason:
-        raise ValueError(f"`source` must hold numbers separated by commas: {reason}") from reason
+        raise ValueError(f"`source` must hold numbers separated by commas, or labels declared: {reason}") from reason
+    return np.char.strip(table) if words else table
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _flat(released: Any) -> Any:
@@ -124,11 +165,11 @@ def _flat(released: Any) -> Any:
     return released[:, 0]
 
 
-def _mechanism(what: str, values: Any, epsilon: float, delta: float, bounds: Any, task: str) -> Any:
+def _mechanism(what: str, values: Any, epsilon: float, delta: float, bounds: Any, task: str, declared: Any) -> Any:
     if what == "histogram":
         if values.shape[1] > 1:
-            return UnaryEncoding(epsilon, values.shape[1])
-        return GeneralizedRandomizedResponse(epsilon, max(2, int(values.max(initial=0)) + 1))
+            return UnaryEncoding(epsilon, values.shape[1] if declared is None else declared)
+        return GeneralizedRandomizedResponse(epsilon, declared or max(2, int(values.max(initial=0)) + 1))
     if bounds is None:
         raise ValueError(f'`bounds` must be given for "{what}" from a file that is not a release')
     if what == "mean":

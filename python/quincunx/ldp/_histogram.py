@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self
 
@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known
-from quincunx.ldp._parts import Categories, ColumnSums, Part, Rows
+from quincunx.ldp._noise import Known, codes
+from quincunx.ldp._parts import Categories as Counted
+from quincunx.ldp._parts import ColumnSums, Part, Rows, Shares
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import noisy
 from quincunx.ldp.priors import Dirichlet, Prior
@@ -35,6 +37,9 @@ class HistogramModel(PrivateModel):
     data : {"rows", "patterns", "counts"}
         What `fit` takes from unary encoding: all rows of bits, their distinct rows with counts, or the column sums with
         the number of users, as other client libraries produce them. The last lose 2 to 13 % of the information.
+    categories : int or sequence, optional
+        The categories, or their labels, where the mechanism does not say them: coordinates of ``theta``, and without
+        noise what the data may hold.
     priors : dict, optional
         Of ``theta``, by default Dirichlet(1).
     inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
@@ -60,6 +65,9 @@ class HistogramModel(PrivateModel):
     >>> model = HistogramModel(random_state=0).fit(release)
     >>> bool(abs(model.posterior_mean_["theta"].sum() - 1) < 1e-9)
     True
+    >>> drinks = UnaryEncoding(1.0, ["tea", "coffee", "mate"]).release(["tea"] * 70 + ["mate"] * 30, insecure_seed=1)
+    >>> list(HistogramModel(random_state=0).fit(drinks).summary())
+    ['theta[tea]', 'theta[coffee]', 'theta[mate]']
     """
 
     _known: ClassVar[Known] = {
@@ -69,12 +77,14 @@ class HistogramModel(PrivateModel):
     _prior_names = ("theta",)
 
     data: str
+    categories: Any
 
     def __init__(
         self,
         mechanism: Any = None,
         *,
         data: str = "rows",
+        categories: int | Sequence[Any] | None = None,
         priors: Mapping[str, Prior] | None = None,
         inference: str = "auto",
         n_chains: int = 4,
@@ -171,29 +181,61 @@ class HistogramModel(PrivateModel):
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
         several = self._groups(released, mechanism, counts=counts)
-        return self._log_likelihoods([self._part(part, mechanism, True, **own).each(part) for part, own in several])
+        parts = [self._part(part, mechanism, True, **own) for part, own in several]
+        told = [self._codes(part, self._noise(part, mechanism), own["among"]) for part, own in several]
+        return self._log_likelihoods([part.each(values) for part, values in zip(parts, told, strict=True)])
+
+    def _declared(self, noise: Any, among: Categories | None) -> Categories | None:
+        """Return the categories of what was told, by the names of the model where they have none of their own."""
+        own = None if self.categories is None else Categories.of(self.categories, "categories", maximum=2**20)
+        told: Categories | None = among if noise is None else noise.declared
+        if own is None or told is None:
+            return told if own is None else own
+        if len(own) != len(told) or (own.labels is not None and told.labels is not None and own != told):
+            raise ValueError(f"`categories` must be those of the mechanism, {told.declared}, got {own.declared}")
+        return told if own.labels is None else own
+
+    def _codes(self, released: Any, noise: Any, among: Categories | None) -> Any:
+        if noise is not None:
+            return codes(released, noise)
+        declared = self._declared(None, among)
+        return _check.counts(released, "released") if declared is None else declared.encode(released, "released")
 
     def _groups(self, released: Any, mechanism: Any, **data: Any) -> list[tuple[Any, dict[str, Any]]]:
         """Return what each group of users told; raw categories beside releases are among those of these."""
         several = super()._groups(released, mechanism, **data)
         laws = [part.noise for part, _ in several if isinstance(part, Release)] if len(several) > 1 else []
         known = [
-            law.categories for law in laws if isinstance(law, (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise))
+            law.declared for law in laws if isinstance(law, (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise))
         ]
-        return [(part, own | {"k": max(known, default=None)}) for part, own in several]
+        return [(part, own | {"among": max(known, key=len, default=None)}) for part, own in several]
 
     def _part(
-        self, released: Any, mechanism: Any, exact: bool, counts: Any = None, n: Any = None, k: int | None = None
+        self,
+        released: Any,
+        mechanism: Any,
+        exact: bool,
+        counts: Any = None,
+        n: Any = None,
+        among: Categories | None = None,
     ) -> Part:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
         noise = self._noise(released, mechanism)
-        if noise is None:
-            return Categories(_category_counts(released, k), 1.0, 0.0)
-        if isinstance(noise, GeneralizedRandomizedResponseNoise):
-            counted = _category_counts(released, noise.categories)
-            return Categories(counted, noise.keep_probability, noise.other_probability)
-        assert isinstance(noise, UnaryEncodingNoise)
-        k, p, q = noise.categories, noise.one_probability, noise.zero_probability
+        declared = self._declared(noise, among)
+        labels = None if declared is None or isinstance(declared.declared, int) else declared.declared
+        if not isinstance(noise, UnaryEncodingNoise):
+            told = np.asarray(self._codes(released, noise, among))
+            if told.ndim != 1:
+                raise ValueError(f"`released` must be a sequence of categories, got shape {told.shape}")
+            k = max(int(told.max(initial=0)) + 1, 2) if declared is None else len(declared)
+            if k > 2**20:
+                raise ValueError(f"`released` must hold categories below 2**20, got {k - 1}")
+            chances = (1.0, 0.0)
+            if isinstance(noise, GeneralizedRandomizedResponseNoise):
+                chances = (noise.keep_probability, noise.other_probability)
+            return Counted([float(c) for c in np.bincount(told, minlength=k)], *chances, labels)
+        assert declared is not None
+        k, p, q = len(declared), noise.one_probability, noise.zero_probability
         if form == "counts":
             if n is None:
                 raise TypeError("`n`, the number of users, must be given with column sums")
@@ -201,8 +243,8 @@ class HistogramModel(PrivateModel):
             sums = _check.reals(released, "released")
             if sums.shape != (k,):
                 raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
-            return ColumnSums([float(c) for c in sums], float(users), p, q)
-        rows = _check.categories(released, "released", 2)
+            return ColumnSums([float(c) for c in sums], float(users), p, q, labels)
+        rows = _check.categories(declared.columns(released, "released"), "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
             raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")
         weights = None
@@ -212,22 +254,29 @@ class HistogramModel(PrivateModel):
             weights = _check.counts_as_floats(counts, "counts")
             if weights.shape != (len(rows),):
                 raise ValueError(f"`counts` must have shape ({len(rows)},), got {weights.shape}")
-        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q)
+        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q, labels)
 
-    def _categories(self, parts: list[Part]) -> int:
-        sizes = {part.categories for part in parts if isinstance(part, (Categories, ColumnSums, Rows))}
-        if len(sizes) != 1:
-            raise ValueError(f"`released` must have the same categories throughout, got {sorted(sizes)}")
-        return sizes.pop()
+    def _categories(self, parts: list[Part]) -> Categories:
+        found = {
+            Categories(part.categories if part.labels is None else tuple(part.labels))
+            for part in parts
+            if isinstance(part, Shares)
+        }
+        if len(found) != 1:
+            shown = sorted(str(each.declared) for each in found)
+            raise ValueError(f"`released` must have the same categories throughout, got {shown}")
+        return found.pop()
 
     def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
-        return (Variable("theta", (self._categories(parts),), ("category",)),)
+        found = self._categories(parts)
+        labels = None if isinstance(found.declared, int) else found.declared
+        return (Variable("theta", (len(found),), ("category",), labels=labels),)
 
     def _blocks(self, parts: list[Part]) -> list[Block]:
         prior = self._prior("theta", Dirichlet(1.0))
         if prior.kind != "dirichlet":
             raise ValueError(f"`priors['theta']` must be a Dirichlet, got {prior!r}")
-        k = self._categories(parts)
+        k = len(self._categories(parts))
         if k < 2:
             raise ValueError(f"`released` must have at least 2 categories, got {k}")
         return [("simplex", "dirichlet", prior.numbers * k)]
@@ -237,8 +286,9 @@ class HistogramModel(PrivateModel):
         if noise is None:
             raise ValueError("`mechanism` must be given to simulate from")
         assert isinstance(noise, (GeneralizedRandomizedResponseNoise, UnaryEncodingNoise))
-        theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * noise.categories)
-        rows = noisy(noise, rng.choice(noise.categories, n, p=theta), rng)
+        k = len(noise.declared)
+        theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * k)
+        rows = noisy(noise, rng.choice(k, n, p=theta), rng)
         if isinstance(noise, GeneralizedRandomizedResponseNoise):
             return {"theta": theta}, (rows,), {}
         if self.data == "counts":
@@ -247,17 +297,3 @@ class HistogramModel(PrivateModel):
             patterns, counts = np.unique(rows, axis=0, return_counts=True)
             return {"theta": theta}, (patterns,), {"counts": counts}
         return {"theta": theta}, (rows,), {}
-
-
-def _category_counts(released: Any, k: int | None) -> list[float]:
-    array = np.asarray(released)
-    if array.ndim != 1:
-        raise ValueError(f"`released` must be a sequence of categories, got shape {array.shape}")
-    if k is None:
-        values = _check.counts(array, "released")
-        k = max(int(values.max(initial=0)) + 1, 2)
-        if k > 2**20:
-            raise ValueError(f"`released` must hold categories below 2**20, got {k - 1}")
-    else:
-        values = _check.categories(array, "released", k)
-    return [float(c) for c in np.bincount(values, minlength=k)]

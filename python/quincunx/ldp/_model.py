@@ -281,7 +281,8 @@ class PrivateModel(PosteriorEstimator):
                 raise ValueError(f"`log_likelihood` must have shape {shape} and an axis of users, got {each.shape}")
             groups["log_likelihood"], dims = {"released": each}, dims | {"released": ("user",)}
         about = {"inference": "quadrature" if posterior.computed is not None else "nuts"}
-        return datatree(groups, dims, {}, about)
+        labels = {v.dims[0]: list(v.labels) for v in posterior.problem.variables if v.labels is not None}
+        return datatree(groups, dims, labels, about)
 
     def log_density(self, u: npt.ArrayLike) -> tuple[float, Floats]:
         """Return the log posterior density of a fitted model in unconstrained coordinates, with its gradient.
@@ -360,7 +361,10 @@ class PrivateModel(PosteriorEstimator):
             return value if not isinstance(value, float) or np.isfinite(value) else {"float": str(value)}
 
         facts = {
-            "variables": [[v.name, list(v.shape), list(v.dims)] for v in problem.variables],
+            "variables": [
+                [v.name, list(v.shape), list(v.dims), None if v.labels is None else list(v.labels)]
+                for v in problem.variables
+            ],
             "blocks": [list(block) for block in problem.blocks],
             "parts": [[part.constructor, pack(part.values(), str(i))] for i, part in enumerate(problem.parts)],
             "quadrature": problem.quadrature,
@@ -387,7 +391,10 @@ class PrivateModel(PosteriorEstimator):
                 return arrays[value["array"]] if "array" in value else float(value["float"])
             return tuple(unpack(entry) for entry in value) if isinstance(value, list) else value
 
-        variables = tuple(Variable(name, tuple(shape), tuple(dims)) for name, shape, dims in header["variables"])
+        variables = tuple(
+            Variable(name, tuple(shape), tuple(dims), labels=next(iter(labels), None))
+            for name, shape, dims, *labels in header["variables"]
+        )
         blocks = [(kind, name, list(numbers)) for kind, name, numbers in header["blocks"]]
         parts = [PARTS[name](*unpack(arguments)) for name, arguments in header["parts"]]
         return Problem(variables, blocks, parts, header["quadrature"])

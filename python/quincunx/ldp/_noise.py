@@ -9,7 +9,7 @@ import numpy as np
 
 from quincunx._inference import Floats
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GaussianNoise, Noise
+from quincunx.privacy.noise import GaussianNoise, GeneralizedRandomizedResponseNoise, Noise, RandomizedResponseNoise
 
 #: The laws that a model integrates over, and the fields of each that it has a place for.
 Known = Mapping[type[Noise], tuple[str, ...]]
@@ -111,3 +111,15 @@ def one_each(value: Any, number: int, name: str) -> list[Any]:
     if not isinstance(value, (list, tuple)) or len(value) != number:
         raise ValueError(f"`{name}` must be a list with one for each of {number} groups of users, got {value!r:.40}")
     return list(value)
+
+
+def codes(released: Any, noise: Noise | None) -> Any:
+    """Return categories that were told one by one as their codes, and anything else as it is."""
+    if isinstance(noise, (RandomizedResponseNoise, GeneralizedRandomizedResponseNoise)):
+        return noise.declared.encode(released, "released")
+    return released
+
+
+def is_several(released: Any) -> bool:
+    """Return whether it is a list of releases, of users with different mechanisms."""
+    return isinstance(released, list) and bool(released) and all(isinstance(part, Release) for part in released)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _core
 from quincunx._inference import Floats
 
 #: Groups of one user each, and which of them each user is.
@@ -36,7 +36,7 @@ class Part:
         return getattr(_core.LdpLikelihood, self.constructor)(*self.values())  # type: ignore[no-any-return]
 
     def each(self, told: Any) -> Users:
-        """Return what users told, each thing once, and which of them each user told.
+        """Return what users told, each thing once, and which of them each user told; `told` are codes, if any.
 
         Raises
         ------
@@ -114,18 +114,33 @@ class Bits(Part):
     keep: float
 
     def each(self, told: Any) -> Users:
-        bits = _check.categories(told, "released", 2).reshape(-1)
+        bits = np.asarray(told).reshape(-1)
         return [Bits(1.0, 0.0, self.keep), Bits(0.0, 1.0, self.keep)], bits.astype(np.intp)
 
 
+class Shares(Part):
+    """What users told of categories; the labels of these, where they have any, are the last field."""
+
+    labels: Sequence[Any] | None
+
+    def core(self) -> _core.LdpLikelihood:
+        return getattr(_core.LdpLikelihood, self.constructor)(*self.values()[:-1])  # type: ignore[no-any-return]
+
+    @property
+    def categories(self) -> int:
+        """Their number."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False)
-class Categories(Part):
+class Categories(Shares):
     """How often each category was told: truly with a probability, else any other."""
 
     constructor = "categories"
     counts: Sequence[float]
     keep: float
     other: float
+    labels: Sequence[Any] | None = None
 
     @property
     def categories(self) -> int:
@@ -133,13 +148,12 @@ class Categories(Part):
         return len(self.counts)
 
     def each(self, told: Any) -> Users:
-        number = self.categories
-        one = [replace(self, counts=[float(count) for count in row]) for row in np.eye(number)]
-        return one, _check.categories(told, "released", number).astype(np.intp)
+        one = [replace(self, counts=[float(count) for count in row]) for row in np.eye(self.categories)]
+        return one, np.asarray(told).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Part):
+class Rows(Shares):
     """Rows of bits from unary encoding, and how often each occurs."""
 
     constructor = "rows"
@@ -147,6 +161,7 @@ class Rows(Part):
     weights: Floats | None
     p: float
     q: float
+    labels: Sequence[Any] | None = None
 
     @property
     def categories(self) -> int:
@@ -162,7 +177,7 @@ class Rows(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnSums(Part):
+class ColumnSums(Shares):
     """Sums over the rows of users."""
 
     constructor = "column_sums"
@@ -170,6 +185,7 @@ class ColumnSums(Part):
     users: float
     p: float
     q: float
+    labels: Sequence[Any] | None = None
 
     @property
     def categories(self) -> int:

@@ -175,12 +175,15 @@ class LdpPosteriorDraws(Posterior):
     def scalars(self) -> dict[str, Floats]:
         """Return each number of the posterior, of shape (n_chains, n_draws)."""
         found: dict[str, Floats] = {}
+        labels = {variable.name: variable.labels for variable in self.problem.variables}
         for name, draws in self.draws().items():
             flat = draws.reshape(*draws.shape[:2], -1)
             for i in range(flat.shape[2]):
                 if draws.ndim == 4 and i // draws.shape[3] > i % draws.shape[3]:
                     continue  # a covariance is symmetric
                 index = ", ".join(str(int(j)) for j in np.unravel_index(i, draws.shape[2:])) if draws.ndim > 2 else ""
+                if (known := labels[name]) is not None:
+                    index = str(known[i])
                 found[f"{name}[{index}]" if index else name] = flat[:, :, i]
         return found
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable
 from quincunx._optional import require
 from quincunx._progress import Progress
@@ -576,7 +577,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """
 
     _with_residual = False
-    _known_of_labels: ClassVar[Known] = {RandomizedResponseNoise: ("flip",)}
+    _known_of_labels: ClassVar[Known] = {RandomizedResponseNoise: ("flip", "categories")}
     _prior_names = ("coefficients", "scales", "correlation")
 
     noise_ratio: float
@@ -611,7 +612,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         return tags
 
     def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
-        classes = np.array([0, 1])
+        declared = Categories(2) if for_y is None else for_y.declared
+        classes = declared.decode(np.arange(2))
         if not isinstance(y, Release):
             _check.fits(y, "y")
             y = validation().column_or_1d(y, warn=True)
@@ -627,7 +629,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
                             f"got {len(found)} class" + ("es" if len(found) > 1 else "")
                         )
                     classes, y = np.unique(y, return_inverse=True)
-        labels = _check.categories(y, "y", 2).astype(float)
+        labels = declared.encode(y, "y").astype(float)
         if labels.shape != (len(rows),):
             raise ValueError(f"`y` must have shape ({len(rows)},), got {labels.shape}")
         return labels, classes

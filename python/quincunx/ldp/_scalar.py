@@ -17,7 +17,7 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc, store
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, single_sigma
+from quincunx.ldp._noise import Known, codes, single_sigma
 from quincunx.ldp._parts import Bits, Part, Plain, Rectified, Tractable, Whole
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import by_inversion, generated, noisy
@@ -93,8 +93,10 @@ class ScalarModel(PrivateModel):
         ndarray, shape (n_chains, n_draws, n_users)
             For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different number.
         """
-        several = self._groups(released, mechanism)
-        return self._log_likelihoods([self._part(part, mechanism, True).each(part) for part, _ in several])
+        several = [part for part, _ in self._groups(released, mechanism)]
+        told = [codes(part, self._noise(part, mechanism)) for part in several]
+        parts = [self._part(part, mechanism, True) for part in several]
+        return self._log_likelihoods([part.each(values) for part, values in zip(parts, told, strict=True)])
 
     def _numbers(self, released: Any) -> npt.NDArray[np.float64]:
         return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
@@ -286,7 +288,7 @@ class _WholeModel(_OneParameter):
             self._check_plain(values)
             return Plain(self._family, np.ascontiguousarray(values))
         if isinstance(noise, RandomizedResponseNoise):
-            bits = _check.categories(released, "released", 2)
+            bits = codes(released, noise)
             ones = int(bits.sum())
             return Bits(float(bits.size - ones), float(ones), noise.keep_probability)
         assert isinstance(noise, (GeometricNoise, LaplaceNoise))
@@ -383,7 +385,7 @@ class BernoulliModel(_WholeModel):
     """
 
     _family = "bernoulli"
-    _known: ClassVar[Known] = {RandomizedResponseNoise: ("flip",), **OF_COUNTS}
+    _known: ClassVar[Known] = {RandomizedResponseNoise: ("flip", "categories"), **OF_COUNTS}
     _name, _support, _default = "probability", "unit", Beta(1, 1)
     _prior_names = ("probability",)
 

@@ -40,18 +40,20 @@ def _(noise: laws.GaussianNoise, x: Any, rng: np.random.Generator) -> Any:
 
 @noisy.register
 def _(noise: laws.RandomizedResponseNoise, x: Any, rng: np.random.Generator) -> Any:
-    return np.where(rng.random(x.shape) < noise.keep_probability, x, 1 - x)
+    told = np.where(rng.random(x.shape) < noise.keep_probability, x, 1 - x)
+    return noise.declared.decode(told.astype(np.int64))
 
 
 @noisy.register
 def _(noise: laws.GeneralizedRandomizedResponseNoise, x: Any, rng: np.random.Generator) -> Any:
-    redrawn = (x + rng.integers(1, noise.categories, x.shape)) % noise.categories
-    return np.where(rng.random(x.shape) < noise.keep_probability, x, redrawn)
+    k = len(noise.declared)
+    redrawn = (x + rng.integers(1, k, x.shape)) % k
+    return noise.declared.decode(np.where(rng.random(x.shape) < noise.keep_probability, x, redrawn))
 
 
 @noisy.register
 def _(noise: laws.UnaryEncodingNoise, x: Any, rng: np.random.Generator) -> Any:
-    k = noise.categories
+    k = len(noise.declared)
     chances = np.where(np.arange(k) == x[:, None], noise.one_probability, noise.zero_probability)
     return (rng.random((len(x), k)) < chances).astype(np.uint8)
 

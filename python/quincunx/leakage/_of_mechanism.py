@@ -44,22 +44,29 @@ def rows_of(mechanism: Any, scores: Any, exact: bool) -> Rows:
 
 
 def _response(law: laws.RandomizedResponseNoise | laws.GeneralizedRandomizedResponseNoise, exact: bool) -> Rows:
-    categories, other = (2, law.flip) if isinstance(law, laws.RandomizedResponseNoise) else (law.categories, law.other)
+    categories, names = len(law.declared), _names(law)
+    other = law.flip if isinstance(law, laws.RandomizedResponseNoise) else law.other
     keep = 1 - (categories - 1) * other
     if exact:
         rows = [[keep if x == z else other for z in range(categories)] for x in range(categories)]
-        return rows, range(categories), range(categories)
-    return np.where(np.eye(categories, dtype=bool), float(keep), float(other)), range(categories), range(categories)
+        return rows, names, names
+    return np.where(np.eye(categories, dtype=bool), float(keep), float(other)), names, names
+
+
+def _names(law: Any) -> Sequence[Hashable]:
+    """Return the declared categories."""
+    return range(law.categories) if isinstance(law.categories, int) else tuple(law.categories)
 
 
 def _unary(law: laws.UnaryEncodingNoise) -> Rows:
-    k = law.categories
+    names = _names(law)
+    k = len(names)
     if k > _MOST_BITS:
         raise ValueError(f"`mechanism` must have at most {_MOST_BITS} categories, as it has 2**k outputs, got {k}")
     outputs = list(itertools.product((0, 1), repeat=k))
     bits = np.array(outputs)
-    matrix = np.stack([np.exp(law.log_likelihood(bits, np.full(len(bits), x))) for x in range(k)])
-    return matrix, range(k), outputs
+    matrix = np.stack([np.exp(law.log_likelihood(bits, np.full(len(bits), x))) for x in names])
+    return matrix, names, outputs
 
 
 def _geometric(law: laws.GeometricNoise) -> Rows:

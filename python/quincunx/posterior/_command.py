@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from quincunx import _csv
-from quincunx._categories import Categories
+from quincunx._categories import Categories, of_words
 from quincunx._npz import write_whole
 from quincunx.posterior._network import Codes, DiscreteBayesNet
 from quincunx.privacy import AddRemove, ReplaceOne
@@ -150,12 +150,12 @@ def _declared(words: list[str], names: list[str]) -> dict[str, Any]:
             others = int(word)
         elif os.path.isfile(word):
             for row in _csv.rows(word, word):
-                found[row.fields[0]] = _labels(row.fields[1:], f"{word}, line {row.number}")
+                found[row.fields[0]] = of_words(row.fields[1:], f"{word}, line {row.number}")
         else:
             name, equals, told = (part.strip() for part in word.partition("="))
             if not equals:
                 raise ValueError(f"`--categories` must be a number, NAME=NUMBER, NAME=A|B|... or a file, got {word!r}")
-            found[name] = _labels([label.strip() for label in told.split("|")], f"`--categories` {word!r}")
+            found[name] = of_words([label.strip() for label in told.split("|")], f"`--categories` {word!r}")
     for name in found:
         if name not in names:
             raise ValueError(f"`--categories` must name columns of {names}, got {name!r}")
@@ -163,12 +163,3 @@ def _declared(words: list[str], names: list[str]) -> dict[str, Any]:
     if missing and others is None:
         raise ValueError(f"`--categories` must name every column, got nothing for {missing[0]!r}")
     return {name: found.get(name, others) for name in names}
-
-
-def _labels(words: list[str], where: str) -> "int | list[str]":
-    """Return a number of categories, or labels."""
-    if len(words) == 1 and words[0].isdigit():
-        return int(words[0])
-    if len(words) < 2:
-        raise ValueError(f"{where}: must be a number or at least two categories, got {words}")
-    return words

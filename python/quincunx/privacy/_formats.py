@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -114,6 +115,8 @@ def _of_json(text: str) -> Parts:
 def _to_csv(header: dict[str, Any], values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> str:
     if not 1 <= values.ndim <= 2 or not values.size:
         raise ValueError(f"a table must have one or two axes, got a release of shape {values.shape}: write npz or json")
+    if values.dtype.kind == "U" and (values == "").any():
+        raise ValueError("a table has no sign for an empty label: write npz or json")
     header = header | {"dtype": str(values.dtype), "shape": list(values.shape)}
     index, columns = _names(_tables.from_json(header.get("axes", ()), values.shape), values.ndim)
     file = io.StringIO()
@@ -123,7 +126,7 @@ def _to_csv(header: dict[str, Any], values: npt.NDArray[Any], mask: npt.NDArray[
         writer.writerow(([""] if index is not None else []) + columns)
     cells = _lists(values.reshape(len(values), -1), None if mask is None else mask.reshape(len(values), -1))
     for place, row in enumerate(cells):
-        shown = ["" if cell is None else repr(cell) for cell in row]
+        shown = ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row]
         writer.writerow(([index[place]] if index is not None else []) + shown)
     return file.getvalue()
 
@@ -139,31 +142,35 @@ def _names(axes: Axes, ndim: int) -> tuple[list[str] | None, list[str] | None]:
     return found[0], found[1]
 
 
+#: How a cell of a table is read, by the kind of its array.
+_READ: dict[str, Callable[[str], Any]] = {"i": int, "u": int, "f": float, "b": "True".__eq__, "U": str}
+
+
 def _of_csv(text: str) -> Parts:
     first, _, rest = text.partition("\n")
     header = json.loads(first.removeprefix(TITLE))
     shape = tuple(header["shape"])
     index, columns = _names(_tables.from_json(header.get("axes", ()), shape), len(shape))
     # A masked cell of a table of one column is an empty line.
-    rows = [row or [""] for row in csv.reader(rest.splitlines())]
+    rows = [row or [""] for row in csv.reader(io.StringIO(rest, newline=""))]
     if columns is not None and rows.pop(0) != ([""] if index is not None else []) + columns:
         raise ValueError("its columns are not those of its first line")
     if index is not None:
         if [row[0] for row in rows] != index:
             raise ValueError("its rows are not those of its first line")
         rows = [row[1:] for row in rows]
-    whole = np.dtype(header["dtype"]).kind in "iub"
-    cells = [[None if not cell else (int(cell) if whole else float(cell)) for cell in row] for row in rows]
+    read = _READ[np.dtype(header["dtype"]).kind]
+    cells = [[None if not cell else read(cell) for cell in row] for row in rows]
     if len({len(row) for row in cells}) > 1:
         raise ValueError("its lines are not equally long")
     return _typed(header, np.array(cells, dtype=object).reshape(shape))
 
 
 def _typed(header: dict[str, Any], cells: npt.NDArray[Any]) -> Parts:
-    """Return cells of Python's numbers as an array of the kind that the header tells."""
+    """Return cells of Python's numbers, truth values or strings as an array of the kind that the header tells."""
     dtype, shape = np.dtype(header.pop("dtype")), tuple(header.pop("shape"))
-    if dtype.kind not in "iuf" or cells.shape != shape:
-        raise ValueError(f"it must hold numbers of shape {shape}")
+    if dtype.kind not in _READ or cells.shape != shape:
+        raise ValueError(f"it must hold numbers or labels of shape {shape}")
     mask = np.array([cell is None for cell in cells.reshape(-1)], dtype=bool).reshape(shape)
     values = np.where(mask, 0, cells).astype(dtype)
     return header, values, mask if mask.any() else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._categories import Categories
 from quincunx._docs import sections
+from quincunx._tables import Axis
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Outcomes, Pure
 from quincunx.privacy._guarantee import promise
@@ -59,9 +62,13 @@ class RandomizedResponse(Mechanism):
         Privacy level, > 0.
     relation : ReplaceOne or DataMetric
         Which neighbors it is about; where they differ in several records, each has its share of epsilon.
+    categories : int or sequence
+        What is told: 2, for the bits 0 and 1, or two labels, of which the second is the one.
 
     Attributes
     ----------
+    categories : int or tuple
+        As declared.
     keep_probability : float
         The p actually used: ``1 - p`` is a multiple of 2**-64, rounded upwards.
     guarantee : PrivacyGuarantee
@@ -84,9 +91,18 @@ class RandomizedResponse(Mechanism):
     0.73105857863
     >>> round(float(mechanism.estimate([1, 1, 0, 1])), 6)  # unbiased, so it may leave [0, 1]
     1.040988
+    >>> RandomizedResponse(9.0, categories=["no", "yes"]).release(["yes", "no"], insecure_seed=1).values.tolist()
+    ['yes', 'no']
     """
 
-    def __init__(self, epsilon: float, *, relation: Relation = ReplaceOne()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+        categories: int | Sequence[Any] = 2,
+    ) -> None:
+        self.categories = Categories.of(categories, "categories", maximum=2).declared
         level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
         self._flip = _core.flip_chance(level)
         used = min(level, _log_odds(self._flip))
@@ -95,7 +111,7 @@ class RandomizedResponse(Mechanism):
     @cached_property
     def noise(self) -> RandomizedResponseNoise:
         """The law of what is released, which every release carries."""
-        return RandomizedResponseNoise(Fraction(self._flip, WORD))
+        return RandomizedResponseNoise(Fraction(self._flip, WORD), self.categories)
 
     @property
     def keep_probability(self) -> float:
@@ -108,20 +124,21 @@ class RandomizedResponse(Mechanism):
 
         Parameters
         ----------
-        x : array_like of bool or int
+        x : array_like of bool or int, or of labels
             The private bits.
         {insecure_seed}
-            With uint8 values of the shape of `x`.
+            With uint8 values, or labels, of the shape of `x`.
 
         {errors}
-            If `x` does not hold bits.
+            If `x` does not hold bits, or the labels declared.
         """
-        bits = _check.categories(x, "x", 2)
+        declared = self.noise.declared
+        bits = declared.encode(x, "x")
         noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
-        return self._published(noisy.reshape(bits.shape), x, insecure_seed)
+        return self._published(declared.decode(noisy.reshape(bits.shape)), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Unbiased estimate of the share of ones.
+        """Unbiased estimate of the share of ones, or of the second label.
 
         Parameters
         ----------
@@ -139,12 +156,13 @@ class RandomizedResponse(Mechanism):
         ValueError, TypeError
             If they are not bits, or there are none.
         """
-        bits = _nonempty(_check.categories(z, "z", 2))
+        bits = _nonempty(self.noise.declared.encode(z, "z"))
         flip = self._flip / WORD
         return np.asarray((bits.mean(axis=0) - flip) / (1 - 2 * flip))
 
     def __repr__(self) -> str:
-        return f"RandomizedResponse({self.epsilon}{about(self)})"
+        told = "" if self.categories == 2 else f", categories={self.categories}"
+        return f"RandomizedResponse({self.epsilon}{about(self)}{told})"
 
 
 def _check_memory(needed: int) -> None:
@@ -174,13 +192,15 @@ class GeneralizedRandomizedResponse(Mechanism):
     ----------
     epsilon : float
         Privacy level, > 0.
-    categories : int
-        Their number k, >= 2; a category is a number in 0..k-1.
+    categories : int or sequence
+        Their number k, >= 2, for the numbers 0..k-1, or k labels: strings, numbers or truth values.
     relation : ReplaceOne or DataMetric
         Which neighbors it is about; where they differ in several records, each has its share of epsilon.
 
     Attributes
     ----------
+    categories : int or tuple
+        As declared.
     keep_probability, other_probability : float
         Of the truth, and of each other category; those actually used.
     guarantee : PrivacyGuarantee
@@ -198,22 +218,35 @@ class GeneralizedRandomizedResponse(Mechanism):
     >>> mechanism = GeneralizedRandomizedResponse(1.0, 4)
     >>> round(mechanism.keep_probability, 12), round(mechanism.other_probability, 12)
     (0.475366886419, 0.174877704527)
+    >>> GeneralizedRandomizedResponse(9.0, ["tea", "coffee"]).release(["tea"], insecure_seed=1).values.tolist()
+    ['tea']
     """
 
-    def __init__(self, epsilon: float, categories: int, *, relation: Relation = ReplaceOne()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        epsilon: float,
+        categories: int | Sequence[Any],
+        *,
+        relation: Relation = ReplaceOne(),  # noqa: B008
+    ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
-        self.categories = _check.whole(categories, "categories", minimum=2, maximum=2**31)
-        self._redraw = _core.redraw_chance(level, self.categories)
+        declared = Categories.of(categories, "categories")
+        self.categories, k = declared.declared, len(declared)
+        self._redraw = _core.redraw_chance(level, k)
         # P(truth) / P(another) = (1 - r + r/k) / (r/k) = 1 + k (1 - r) / r.
-        used = math.log1p(self.categories * (WORD - self._redraw) / self._redraw) * (1 + 2.0**-50)
-        share = Fraction(self._redraw, WORD * self.categories)
-        curve = _swapped(1 - (self.categories - 1) * share, share)
+        used = math.log1p(k * (WORD - self._redraw) / self._redraw) * (1 + 2.0**-50)
+        share = Fraction(self._redraw, WORD * k)
+        curve = _swapped(1 - (k - 1) * share, share)
         self.guarantee = promise(PerEntry(curve, True), relation, epsilon=min(level, used))
 
     @cached_property
     def noise(self) -> GeneralizedRandomizedResponseNoise:
         """The law of what is released, which every release carries."""
-        return GeneralizedRandomizedResponseNoise(self.categories, Fraction(self._redraw, WORD * self.categories))
+        return GeneralizedRandomizedResponseNoise(self.categories, Fraction(self._redraw, WORD * self._number))
+
+    @property
+    def _number(self) -> int:
+        return self.categories if isinstance(self.categories, int) else len(self.categories)
 
     @property
     def other_probability(self) -> float:
@@ -231,27 +264,28 @@ class GeneralizedRandomizedResponse(Mechanism):
 
         Parameters
         ----------
-        x : array_like of int
+        x : array_like of int, or of labels
             The private categories.
         {insecure_seed}
-            With int64 values of the shape of `x`.
+            With int64 values, or labels, of the shape of `x`.
 
         {errors}
             If `x` does not hold categories.
         """
-        values = _check.categories(x, "x", self.categories)
+        declared = self.noise.declared
+        values = declared.encode(x, "x")
         words = seed_words(insecure_seed)
         noisy = _core.redraw_categories(
-            values.astype(np.int64, copy=False).reshape(-1), self.categories, self._redraw, words
+            values.astype(np.int64, copy=False).reshape(-1), self._number, self._redraw, words
         )
-        return self._published(noisy.reshape(values.shape), x, insecure_seed)
+        return self._published(declared.decode(noisy.reshape(values.shape)), x, insecure_seed)
 
     def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
-        """Unbiased estimate of the shares of the categories.
+        """Unbiased estimate of the shares of the categories, in the order of their declaration.
 
         Parameters
         ----------
-        z : array_like of int or Release, shape (n,)
+        z : array_like of int, or of labels, or Release, shape (n,)
             Released categories.
 
         simplex : bool
@@ -267,14 +301,14 @@ class GeneralizedRandomizedResponse(Mechanism):
         ValueError, TypeError
             If they are not categories, or there are none.
         """
-        values = _nonempty(_check.categories(z, "z", self.categories))
-        _check.room(40 * self.categories, "an estimate of the shares")
-        shares = np.bincount(values.reshape(-1), minlength=self.categories) / values.size
+        values = _nonempty(self.noise.declared.encode(z, "z"))
+        _check.room(40 * self._number, "an estimate of the shares")
+        shares = np.bincount(values.reshape(-1), minlength=self._number) / values.size
         found = np.asarray((shares - self.other_probability) / (self.keep_probability - self.other_probability))
         return _on_simplex(found) if simplex else found
 
     def __repr__(self) -> str:
-        return f"GeneralizedRandomizedResponse({self.epsilon}, {self.categories}{about(self)})"
+        return f"GeneralizedRandomizedResponse({self.epsilon}, {self.noise.declared.plain}{about(self)})"
 
 
 @sections
@@ -288,8 +322,8 @@ class UnaryEncoding(Mechanism):
     ----------
     epsilon : float
         Privacy level, > 0.
-    categories : int
-        Their number k, >= 2; a category is a number in 0..k-1.
+    categories : int or sequence
+        Their number k, >= 2, for the numbers 0..k-1, or k labels: strings, numbers or truth values.
     variant : {"optimal", "symmetric"}
         Which p and q.
     relation : ReplaceOne or DataMetric
@@ -297,6 +331,8 @@ class UnaryEncoding(Mechanism):
 
     Attributes
     ----------
+    categories : int or tuple
+        As declared.
     one_probability, zero_probability : float
         The p and q actually used: q is a multiple of 2**-64, rounded upwards.
     guarantee : PrivacyGuarantee
@@ -320,6 +356,8 @@ class UnaryEncoding(Mechanism):
     >>> mechanism = UnaryEncoding(1.0, 6)
     >>> mechanism.release([0, 5, 2]).shape
     (3, 6)
+    >>> UnaryEncoding(1.0, ["tea", "coffee"]).release(["tea"]).columns
+    ('tea', 'coffee')
     >>> round(mechanism.one_probability, 12), round(mechanism.zero_probability, 12)
     (0.5, 0.26894142137)
     """
@@ -327,13 +365,13 @@ class UnaryEncoding(Mechanism):
     def __init__(
         self,
         epsilon: float,
-        categories: int,
+        categories: int | Sequence[Any],
         variant: Literal["optimal", "symmetric"] = "optimal",
         *,
         relation: Relation = ReplaceOne(),  # noqa: B008
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True) / _entries(relation)
-        self.categories = _check.whole(categories, "categories", minimum=2, maximum=2**31)
+        self.categories = Categories.of(categories, "categories").declared
         self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
         times = 1 if self.variant == "optimal" else 2
         self._flip = _core.flip_chance(level / times)
@@ -365,21 +403,25 @@ class UnaryEncoding(Mechanism):
 
         Parameters
         ----------
-        x : array_like of int, shape (...)
+        x : array_like of int, or of labels, shape (...)
             The private categories.
         {insecure_seed}
-            With uint8 values of shape (..., k).
+            With uint8 values of shape (..., k); labels are those of the last axis.
 
         {errors}
             If `x` does not hold categories.
         """
-        values = _check.categories(x, "x", self.categories)
+        declared = self.noise.declared
+        values = declared.encode(x, "x")
         optimal, words = self.variant == "optimal", seed_words(insecure_seed)
-        _check_memory(values.size * self.categories)
+        _check_memory(values.size * len(declared))
         rows = _core.encode_unary(
-            values.astype(np.int64, copy=False).reshape(-1), self.categories, self._flip, optimal, words
+            values.astype(np.int64, copy=False).reshape(-1), len(declared), self._flip, optimal, words
         )
-        return self._published(rows.reshape(*values.shape, self.categories), x, insecure_seed)
+        release = self._published(rows.reshape(*values.shape, len(declared)), x, insecure_seed)
+        if not isinstance(self.categories, int):
+            release.axes_ = (*(release.axes_[:-1] or (Axis(),) * values.ndim), Axis("category", self.categories, True))
+        return release
 
     def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the shares of the categories.
@@ -401,7 +443,7 @@ class UnaryEncoding(Mechanism):
         ValueError, TypeError
             If the rows are not k bits, or there are none.
         """
-        rows = self.noise.rows(z).reshape(-1, self.categories)
+        rows = self.noise.rows(z).reshape(-1, len(self.noise.declared))
         found = self.estimate_from_counts(_nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
         return _on_simplex(found) if simplex else found
 
@@ -429,12 +471,13 @@ class UnaryEncoding(Mechanism):
         [0.5672, 0.1344, -0.082]
         """
         ones, number = _check.counts(counts, "counts"), _check.whole(users, "users", minimum=1)
-        if ones.ndim == 0 or ones.shape[-1] != self.categories:
-            raise ValueError(f"`counts` must have a last axis of length {self.categories}, got shape {ones.shape}")
+        k = len(self.noise.declared)
+        if ones.ndim == 0 or ones.shape[-1] != k:
+            raise ValueError(f"`counts` must have a last axis of length {k}, got shape {ones.shape}")
         if ones.size and ones.max() > number:
             raise ValueError(f"`counts` must hold whole numbers of at most `users` = {number}, got {ones.max()}")
         p, q = self.one_probability, self.zero_probability
         return np.asarray((ones / number - q) / (p - q))
 
     def __repr__(self) -> str:
-        return f"UnaryEncoding({self.epsilon}, {self.categories}, {self.variant!r}{about(self)})"
+        return f"UnaryEncoding({self.epsilon}, {self.noise.declared.plain}, {self.variant!r}{about(self)})"

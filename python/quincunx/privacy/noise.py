@@ -7,7 +7,7 @@ So nothing that is known of the noise is lost between them: a model that has no 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._categories import Categories
 from quincunx._docs import assembled
 
 __all__ = [
@@ -207,7 +208,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return value
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -616,15 +617,33 @@ class GaussianNoise(Noise):
         return GaussianNoise(self.sigma, chosen, self.radius, self.dimension, self.step)
 
 
+class _Categorical(Noise):
+    """A law of declared categories, which are told by their labels where they have any."""
+
+    categories: int | Sequence[Any]
+    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
+    _most: ClassVar[int] = 2**31
+
+    @cached_property
+    def declared(self) -> Categories:
+        """The categories."""
+        return Categories.of(self.categories, "categories", maximum=self._most)
+
+    def _settle(self) -> None:
+        object.__setattr__(self, "categories", self.declared.declared)
+
+
 @law_doc
 @dataclass(frozen=True, eq=False)
-class RandomizedResponseNoise(Noise):
+class RandomizedResponseNoise(_Categorical):
     """A bit is told as its opposite with a probability.
 
     Parameters
     ----------
     flip : Fraction or float
         That probability, in (0, 1).
+    categories : int or sequence
+        2, or two labels.
 
     Examples
     --------
@@ -634,17 +653,24 @@ class RandomizedResponseNoise(Noise):
     """
 
     flip: Fraction
+    categories: int | Sequence[Any] = 2
     kind = "randomized-response"
-    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
+    _most = 2
     earlier = ("keep_probability",)
 
     def __post_init__(self) -> None:
+        self._settle()
         object.__setattr__(self, "flip", _chance(self.flip, "flip"))
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
-        return cls(facts["flip"] if "flip" in facts else 1 - _chance(facts["keep_probability"], "keep_probability"))
+        flip = facts["flip"] if "flip" in facts else 1 - _chance(facts["keep_probability"], "keep_probability")
+        return cls(flip, facts.get("categories", 2))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them; bits need no categories."""
+        return {name: fact for name, fact in super().facts().items() if fact != 2 or name != "categories"}
 
     @property
     def keep_probability(self) -> float:
@@ -656,19 +682,19 @@ class RandomizedResponseNoise(Noise):
 
         {likelihood}
         """
-        same = _check.categories(z, "z", 2) == _check.categories(x, "x", 2)
+        same = self.declared.encode(z, "z") == self.declared.encode(x, "x")
         return np.where(same, _log_not(self.flip), math.log(self.flip))
 
 
 @law_doc
 @dataclass(frozen=True, eq=False)
-class GeneralizedRandomizedResponseNoise(Noise):
+class GeneralizedRandomizedResponseNoise(_Categorical):
     """A category is told as each other with a probability.
 
     Parameters
     ----------
-    categories : int
-        Their number, >= 2.
+    categories : int or sequence
+        Their number, >= 2, or their labels.
     other : Fraction or float
         The probability of each category that is not the truth.
 
@@ -679,16 +705,15 @@ class GeneralizedRandomizedResponseNoise(Noise):
     0.75
     """
 
-    categories: int
+    categories: int | Sequence[Any]
     other: Fraction
     kind = "generalized-randomized-response"
-    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
     earlier = ("keep_probability",)
 
     def __post_init__(self) -> None:
-        _check.whole(self.categories, "categories", minimum=2)
+        self._settle()
         object.__setattr__(self, "other", _chance(self.other, "other"))
-        if (self.categories - 1) * self.other >= 1:
+        if (len(self.declared) - 1) * self.other >= 1:
             raise ValueError(f"`other` must be below 1 / (categories - 1), got {float(self.other)}")
 
     @classmethod
@@ -707,26 +732,26 @@ class GeneralizedRandomizedResponseNoise(Noise):
     @property
     def keep_probability(self) -> float:
         """The probability of the truth."""
-        return float(1 - (self.categories - 1) * self.other)
+        return float(1 - (len(self.declared) - 1) * self.other)
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
         """Logarithm of the probability of a released category given the private one.
 
         {likelihood}
         """
-        same = _check.categories(z, "z", self.categories) == _check.categories(x, "x", self.categories)
+        same = self.declared.encode(z, "z") == self.declared.encode(x, "x")
         return np.where(same, math.log(self.keep_probability), math.log(self.other_probability))
 
 
 @law_doc
 @dataclass(frozen=True, eq=False)
-class UnaryEncodingNoise(Noise):
+class UnaryEncodingNoise(_Categorical):
     """A category is told as a row of bits, its one-hot row with noise on each.
 
     Parameters
     ----------
-    categories : int
-        Their number k, >= 2.
+    categories : int or sequence
+        Their number k, >= 2, or k labels.
     one, zero : Fraction or float
         The probabilities that the one, and that a zero, is told as a one.
 
@@ -737,15 +762,14 @@ class UnaryEncodingNoise(Noise):
     -0.980829
     """
 
-    categories: int
+    categories: int | Sequence[Any]
     one: Fraction
     zero: Fraction
     kind = "unary-encoding"
-    _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
     earlier = ("variant", "one_probability", "zero_probability")
 
     def __post_init__(self) -> None:
-        _check.whole(self.categories, "categories", minimum=2)
+        self._settle()
         for name in ("one", "zero"):
             object.__setattr__(self, name, _chance(getattr(self, name), name))
 
@@ -784,9 +808,9 @@ class UnaryEncodingNoise(Noise):
         ValueError, TypeError
             If they are not k bits each.
         """
-        rows = _check.categories(z, name, 2)
-        if rows.ndim == 0 or rows.shape[-1] != self.categories:
-            raise ValueError(f"`{name}` must have a last axis of length {self.categories}, got shape {rows.shape}")
+        rows = _check.categories(self.declared.columns(z, name), name, 2)
+        if rows.ndim == 0 or rows.shape[-1] != len(self.declared):
+            raise ValueError(f"`{name}` must have a last axis of length {len(self.declared)}, got shape {rows.shape}")
         return rows
 
     def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
@@ -794,13 +818,13 @@ class UnaryEncodingNoise(Noise):
 
         {likelihood}
         """
-        rows, values = self.rows(z), _check.categories(x, "x", self.categories)
+        rows, values, k = self.rows(z), self.declared.encode(x, "x"), len(self.declared)
         shape = np.broadcast_shapes(rows.shape[:-1], values.shape)
-        rows, values = np.broadcast_to(rows, (*shape, self.categories)), np.broadcast_to(values, shape)
+        rows, values = np.broadcast_to(rows, (*shape, k)), np.broadcast_to(values, shape)
         told = np.take_along_axis(rows, values[..., None], axis=-1)[..., 0]
         (one, zero), (hit, miss) = ((math.log(p), _log_not(p)) for p in (self.zero, self.one))
         ones = rows.sum(axis=-1, dtype=np.int64) - told
-        return np.asarray(ones * one + (self.categories - 1 - ones) * zero + np.where(told == 1, hit, miss))
+        return np.asarray(ones * one + (k - 1 - ones) * zero + np.where(told == 1, hit, miss))
 
 
 @law_doc
