@@ -4,11 +4,13 @@
     csv     a line ``# quincunx release {...}`` with the same JSON, then a table; a masked cell is an empty field
     json    that object with ``values`` in lists beside it; a masked cell is null
 
-CSV and JSON may be compressed by gzip. A reader tells them apart by their first bytes; nothing is ever unpickled.
+CSV and JSON may be compressed by gzip. A reader tells them apart by their first bytes; nothing is ever unpickled. The
+header has a ``checksum`` of all that is there, which tells of accidents, not of forgery; files of format 1 have none.
 """
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -23,6 +25,8 @@ from quincunx._npz import NPY, ZIP, open_npz, unpacked, write_npz, write_whole
 from quincunx._tables import Axes
 
 FORMATS = ("npz", "csv", "json")
+FORMAT = 2
+READABLE = (1, FORMAT)
 TITLE = "# quincunx release "
 
 #: A header of JSON, the values, and where cells are masked.
@@ -42,6 +46,7 @@ def by_name(target: object) -> tuple[str, bool]:
 def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str, packed: bool) -> None:
     """Write a release; to a path wholly or not at all."""
     header, values, mask = parts
+    header = header | {"checksum": _checksum(parts)}
     if format == "npz":
         arrays: dict[str, Any] = {"values": values, "release": np.array(json.dumps(header, allow_nan=False))}
         if mask is not None:
@@ -56,7 +61,25 @@ def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str
 
 
 def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
-    """Read a release in any of the formats."""
+    """Read a release in any of the formats; what was changed since it was written is refused."""
+    header, values, mask = _read(source, name)
+    if header["format"] not in READABLE:
+        raise ValueError(f"its format is {header['format']}, this version reads {' and '.join(map(str, READABLE))}")
+    told = header.pop("checksum", None)
+    if (told is not None or header["format"] > 1) and told != _checksum((header, values, mask)):
+        raise ValueError("its content is not that of its checksum: it was changed since it was written")
+    return header, values, mask
+
+
+def _checksum(parts: Parts) -> str:
+    header, values, mask = parts
+    found = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    found.update(f"{values.dtype}{values.shape}".encode() + np.ascontiguousarray(values).tobytes())
+    found.update(b"" if mask is None or not mask.any() else np.ascontiguousarray(mask).tobytes())
+    return found.hexdigest()
+
+
+def _read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             if file.read(4) == ZIP:

@@ -17,7 +17,6 @@ from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy.noise import GeometricNoise, Noise, told, untold
 
-FORMAT = 1
 #: What a release tells of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
 
@@ -345,7 +344,9 @@ class Release(Guaranteed):
         found, packed = _formats.by_name(target)
         if format is not None:
             found = _check.one_of(format, "format", _formats.FORMATS)
-        header: dict[str, Any] = {"format": FORMAT} | told(self.noise) | {"guarantee": self.guarantee.to_dict()}
+        header: dict[str, Any] = (
+            {"format": _formats.FORMAT} | told(self.noise) | {"guarantee": self.guarantee.to_dict()}
+        )
         header["parameters"] |= self.about
         if self.axes_:
             header["axes"] = _tables.to_json(self.axes_)
@@ -369,7 +370,8 @@ class Release(Guaranteed):
         Raises
         ------
         ValueError
-            If the file holds no release.
+            If the file holds no release, or was changed since it was written; those of format 1 have no checksum that
+            would tell.
         TooLargeError
             If what it holds does not fit into the available memory; nothing is unpacked then.
         OSError
@@ -380,8 +382,6 @@ class Release(Guaranteed):
             header, values, mask = _formats.read(source, name)
             if mask is not None:
                 values = np.ma.array(values, mask=mask)
-            if header["format"] != FORMAT:
-                raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
             axes = _tables.from_json(header.get("axes", ()), values.shape)
             facts = header["parameters"]
