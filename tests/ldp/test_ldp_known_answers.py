@@ -72,6 +72,100 @@ def test_gaussian_gradients_agree_with_multiple_precision(z, mu, sigma, scale):
     assert slope == pytest.approx(exact[1:], rel=1e-8, abs=1e-13)
 
 
+def precise_exponential(z, rate, upper, scale):
+    """The density over the integral of the noise, in closed form."""
+    z, upper, scale = (mpmath.mpf(v) for v in (z, upper, scale))
+    x, less, more = min(max(z, 0), upper), 1 / scale - rate, 1 / scale + rate
+    total = mpmath.exp(-abs(z - upper) / scale - rate * upper)
+    total += rate * mpmath.exp(-z / scale) * mpmath.expm1(less * x) / less
+    return total + rate * mpmath.exp(z / scale) * (mpmath.exp(-more * x) - mpmath.exp(-more * upper)) / more
+
+
+def precise_whole(family, z, theta, lower, upper, decay):
+    """The sum over all true values."""
+
+    def below(x):  # P(X < x)
+        if family == "poisson":
+            return sum(mpmath.exp(-theta) * theta**k / mpmath.factorial(k) for k in range(x))
+        return 1 - (1 - theta) ** x if family == "geometric" else mpmath.mpf(x > 0) * (1 - theta) + theta * (x > 1)
+
+    ends = [mpmath.mpf(0), *(below(x) for x in range(lower + 1, upper + 1)), mpmath.mpf(1)]
+    masses = [after - before for before, after in itertools.pairwise(ends)]
+    return sum(mass * mpmath.exp(-mpmath.mpf(decay) * abs(z - x)) for x, mass in enumerate(masses, start=lower))
+
+
+def precise_tractable(z, t1, t2, low, high, sd):
+    """A normal variable, clipped and told with normal noise."""
+    z, sd = mpmath.mpf(z), mpmath.mpf(sd)
+    mean, spread = -t1 / (2 * t2), 1 / mpmath.sqrt(-2 * t2)
+    both = mpmath.sqrt(spread**2 + sd**2)
+    centre, width = (mean * sd**2 + z * spread**2) / both**2, spread * sd / both
+    inside = mpmath.ncdf((high - centre) / width) - mpmath.ncdf((low - centre) / width)
+    total = mpmath.npdf((z - mean) / both) / both * inside
+    total += mpmath.npdf((z - low) / sd) / sd * mpmath.ncdf((low - mean) / spread)
+    return total + mpmath.npdf((z - high) / sd) / sd * mpmath.ncdf((mean - high) / spread)
+
+
+def slopes(density, at):
+    """Derivatives of the logarithm of a density, which may be far smaller than its rounding in doubles."""
+    h = mpmath.mpf(10) ** -40
+    at = [mpmath.mpf(value) for value in at]
+    found = []
+    for i in range(len(at)):
+        ends = [density(*at[:i], at[i] + step, *at[i + 1 :]) for step in (h, -h)]
+        found.append((ends[0] - ends[1]) / (2 * h) / density(*at))
+    return found
+
+
+def saturated():
+    """Likelihoods of one release that theta hardly moves, and some that it does, with their densities."""
+    likelihood = _core.LdpLikelihood
+    for scale, z, mu, sigma in itertools.product(
+        (0.02, 0.2, 3.0, 1e4), (-7.0, 0.0, 4.9), (-300.0, -9.0, 0.7, 6.0, 10.0), (0.05, 0.5, 40.0)
+    ):
+        part = likelihood.rectified("gaussian", np.array([z]), (-5.0, 5.0), scale, True)
+        yield part, (mu, sigma), lambda *at, z=z, s=scale: mpmath.exp(precise_gaussian(z, *at, s))
+    for upper, scale, z, rate in itertools.product(
+        (1.0, 5.0), (0.02, 5.0, 1e3), (-3.0, 1e-3, 0.9, 20.0), (1e-9, 0.2, 49, 1e7)
+    ):
+        part = likelihood.rectified("exponential", np.array([z]), (0.0, upper), scale, True)
+        yield part, (rate,), lambda rate, z=z, b=upper, s=scale: precise_exponential(z, rate, b, s)
+    for family, thetas in {
+        "poisson": (1e-6, 2.3, 300.0),
+        "geometric": (1e-9, 0.3, 1 - 1e-9),
+        "bernoulli": (1e-9, 0.3, 1 - 1e-9),
+    }.items():
+        bounds = (0, 1) if family == "bernoulli" else (2, 9)
+        for noise, decay, z, theta in itertools.product(
+            ("geometric", "laplace"), (1e-5, 0.2, 40.0), (-3.0, 1.0, 2.5, 12.0), thetas
+        ):
+            if noise == "laplace" or z % 1 == 0:
+                part = likelihood.whole(family, noise, decay, bounds, np.array([z]), True)
+                how = {"z": z, "family": family, "bounds": bounds, "decay": decay}
+                yield (
+                    part,
+                    (theta,),
+                    lambda theta, how=how: precise_whole(how["family"], how["z"], theta, *how["bounds"], how["decay"]),
+                )
+    for sd, z, mean, spread in itertools.product((0.2, 3.0, 30.0), (-7.0, 0.0, 4.9), (-40.0, 0.7, 10.0), (0.5, 2.0)):
+        part = likelihood.tractable(np.array([z]), [1.0], (-np.inf, np.inf), (-5.0, 5.0), sd, True)
+        natural = (mean / spread**2, -0.5 / spread**2)
+        yield part, natural, lambda *at, z=z, sd=sd: precise_tractable(z, *at, -5, 5, sd)
+
+
+def test_slopes_of_saturated_likelihoods_are_right_to_eight_digits():
+    known = _core.LdpLikelihood.rectified("gaussian", np.array([0.0]), (-5.0, 5.0), 0.2, True)
+    assert known.value(np.array([10.0, 0.5]), True)[1][0] == pytest.approx(-5.04301515581402e-23, rel=1e-12)
+    count = 0
+    with mpmath.workdps(180):
+        for part, at, density in saturated():
+            for found, exact in zip(part.value(np.array(at, dtype=float), True)[1], slopes(density, at), strict=True):
+                if abs(exact) > 1e-90:
+                    count += 1
+                    assert abs(found / exact - 1) < 1e-8, (at, found, mpmath.nstr(exact, 12))
+    assert count > 600
+
+
 @pytest.mark.parametrize(
     ("z", "rate", "upper", "scale", "expected"),
     [

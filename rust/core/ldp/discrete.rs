@@ -2,7 +2,9 @@
 //!
 //! With f the mass of the clipped number (tails at the bounds), the sums A(j) = sum_{x<=j} f(x) alpha^(j-x) and
 //! B(j) = sum_{x>j} f(x) alpha^(x-j-1) follow by recursion, and a release z in [j, j+1) has
-//! p(z) ~ A(j) e^(-d (z-j)) + B(j) e^(-d (j+1-z)): a table of b - a + 1 entries serves all users.
+//! p(z) ~ A(j) e^(-d (z-j)) + B(j) e^(-d (j+1-z)): a table of b - a + 1 entries serves all users. With g(x) the derivative of
+//! P(X > x), of one sign for all x, and w(x) = e^(-d |z-x|), summation by parts gives
+//! dp ~ sum over x of g(x) (w(x+1) - w(x)): what rises before z less what falls after it, by recursions without cancellation.
 //! Where many releases fall between two whole numbers they are replaced by Chebyshev nodes, as in [`super::compressed`].
 //!
 //! Source: derived here; the sum over x of f(x) times the noise's law, split at z.
@@ -29,36 +31,40 @@ pub enum Family {
 }
 
 impl Family {
-    /// The mass at a whole number and its derivative by the parameter.
-    fn mass(self, theta: f64, x: f64) -> (f64, f64) {
+    /// The mass at a whole number.
+    fn mass(self, theta: f64, x: f64) -> f64 {
         if x < 0.0 {
-            return (0.0, 0.0);
+            return 0.0;
         }
         match self {
-            Family::Poisson => {
-                let f = (x * theta.ln() - theta - log_factorial(x)).exp();
-                // f(x-1) - f(x), by f(x-1) = f(x) x / theta.
-                (f, f * (x - theta) / theta)
-            }
-            Family::Geometric => {
-                let power = (x * (-theta).ln_1p()).exp();
-                (theta * power, power * (1.0 - theta * x / (1.0 - theta)))
-            }
-            Family::Bernoulli if x == 0.0 => (1.0 - theta, -1.0),
-            Family::Bernoulli if x == 1.0 => (theta, 1.0),
-            Family::Bernoulli => (0.0, 0.0),
+            Family::Poisson => (x * theta.ln() - theta - log_factorial(x)).exp(),
+            Family::Geometric => theta * (x * (-theta).ln_1p()).exp(),
+            Family::Bernoulli if x == 0.0 => 1.0 - theta,
+            Family::Bernoulli if x == 1.0 => theta,
+            Family::Bernoulli => 0.0,
         }
     }
 
-    /// `P(X >= x)` and its derivative.
-    fn upper_tail(self, theta: f64, x: f64) -> (f64, f64) {
+    /// The derivative of `P(X > x)`.
+    fn rise(self, theta: f64, x: f64) -> f64 {
+        if x < 0.0 {
+            return 0.0;
+        }
+        match self {
+            Family::Poisson => self.mass(theta, x),
+            Family::Geometric => -(x + 1.0) * (x * (-theta).ln_1p()).exp(),
+            Family::Bernoulli => f64::from(x == 0.0),
+        }
+    }
+
+    /// `P(X >= x)`.
+    fn upper_tail(self, theta: f64, x: f64) -> f64 {
         if x <= 0.0 {
-            return (1.0, 0.0);
+            return 1.0;
         }
         match self {
             Family::Poisson => {
-                let slope = self.mass(theta, x - 1.0).0;
-                let (first, _) = self.mass(theta, x);
+                let first = self.mass(theta, x);
                 let (mut term, mut sum, mut k) = (first, first, x);
                 if x > theta {
                     while term > 1e-17 * sum {
@@ -66,7 +72,7 @@ impl Family {
                         term *= theta / k;
                         sum += term;
                     }
-                    (sum, slope)
+                    sum
                 } else {
                     sum = 0.0;
                     while k > 0.0 && (term > 1e-17 * sum || sum == 0.0) {
@@ -74,54 +80,35 @@ impl Family {
                         sum += term;
                         k -= 1.0;
                     }
-                    (1.0 - sum, slope)
+                    1.0 - sum
                 }
             }
-            Family::Geometric => {
-                let log = (-theta).ln_1p();
-                ((x * log).exp(), -x * ((x - 1.0) * log).exp())
-            }
-            Family::Bernoulli => {
-                if x == 1.0 {
-                    (theta, 1.0)
-                } else {
-                    (0.0, 0.0)
-                }
-            }
+            Family::Geometric => (x * (-theta).ln_1p()).exp(),
+            Family::Bernoulli if x == 1.0 => theta,
+            Family::Bernoulli => 0.0,
         }
     }
 
-    /// `P(X <= x)` and its derivative.
-    fn lower_tail(self, theta: f64, x: f64) -> (f64, f64) {
+    /// `P(X <= x)`.
+    fn lower_tail(self, theta: f64, x: f64) -> f64 {
         if x < 0.0 {
-            return (0.0, 0.0);
+            return 0.0;
         }
         match self {
-            Family::Poisson if x >= theta => {
-                let (above, slope) = self.upper_tail(theta, x + 1.0);
-                (1.0 - above, -slope)
-            }
+            Family::Poisson if x >= theta => 1.0 - self.upper_tail(theta, x + 1.0),
             Family::Poisson => {
-                let (first, _) = self.mass(theta, x);
+                let first = self.mass(theta, x);
                 let (mut term, mut sum, mut k) = (first, first, x);
                 while k > 0.0 && term > 1e-17 * sum {
                     term *= k / theta;
                     sum += term;
                     k -= 1.0;
                 }
-                (sum, -first)
+                sum
             }
-            Family::Geometric => {
-                let log = (-theta).ln_1p();
-                (-((x + 1.0) * log).exp_m1(), (x + 1.0) * (x * log).exp())
-            }
-            Family::Bernoulli => {
-                if x == 0.0 {
-                    (1.0 - theta, -1.0)
-                } else {
-                    (1.0, 0.0)
-                }
-            }
+            Family::Geometric => -((x + 1.0) * (-theta).ln_1p()).exp_m1(),
+            Family::Bernoulli if x == 0.0 => 1.0 - theta,
+            Family::Bernoulli => 1.0,
         }
     }
 }
@@ -132,6 +119,8 @@ struct NodePoint {
     cell: usize,
     left: f64,
     right: f64,
+    /// `right - left`.
+    bend: f64,
     weight: f64,
 }
 
@@ -140,9 +129,11 @@ pub struct UserGroup {
     family: Family,
     lower: i64,
     alpha: f64,
+    /// 1 - alpha.
+    loss: f64,
     constant: f64,
     points: Arc<Vec<NodePoint>>,
-    /// f, A, B and their derivatives.
+    /// f, A, B, g and the sums of g before and after each cell.
     tables: [Vec<f64>; 6],
 }
 
@@ -177,7 +168,7 @@ impl UserGroup {
             let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
             return Err(Error::Domain { name: "decay", value: decay.to_string(), requirement });
         }
-        let alpha = (-decay).exp();
+        let (alpha, loss) = ((-decay).exp(), -(-decay).exp_m1());
         let (low, high) = (lower as f64, upper as f64);
         let last = (upper - lower) as usize;
         let mut constant = released.len() as f64 * log_scale;
@@ -196,15 +187,16 @@ impl UserGroup {
             }
         }
         let mut points = vec![
-            NodePoint { cell: 0, left: 1.0, right: alpha, weight: ends[0] },
-            NodePoint { cell: last, left: 1.0, right: alpha, weight: ends[1] },
+            NodePoint { cell: 0, left: 1.0, right: alpha, bend: -loss, weight: ends[0] },
+            NodePoint { cell: last, left: 1.0, right: alpha, bend: -loss, weight: ends[1] },
         ];
         let panels = decay.max(1.0).ceil() as usize;
         for (cell, values) in cells.iter_mut().enumerate() {
             let whole = values.iter().filter(|&&t| t == 0.0).count();
             values.retain(|&t| t != 0.0);
             let mut add = |t: f64, weight: f64| {
-                points.push(NodePoint { cell, left: (-decay * t).exp(), right: (-decay * (1.0 - t)).exp(), weight });
+                let (left, right) = ((-decay * t).exp(), (-decay * (1.0 - t)).exp());
+                points.push(NodePoint { cell, left, right, bend: left * (decay * (2.0 * t - 1.0)).exp_m1(), weight });
             };
             if whole > 0 {
                 add(0.0, whole as f64);
@@ -223,7 +215,7 @@ impl UserGroup {
         }
         points.retain(|point| point.weight != 0.0);
         let tables = std::array::from_fn(|_| vec![0.0; last + 1]);
-        Ok(Self { family, lower, alpha, constant, points: Arc::new(points), tables })
+        Ok(Self { family, lower, alpha, loss, constant, points: Arc::new(points), tables })
     }
 }
 
@@ -248,33 +240,34 @@ pub(super) fn chebyshev(values: impl Iterator<Item = f64>, mut add: impl FnMut(f
 impl Likelihood for UserGroup {
     fn value(&mut self, natural: &[f64], gradient: Option<&mut [f64]>) -> f64 {
         let theta = natural[0];
-        let alpha = self.alpha;
-        let [mass, slope, before, before_slope, after, after_slope] = &mut self.tables;
+        let Self { alpha, loss, .. } = *self;
+        let [mass, before, after, rise, rising, falling] = &mut self.tables;
         let last = mass.len() - 1;
         for x in 0..=last {
             let number = (self.lower + x as i64) as f64;
-            let (f, df) = if x == 0 {
+            mass[x] = if x == 0 {
                 self.family.lower_tail(theta, number)
             } else if x == last {
                 self.family.upper_tail(theta, number)
             } else {
                 self.family.mass(theta, number)
             };
-            (mass[x], slope[x]) = (f, df);
-            let (a, da) = if x == 0 { (0.0, 0.0) } else { (before[x - 1], before_slope[x - 1]) };
-            (before[x], before_slope[x]) = (alpha * a + f, alpha * da + df);
+            // Nothing is above the upper bound.
+            rise[x] = if x == last { 0.0 } else { self.family.rise(theta, number) };
+            let (a, g) = if x == 0 { (0.0, 0.0) } else { (before[x - 1], alpha * rising[x - 1] + loss * rise[x - 1]) };
+            (before[x], rising[x]) = (alpha * a + mass[x], g);
         }
-        (after[last], after_slope[last]) = (0.0, 0.0);
+        (after[last], falling[last]) = (0.0, 0.0);
         for x in (0..last).rev() {
             after[x] = alpha * after[x + 1] + mass[x + 1];
-            after_slope[x] = alpha * after_slope[x + 1] + slope[x + 1];
+            falling[x] = alpha * falling[x + 1] + loss * rise[x + 1];
         }
         let (mut total, mut derivative) = (self.constant, 0.0);
-        for point in self.points.iter() {
-            let p = before[point.cell] * point.left + after[point.cell] * point.right;
-            let dp = before_slope[point.cell] * point.left + after_slope[point.cell] * point.right;
-            total += point.weight * p.ln();
-            derivative += point.weight * dp / p;
+        for &NodePoint { cell, left, right, bend, weight } in self.points.iter() {
+            let p = before[cell] * left + after[cell] * right;
+            let dp = (rising[cell] * left - falling[cell] * right) + rise[cell] * bend;
+            total += weight * p.ln();
+            derivative += weight * dp / p;
         }
         if let Some(gradient) = gradient {
             gradient[0] = derivative;
@@ -283,8 +276,7 @@ impl Likelihood for UserGroup {
     }
 
     fn boxed(&self) -> Box<dyn Likelihood> {
-        let Self { family, lower, alpha, constant, ref points, ref tables } = *self;
-        Box::new(Self { family, lower, alpha, constant, points: Arc::clone(points), tables: tables.clone() })
+        Box::new(Self { points: Arc::clone(&self.points), tables: self.tables.clone(), ..*self })
     }
 
     fn parameters(&self) -> usize {

@@ -62,13 +62,13 @@ impl Marginal for Exponential {
         if !GRADIENT {
             return (total, [0.0; 2]);
         }
-        let moment = if small {
-            above_lower * z * z * first_moment_series(u)
+        // The derivative of theta mass, mass less theta times the moment, without their cancellation where theta is large.
+        let middle = if small {
+            mass - at.rate * above_lower * z * z * first_moment_series(u)
         } else {
-            ((u - 1.0) * decay + above_lower) / (at.difference * at.difference)
+            (decay * (1.0 - at.rate * at.scale * u) - above_lower) / (at.scale * at.difference * at.difference)
         };
-        let slope =
-            first * at.edge.1 + mass - at.rate * moment + decay * at.scale * at.share * (at.share - z * at.rate);
+        let slope = first * at.edge.1 + middle + decay * at.scale * at.share * (at.share - z * at.rate);
         (total, [slope / total, 0.0])
     }
 

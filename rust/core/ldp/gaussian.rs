@@ -7,7 +7,9 @@
 //! T3 = phi(lambda) m(r - lambda) - e^(-(z-a)/s) phi(alpha) m(r - alpha) and its mirror image T4,
 //!   d ln p / d mu = (w3 - w4)/s,
 //!   d ln p / d sigma = sigma (w3 + w4)/s^2 + [e^(-(z-a)/s) phi(alpha) + e^(-(b-z)/s) phi(beta) - 2 phi(lambda)]/(s L),
-//! by the heat equation d/d sigma = sigma d^2/d mu^2.
+//! by the heat equation d/d sigma = sigma d^2/d mu^2. Where the mean lies beyond a bound by more than sigma^2/s, both parts of
+//! T4 (or T3) contain the same exponential (m(x) = sqrt(2 pi) e^(x^2/2) - m(-x)), however small their difference: it is left
+//! out of both, so that a likelihood that hardly depends on theta has its slope to full relative accuracy.
 //!
 //! Source: T. Kulkarni, J. Jälkö, S. Kaski, A. Honkela, Locally differentially private Bayesian inference; its equation 28 is
 //! the same function in error functions, which overflows where sigma/s or a tail is large.
@@ -15,7 +17,7 @@
 use super::Likelihood;
 use super::compressed::{ClippedLaplace, Marginal, Slices};
 use crate::numeric::special::HALF_LOG_TWO_PI;
-use crate::numeric::special::normal::{density, mills_rest, scaled_mills};
+use crate::numeric::special::normal::{density, mills, mills_rest, scaled_mills};
 use crate::numeric::wide::{exp_of, for_wide_vectors, log_of_normal, mills_of};
 
 /// Mean and standard deviation of a normal variable.
@@ -30,6 +32,8 @@ pub struct At {
     ratio: f64,
     per_scale: f64,
     epsilon: f64,
+    /// Whether the mean is beyond a bound, so that an exponential is left out of the next two.
+    beyond: bool,
     /// A and B; the parts of T3 and T4 that depend on the bounds; the densities there less sigma/s of these parts.
     edge: [f64; 2],
     middle: [f64; 2],
@@ -48,14 +52,17 @@ impl Marginal for Gaussian {
             let height = density(edge);
             let middle = scaled_mills(ratio - edge, height, 0.5 * ratio * ratio - ratio * edge);
             let mass = scaled_mills(-edge, height, 0.0);
+            let share = (mass - middle).max(0.0);
+            let middle = if edge >= ratio { -height * mills(edge - ratio) } else { middle };
             let bend = if ratio - edge.abs() >= 20.0 {
                 height * mills_rest(ratio - edge) - edge * middle
             } else {
                 height - ratio * middle
             };
-            ((mass - middle).max(0.0), middle, bend)
+            (share, middle, bend)
         };
-        let (first, second) = (side((noise.lower - mean) / sigma), side((mean - noise.upper) / sigma));
+        let edges = [(noise.lower - mean) / sigma, (mean - noise.upper) / sigma];
+        let [first, second] = edges.map(side);
         At {
             mean,
             sigma,
@@ -63,6 +70,7 @@ impl Marginal for Gaussian {
             ratio,
             per_scale: 1.0 / noise.scale,
             epsilon: (noise.upper - noise.lower) / noise.scale,
+            beyond: edges.iter().any(|&edge| edge >= ratio),
             edge: [first.0, second.0],
             middle: [first.1, second.1],
             bend: [first.2, second.2],
@@ -81,16 +89,26 @@ impl Marginal for Gaussian {
             return (total, [0.0; 2]);
         }
         let inverse = 1.0 / total;
-        let (before, after) = (above_lower * at.middle[0], below_upper * at.middle[1]);
-        let by_mean = ((left - before) - (right - after)) * inverse * at.per_scale;
-        let edges = above_lower * at.bend[0] + below_upper * at.bend[1];
-        // r (left + right) - 2 phi, where r is large by its own expansion.
-        let bump = if r - place.abs() >= 20.0 {
-            place * (left - right) - height * (mills_rest(r - place) + mills_rest(r + place))
+        // The shares first: their products with the densities may be too small for a double where the ratio is not.
+        let (above_lower, below_upper) = (above_lower * inverse, below_upper * inverse);
+        let (left, right) = if at.beyond {
+            let own = -height * mills(place.abs() - r);
+            if place >= 0.0 { (own, right) } else { (left, own) }
         } else {
-            r * (left + right) - 2.0 * height
+            (left, right)
         };
-        let by_sigma = (bump + edges) * inverse * at.per_scale;
+        // left - right, and r (left + right) - 2 phi; where r is large by the expansion of Mills' ratio.
+        let (apart, bump) = if r - place.abs() >= 20.0 {
+            let (first, second) = (mills_rest(r - place), mills_rest(r + place));
+            let apart = 2.0 * place / ((r - place) * (r + place)) - (first / (r - place) - second / (r + place));
+            (height * apart, height * (place * apart - (first + second)))
+        } else {
+            (left - right, r * (left + right) - 2.0 * height)
+        };
+        let middles = above_lower * at.middle[0] - below_upper * at.middle[1];
+        let by_mean = (apart * inverse - middles) * at.per_scale;
+        let edges = above_lower * at.bend[0] + below_upper * at.bend[1];
+        let by_sigma = (bump * inverse + edges) * at.per_scale;
         (total, [by_mean, by_sigma])
     }
 
@@ -172,17 +190,20 @@ fn add_block<const GRADIENT: bool>(
         let height = SCALE * exp_of(-0.5 * place * place);
         let far = height * mills_of(r + away);
         let inner = r - away;
-        let near = height * mills_of(inner.abs());
+        let own = height * mills_of(inner.abs());
         let over = half - r * away;
-        let beyond = exp_of(if over < 0.0 { over } else { 0.0 }) - near;
-        let near = if inner >= 0.0 { near } else { beyond };
+        let beyond = exp_of(if over < 0.0 { over } else { 0.0 }) - own;
+        let near = if inner >= 0.0 { own } else { beyond };
         let total = (ea[lane] * at.edge[0] + eb[lane] * at.edge[1]) + (near + far);
         sums[0][lane] += weight[lane] * log_of_normal(total);
         if GRADIENT {
-            let share = weight[lane] * at.per_scale / total;
+            let per = 1.0 / total;
+            let share = weight[lane] * at.per_scale;
+            let near = if at.beyond { -own } else { near };
             let turned = if place >= 0.0 { near - far } else { far - near };
-            let by_mean = turned - (ea[lane] * at.middle[0] - eb[lane] * at.middle[1]);
-            let by_sigma = (r * (near + far) - 2.0 * height) + (ea[lane] * at.bend[0] + eb[lane] * at.bend[1]);
+            let (ea, eb) = (ea[lane] * per, eb[lane] * per);
+            let by_mean = turned * per - (ea * at.middle[0] - eb * at.middle[1]);
+            let by_sigma = (r * (near + far) - 2.0 * height) * per + (ea * at.bend[0] + eb * at.bend[1]);
             sums[1][lane] += share * by_mean;
             sums[2][lane] += share * by_sigma;
         }

@@ -3,7 +3,9 @@
 //! The integral over x of g(x) exp(h0 + h1 x + h2 x^2) N(z; x, s^2) has a quadratic exponent: where it is concave, Gauss and
 //! Legendre's rule with 48 points on the part of the interval within exp(-50) of its peak is exact to rounding, in any tail.
 //! The derivative of its logarithm in (h1, h2) is the mean of (x, x^2) under it; that of the normalizer, the same without noise.
-//! A clipped number has atoms at the bounds beside.
+//! A clipped number has atoms at the bounds beside: three pieces, with masses q_j and means m_j of the statistic before and s_k,
+//! M_k after the release is known. The derivative sum s_k M_k - sum q_j m_j is taken as the sum of s_k q_j (M_k - m_j), where
+//! nothing cancels if one atom has nearly all of the mass.
 //!
 //! Source: T. Kulkarni et al., lemma 3.2, whose proof divides h by 2 s^2.
 
@@ -87,6 +89,14 @@ pub fn log_density(z: f64, g: &[f64], h: [f64; 3], interval: (f64, f64), sd: f64
     integral(g, h[2] - 0.5 * per, h[1] + z * per, constant, interval.0, interval.1)
 }
 
+/// The logarithm of the sum of pieces whose logarithms come first, and their shares of it.
+fn shares(pieces: &[[f64; 3]; 3]) -> (f64, [f64; 3]) {
+    let most = pieces.iter().map(|piece| piece[0]).fold(f64::NEG_INFINITY, f64::max);
+    let parts = pieces.map(|piece| (piece[0] - most).exp());
+    let sum: f64 = parts.iter().sum();
+    (most + sum.ln(), parts.map(|part| part / sum))
+}
+
 /// The likelihood of (t1, t2) given numbers with normal noise.
 #[derive(Clone, Debug)]
 pub struct Tractable {
@@ -143,34 +153,34 @@ impl Tractable {
     fn sum(&self, t1: f64, t2: f64) -> Result<(f64, [f64; 2])> {
         let (a, b) = self.interval;
         let (low, high) = (a.max(self.clip.0), b.min(self.clip.1));
-        let [whole, first, second] = integral(&self.g, t2, t1, 0.0, a, b)?;
+        let whole = integral(&self.g, t2, t1, 0.0, a, b)?[0];
+        let inside = integral(&self.g, t2, t1, 0.0, low, high)?;
         let below = integral(&self.g, t2, t1, 0.0, a, low)?;
         let above = integral(&self.g, t2, t1, 0.0, high, b)?;
-        let mut total = -self.users * whole;
-        let mut slope = [-self.users * first, -self.users * second];
+        let before = [below, inside, above];
+        let masses = shares(&before).1;
+        let (mut total, mut slope) = (-self.users * whole, [0.0; 2]);
+        let [mean, square] = [1, 2].map(|i| before.iter().zip(masses).map(|(part, q)| q * part[i]).sum::<f64>());
         for &(z, weight) in self.points.iter() {
             if self.sd == 0.0 {
                 total += weight * (z * (t1 + t2 * z) + self.g.iter().rev().fold(0.0, |sum, g| sum * z + g).ln());
-                slope[0] += weight * z;
-                slope[1] += weight * z * z;
+                slope[0] += weight * (z - mean);
+                slope[1] += weight * (z * z - square);
                 continue;
             }
-            let mut parts = [log_density(z, &self.g, [0.0, t1, t2], (low, high), self.sd)?, below, above];
-            for (part, bound) in parts[1..].iter_mut().zip([low, high]) {
+            let mut after = [below, log_density(z, &self.g, [0.0, t1, t2], (low, high), self.sd)?, above];
+            for (part, bound) in [(0, low), (2, high)] {
                 let far = (z - bound) / self.sd;
-                part[0] -= 0.5 * far * far + HALF_LOG_TWO_PI + self.sd.ln();
+                after[part][0] -= 0.5 * far * far + HALF_LOG_TWO_PI + self.sd.ln();
             }
-            let most = parts.iter().map(|part| part[0]).fold(f64::NEG_INFINITY, f64::max);
-            let (mut mass, mut means) = (0.0, [0.0; 2]);
-            for [log, x, xx] in parts.iter().filter(|part| part[0] > f64::NEG_INFINITY) {
-                let share = (log - most).exp();
-                mass += share;
-                means[0] += share * x;
-                means[1] += share * xx;
+            let (log, posterior) = shares(&after);
+            total += weight * log;
+            for (part, share) in after.iter().zip(posterior) {
+                for (other, mass) in before.iter().zip(masses) {
+                    slope[0] += weight * share * mass * (part[1] - other[1]);
+                    slope[1] += weight * share * mass * (part[2] - other[2]);
+                }
             }
-            total += weight * (most + mass.ln());
-            slope[0] += weight * means[0] / mass;
-            slope[1] += weight * means[1] / mass;
         }
         Ok((total, slope))
     }
