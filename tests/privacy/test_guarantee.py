@@ -7,6 +7,7 @@ import pickle
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -207,3 +208,52 @@ def test_bad_input_is_refused_by_name():
         DataMetric("l1", 0)
     with pytest.raises(ValueError, match="`values`"):
         PrivacyGuarantee.from_dict({"epsilon": "1"})
+
+
+def precise_profile(epsilon, squared):
+    """The delta of Gaussian noise of u squared, in the precision at hand."""
+    u, epsilon = mpmath.sqrt(mpmath.mpf(squared.numerator) / squared.denominator), mpmath.mpf(epsilon)
+    return mpmath.ncdf(u / 2 - epsilon / u) - mpmath.exp(epsilon) * mpmath.ncdf(-u / 2 - epsilon / u)
+
+
+def epsilon_near(target, squared):
+    """An epsilon whose delta is about `target`."""
+    u = math.sqrt(squared)
+    low, high = 0.0, 60 * u + u * u
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (middle, high) if precise_profile(middle, squared) > target else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 17])
+def test_subnormal_deltas_are_never_below_the_exact_ones(copies):
+    rng = np.random.default_rng(copies)
+    quantum = mpmath.mpf(2) ** -1074
+    with mpmath.workdps(60):
+        for _ in range(60):
+            sigma = math.exp(rng.uniform(-1, 4))
+            squared = copies / Fraction(sigma) ** 2
+            epsilon = epsilon_near(quantum * 2 ** rng.uniform(1, 11), squared)
+            exact = precise_profile(epsilon, squared)
+            for beside in (None, PrivacyGuarantee(min(epsilon / 9, 1.0))):
+                guarantee = copies * PrivacyGuarantee.of_gaussian(sigma, 1e-5)
+                if beside is not None:  # randomized response: its two losses with their probabilities
+                    guarantee &= beside
+                    loss = mpmath.mpf(beside.epsilon)
+                    truth = 1 / (1 + mpmath.exp(-loss))
+                    up, down = (precise_profile(epsilon - sign * loss, squared) for sign in (1, -1))
+                    exact = truth * up + (1 - truth) * down
+                found = guarantee.delta_at(epsilon)
+                assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -9) + 6 * quantum
+
+
+def test_a_small_delta_beside_a_failure_is_not_lost():
+    one = PrivacyGuarantee.of_gaussian(2.0, 1e-6)
+    with mpmath.workdps(60):
+        for failure in (1e-6, 1e-3, 0.25):
+            both = one & one & PrivacyGuarantee(0.0, failure)
+            for epsilon in (6.0, 9.0, 12.0):
+                rest = precise_profile(epsilon, Fraction(1, 2))
+                exact = failure + (1 - mpmath.mpf(failure)) * rest
+                assert exact <= both.delta_at(epsilon) <= exact + mpmath.mpf(2) ** -52 * failure + rest * 1e-9

@@ -505,8 +505,7 @@ def losses_of(parts: list[tuple[Curve, int]], *, removed: bool = False) -> _core
 def delta_of(parts: list[tuple[Curve, int]], epsilon: float, *, removed: bool = False) -> float:
     """Return a delta of parts without failures in one direction."""
     losses = losses_of(parts, removed=removed)
-    failure = up(1 - surviving(parts))
-    return 1.0 if losses is None else min(failure + (1 - failure) * losses.delta(epsilon) * (1 + 2.0**-50), 1.0)
+    return 1.0 if losses is None else _rational.either(1 - surviving(parts), losses.delta(epsilon))
 
 
 def epsilon_of(parts: list[tuple[Curve, int]], delta: float, *, removed: bool = False) -> float:

@@ -661,13 +661,10 @@ class PrivacyGuarantee:
         if len(self.parts) == 1 and self.parts[0].count == 1:
             found.append(self.parts[0].curve.delta_at(level))
         elif self._losses is not None:
-            failure = _rational.upwards(self._failure)
-            rest = max(losses.delta(level) for losses in self._losses)
-            found.append(failure + (1 - failure) * rest * (1 + 2.0**-50))
+            found.append(_rational.either(self._failure, max(losses.delta(level) for losses in self._losses)))
         if self._concentrated is not None:
             rho, beside = self._concentrated
-            failure = _rational.upwards(beside)
-            found.append(failure + (1 - failure) * _core.zcdp_delta(_rational.upwards(rho), level) * (1 + 2.0**-50))
+            found.append(_rational.either(beside, _core.zcdp_delta(_rational.upwards(rho), level)))
         found += [_curves.order_delta(order, self.renyi(order), level) for order in self._orders]
         return min(found)
 

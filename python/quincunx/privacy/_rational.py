@@ -60,6 +60,12 @@ def downwards(value: Fraction) -> float:
     return -upwards(-value)
 
 
+def either(failure: Fraction, delta: float) -> float:
+    """Return a float not below the probability of one or both of two independent events."""
+    rounded = Fraction(upwards(failure))  # an exact one may have millions of digits
+    return upwards(rounded + (1 - rounded) * Fraction(delta))
+
+
 def root_upwards(value: Fraction) -> float:
     """Return a float not below the square root of an exact value, nor more than two roundings above.
 

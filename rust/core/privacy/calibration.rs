@@ -161,7 +161,7 @@ fn residual(epsilon: f64, u: f64, delta: f64, difference: fn(f64, f64) -> f64) -
 /// 7 t m(t) / (1 - t m(t)) <= 7 (t^2 + 1) where t < 5, and by 2 beyond, where it is a continued fraction without cancellation.
 /// The rule adds 8, the density 3, the rounding of x1 and x2 x1 x2 + 3, the density's argument x1^2. Beyond u = 1.8 the
 /// subtraction of two ratios magnifies their errors by (m(x1) + m(x2)) / D <= 2.2 + x1, which is no more.
-pub(crate) fn profile_error(epsilon: f64, u: f64) -> f64 {
+fn profile_error(epsilon: f64, u: f64) -> f64 {
     let (center, half) = (epsilon.abs() / u, 0.5 * u);
     if u <= 0.0 || center > 1e150 {
         return 0.0;
@@ -191,7 +191,7 @@ fn fits(epsilon: f64, u: f64, delta: f64) -> bool {
 }
 
 /// Not below the exact profile.
-fn profile_upwards(epsilon: f64, u: f64) -> f64 {
+pub(crate) fn profile_upwards(epsilon: f64, u: f64) -> f64 {
     if u.is_infinite() {
         return 1.0;
     }

@@ -9,7 +9,7 @@
 //!
 //! Source: P. Kairouz, S. Oh, P. Viswanath (2015), The composition theorem for differential privacy, for pure parts.
 
-use super::calibration::{gaussian_epsilon, gaussian_sigma, profile, profile_error};
+use super::calibration::{gaussian_epsilon, gaussian_sigma, profile_upwards};
 use super::loss::{LossLaw, Pair, binomial, shares};
 use crate::{Error, Result};
 use libm::{expm1, log};
@@ -207,17 +207,18 @@ impl Losses {
         for &(loss, mass) in self.law.atoms.iter().rev() {
             // Losses are known up to their rounding; what lies at epsilon counts as above it.
             let rest = epsilon - loss - self.law.slack - 4.0 * ULP * (epsilon + loss.abs());
-            if self.u > 0.0 {
-                sum += mass * profile(rest, self.u) * (1.0 + profile_error(rest, self.u));
-                any = true;
+            let share = if self.u > 0.0 {
+                profile_upwards(rest, self.u)
             } else if rest < 0.0 {
-                sum -= mass * expm1(rest);
-                any = true;
+                -expm1(rest)
             } else {
                 break;
-            }
+            };
+            // One step up: where numbers are subnormal their roundings are more than a share of them.
+            sum += (mass * share).next_up();
+            any = true;
         }
-        if any { (sum * (1.0 + ULP * self.error)).clamp(f64::from_bits(1), 1.0) } else { 0.0 }
+        if any { (sum * (1.0 + ULP * self.error)).next_up().clamp(f64::from_bits(1), 1.0) } else { 0.0 }
     }
 
     /// An epsilon >= 0 with `delta(epsilon) <= delta`, the least one up to rounding.
@@ -250,7 +251,8 @@ impl Losses {
 fn enumerated(laws: &[LossLaw]) -> LossLaw {
     let mut total = LossLaw { atoms: vec![(0.0, 1.0)], ..LossLaw::default() };
     for law in laws {
-        let sums = total.atoms.iter().flat_map(|&(l, p)| law.atoms.iter().map(move |&(m, q)| (l + m, p * q)));
+        let sums =
+            total.atoms.iter().flat_map(|&(l, p)| law.atoms.iter().map(move |&(m, q)| (l + m, (p * q).next_up())));
         let (_, far) = ends(law);
         total = LossLaw {
             atoms: sums.collect(),
