@@ -69,10 +69,10 @@ mod _core {
     };
     #[pymodule_export]
     use crate::privacy::{
-        DiscreteGaussianNoise, GeometricNoise, LaplaceNoise, NormalNoise, PrivacyLosses, discrete_gaussian_delta,
-        encode_unary, flip_bits, flip_chance, gaussian_delta, gaussian_epsilon, gaussian_sigma,
-        gaussian_sigma_alongside, linear_regression_sensitivity, logistic_regression_sensitivity, redraw_categories,
-        redraw_chance, renyi_divergence, zcdp_delta, zcdp_epsilon,
+        DiscreteGaussianNoise, GeometricNoise, LaplaceNoise, NormalNoise, PrivacyLosses, clip_records,
+        discrete_gaussian_delta, encode_unary, flip_bits, flip_chance, gaussian_delta, gaussian_epsilon,
+        gaussian_sigma, gaussian_sigma_alongside, linear_regression_sensitivity, logistic_regression_sensitivity,
+        redraw_categories, redraw_chance, renyi_divergence, zcdp_delta, zcdp_epsilon,
     };
 
     #[pymodule_init]

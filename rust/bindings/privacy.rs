@@ -12,7 +12,7 @@ use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
 use quincunx::privacy::normal::RoundedNormal;
 use quincunx::privacy::response::{self, Encoding};
 use quincunx::privacy::source::Generator;
-use quincunx::privacy::{calibration, composition, discrete, mechanism, sensitivity, zcdp};
+use quincunx::privacy::{calibration, composition, discrete, mechanism, records, sensitivity, zcdp};
 
 type Seed = Option<[u64; 2]>;
 
@@ -33,6 +33,22 @@ fn released<'py, T: Copy + Send + numpy::Element>(
         Ok(values)
     })?;
     Ok(values.into_pyarray(py))
+}
+
+/// Rows of counts, flat, of a sum of at most `bound` each.
+#[pyfunction]
+pub fn clip_records<'py>(
+    py: Python<'py>,
+    counts: PyReadonlyArray1<'py, i64>,
+    width: usize,
+    bound: u64,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let mut counts = copied(&counts);
+    let counts = compute(py, None, |monitor| {
+        records::clip_records(&mut counts, width, bound, monitor)?;
+        Ok(counts)
+    })?;
+    Ok(counts.into_pyarray(py))
 }
 
 /// Two-sided geometric noise with its tables.

@@ -1,6 +1,7 @@
 """What a release of counts protects: units or whole records, said in words; masked cells are never released."""
 
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -73,6 +74,18 @@ def test_clipped_records_lie_in_the_ball_and_depend_on_themselves_alone(counts, 
         np.abs(clipped * np.maximum(sums, 1)[:, None] - counts * np.minimum(sums, bound)[:, None])
         < np.maximum(sums, 1)[:, None]
     ).all()
+
+
+@pytest.mark.parametrize("bits", [1, 8, 31, 52, 53, 54, 62])
+def test_clipped_records_are_differences_of_the_rounded_shares_of_partial_sums(bits):
+    rng = np.random.default_rng(bits)
+    for bound in [1, 2, 3**5, 2**31 - 1, 2**53 + 1, 2**61 - 1, 2**61]:
+        counts = rng.integers(0, 2**bits, (40, 7), endpoint=True) >> rng.integers(0, bits, (40, 7))
+        counts[0], counts[1, 1:] = 0, 0
+        for row, found in zip(counts.tolist(), clip_records(counts, bound).tolist(), strict=True):
+            whole = max(sum(row), bound)
+            shares = [part * bound // whole for part in itertools.accumulate(row, initial=0)]
+            assert found == [after - before for before, after in itertools.pairwise(shares)]
 
 
 def test_records_whose_sums_pass_64_bits_are_clipped():

@@ -77,10 +77,9 @@ class DirichletCategorical:
     ``2 tau ceil(log2 K) ln((1 - w) / w)``: a record touches one path.
 
     Vectors are drawn from the law on a lattice of ``N >= 256`` steps (finer for more records, which are public), one
-    category after another, in an amount of work that does not depend on the data: K N**2 / 2 exponentials once, and K
-    exact choices per draw. What the doubles of the lattice differ from the law is part of epsilon: for the n given,
-    else for up
-    to 2**20 records.
+    category after another: K N**2 / 2 exponentials once, the same steps for any data, and K exact choices per draw,
+    whose work depends on the vector that is drawn. What the doubles of the lattice differ from the law is part of
+    epsilon: for the n given, else for up to 2**20 records.
 
     Examples
     --------

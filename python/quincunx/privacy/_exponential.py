@@ -51,9 +51,10 @@ class ExponentialMechanism(Mechanism):
 
     Notes
     -----
-    About 10 ns per element of the set and 0.3 us per choice. With weight ``exp(epsilon score / (2 sensitivity))`` the
-    chosen score lies more than ``(2 sensitivity / epsilon) (log(k / s) + t)`` below the best with probability at most
-    ``exp(-t)``, for a set of k elements of which s are best: `utility_bound`.
+    About 10 ns per element of the set and 0.3 us per choice, whatever the scores are. With weight
+    ``exp(epsilon score / (2 sensitivity))`` the chosen score lies more than
+    ``(2 sensitivity / epsilon) (log(k / s) + t)`` below the best with probability at most ``exp(-t)``, for a set of k
+    elements of which s are best: `utility_bound`.
 
     References
     ----------

@@ -296,8 +296,8 @@ def privatize(
 
     Notes
     -----
-    A row of sum s > A is scaled by A / s and rounded to a sum of A by largest remainders. A record that is one number
-    costs n = A.
+    A row of sum s > A, with partial sums C, becomes the differences of ``floor(C A / s)``, of sum A. A record that is
+    one number costs n = A.
 
     Examples
     --------

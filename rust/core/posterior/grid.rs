@@ -110,15 +110,12 @@ impl ParameterGrid {
     }
 
     fn top(&self, statistics: (f64, f64)) -> usize {
-        // E is convex in the coordinate.
-        let (mut low, mut high) = (0, self.first.len() - 1);
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if self.energy(statistics, middle) > self.energy(statistics, middle + 1) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+        // E is convex in the coordinate, and the points are a power of two: as many comparisons wherever it is least.
+        let (mut low, mut half) = (0, self.first.len() / 2);
+        while half > 0 {
+            let middle = low + half;
+            low += half * usize::from(self.energy(statistics, middle - 1) > self.energy(statistics, middle));
+            half /= 2;
         }
         low
     }

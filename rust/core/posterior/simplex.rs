@@ -4,14 +4,15 @@
 //!
 //! The lattice is a prior of its own, so the bound by the range holds. Partial sums over the first k categories are convolutions; a
 //! vector is drawn from the last category to the first, each coordinate by an exact choice among at most N + 1 weights
-//! ([`crate::privacy::choice`]): the work does not depend on the data. The weights are exponentials of doubles, so what is drawn
+//! ([`crate::privacy::choice`]): the work depends on the vector drawn alone. The weights are exponentials of doubles, so what is drawn
 //! differs from the law above by a factor within exp(+-[`log_error`]), which the caller adds to its epsilon twice.
 //!
 //! Source: derived here; the bound by the range: Z. Zhang (2017), doctoral thesis, theorem 3.5.1, sharpened.
 
 use crate::memory::reserved;
 use crate::monitor::Monitor;
-use crate::privacy::choice::{Choice, Doubles};
+use crate::numeric::wide::{for_wide_vectors, log_of_normal};
+use crate::privacy::choice::{Choice, Doubles, weigh};
 use crate::privacy::source::Source;
 use crate::{Error, Result};
 
@@ -58,9 +59,11 @@ impl TrimmedDirichlet {
         let terms: Vec<Vec<f64>> =
             alphas.iter().map(|alpha| logs.iter().map(|log| (alpha - 1.0) * log).collect()).collect();
         let mut partial = vec![terms[0].clone()];
+        let mut scratch = vec![0.0; resolution + 1];
         for term in &terms[1..categories - 1] {
-            let before = &partial[partial.len() - 1];
-            partial.push((0..=resolution).map(|s| log_convolution(&before[..=s], &term[..=s])).collect());
+            let turned: Vec<f64> = partial[partial.len() - 1].iter().rev().copied().collect();
+            let sums = (0..=resolution).map(|s| log_sum(&turned[resolution - s..], &term[..=s], &mut scratch[..=s]));
+            partial.push(sums.collect());
         }
         Ok(Self { trim, values, terms, partial })
     }
@@ -103,17 +106,22 @@ impl TrimmedDirichlet {
     }
 }
 
-/// ln sum_j exp(a(s - j) + b(j)) for j = 0..=s.
-fn log_convolution(a: &[f64], b: &[f64]) -> f64 {
-    let most = a.iter().rev().zip(b).map(|(a, b)| a + b).fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = a
-        .iter()
-        .rev()
-        .zip(b)
-        .map(|(a, b)| a + b - most)
-        .map(|gap| if gap < -750.0 { 0.0 } else { libm::exp(gap) })
-        .sum();
-    most + libm::log(sum)
+for_wide_vectors! {
+    /// ln sum_j exp(a(j) + b(j)), by the same instructions for any numbers.
+    fn log_sum(a: &[f64], b: &[f64], scratch: &mut [f64]) -> f64 {
+        let mut least = f64::INFINITY;
+        for ((gap, a), b) in scratch.iter_mut().zip(a).zip(b) {
+            *gap = -(a + b);
+            least = if *gap < least { *gap } else { least };
+        }
+        weigh(scratch, least);
+        let (blocks, rest) = scratch.as_chunks::<8>();
+        let mut lanes = [0.0; 8];
+        for block in blocks {
+            lanes.iter_mut().zip(block).for_each(|(sum, weight)| *sum += weight);
+        }
+        log_of_normal(lanes.iter().chain(rest).sum()) - least
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +155,17 @@ mod tests {
         for ((parts, m), count) in mass.iter().zip(counts) {
             let mean = f64::from(draws) * m / whole;
             assert!((count - mean).abs() < 5.5 * mean.sqrt() + 1.0, "{parts:?}: {count} against {mean}");
+        }
+    }
+
+    #[test]
+    fn sums_of_exponentials_are_those_of_the_library() {
+        let a: Vec<f64> = (0..200).map(|i| -0.02 * f64::from(i * i)).collect();
+        let b: Vec<f64> = (0..200).map(|i| 40.0 * f64::from(i).sin()).collect();
+        for s in 0..200 {
+            let exact = (0..=s).map(|j| (a[j] + b[j]).exp()).sum::<f64>().ln();
+            let found = log_sum(&a[..=s], &b[..=s], &mut vec![0.0; s + 1]);
+            assert!((found - exact).abs() < 1e-14 * (1.0 + exact.abs()), "{s}: {found} {exact}");
         }
     }
 

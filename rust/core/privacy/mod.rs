@@ -1,7 +1,7 @@
 //! Release of data with a guarantee: exact noise, mechanisms, calibration, sensitivities, composition.
 //!
 //! [`source`] gives the bits, [`inverse_cdf`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`] and [`response`],
-//! which [`mechanism`] adds to whole arrays; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
+//! which [`mechanism`] adds to whole arrays, after [`records`] clipped them; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
 //! release guarantees.
 
 pub mod calibration;
@@ -14,6 +14,7 @@ pub mod loss;
 pub mod mechanism;
 pub mod noise;
 pub mod normal;
+pub mod records;
 pub mod response;
 pub mod sensitivity;
 pub mod source;
