@@ -1,6 +1,9 @@
 """Strips and rings: test values of the study, the theorems at their corners, agreement with corner tensors."""
 
 import itertools
+import math
+import re
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -8,6 +11,7 @@ import pytest
 
 from quincunx import counting, lattices
 from quincunx.entropy import entropy_bounds
+from quincunx.entropy._bounds import _refuse_long, _Round
 from quincunx.entropy._strips import MIRRORS, _section, periodic_operator, perron_root
 from quincunx.errors import TooLargeError
 
@@ -197,3 +201,47 @@ def test_strips_and_rings_prove_the_digits_that_were_aimed_at(known, lattice, di
 def test_bad_arguments_are_named(lattice, arguments, words):
     with pytest.raises(ValueError, match=words):
         entropy_bounds(lattice, **arguments)
+
+
+@pytest.mark.parametrize(("lattice", "digits", "limit"), [("triangular", 20, 300.0), ("triangular", 12, 1.0)])
+def test_digits_beyond_a_limit_of_time_are_refused_with_those_within_reach(lattice, digits, limit):
+    start = time.process_time()
+    with pytest.raises(
+        ValueError, match=r"`digits` must be at most \d+ for .* by strips and rings .*, got \d+"
+    ) as caught:
+        entropy_bounds(lattice, digits=digits, time_limit=limit)
+    assert time.process_time() - start < 10
+    reach = int(re.search(r"at most (\d+)", str(caught.value))[1])
+    assert 7 <= reach < digits
+    if limit == 1.0:  # and these are proved, on a machine that may be busier then
+        assert entropy_bounds(lattice, digits=reach, time_limit=10 * limit).digits >= reach
+
+
+def test_what_digits_take_is_forecast_from_the_last_two_rounds():
+    def rounds(count):
+        return [_Round(4 + 2 * i, Decimal(10) ** (-2 - i), 3**i, 0.01 * 3.0**i) for i in range(count)]
+
+    def refusal(wanted, ahead, limit, count=5):
+        _refuse_long("honeycomb", wanted, rounds(count), list(range(4 + 2 * count, ahead + 1, 2)), limit)
+
+    # The fifth round took .81 s and proved 6 digits, the next ones take 2.43, 7.29 and 21.87 s; all so far took 1.21.
+    assert sum(entry.seconds for entry in rounds(5)) == pytest.approx(1.21)
+    refusal(9, 40, 32.81)
+    with pytest.raises(ValueError, match=r"at most 8 for 'honeycomb' .* of 33 s, got 9, which would take 18 .* 33 s"):
+        refusal(9, 40, 32.79)
+    with pytest.raises(ValueError, match=r"at most 8 for .* got 9, which would take 18 of at most 16 lines"):
+        refusal(9, 16, 1000.0)
+    with pytest.raises(ValueError, match=r"at most 6 for .* got 20"):
+        refusal(20, 40, 1.0)
+    refusal(40, 16, math.inf)
+    refusal(40, 16, 1.0, count=2)
+    refusal(40, 16, 1.0, count=3)  # .09 s are too few to forecast from
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [(0, ValueError), (-1.0, ValueError), (math.nan, ValueError), ("1", TypeError)]
+)
+def test_a_bad_limit_of_time_is_refused(limit, error):
+    with pytest.raises(error, match="`time_limit` must be"):
+        entropy_bounds("triangular", digits=5, time_limit=limit)
+    assert entropy_bounds("triangular", digits=5, time_limit=math.inf).digits >= 5

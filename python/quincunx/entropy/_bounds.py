@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from quincunx import _check, _core
+from quincunx import _check, _core, _units
 from quincunx._progress import Progress, reporting
 from quincunx.entropy._numbers import positive_rational, root_above, root_below
 from quincunx.entropy._strips import BASES, MIRRORS, clique_bounds, ring_bounds
@@ -23,6 +23,10 @@ DEFAULT_DIGITS = 14
 
 #: Decimals that an arithmetic can hold, roundings of wide strips included.
 HELD = {"double": 14, "double-double": 28, "exact": 28}
+
+#: Seconds that strips and rings may be forecast to take; and those of a round from which a forecast is good.
+TIME_LIMIT = 300.0
+TIMED = 0.25
 
 #: The largest bond dimension: beyond it single products take so long that an interrupt would not be heard in time.
 MOST_BONDS = 160
@@ -114,6 +118,7 @@ def entropy_bounds(
     precision: Literal["double", "double-double", "exact"] | None = None,
     bond_dimension: int | None = None,
     max_bond_dimension: int = 128,
+    time_limit: float = TIME_LIMIT,
     progress: Progress = None,
 ) -> EntropyBounds:
     r"""Bound the growth constant of the hard-core lattice gas per vertex, with proof.
@@ -151,6 +156,10 @@ def entropy_bounds(
         The bond dimension of the trial vector, in place of growing ones.
     max_bond_dimension : int, default 128
         Where growing ends; the interval then has fewer digits than asked for, and ``evidence["reached"]`` says so.
+    time_limit : float, default 300
+        Seconds of processor time that strips and rings may take for `digits`: narrow ones forecast what these will
+        take, and a longer job, or one wider than 40 lines or 30 columns, is refused with the digits that are within
+        reach. Infinity for no limit.
     progress : bool or callable, optional
         Whether a long job may be interrupted by, or shown by, a function of ``(done, total)``.
 
@@ -165,8 +174,8 @@ def entropy_bounds(
         If an argument has the wrong type.
     ValueError
         If no theorem bounds the constant of the lattice by this method, a number is out of its range, the precision
-        cannot hold the digits, or the activity is so near a transition, or beyond one, that no spectral gap can be
-        proved.
+        cannot hold the digits, they are not within `time_limit`, or the activity is so near a transition, or beyond
+        one, that no spectral gap can be proved.
     TooLargeError
         If the strips of the given width do not fit into memory.
 
@@ -200,6 +209,8 @@ def entropy_bounds(
     """
     kind, cell = kind_of(lattice), cell_of(lattice)
     fugacity = positive_rational(activity, "activity")
+    if time_limit != math.inf:
+        time_limit = _check.real(time_limit, "time_limit", positive=True)
     wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
     _check.one_of(method, "method", ["auto", "corner", "ring", "window"])
     strips = kind in MIRRORS or kind in BASES
@@ -220,7 +231,8 @@ def entropy_bounds(
         if digits is not None and wanted > HELD[precision]:
             raise ValueError(f"`digits` must be at most {HELD[precision]} in {precision} arithmetic, got {wanted}")
         widest = None if digits is not None else 12 if kind in BASES else 22
-        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, precision, widest, progress)
+        limit = math.inf if digits is None else time_limit
+        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, precision, widest, limit, progress)
     if method == "window":
         if power is not None or boundary_activity is not None:
             raise ValueError("`power` and `boundary_activity` must be left out for the method 'window'")
@@ -273,6 +285,7 @@ def _by_strips(
     boundary: float | None,
     precision: str,
     widest: int | None,
+    time_limit: float,
     progress: Progress,
 ) -> EntropyBounds:
     """Return bounds by strips and rings, of the given width or of growing ones."""
@@ -297,10 +310,14 @@ def _by_strips(
     growing = range(2, (widest or 30) + 1) if cliques else range(4, (widest or 40) + 1, 2)
     widths = [width] if width is not None else list(growing)
     best: EntropyBounds | None = None
+    rounds: list[_Round] = []
     with reporting(progress, "strips and rings") as report:
         for done, lines in enumerate(widths):
             if report is not None:
                 report(done, len(widths))
+            if width is None:
+                _refuse_long(kind, wanted, rounds, widths[done:], time_limit)
+            began = time.process_time()
             try:
                 if cliques:
                     lower, upper, theorem, evidence = clique_bounds(kind, lines, precision)
@@ -314,6 +331,7 @@ def _by_strips(
                 boundary = evidence["boundary_activity"] if lines >= 8 and width is None else boundary
             evidence |= {"width": lines, "seconds": time.perf_counter() - start}
             found = EntropyBounds(lower, upper, kind, activity, theorem, "ring", evidence)
+            rounds.append(_Round(lines, found.width, evidence["states"], time.process_time() - began))
             # Proved intervals may be cut with one another; the last one's evidence stands for all.
             if best is not None:
                 better = found.width < best.width
@@ -328,6 +346,44 @@ def _by_strips(
     assert best is not None
     best.evidence["reached"] = best.digits >= wanted
     return best
+
+
+class _Round(NamedTuple):
+    """What strips and rings of a width proved, and in how many seconds."""
+
+    lines: int
+    width: Decimal
+    states: int
+    seconds: float
+
+
+def _refuse_long(kind: str, wanted: int, rounds: list[_Round], ahead: list[int], limit: float) -> None:
+    """Refuse digits that are farther than the widths ahead, or than a time limit, going on as the last rounds went.
+
+    Each round divides the interval by the same factor, about, and takes longer as its states are more.
+    """
+    if len(rounds) < 3 or rounds[-1].seconds < TIMED or limit == math.inf:
+        return
+    earlier, last = rounds[-2:]
+    shrink = math.log10(earlier.width / last.width)
+    if not shrink > 0.1:
+        return  # it has stopped shrinking, and ends by itself
+    growth = last.states / earlier.states
+    proved = -math.log10(last.width)
+    rounds_left = math.ceil((wanted - proved) / shrink)
+    spent = sum(entry.seconds for entry in rounds)
+    ends = [spent]
+    for step in range(1, rounds_left + 1):
+        ends.append(ends[-1] + last.seconds * growth**step)
+    if rounds_left <= len(ahead) and ends[-1] <= limit:
+        return
+    reach = max(step for step, seconds in enumerate(ends) if step <= len(ahead) and (step == 0 or seconds <= limit))
+    lines = last.lines + rounds_left * (last.lines - earlier.lines)
+    raise ValueError(
+        f"`digits` must be at most {math.floor(proved + reach * shrink)} for {kind!r} by strips and rings within a "
+        f"`time_limit` of {_units.in_time(limit)}, got {wanted}, which would take {lines} of at most "
+        f"{ahead[-1]} lines and about {_units.in_time(ends[-1])}"
+    )
 
 
 def _by_windows(
