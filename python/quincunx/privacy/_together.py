@@ -108,7 +108,7 @@ def spread(block: PrivacyGuarantee, blocks: int) -> PrivacyGuarantee:
     for part in block.parts:
         if isinstance(part.reach, Shift) and part.reach.rest:
             reach = replace(part.reach, rest=part.reach.rest * blocks)
-            part = replace(Part.of(reach, block.relation, part.delta), times=part.times)
+            part = replace(part, reach=reach).moved(block.relation)
         parts.append(part)
     return PrivacyGuarantee.of_parts(parts, relation=block.relation, numerics=block.numerics)
 
