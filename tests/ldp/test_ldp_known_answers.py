@@ -583,13 +583,3 @@ def test_statistics_are_scaled_second_moments():
     clipped = statistics.linear(x * 100, y * 100, x_bound=1.0, y_bound=2.0)[0]
     assert clipped[0] + clipped[3] + clipped[5] == pytest.approx(1.0)
     assert clipped[-1] == pytest.approx(4.0)
-
-
-def test_shuffling_is_the_divergence_of_the_clones():
-    from quincunx.ldp._shuffle import _delta
-
-    assert _delta(math.log(3), math.log(1.25), 4) == pytest.approx(217 / 1024, rel=2e-9)
-    found = ldp.shuffled_epsilon(math.log(3), 4, 217 / 1024)
-    assert found == pytest.approx(math.log(1.25), rel=1e-6)
-    assert ldp.shuffled_epsilon(1.0, 1, 1e-6) == pytest.approx(1.0, rel=1e-5)
-    assert ldp.shuffled_epsilon(1.0, 10**5, 1e-6) < 0.02
