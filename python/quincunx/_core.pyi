@@ -65,6 +65,7 @@ __all__ = [
     "check_channel",
     "check_simple",
     "choose",
+    "clip_records",
     "clique_insert",
     "clique_insert_cell",
     "clique_insertion_size",
