@@ -12,7 +12,7 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._tables import Axes
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GeometricNoise
+from quincunx.privacy.noise import GeometricNoise, refuse_unknown
 
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 
@@ -91,7 +91,7 @@ def unpack(
                     f"`released` must carry two-sided geometric noise, got the release of {released.mechanism}"
                 )
             # What is at least zero is left as it is by a lower bound that is not above.
-            law.only("this model", ("alpha", "exponent", *(["lower"] if (law.lower or 0) <= 0 else [])))
+            refuse_unknown(law, "this model", ("alpha", "exponent", *(["lower"] if (law.lower or 0) <= 0 else [])))
         released, alpha = released.values, released.alpha
     if isinstance(released, np.ma.MaskedArray):
         own = np.ma.getmaskarray(released)

@@ -9,7 +9,13 @@ import numpy as np
 
 from quincunx._inference import Floats
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GaussianNoise, GeneralizedRandomizedResponseNoise, Noise, RandomizedResponseNoise
+from quincunx.privacy.noise import (
+    GaussianNoise,
+    GeneralizedRandomizedResponseNoise,
+    Noise,
+    RandomizedResponseNoise,
+    refuse_unknown,
+)
 
 #: The laws that a model integrates over, and the fields of each that it has a place for.
 Known = Mapping[type[Noise], tuple[str, ...]]
@@ -41,7 +47,7 @@ def noise_of(released: Any, given: Any, own: Any, known: Known, model: str) -> N
         return None
     for kind, fields in known.items():
         if isinstance(noise, kind):
-            noise.only(model, fields)
+            refuse_unknown(noise, model, fields)
             return noise
     raise ValueError(f"`mechanism` must be one of {[kind.kind for kind in known]} for {model}, got {noise.kind}")
 

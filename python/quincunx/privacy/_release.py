@@ -15,7 +15,7 @@ from quincunx._tables import Axes
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy.noise import GeometricNoise, Noise, told, untold
+from quincunx.privacy.noise import GeometricNoise, Noise, part_of, told, untold
 
 #: What a release tells of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
@@ -189,7 +189,7 @@ class Release(Guaranteed):
         values = self.values[index]
         if not isinstance(values, np.ndarray) or values is np.ma.masked:
             return values
-        noise = None if self.noise is None else self.noise.part(index, self.shape)
+        noise = None if self.noise is None else part_of(self.noise, index, self.shape)
         axes = _tables.picked(self.axes_, index, self.shape) if self.axes_ else ()
         return Release(values, self.guarantee, noise=noise, about=self.about, _owned=True, _axes=axes)
 

@@ -7,6 +7,7 @@ So nothing that is known of the noise is lost between them: a model that has no 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
@@ -38,6 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 LARGEST = 2**62  # whole numbers beyond are clipped, so that noise never overflows
 
+LARGEST_VARIANCE = 2.0**34  # of discrete Gaussian noise, whose masses are summed one by one
 #: What quantiles in floating point are multiplied by, so that they are not below the exact ones.
 UPWARDS = 1 + 2.0**-45
 
@@ -130,37 +132,29 @@ class Noise:
 
     def facts(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them; fractions are strings."""
-        return {name: _plain(getattr(self, name)) for name in self.names()}
+        return {name: _plain(getattr(self, name)) for name in self._names()}
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
         """Return the law of such fields; others are not looked at."""
-        return cls(**{name: facts[name] for name in cls.names() if name in facts})
+        return cls(**{name: facts[name] for name in cls._names() if name in facts})
 
     @classmethod
-    def names(cls) -> list[str]:
+    def _names(cls) -> list[str]:
         """Return the names of the fields."""
         return [field.name for field in fields(cast(Any, cls))]
 
-    def only(self, who: str, known: Iterable[str]) -> None:
-        """Refuse a law that has more to it than the fields that are known to a model."""
-        for field in fields(cast(Any, self)):
-            value = getattr(self, field.name)
-            usual = MISSING if field.default is MISSING else field.default
-            if field.name not in known and not (usual is not MISSING and _equal(value, usual)):
-                raise ValueError(f"`mechanism` must have no `{field.name}`, which {who} does not know, got {value}")
-
-    def part(self, index: Any, shape: tuple[int, ...]) -> Noise:
+    def _part(self, index: Any, shape: tuple[int, ...]) -> Noise:
         """Return the law of ``values[index]``, for values of a shape."""
         return self
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return all(_equal(getattr(self, name), getattr(other, name)) for name in self.names())
+        return all(_equal(getattr(self, name), getattr(other, name)) for name in self._names())
 
     def __hash__(self) -> int:
-        return hash((self.kind, *(np.shape(getattr(self, name)) for name in self.names())))
+        return hash((self.kind, *(np.shape(getattr(self, name)) for name in self._names())))
 
 
 def _confidence(value: object) -> float:
@@ -224,17 +218,18 @@ def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
 
 def _fraction(value: Any, name: str) -> Fraction:
     """Return a fraction, also of its words in a file."""
-    try:
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,40}(/0*[1-9]\d{,40})?", value):
         return Fraction(value)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        raise ValueError(f"`{name}` must be a fraction, got {value!r:.40}") from None
+    if isinstance(value, Fraction):
+        return value
+    return Fraction(_check.real(value, name))
 
 
 def _chance(value: Any, name: str) -> Fraction:
     """Return a probability strictly between 0 and 1 as a fraction."""
     found = _fraction(value, name)
     if not 0 < found < 1:
-        raise ValueError(f"`{name}` must be in (0, 1), got {float(found)}")
+        raise ValueError(f"`{name}` must be in (0, 1), got {found!s:.40}")
     return found
 
 
@@ -315,8 +310,8 @@ class GeometricNoise(_OfWhole):
     def __post_init__(self) -> None:
         exponent = None if self.exponent is None else _fraction(self.exponent, "exponent")
         if exponent is not None:
-            if not 0 < exponent <= LARGEST:
-                raise ValueError(f"`exponent` must be positive, got {float(exponent)}")
+            if not Fraction(1, 2 * LARGEST) <= exponent <= LARGEST:
+                raise ValueError(f"`exponent` must be between 2**-63 and 2**62, got {exponent!s:.40}")
             alpha: Any = math.exp(-exponent)
             if self.alpha is not None and not math.isclose(alpha, self.alpha, rel_tol=1e-12, abs_tol=1e-300):
                 raise ValueError(f"`alpha` must be exp(-exponent) = {alpha}, got {self.alpha}")
@@ -358,7 +353,7 @@ class GeometricNoise(_OfWhole):
             return least[0]
         return np.array(least, dtype=np.int64)[index].reshape(self.alpha.shape)
 
-    def part(self, index: Any, shape: tuple[int, ...]) -> Noise:
+    def _part(self, index: Any, shape: tuple[int, ...]) -> Noise:
         """Return the law of ``values[index]``, for values of a shape."""
         if np.ndim(self.alpha) == 0:
             return self
@@ -390,7 +385,9 @@ class DiscreteGaussianNoise(_OfWhole):
     kind = "discrete-gaussian"
 
     def __post_init__(self) -> None:
-        self._set(variance=_check.real(self.variance, "variance", positive=True))
+        if not _check.real(self.variance, "variance", positive=True) <= LARGEST_VARIANCE:
+            raise ValueError(f"`variance` must be at most 2**34, got {self.variance}")
+        self._set(variance=float(self.variance))
 
     @cached_property
     def _log_whole(self) -> float:
@@ -604,7 +601,7 @@ class GaussianNoise(Noise):
         bounds = (None, None) if self.radius is None else (-self.radius, self.radius)
         return _around(_check.reals(z, "z"), self.accuracy(confidence), *bounds)
 
-    def part(self, index: Any, shape: tuple[int, ...]) -> Noise:
+    def _part(self, index: Any, shape: tuple[int, ...]) -> Noise:
         """Return the law of ``values[index]``, for values of a shape."""
         if self.scales is None:
             return self
@@ -663,7 +660,7 @@ class RandomizedResponseNoise(_Categorical):
         object.__setattr__(self, "flip", _chance(self.flip, "flip"))
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         flip = facts["flip"] if "flip" in facts else 1 - _chance(facts["keep_probability"], "keep_probability")
         return cls(flip, facts.get("categories", 2))
@@ -714,13 +711,13 @@ class GeneralizedRandomizedResponseNoise(_Categorical):
         self._settle()
         object.__setattr__(self, "other", _chance(self.other, "other"))
         if (len(self.declared) - 1) * self.other >= 1:
-            raise ValueError(f"`other` must be below 1 / (categories - 1), got {float(self.other)}")
+            raise ValueError(f"`other` must be below 1 / (categories - 1), got {self.other!s:.40}")
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         if "other" in facts:
-            return super().of_facts(facts)
+            return super()._of_facts(facts)
         keep, number = _chance(facts["keep_probability"], "keep_probability"), facts["categories"]
         return cls(number, (1 - keep) / (number - 1))
 
@@ -774,7 +771,7 @@ class UnaryEncodingNoise(_Categorical):
             object.__setattr__(self, name, _chance(getattr(self, name), name))
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         one, zero = (facts[name] if name in facts else facts[f"{name}_probability"] for name in ("one", "zero"))
         return cls(facts["categories"], one, zero)
@@ -853,12 +850,12 @@ class ExponentialChoice(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", _fraction(self.exponent, "exponent"))
-        if not self.exponent > 0:
-            raise ValueError(f"`exponent` must be positive, got {float(self.exponent)}")
+        if not Fraction(1, 2 * LARGEST) <= self.exponent <= LARGEST:
+            raise ValueError(f"`exponent` must be between 2**-63 and 2**62, got {self.exponent!s:.40}")
         _check.real(self.step, "step", positive=True)
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         return cls(facts["exponent"], facts["step"] if "step" in facts else choice_step(facts["sensitivity"]))
 
@@ -937,16 +934,16 @@ class QuantileChoice(Noise):
     def __post_init__(self) -> None:
         for name in ("exponent", "q"):
             object.__setattr__(self, name, _fraction(getattr(self, name), name))
-        if not self.exponent > 0:
-            raise ValueError(f"`exponent` must be positive, got {float(self.exponent)}")
+        if not Fraction(1, 2 * LARGEST) <= self.exponent <= LARGEST:
+            raise ValueError(f"`exponent` must be between 2**-63 and 2**62, got {self.exponent!s:.40}")
         if not 0 <= self.q <= 1:
-            raise ValueError(f"`q` must be in [0, 1], got {float(self.q)}")
+            raise ValueError(f"`q` must be in [0, 1], got {self.q!s:.40}")
         low, high, step = (_check.real(getattr(self, name), name) for name in ("lower", "upper", "step"))
         if not low < high or math.isinf(high - low):
             raise ValueError(f"`lower` must be below `upper` by a float, got {self.lower} and {self.upper}")
         if not 0 < step <= high - low:
             raise ValueError(f"`step` must be positive and at most upper - lower, got {self.step}")
-        _check.room(math.floor((high - low) / step) * 64, "a grid of so many steps")
+        _check.room(math.floor(min((high - low) / step, 2.0**60)) * 64, "a grid of so many steps")
 
     @cached_property
     def grid(self) -> npt.NDArray[Any]:
@@ -1033,6 +1030,20 @@ LAWS: dict[str, type[Noise]] = {
 }
 
 
+def part_of(noise: Noise, index: Any, shape: tuple[int, ...]) -> Noise:
+    """Return the law of ``values[index]``, for values of a shape."""
+    return noise._part(index, shape)
+
+
+def refuse_unknown(noise: Noise, who: str, known: Iterable[str]) -> None:
+    """Refuse a law that has more to it than the fields that are known to a model."""
+    names = set(known)
+    for field in fields(cast(Any, noise)):
+        value = getattr(noise, field.name)
+        if field.name not in names and (field.default is MISSING or not _equal(value, field.default)):
+            raise ValueError(f"`mechanism` must have no `{field.name}`, which {who} does not know, got {value}")
+
+
 def told(noise: Noise | None) -> dict[str, Any]:
     """Return a law as JSON can hold it."""
     return (
@@ -1058,6 +1069,6 @@ def untold(kind: Any, facts: Mapping[str, Any], others: Iterable[str] = ()) -> N
     if kind not in LAWS:
         raise ValueError(f"its mechanism is {kind!r}, this version knows {[*LAWS]}")
     law = LAWS[kind]
-    if unknown := sorted(set(facts) - {*law.names(), *law.earlier, *others}):
+    if unknown := sorted(set(facts) - {*law._names(), *law.earlier, *others}):
         raise ValueError(f"this version does not know {unknown} of the mechanism {kind}")
-    return law.of_facts(facts)
+    return law._of_facts(facts)
