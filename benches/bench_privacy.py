@@ -3,6 +3,7 @@
 OpenDP and diffprivlib (which needs scikit-learn below 1.8) are optional; without them their columns say so. The column
 `os.urandom` is the machine's limit by another route: eight bytes of the system's own generator for each draw, and in
 brackets what fraction of our time they take; above 1 our draw is cheaper than a word of it.
+Then a spend of a ledger, and what the time of single calls tells of their data.
 Run: python benches/bench_privacy.py
 """
 
@@ -15,6 +16,7 @@ import warnings
 
 import numpy as np
 
+from experiments import privacy_time
 from quincunx import _core, privacy
 
 ROUNDS = 5
@@ -214,6 +216,7 @@ def main():
             cells.append(f"{'-':>22}" if found is None else f"{found:>12.1f} ({found / ours:7.3g}x)")
         print(f"{row:<34}" + "".join(cells))
     ledger()
+    privacy_time.table([], pairs=500)
 
 
 if __name__ == "__main__":

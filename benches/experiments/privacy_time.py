@@ -128,16 +128,21 @@ def measure(row, pairs, rng):
     )
 
 
+def table(rows, pairs):
+    """Print the areas of some rows, or of all."""
+    rng = np.random.default_rng(1)
+    print(f"{'AUC of the time of a single call':<34}{'AUC':>8}{'allowed':>9}{'us':>12}{'us':>12}")
+    for row in rows or cases():
+        (found, one, other), allowed = measure(row, pairs, rng)
+        print(f"{row:<34}{found:>8.3f}{allowed:>9.3f}{one:>12.1f}{other:>12.1f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("rows", nargs="*", metavar="ROW")
     parser.add_argument("--pairs", type=int, default=2000)
     options = parser.parse_args()
-    rng = np.random.default_rng(1)
-    print(f"{'':<34}{'AUC':>8}{'allowed':>9}{'us':>12}{'us':>12}")
-    for row in options.rows or cases():
-        (found, one, other), allowed = measure(row, options.pairs, rng)
-        print(f"{row:<34}{found:>8.3f}{allowed:>9.3f}{one:>12.1f}{other:>12.1f}")
+    table(options.rows, options.pairs)
 
 
 if __name__ == "__main__":
