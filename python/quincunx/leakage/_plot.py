@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _optional
+from quincunx import _check, _optional
 from quincunx._docs import sections
 from quincunx._optional import require
 from quincunx.graphs._graph import GraphLike
@@ -145,6 +145,7 @@ def plot_utility(
     ['best utility', 'bound of the weakest vertex']
     """
     graph = _checks.graph_on(graph)
+    _check.fits(epsilons, "epsilons")
     asked = list(epsilons) if isinstance(epsilons, (list, tuple)) else np.atleast_1d(np.asarray(epsilons))
     levels = [_checks.level(epsilon, "epsilons") for epsilon in asked]
     best = [optimal_mechanism(graph, level, prior).utility for level in levels]
