@@ -6,9 +6,16 @@ import os
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.sparse
+
+from quincunx import graphs, ldp, leakage, posterior, privacy
+from quincunx.errors import TooLargeError
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
 
 ROOT = Path(__file__).resolve().parent.parent
 PROCESSES = 2
@@ -80,6 +87,86 @@ def test_ten_thousand_hostile_calls_end_as_documented(tmp_path):
     made, wrong = hostile_calls(10_000, 0.02, tmp_path)
     assert not wrong, f"{len(wrong)} of {made} calls:\n" + "\n".join(wrong[:40])
     assert made == 10_000
+
+
+# What calls of the like once raised, of other types than are documented.
+
+HUGE = {
+    "a range": lambda: range(10**12),
+    "a view": lambda: np.broadcast_to(np.int64(1), (10**7, 10**6)),
+    "a sparse array": lambda: scipy.sparse.csr_array((2 * 10**6, 10**6), dtype=int),
+}
+MODELS = (PoissonFactorization, PoissonTensorFactorization, PoissonBlockmodel)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("data", HUGE.values(), ids=HUGE)
+def test_data_that_no_memory_holds_are_a_too_large_error(model, data):
+    small = np.ones((4, 4), int)
+    fitted = model(2, inference="vi", n_iter=500, tol=1e-2, random_state=0).fit(small)
+    for name in ("fit", "fit_transform", "fit_predict", "transform", "score", "predict"):
+        if hasattr(model, name):
+            with pytest.raises((TooLargeError, ValueError), match=r"memory|bytes|must have|expecting"):
+                getattr(fitted, name)(data())
+    with pytest.raises(TooLargeError, match="`released`"):
+        model(2).fit(data())
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "data",
+    [[], (), [[]], [[], []], [[[]]], [[[1]], []], np.zeros((0, 3)), np.zeros((3, 0)), np.zeros((2, 0, 3)), {}],
+    ids=repr,
+)
+def test_data_without_cells_are_a_value_error_or_a_type_error(model, data):
+    for name in ("fit", "fit_transform", "fit_predict"):
+        if hasattr(model, name):
+            with pytest.raises((ValueError, TypeError)):
+                getattr(model(2, inference="vi", n_iter=3), name)(data)
+
+
+LONG = 10**400
+NUMBERS = {
+    "beta_hockey_stick": lambda n: privacy.beta_hockey_stick(1.0, 1.0, 2.0, n),
+    "gamma_hockey_stick": lambda n: privacy.gamma_hockey_stick(1.0, 1.0, 20.0, n, data_bound=1.0),
+    "BetaBernoulli.delta": lambda n: posterior.BetaBernoulli(2.0, 3.0).delta(1.0, n),
+    "BetaBernoulli.guarantee": lambda n: posterior.BetaBernoulli(2.0, 3.0, trim=0.2).guarantee(n=n),
+    "DirichletCategorical.guarantee": lambda n: posterior.DirichletCategorical([2.0, 1.0], trim=0.2).guarantee(n=n),
+    "DirichletCategorical of three": lambda n: posterior.DirichletCategorical([2.0, 1.0, 3.0], 0.1).guarantee(n=n),
+    "LaplaceGamma.guarantee": lambda n: posterior.LaplaceGamma(2.0, 1.0, (0.2, 1.0), 2.0).guarantee(n=n),
+    "ExponentialGamma.guarantee": lambda n: posterior.ExponentialGamma(2.0, 1.0, (0.2, 1.0), 2.0).guarantee(n=n),
+    "BallRegression.guarantee": lambda n: posterior.BallRegression(1.0, 1.0, 1.0, 1.0, 1.0).guarantee(n=n),
+}
+
+
+@pytest.mark.parametrize("call", NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.parametrize("n", [LONG, -LONG, LONG // 7, 2**70], ids=["10**400", "-10**400", "10**400 / 7", "2**70"])
+def test_numbers_of_records_beyond_doubles_are_value_errors(call, n):
+    with pytest.raises(ValueError, match="`n` must be"):
+        call(n)
+
+
+@pytest.mark.parametrize("name", ["beta_hockey_stick", "BetaBernoulli.delta"])
+def test_a_sum_over_all_counts_of_records_is_refused_where_memory_ends(name):
+    with pytest.raises(TooLargeError, match="a divergence for each count of the records needs"):
+        NUMBERS[name](10**15)
+
+
+@pytest.mark.parametrize("interval", [(LONG, 1.0), (0.0, LONG), (-LONG, 0.0), (0.0, Fraction(LONG, 3))])
+def test_ends_of_an_interval_beyond_doubles_are_value_errors(interval):
+    with pytest.raises(ValueError, match="`interval` must be within the range of a double"):
+        ldp.tractable_log_density(1.0, [1.0], [0.0, 1.0], interval, 1.0)
+
+
+@pytest.mark.parametrize("data", [HUGE["a range"], HUGE["a view"]], ids=["a range", "a view"])
+def test_arguments_that_no_memory_holds_are_named(data):
+    ball = posterior.BallRegression(1.0, 1.0, 1.0, 1.0, 1.0)
+    with pytest.raises(TooLargeError, match=r"`X`|`data`"):
+        ball.posterior(data(), np.ones(3))
+    with pytest.raises(TooLargeError, match="`epsilons`"):
+        leakage.plot_utility(graphs.path(3), data())
+    with pytest.raises(TooLargeError, match="`values`"):
+        privacy.Release(data(), privacy.PrivacyGuarantee(1.0))
 
 
 @pytest.mark.slow

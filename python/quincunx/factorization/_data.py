@@ -93,6 +93,7 @@ def unpack(
             # What is at least zero is left as it is by a lower bound that is not above.
             refuse_unknown(law, "this model", ("alpha", "exponent", *(["lower"] if (law.lower or 0) <= 0 else [])))
         released, alpha = released.values, released.alpha
+    _check.fits(released, "released")
     if isinstance(released, np.ma.MaskedArray):
         own = np.ma.getmaskarray(released)
         mask = own if mask is None else own | _mask(mask, released.shape)

@@ -163,6 +163,8 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
 
     def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
         """Return the values as an array of the model's number of axes, scikit-learn's way."""
+        if _tables.is_sparse(released):
+            _tables.refuse_large(released.shape, "released")
         values = validation().validate_data(
             self, released, reset=reset, accept_sparse=["csr", "csc", "coo"], ensure_all_finite=False
         )

@@ -130,6 +130,8 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
             values = super()._checked_values(released, reset=reset)
         else:
             values = validation().check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
+            if not values.size:
+                raise ValueError(f"`released` must have a cell at least, got shape {values.shape}")
             if reset:
                 self.__dict__.pop("feature_names_in_", None)
                 self.n_features_in_ = values.shape[1]

@@ -501,7 +501,7 @@ class TractableModel(ScalarModel):
 def _interval(interval: Any) -> tuple[float, float]:
     if not isinstance(interval, (tuple, list)) or len(interval) != 2:
         raise TypeError(f"`interval` must be a pair of numbers, got {interval!r}")
-    a, b = float(interval[0]), float(interval[1])
+    a, b = (float(end) if end in (-math.inf, math.inf) else _check.real(end, "interval") for end in interval)
     if not a < b:
         raise ValueError(f"`interval` must have its lower end first, got {interval}")
     return a, b

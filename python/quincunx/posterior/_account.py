@@ -45,7 +45,6 @@ def upwards(value: float, margin: float = 0.0) -> float:
 def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data") -> npt.NDArray[np.float64]:
     """Return records as floats in [lower, upper]: each is clipped by itself, NaN to the lower end, without a word."""
     _check.fits(data, name)
-    _check.fits(data, name)
     array = np.asarray(data)
     if array.dtype.kind not in "biuf" and array.size:
         raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")
@@ -57,6 +56,7 @@ def records(data: npt.ArrayLike, lower: float, upper: float, name: str = "data")
 
 def vectors(data: npt.ArrayLike, width: int | None, radius: float, name: str = "data") -> npt.NDArray[np.float64]:
     """Return rows clipped to a ball about 0, each by itself; a row that is not finite becomes 0."""
+    _check.fits(data, name)
     array = np.asarray(data)
     if array.dtype.kind not in "biuf" and array.size:
         raise TypeError(f"`{name}` must hold numbers, got dtype {array.dtype}")

@@ -146,7 +146,7 @@ class DirichletCategorical:
         {domain}
         """
         about = _account.relation_of(relation)
-        count = None if n is None else _check.whole(n, "n")
+        count = None if n is None else _check.whole(n, "n", maximum=2**53)
         if len(self.alphas) == 2:
             return self._binary().guarantee(count, relation=about)
         sides = 2 if isinstance(about, ReplaceOne) else 1

@@ -162,7 +162,7 @@ class _Model:
         whole = _account.upwards(self._range(about))
         if n is None or isinstance(about, AddRemove):
             return _account.ranged(whole + self._margin(_account.MOST_RECORDS), about)
-        count = _check.whole(n, "n")
+        count = _check.whole(n, "n", maximum=2**53)
         return _account.ranged(min(self._finite(count), whole + self._margin(count)), about)
 
     def _finite(self, n: int) -> float:

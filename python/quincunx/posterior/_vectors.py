@@ -57,7 +57,7 @@ class _VectorModel:
         {domain}
         """
         if n is not None:
-            _check.whole(n, "n")
+            _check.whole(n, "n", maximum=2**53)
         about = _account.relation_of(relation)
         return _account.ranged(self._range(about) * ROUNDED, about, "float64")
 

@@ -461,9 +461,10 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
     level = min(level, 700.0)  # the divergence falls with epsilon, and e**epsilon is a double
     first, second = _check.real(a, "a", positive=True), _check.real(b, "b", positive=True)
     tau = _check.real(temper, "temper", positive=True)
-    records = _check.whole(n, "n", minimum=0)
+    records = _check.whole(n, "n", minimum=0, maximum=2**53)
     if records == 0:
         return 0.0
+    _check.room(80 * records, "a divergence for each count of the records")
     k = np.arange(records, dtype=np.float64)
     a0, b0 = first + tau * k, second + tau * (records - k)
     a1, b1 = a0 + tau, b0 - tau
@@ -510,7 +511,7 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
     if level < 0:
         raise ValueError(f"`epsilon` must be at least 0, got {level}")
     level = min(level, 700.0)  # as in `beta_hockey_stick`
-    records = _check.whole(n, "n", minimum=0)
+    records = _check.whole(n, "n", minimum=0, maximum=2**53)
     total = _check.real(shape, "shape", positive=True) + records
     least = _check.real(rate, "rate", positive=True)
     most = least + _check.real(data_bound, "data_bound", positive=True)

@@ -99,6 +99,9 @@ class Release(Guaranteed):
             raise TypeError(f"`guarantee` must be a PrivacyGuarantee, got {type(guarantee).__name__}")
         if noise is not None and not isinstance(noise, Noise):
             raise TypeError(f"`noise` must be a law of quincunx.privacy.noise, got {type(noise).__name__}")
+        if not isinstance(_axes, tuple) or not all(isinstance(axis, _tables.Axis) for axis in _axes):
+            raise TypeError(f"`_axes` must be a tuple of axes, got {type(_axes).__name__}")
+        _check.fits(values, "values")
         array = np.asanyarray(values) if _owned else np.array(values, subok=True)  # ours are fresh: no copy
         if isinstance(array, np.ma.MaskedArray):
             array = np.ma.array(array.filled(0), mask=np.ma.getmaskarray(array).copy(), fill_value=0, hard_mask=True)
