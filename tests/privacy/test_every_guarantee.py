@@ -290,6 +290,21 @@ def test_what_was_declared_is_repeated():
         assert "declared to move the array by at most 0.7" in rule.protects
 
 
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("metric", ["l1", "l2", "linf"])
+def test_noise_on_an_array_counts_what_its_inputs_are_cut_by_at_every_distance(metric, size):
+    # Inputs are cut to 2^-64 grid steps of 2^-20 deviations: in n <= 2^40 numbers two arrays come 2^-84 sqrt(n) apart.
+    numbers = size if metric == "linf" else 2**40
+    mechanism = GaussianMechanism(sigma=1.5, delta=1e-6, dimension=size, relation=DataMetric(metric, 0.7))
+    for radius in (2.0**-60, 2.0**-35, 0.7, 100.0):
+        (part,) = mechanism.guarantee.at(radius).parts
+        with mpmath.workdps(60):
+            moved = mpmath.mpf(radius) / 1.5 * (mpmath.sqrt(size) if metric == "linf" else 1)
+            least = (moved + mpmath.ldexp(mpmath.sqrt(numbers), -84)) ** 2
+            ratio = mpmath.mpf(part.ratio.numerator) / part.ratio.denominator
+            assert least <= ratio <= (moved * (1 + mpmath.mpf(2) ** -39) + mpmath.mpf(2) ** -63) ** 2
+
+
 def test_declared_changes_of_coordinates_fix_the_length():
     mechanism = GaussianMechanism(1.0, 1e-6, sensitivity=[1, 1, 1])
     assert mechanism.release(np.zeros(3)).shape == (3,)
