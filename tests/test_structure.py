@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests import mutants
 
 import quincunx
 from quincunx import _core
@@ -317,6 +318,10 @@ def test_no_module_is_public_by_accident():
         assert module.name.startswith("_") or module.name in {*quincunx._ROOMS, "cli", "errors", "selftest"}, (
             module.name
         )
+
+
+def test_every_fault_that_is_planted_has_its_place():
+    assert mutants.misplaced() == []
 
 
 def test_numpy_is_not_changed_by_the_import():
