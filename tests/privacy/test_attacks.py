@@ -6,7 +6,7 @@
 | Haney et al. (2022), precision | a grid that depends on the input | here |
 | Casacuberta et al. (2022) | sums that round, wrap around, or depend on an order | here |
 | the same, relations | a figure for one relation used for another | here, `test_every_guarantee` |
-| Jin et al. (2022), timing | work that depends on private data | `test_timing` |
+| Jin et al. (2022), timing | work that depends on private data | here, `benches/experiments` |
 | Lyu, Su, Li (2017) | a batch charged as one answer | `test_every_guarantee` |
 | Tramer et al. (2022) | a sensitivity too small, noise too weak | `test_audit`, `planted` |
 | Rogers et al. (2016) | rules of composition outside their conditions | `test_budget`, `planted` |
