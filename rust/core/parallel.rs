@@ -360,7 +360,8 @@ fn join(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
     rayon::join(one, other);
 }
 
-/// A table that several threads work on, each at its own places.
+/// A table that several threads work on, each at its own places. It is not borrowed: it has to stay, and nobody else to use it,
+/// while any copy of this is used.
 #[derive(Debug)]
 pub struct Shared<E> {
     start: *mut E,
@@ -368,7 +369,8 @@ pub struct Shared<E> {
 }
 
 // SAFETY: elements are only reached by `part`, whose callers vouch that they are alone in their stretch, and by pointers from `at`,
-// whose use is unsafe again; the test below counts that each tile is done once.
+// whose use is unsafe again; where several threads read the same place by `at`, elements are plain words. The test below counts
+// that each tile is done once.
 unsafe impl<E: Send> Sync for Shared<E> {}
 // SAFETY: as for `Sync`; a pointer to elements that can be sent.
 unsafe impl<E: Send> Send for Shared<E> {}
@@ -387,7 +389,8 @@ impl<E> Shared<E> {
         Self { start: table.as_mut_ptr(), len: table.len() }
     }
 
-    /// Where an element is. Whoever uses the pointer is alone there.
+    /// Where an element is. Whoever uses the pointer knows that the table has the element, and is alone there or reads like all
+    /// others.
     #[inline(always)]
     pub fn at(&self, index: usize) -> *mut E {
         self.start.wrapping_add(index)
@@ -396,12 +399,12 @@ impl<E> Shared<E> {
     /// A stretch of the table.
     ///
     /// # Safety
-    /// Nobody else uses any of it at the same time.
+    /// The table is still there, and nobody else uses any of the stretch while the slice lives.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn part(&self, first: usize, len: usize) -> &mut [E] {
         assert!(first <= self.len && len <= self.len - first, "a place outside the table");
-        // SAFETY: the stretch lies in the table, and is the caller's alone.
+        // SAFETY: the stretch lies in the table, as was just looked at without overflow, and is the caller's alone.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(first), len) }
     }
 }

@@ -37,7 +37,8 @@ pub struct ThinProduct<'a, E> {
     pub right: &'a [E],
     /// Elements of their rows.
     pub terms: usize,
-    /// Rows of the left matrix, and where their products with the rows of the right one stand, one after the other.
+    /// Rows of the left matrix, and where their products with the rows of the right one stand, one after the other. The products
+    /// of two of them do not overlap: threads write them at the same time.
     pub runs: &'a [(usize, usize)],
 }
 
@@ -181,7 +182,8 @@ impl<E: Copy> ProductBlock<'_, E> {
         }
         for p in 0..P {
             for q in 0..Q {
-                // SAFETY: the run lies in the vector, and no other product is written there.
+                // SAFETY: the run lies in the vector, which is asserted before, and no other product is written there, by the word of
+                // whoever made the runs.
                 unsafe { a.store(self.vector.add(runs[p].1 + row + q), sums[p][q]) };
             }
         }

@@ -114,7 +114,7 @@ impl Work for Lookup<'_> {
         for (slots, &word) in groups.iter_mut().zip(words) {
             for i in 0..PER_WORD {
                 let cell = ((word >> (16 * i)) as u16 >> shift) as usize & last;
-                // SAFETY: `cell` is at most `last`.
+                // SAFETY: `cell` is at most `last`, and there are cells: `split` makes 2^12 at the least.
                 slots[i] = first + i64::from(unsafe { *cells.get_unchecked(cell) });
             }
         }

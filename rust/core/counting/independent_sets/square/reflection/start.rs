@@ -307,7 +307,7 @@ impl NeighborKernel for FactorProduct<'_> {
             .map(|(panel, run)| panel[axis.tiles_before(run) * step..].as_ptr());
         for r in 0..axis.runs[self.block.0].tiles() {
             for c in 0..axis.runs[self.block.1].tiles() {
-                // SAFETY: the panels have these tiles; the block is the caller's.
+                // SAFETY: the panels have these tiles, of at most `MOST_TERMS` terms; the block is the caller's.
                 unsafe {
                     let tile = self.vector.add(self.half.tile(self.block, r, c));
                     a.outer_products(left.add(r * step), right.add(c * step), self.terms, tile);
