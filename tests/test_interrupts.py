@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.hostile import public_names
 from tests.interrupts import interrupted_after
 
 from quincunx import (
@@ -48,6 +49,7 @@ def many_components(number, size):
 
 
 CHANCE = np.random.default_rng(2)
+TREE = np.stack([np.arange(1, 400_000), (CHANCE.random(399_999) * np.arange(1, 400_000)).astype(int)], axis=1)
 CHANNEL = leakage.Channel(np.full((70, 70), 1 / 70))
 LARGE_PRECISION = posterior.MultivariateNormalPrecision(
     120.0, np.eye(100) / 120, radius=100.0, data_bound=0.5
@@ -119,13 +121,132 @@ LASTING = {
     "the connectivity of an expander": lambda: spectra.algebraic_connectivity(regular_graph(6000)),
     "exact resistances": lambda: spectra.kirchhoff_index(graphs.grid(40, 40), exact=True),
     "resistances": lambda: spectra.average_resistance(graphs.grid(70, 70)),
+    "a forecast of a tree": lambda: counting.estimate_cost((len(TREE) + 1, TREE)),
+    "three million vertices": lambda: counting.count_independent_sets((3 * 10**6, [(0, 1)])),
     "many activities": lambda: counting.hard_core(lattices.square(30, 34), np.arange(1.0, 41.0), mode="float"),
     "a line graph": lambda: graphs.line_graph(graphs.complete(380)),
     "a line graph of many vertices": lambda: graphs.line_graph(graphs.path(3 * 10**6)),
+    "a complete graph": lambda: graphs.complete(5000),
+    "a grid": lambda: graphs.grid(2500, 2500),
+    "a Hamming graph": lambda: graphs.hamming(9, 4),
+    "a triangulated grid": lambda: lattices.triangulated_grid(1000, 1000, 0.5, rng=1),
+    "a large lattice": lambda: lattices.king(1000, 1000).edges,
+    "inserted cliques": lambda: lattices.clique_insert(graphs.complete(190)),
     "a product of channels": lambda: CHANNEL.kron(CHANNEL),
     "large precision matrices": lambda: LARGE_PRECISION.sample(3000, private=False, rng=1),
     "records of a network": lambda: NETWORK.sample(8 * 10**6, rng=1),
 }
+
+# Everything public that can be called is in one of these two tables, so that nothing is forgotten: under the line above
+# that runs its work, or under the reason for which it hears an interrupt soon.
+RUN_BY = {
+    "count on a lattice": "counting.count_independent_sets counting.independent_set_table counting.residue",
+    "planning one graph": "counting.random_independent_set counting.independence_number",
+    "a forecast of a tree": "counting.estimate_cost",
+    "planning matchings": "counting.count_matchings counting.log_matchings counting.matching_polynomial",
+    "a polynomial": "counting.independence_polynomial counting.size_distribution",
+    "many activities": "counting.hard_core counting.expected_size counting.occupation_probabilities",
+    "many primes": "counting.primes",
+    "recombination": "counting.combine_residues",
+    "spanning trees": """
+        counting.count_spanning_trees counting.log_spanning_trees counting.edge_probabilities
+        counting.random_spanning_tree counting.count_perfect_matchings counting.log_perfect_matchings
+        counting.random_perfect_matching
+    """,
+    "draws": "distributions.Bessel distributions.Skellam distributions.TwoPiecePoisson distributions.TwoSidedGeometric",
+    "a bound": """
+        entropy.entropy_bounds entropy.dimer_entropy entropy.spanning_tree_entropy entropy.expected_count
+        entropy.expected_count_polynomial entropy.annealed_entropy entropy.annealed_entropy_limit
+        entropy.quenched_entropy
+    """,
+    "an estimate": "entropy.entropy_estimate",
+    "a fit by draws": """
+        factorization.PoissonFactorization factorization.PoissonBlockmodel factorization.PoissonTensorFactorization
+        factorization.cross_validate
+    """,
+    "automorphisms": "graphs.automorphism_group graphs.AutomorphismGroup graphs.Orbitals",
+    "a complete graph": "graphs.complete",
+    "a grid": "graphs.grid graphs.torus graphs.path graphs.cycle",
+    "a Hamming graph": "graphs.hamming",
+    "distances": """
+        graphs.distances graphs.is_distance_degree_regular graphs.sphere_sizes graphs.spheres leakage.distance_channel
+    """,
+    "a line graph": "graphs.line_graph",
+    "a line graph of many vertices": "graphs.subdivide",
+    "inserted cliques": "lattices.clique_insert",
+    "a triangulated grid": "lattices.triangulated_grid",
+    "a large lattice": """
+        lattices.Lattice lattices.aztec_diamond lattices.four_eight_eight lattices.generalized_aztec
+        lattices.honeycomb lattices.kagome lattices.king lattices.martini lattices.named lattices.square
+        lattices.triangular lattices.triangular_kagome lattices.truncated_hexagonal lattices.truncated_square
+    """,
+    "a descent": "ldp.LDPSGD",
+    "a histogram of reports": "ldp.HistogramModel ldp.calibration",
+    "a linear regression": """
+        ldp.LinearRegression ldp.BernoulliModel ldp.ExponentialModel ldp.GaussianModel ldp.GeometricModel
+        ldp.PoissonModel ldp.TractableModel ldp.statistics.linear
+    """,
+    "a logistic regression": "ldp.LogisticRegression ldp.statistics.logistic",
+    "a product of channels": "leakage.Channel",
+    "a linear program": "leakage.optimal_mechanism",
+    "vectors in a ball": """
+        posterior.BallPosterior posterior.BallRegression posterior.MultivariateNormalMean
+        posterior.PosteriorSampleRegressor
+    """,
+    "large precision matrices": "posterior.WishartPosterior posterior.MultivariateNormalPrecision",
+    "records of a network": "posterior.PrivateBayesNet",
+    "noise": """
+        privacy.DiscreteGaussianMechanism privacy.GaussianMechanism privacy.GeneralizedRandomizedResponse
+        privacy.GeometricMechanism privacy.LaplaceMechanism privacy.RandomizedResponse privacy.UnaryEncoding
+        privacy.privatize privacy.audit
+    """,
+    "eigenvalues": "spectra.spectrum spectra.energy spectra.clique_spectrum",
+    "the connectivity of an expander": "spectra.algebraic_connectivity",
+    "resistances": "spectra.average_resistance spectra.resistance_distance",
+    "exact resistances": "spectra.kirchhoff_index",
+    "a density of states": "spectra.density_of_states spectra.energy_density",
+}
+HEARD = {
+    "it says what another call found": """
+        counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
+        counting.IndependentSetTable entropy.Constant entropy.EntropyBounds entropy.EntropyEstimate
+        factorization.CrossValidation entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
+        leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
+        posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded
+        privacy.LossDistribution privacy.NoGuarantee privacy.Plan spectra.EnergyDensity
+    """,
+    "it is a law or a rule of a few numbers": """
+        ldp.priors.LKJ ldp.priors.Beta ldp.priors.Dirichlet ldp.priors.Gamma ldp.priors.HalfNormal ldp.priors.Normal
+        ldp.shuffled_epsilon ldp.tractable_log_density leakage.renyi_entropy posterior.BetaBernoulli
+        posterior.DirichletCategorical posterior.ExponentialGamma posterior.LaplaceGamma
+        posterior.NormalPrecisionGamma posterior.naive_bayes_loss privacy.AddRemove privacy.Budget privacy.DataMetric
+        privacy.LipschitzConstants privacy.Partition privacy.PrivacyGuarantee privacy.ReplaceOne privacy.Share
+        privacy.noise.DiscreteGaussianNoise privacy.noise.ExponentialChoice privacy.noise.GaussianNoise
+        privacy.noise.GeneralizedRandomizedResponseNoise privacy.noise.GeometricNoise privacy.noise.LaplaceNoise
+        privacy.noise.Noise privacy.noise.QuantileChoice privacy.noise.RandomizedResponseNoise
+        privacy.noise.UnaryEncodingNoise privacy.beta_hockey_stick privacy.gamma_hockey_stick privacy.gaussian_delta
+        privacy.gaussian_epsilon privacy.gaussian_sigma privacy.kl_bound privacy.le_cam_lower_bound
+        privacy.min_samples_to_distinguish privacy.parallel privacy.prior_change_bounds privacy.query_error_bound
+        privacy.regret_bound privacy.sensitivity.linear_regression privacy.sensitivity.logistic_regression
+        privacy.subsampled privacy.tv_bound leakage.utility_bound
+    """,
+    "its loops are Python's, on what the caller holds or a file says": """
+        graphs.Graph graphs.induced_graph graphs.lps_graph graphs.read_edges lattices.UnitCell lattices.draw
+        ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
+        leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
+        posterior.DiscreteBayesNet posterior.PrivateBernoulliNB posterior.PrivateCategoricalNB posterior.QueryAnswerer
+        posterior.counterexamples privacy.quantile privacy.ExponentialMechanism privacy.Release
+        spectra.bloch_hamiltonian spectra.expander_map
+    """,
+}
+
+
+def test_every_public_call_is_interrupted_here_or_has_a_reason_not_to_be():
+    public = sorted(name for name, thing in public_names() if callable(thing))
+    told = [name for table in (RUN_BY, HEARD) for names in table.values() for name in names.split()]
+    assert sorted(told) == public
+    assert set(RUN_BY) <= set(LASTING)
+
 
 # Seconds of the processor within which an interrupt is answered.
 ANSWER = 0.2

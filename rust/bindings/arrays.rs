@@ -67,5 +67,10 @@ pub fn gathered<T>(py: Python<'_>, len: usize, values: impl Iterator<Item = T>) 
 
 /// An array of edges, shape `(m, 2)`.
 pub fn edges<'py>(py: Python<'py>, edges: &[(u32, u32)]) -> PyResult<Bound<'py, PyArray2<i64>>> {
-    pairs(py, collected(py, edges.iter().map(|&(u, v)| [i64::from(u), i64::from(v)]))?)
+    pairs(py, edge_rows(edges).map_err(|error| crate::boundary::raise(py, error))?)
+}
+
+/// The rows of [`edges`].
+pub fn edge_rows(edges: &[(u32, u32)]) -> quincunx::Result<Vec<[i64; 2]>> {
+    memory::gathered(edges.iter().map(|&(u, v)| [i64::from(u), i64::from(v)]), edges.len(), "an array")
 }

@@ -54,6 +54,18 @@ pub fn compute<T: Send>(
     }
 }
 
+/// Units of work, some nanoseconds each, below which nobody waits for an interrupt.
+const BRIEF: usize = 1 << 20;
+
+/// [`compute`] of work of so many units that hears nobody and owns all it needs; a long one is left when an interrupt comes.
+pub fn compute_unheard<T: Send + 'static>(
+    py: Python<'_>,
+    units: usize,
+    work: impl FnOnce() -> quincunx::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    compute(py, None, |monitor| if units < BRIEF { work() } else { parallel::run_unheard(monitor, work) })
+}
+
 /// The Python exception for an error of the core.
 pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();

@@ -1,10 +1,11 @@
 //! Lattices: from Python to the core and back.
 
 use crate::arrays;
-use crate::boundary::{compute, raise};
+use crate::boundary::{compute, compute_unheard, raise};
 use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use quincunx::lattices::{self, Bond, Boundary, Lattice, Section, UnitCell};
+use quincunx::memory;
 
 /// A unit cell as Python holds it: basis vectors, site offsets, bonds.
 type Cell = ([[f64; 2]; 2], Vec<[f64; 2]>, Vec<(usize, usize, (i32, i32))>);
@@ -23,13 +24,24 @@ fn to_python(cell: &UnitCell) -> Cell {
     (cell.basis(), cell.sites().to_vec(), bonds)
 }
 
-fn arrays(py: Python<'_>, make: impl FnOnce() -> quincunx::Result<Section> + Send) -> PyResult<Arrays<'_>> {
-    let section = compute(py, None, |_| make())?;
+/// The arrays of a section of so many cells.
+fn arrays(
+    py: Python<'_>,
+    extent: [usize; 2],
+    make: impl FnOnce() -> quincunx::Result<Section> + Send + 'static,
+) -> PyResult<Arrays<'_>> {
+    let cells = extent[0].saturating_mul(extent[1]);
+    let (positions, edges, windings, displacements) = compute_unheard(py, cells.saturating_mul(8), || {
+        let Section { positions, edges, windings, displacements } = make()?;
+        let len = windings.len();
+        let windings = memory::gathered(windings.into_iter().map(|winding| winding.map(i64::from)), len, "an array")?;
+        Ok((positions, arrays::edge_rows(&edges)?, windings, displacements))
+    })?;
     Ok((
-        arrays::pairs(py, section.positions)?,
-        arrays::edges(py, &section.edges)?,
-        arrays::pairs(py, section.windings.into_iter().map(|winding| winding.map(i64::from)).collect())?,
-        arrays::pairs(py, section.displacements)?,
+        arrays::pairs(py, positions)?,
+        arrays::pairs(py, edges)?,
+        arrays::pairs(py, windings)?,
+        arrays::pairs(py, displacements)?,
     ))
 }
 
@@ -76,25 +88,26 @@ pub fn lattice_section(
     pbc: [bool; 2],
     twist: usize,
 ) -> PyResult<Arrays<'_>> {
-    arrays(py, || Lattice::new(to_core(cell)?, extent, pbc)?.twisted(twist)?.section())
+    arrays(py, extent, move || Lattice::new(to_core(cell)?, extent, pbc)?.twisted(twist)?.section())
 }
 
 /// See `quincunx.lattices.four_eight_eight`.
 #[pyfunction]
 pub fn four_eight_eight<'py>(py: Python<'py>, m: usize, n: usize, boundary: &str) -> PyResult<Arrays<'py>> {
-    arrays(py, || lattices::four_eight_eight(m, n, Boundary::named(boundary)?))
+    let boundary = boundary.to_owned();
+    arrays(py, [m, n], move || lattices::four_eight_eight(m, n, Boundary::named(&boundary)?))
 }
 
 /// See `quincunx.lattices.aztec_diamond`.
 #[pyfunction]
 pub fn aztec_diamond(py: Python<'_>, n: usize) -> PyResult<Arrays<'_>> {
-    arrays(py, || lattices::aztec_diamond(n))
+    arrays(py, [n, 2 * n.min(usize::MAX / 2)], move || lattices::aztec_diamond(n))
 }
 
 /// See `quincunx.lattices.generalized_aztec`.
 #[pyfunction]
 pub fn generalized_aztec(py: Python<'_>, a: usize, b: usize) -> PyResult<Arrays<'_>> {
-    arrays(py, || lattices::generalized_aztec(a, b))
+    arrays(py, [a, b], move || lattices::generalized_aztec(a, b))
 }
 
 /// See `quincunx.lattices.triangulated_grid`.
@@ -106,5 +119,5 @@ pub fn triangulated_grid<'py>(
     diagonals: PyReadonlyArray1<'py, bool>,
 ) -> PyResult<Arrays<'py>> {
     let diagonals = diagonals.as_array().to_vec();
-    arrays(py, || lattices::triangulated_grid(m, n, &diagonals))
+    arrays(py, [m, n], move || lattices::triangulated_grid(m, n, &diagonals))
 }

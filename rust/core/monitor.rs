@@ -71,6 +71,15 @@ impl Progress {
         Ok(())
     }
 
+    /// [`Self::check`] at every four thousandth of many steps.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    #[inline]
+    pub fn check_at(&self, step: usize) -> Result<()> {
+        if step.is_multiple_of(1 << 12) { self.check() } else { Ok(()) }
+    }
+
     /// Lets a step that has begun go on for so long after a stop, so that its state can be saved. The work looks at
     /// [`Self::is_stopping`] between its steps.
     pub fn allow(&self, grace: Duration) {

@@ -201,6 +201,33 @@ pub fn run_here<T>(total: u64, work: impl FnOnce(&Progress) -> Result<T>) -> Res
     work(&Progress::new(total))
 }
 
+/// Work that hears nobody and owns all it needs: on a thread of its own, while this one keeps the monitor informed. When that
+/// objects, the work is left to its end unseen.
+///
+/// # Errors
+/// Whatever `work` or the monitor returned.
+pub fn run_unheard<T: Send + 'static>(
+    monitor: &mut dyn Monitor,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (say, hear) = std::sync::mpsc::sync_channel(1);
+    let work = move || {
+        // Nobody may hear it any more.
+        let _ = say.send(std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)));
+    };
+    std::thread::Builder::new()
+        .name("quincunx-unheard".into())
+        .spawn(work)
+        .map_err(|reason| Error::Check { what: "starting threads", detail: reason.to_string() })?;
+    loop {
+        match hear.recv_timeout(TICK) {
+            Ok(Ok(result)) => return result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => monitor.tick(0, 0)?,
+        }
+    }
+}
+
 /// Both pieces of work, side by side on the current pool if they are large; outside a pool one after the other.
 pub fn fork<A: Send, B: Send>(large: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
     if !large || rayon::current_thread_index().is_none() {
@@ -518,6 +545,21 @@ mod tests {
         drop(lent);
         let shared = [lend(5).unwrap(), lend(5).unwrap()];
         assert!(std::ptr::eq(shared[0].0, shared[1].0) && shared[0].0.users.load(Ordering::Relaxed) == 2);
+    }
+
+    #[test]
+    fn work_that_hears_nobody_is_left_when_the_monitor_objects() {
+        assert_eq!(run_unheard(&mut Silent, || Ok(7)), Ok(7));
+        assert_eq!(run_unheard(&mut Silent, || Err::<(), _>(Error::Interrupted)), Err(Error::Interrupted));
+        let start = std::time::Instant::now();
+        let long = || {
+            std::thread::sleep(Duration::from_secs(5));
+            Ok(())
+        };
+        assert_eq!(run_unheard(&mut |_: u64, _: u64| false, long), Err(Error::Interrupted));
+        assert!(start.elapsed() < Duration::from_secs(4));
+        let broken = std::panic::catch_unwind(|| run_unheard(&mut Silent, || -> Result<()> { panic!("broken") }));
+        assert_eq!(broken.unwrap_err().downcast_ref::<&str>(), Some(&"broken"));
     }
 
     #[test]

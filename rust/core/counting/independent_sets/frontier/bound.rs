@@ -5,10 +5,15 @@
 //!
 //! Source: both steps are proved by the sentences above; the second is a clique cover.
 
+use crate::Result;
 use crate::graphs::Graph;
+use crate::monitor::Progress;
 
 /// An upper bound on the size of independent sets; exact for forests.
-pub fn independence(graph: &Graph, neighbors: &[Vec<u32>]) -> usize {
+///
+/// # Errors
+/// [`crate::Error::Interrupted`] once somebody asked to stop.
+pub fn independence(graph: &Graph, neighbors: &[Vec<u32>], progress: &Progress) -> Result<usize> {
     let vertices = neighbors.len();
     let mut gone = vec![false; vertices];
     graph.edges().iter().filter(|(u, v)| u == v).for_each(|&(v, _)| gone[v as usize] = true);
@@ -21,6 +26,7 @@ pub fn independence(graph: &Graph, neighbors: &[Vec<u32>]) -> usize {
             continue;
         }
         bound += 1;
+        progress.check_at(bound)?;
         let Some(&u) = neighbors[v as usize].iter().find(|&&u| !gone[u as usize]) else { continue };
         gone[u as usize] = true;
         for &w in neighbors[u as usize].iter().filter(|&&w| !gone[w as usize]) {
@@ -37,6 +43,7 @@ pub fn independence(graph: &Graph, neighbors: &[Vec<u32>]) -> usize {
             continue;
         }
         bound += 1;
+        progress.check_at(bound)?;
         let mut clique: Vec<u32> = Vec::new();
         for &u in &neighbors[v as usize] {
             let joins = |w: &u32| neighbors[u as usize].binary_search(w).is_ok();
@@ -46,7 +53,7 @@ pub fn independence(graph: &Graph, neighbors: &[Vec<u32>]) -> usize {
             }
         }
     }
-    bound
+    Ok(bound)
 }
 
 #[cfg(test)]
@@ -57,7 +64,7 @@ mod tests {
     fn forests_and_cliques_have_their_exact_number() {
         let bound = |n, edges: &[(u32, u32)]| {
             let graph = Graph::new(n, edges.to_vec()).unwrap();
-            independence(&graph, &graph.neighbors())
+            independence(&graph, &graph.neighbors(), &Progress::default()).unwrap()
         };
         assert_eq!(bound(5, &[(0, 1), (1, 2), (2, 3), (3, 4)]), 3);
         assert_eq!(bound(6, &[(0, 1), (0, 2), (0, 3), (0, 4)]), 5);

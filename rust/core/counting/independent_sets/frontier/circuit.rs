@@ -6,7 +6,9 @@
 //!
 //! Source: P. Buergisser, M. Clausen, M. Shokrollahi (1997), Algebraic Complexity Theory, section 4.1 (straight-line programs).
 
+use crate::Result;
 use crate::counting::transfer::Weight;
+use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 
 /// A weight: zero and one are known while planning, all else is found in a register.
@@ -92,7 +94,10 @@ impl Circuit {
     }
 
     /// Turns the circuit for `wanted` into a program and the wanted nodes into its registers.
-    pub fn compile<'a>(self, wanted: impl Iterator<Item = &'a mut Node>) -> Tape {
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] once somebody asked to stop.
+    pub fn compile<'a>(self, wanted: impl Iterator<Item = &'a mut Node>, progress: &Progress) -> Result<Tape> {
         const NEVER: u32 = u32::MAX;
         const ALWAYS: u32 = u32::MAX - 1;
         let mut last_use = vec![NEVER; self.nodes.len()];
@@ -103,6 +108,7 @@ impl Circuit {
             }
         }
         for (i, operation) in self.nodes.iter().enumerate().rev() {
+            progress.check_at(i)?;
             if last_use[i] == NEVER {
                 continue;
             }
@@ -120,6 +126,7 @@ impl Circuit {
         let mut slots = vec![0; self.nodes.len()];
         let mut vacant = Vec::new();
         for (i, operation) in self.nodes.iter().enumerate().filter(|&(i, _)| last_use[i] != NEVER) {
+            progress.check_at(i)?;
             let place = |value: &Node| match value {
                 Node::Register(node) => Node::Register(slots[*node as usize]),
                 constant => *constant,
@@ -150,7 +157,7 @@ impl Circuit {
                 *node = slots[*node as usize];
             }
         }
-        tape
+        Ok(tape)
     }
 }
 
@@ -258,7 +265,7 @@ mod tests {
             x = circuit.add(product, z);
         }
         let mut unchanged = circuit.multiply(Node::One, Node::Zero);
-        let tape = circuit.compile([&mut x, &mut unchanged].into_iter());
+        let tape = circuit.compile([&mut x, &mut unchanged].into_iter(), &Progress::default()).unwrap();
         assert!(tape.registers() <= 4);
         assert_eq!(unchanged, Node::Zero);
         let weight = Weight::new(F64, 0.5);
@@ -276,7 +283,7 @@ mod tests {
         let other = circuit.activity(0);
         let mut sum = circuit.add(other, square);
         assert_eq!(circuit.roundings(sum), 2);
-        let tape = circuit.compile([&mut square, &mut sum].into_iter());
+        let tape = circuit.compile([&mut square, &mut sum].into_iter(), &Progress::default()).unwrap();
         for (branch, expected) in [(0b00, 9.0 + 3.0), (0b10, 3.0)] {
             let mut registers = vec![0.0; tape.registers()];
             tape.run(0..tape.length(), &Weight::new(F64, 3.0), branch, &mut registers);

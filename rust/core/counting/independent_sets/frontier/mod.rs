@@ -96,7 +96,7 @@ impl Frontier {
         loop {
             planner.check()?;
             let mut circuit = Circuit::default();
-            let reduced = ReducedGraph::new(graph, &neighbors, &cut, &mut circuit);
+            let reduced = ReducedGraph::new(graph, &neighbors, &cut, &mut circuit, planner.progress())?;
             let links = reduced.neighbors();
             let mut sequences = Vec::new();
             match &ranks {
@@ -120,7 +120,8 @@ impl Frontier {
             planner.check()?;
             match choice.table(&decomposition, &mut circuit, max_states) {
                 Some(table) => {
-                    let mut engine = Self::finish(&neighbors, graph, &decomposition, &cut, table, circuit)?;
+                    let mut engine =
+                        Self::finish(&neighbors, graph, &decomposition, &cut, table, circuit, planner.progress())?;
                     if !cut.is_empty() {
                         engine.planned = planned;
                     }
@@ -158,6 +159,7 @@ impl Frontier {
         cut: &[u32],
         mut table: Table,
         circuit: Circuit,
+        progress: &Progress,
     ) -> Result<Self> {
         let reduced = decomposition.reduced;
         let branches = cutset::assignments(neighbors, cut);
@@ -165,13 +167,13 @@ impl Frontier {
         let roundings = [circuit.roundings(factor), cut.len() as u64, branches.len() as u64];
         let roundings = roundings.into_iter().fold(with_table!(&table, t => t.roundings), u64::saturating_add);
         let weights = with_table!(&mut table, t => &mut t.weights);
-        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]));
+        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]), progress)?;
         let order = sequence_of(decomposition);
         Ok(Self {
             planned: order.clone(),
             order,
             width: decomposition.widths().into_iter().max().unwrap_or(0),
-            independence_bound: bound::independence(graph, neighbors),
+            independence_bound: bound::independence(graph, neighbors, progress)?,
             branches,
             tape,
             factor,
@@ -382,11 +384,11 @@ mod tests {
     fn engine(graph: &Graph, seed: u64, table: impl Fn(&PathDecomposition, &mut Circuit) -> Table) -> Frontier {
         let neighbors = graph.neighbors();
         let mut circuit = Circuit::default();
-        let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit);
+        let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, &Progress::default()).unwrap();
         let rank = |v: u32| (u64::from(v) + 1).wrapping_mul(seed | 1) as u32;
         let decomposition = PathDecomposition::new(&reduced, order::by_rank(&reduced.neighbors(), rank));
         let table = table(&decomposition, &mut circuit);
-        Frontier::finish(&neighbors, graph, &decomposition, &[], table, circuit).unwrap()
+        Frontier::finish(&neighbors, graph, &decomposition, &[], table, circuit, &Progress::default()).unwrap()
     }
 
     fn sparse_graph() -> impl Strategy<Value = Graph> {

@@ -16,7 +16,9 @@
 //! Source: R. Dechter (1999), Bucket elimination, Artificial Intelligence 113 (buckets of two neighbors).
 
 use super::circuit::{Circuit, Node};
+use crate::Result;
 use crate::graphs::Graph;
+use crate::monitor::Progress;
 use std::collections::HashMap;
 
 /// Weights of an edge over the states of its two ends.
@@ -52,13 +54,23 @@ pub struct ReducedGraph {
 
 impl ReducedGraph {
     /// Reduces a graph without the vertices of `cut`, which are in or out as the branch says.
-    pub fn new(graph: &Graph, neighbors: &[Vec<u32>], cut: &[u32], circuit: &mut Circuit) -> Self {
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] once somebody asked to stop.
+    pub fn new(
+        graph: &Graph,
+        neighbors: &[Vec<u32>],
+        cut: &[u32],
+        circuit: &mut Circuit,
+        progress: &Progress,
+    ) -> Result<Self> {
+        progress.check()?;
         let mut reduction = Reduction::new(graph, neighbors, cut, circuit);
-        reduction.run(circuit);
-        while reduction.merge_twins(circuit) {
-            reduction.run(circuit);
+        reduction.run(circuit, progress)?;
+        while reduction.merge_twins(circuit, progress)? {
+            reduction.run(circuit, progress)?;
         }
-        reduction.finish()
+        Ok(reduction.finish())
     }
 
     /// The neighbors of each vertex, and whether the edge is hard.
@@ -141,8 +153,9 @@ impl<'a> Reduction<'a> {
         }
     }
 
-    fn run(&mut self, circuit: &mut Circuit) {
+    fn run(&mut self, circuit: &mut Circuit, progress: &Progress) -> Result<()> {
         while let Some(v) = self.waiting.pop() {
+            progress.check_at(self.eliminated.len())?;
             if self.gone[v as usize] {
                 continue;
             }
@@ -162,6 +175,7 @@ impl<'a> Reduction<'a> {
                 _ => unreachable!("only vertices of degree two or less wait"),
             }
         }
+        Ok(())
     }
 
     fn leaf(&mut self, v: u32, a: u32, m: EdgeWeights, circuit: &mut Circuit) {
@@ -198,11 +212,12 @@ impl<'a> Reduction<'a> {
     }
 
     /// Takes vertices with the same neighbors as one; whether there were any.
-    fn merge_twins(&mut self, circuit: &mut Circuit) -> bool {
+    fn merge_twins(&mut self, circuit: &mut Circuit, progress: &Progress) -> Result<bool> {
         let before = self.eliminated.len();
         for adjacent in [true, false] {
             let mut first: HashMap<u64, u32> = HashMap::new();
             for v in (0..self.gone.len() as u32).filter(|&v| !self.gone[v as usize]).collect::<Vec<_>>() {
+                progress.check_at(v as usize)?;
                 let around = self.present(v).chain(adjacent.then_some(v));
                 let u = *first.entry(around.map(scattered).fold(0, u64::wrapping_add)).or_insert(v);
                 if u != v && self.are_twins(u, v) {
@@ -210,7 +225,7 @@ impl<'a> Reduction<'a> {
                 }
             }
         }
-        self.eliminated.len() > before
+        Ok(self.eliminated.len() > before)
     }
 
     /// Whether two vertices have the same neighbors apart from one another, by plain edges.
@@ -276,8 +291,9 @@ mod tests {
     fn reduction(vertices: usize, edges: &[(u32, u32)]) -> (ReducedGraph, f64) {
         let graph = Graph::new(vertices, edges.to_vec()).unwrap();
         let mut circuit = Circuit::default();
-        let mut reduced = ReducedGraph::new(&graph, &graph.neighbors(), &[], &mut circuit);
-        let tape = circuit.compile([&mut reduced.factor].into_iter());
+        let mut reduced =
+            ReducedGraph::new(&graph, &graph.neighbors(), &[], &mut circuit, &Progress::default()).unwrap();
+        let tape = circuit.compile([&mut reduced.factor].into_iter(), &Progress::default()).unwrap();
         let mut registers = vec![0.0; tape.registers()];
         tape.run(0..tape.length(), &Weight::new(F64, 1.0), 0, &mut registers);
         let factor = super::super::circuit::read(F64, reduced.factor, &registers);

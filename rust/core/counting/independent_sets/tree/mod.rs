@@ -154,7 +154,7 @@ impl Tree {
     fn found(graph: &Graph, max_states: usize, planner: &Planner<'_>) -> Option<Self> {
         let neighbors = graph.neighbors();
         let mut circuit = Circuit::default();
-        let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit);
+        let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, planner.progress()).ok()?;
         let joined: Vec<Vec<u32>> =
             reduced.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
         let plan =
@@ -179,7 +179,7 @@ impl Tree {
         roundings = roundings.saturating_add(nodes.len() as u64); // each message is multiplied to its parent once
         let (order, stack) = arrange(&mut nodes, &scopes.elimination.scopes);
         let mut factor = reduced.factor;
-        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]));
+        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]), planner.progress()).ok()?;
         let mut nodes: Vec<Option<TreeNode>> = nodes.into_iter().map(Some).collect();
         let nodes: Vec<TreeNode> = order.into_iter().filter_map(|place| nodes[place].take()).collect();
         Some(Self {
@@ -189,7 +189,7 @@ impl Tree {
             factor,
             stack,
             width: scopes.elimination.width(),
-            independence_bound: independence(graph, &neighbors),
+            independence_bound: independence(graph, &neighbors, planner.progress()).ok()?,
             roundings,
         })
         .filter(|tree| tree.stack <= max_states)
