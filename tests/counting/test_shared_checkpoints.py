@@ -1,6 +1,7 @@
 """Checkpoints between processes: one job at a time, files of their owner alone, a resumed job within its own limit."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from quincunx import lattices
@@ -102,6 +104,52 @@ def test_no_link_is_followed(tmp_path):
     os.mkfifo(state)
     with pytest.raises(CheckpointError, match="it is not a file"):
         count_independent_sets(LONG, checkpoint=state)
+
+
+def forge(path):
+    """Change one element of a vector, or else a residue, and give the file the checksum that fits."""
+    words = np.fromfile(path, dtype="<u8").tolist()
+    words[4 if words[-2] == 0 else -2] ^= 1
+    full, checksum = 2**64 - 1, words[0]
+    for word in words[:-1]:
+        mixed = (checksum ^ word) * 0x9E3779B97F4A7C15 & full
+        checksum = (mixed << 29 | mixed >> 35) * 0xBF58476D1CE4E5B9 & full
+    np.array([*words[:-1], checksum], dtype="<u8").tofile(path)
+
+
+@pytest.mark.parametrize("asked", ["a count", "an activity"])
+@pytest.mark.parametrize("on_executor", [False, True])
+def test_a_forged_checkpoint_is_said_to_be_one(tmp_path, asked, on_executor):
+    state = tmp_path / "state"
+
+    def job(**how):
+        with ThreadPoolExecutor(1) as pool:
+            how |= {"executor": pool if on_executor else None, "checkpoint": state, "checkpoint_interval": 0.0}
+            if asked == "a count":
+                return count_independent_sets(lattices.square(20, 100), **how)
+            return hard_core(lattices.square(14, 60), 10**6, **how)
+
+    with pytest.raises(Stopped):
+        job(progress=stop_after(0.5))
+    forge(state)
+    with pytest.raises(CheckpointError, match=r"state: held residues of no one number.*forged.*remove it"):
+        job()
+
+
+UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def test_a_holder_in_another_namespace_of_processes_is_not_judged_dead(python, tmp_path):
+    """Two containers with one name and one volume: neither sees the processes of the other."""
+    if shutil.which("unshare") is None or subprocess.run([*UNSHARE, "true"], capture_output=True).returncode:
+        pytest.skip("this process may not make a namespace")
+    state = tmp_path / "state"
+    first = python(COUNT.format(cols=4000), str(state))
+    assert first.stdout.readline() == "working\n"
+    command = [*UNSHARE, sys.executable, "-c", COUNT.format(cols=4000), str(state)]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert f"CheckpointError: checkpoint {state}: is in use by process {first.pid} on" in second.stderr
+    assert "working" not in second.stdout
 
 
 RESUMED = """

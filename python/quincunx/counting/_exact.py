@@ -1,12 +1,13 @@
 """Exact jobs: a plan's residues computed here or by an executor, with a checkpoint, and put together once."""
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, as_completed
 
 from quincunx import _core
 from quincunx._job import Job
-from quincunx.errors import InternalError
+from quincunx.errors import CheckpointError, InternalError
 
 # Primes in one task of an executor: the lanes of the widest vector unit.
 _GROUP = 8
@@ -20,6 +21,7 @@ def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Jo
     A checkpoint of an executor's job can be gone on with here, and the other way round.
     """
     plan = make_plan(job)
+    resumed = job.checkpoint is not None and os.path.exists(job.checkpoint)
     if job.executor is None and job.progress is None:
         return plan.solve(job), plan  # a tenth of the time of a small count is saved
     with job.reporting(description):
@@ -29,6 +31,11 @@ def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Jo
     try:
         return plan.combine(residues, job), plan
     except InternalError as error:
+        if resumed:
+            raise CheckpointError(
+                f"checkpoint {job.checkpoint}: held residues of no one number, so it was damaged or forged ({error}); "
+                "remove it"
+            ) from error
         raise ValueError(f"`residues` must belong to one number: {error}") from error
 
 

@@ -137,10 +137,19 @@ impl<M: Modular + ?Sized> Plan<M> {
     /// Computes, combines and verifies.
     ///
     /// # Errors
-    /// As [`Modular::residues`] and [`Self::combine`].
+    /// As [`Modular::residues`] and [`Self::combine`]; [`Error::File`] where a checkpoint it went on from is contradicted.
     pub fn solve(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<BigInt>> {
-        let values = self.quantity.residues(&self.primes, options, monitor)?;
-        self.combine(&values, options, monitor)
+        let resumed = options.checkpoint.as_deref().filter(|path| path.exists());
+        let values = self.quantity.residues(&self.primes, options, monitor);
+        let integers = values.and_then(|values| self.combine(&values, options, monitor));
+        integers.map_err(|error| match (error, resumed) {
+            (Error::Check { detail, .. }, Some(path)) => Error::File {
+                what: "checkpoint",
+                path: path.display().to_string(),
+                reason: format!("held residues of no one number, so it was damaged or forged ({detail}); remove it"),
+            },
+            (error, _) => error,
+        })
     }
 
     /// The values modulo some of the primes: the part of a job that another process can do.

@@ -2,7 +2,8 @@
 //!
 //! Beside a checkpoint lies, while a job works on it, `<name>.lock`: it is locked by the system (`flock`), so that the lock
 //! ends with its process however that ends, and says who holds it. A child of a fork inherits such a lock and may outlive its
-//! parent; a lock whose holder is no longer alive is therefore taken over. Where the file system knows no locks, jobs go on
+//! parent; a lock whose holder is no longer alive is therefore taken over, if its number is one of the same boot of the same
+//! machine and of the same namespace of processes: a container cannot see who lives in another. Where the file system knows no locks, jobs go on
 //! without.
 //!
 //! Source: flock(2).
@@ -94,12 +95,12 @@ fn is_at(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
-/// Who holds a lock, in words: `process 123 on name`.
+/// Who holds a lock, in words: `process 123 on name (namespace)`.
 struct LockHolder(String);
 
 impl LockHolder {
     fn own() -> Self {
-        Self(format!("process {} on {}", std::process::id(), host()))
+        Self(format!("process {} on {} ({})", std::process::id(), host(), namespace()))
     }
 
     fn read(file: &mut File) -> Self {
@@ -109,16 +110,19 @@ impl LockHolder {
         Self(if text.is_empty() { "another process".into() } else { text.into() })
     }
 
-    /// Whether this machine is the holder's, and the process is not there any more.
+    /// Whether the process is not there any more: known only where its number means the same to both.
     fn is_gone(&self) -> bool {
         let mut words = self.0.split(' ').skip(1);
-        let (Some(Ok(process)), Some("on"), Some(name)) =
-            (words.next().map(str::parse::<u32>), words.next(), words.next())
+        let (Some(Ok(process)), Some("on"), Some(name), Some(space)) =
+            (words.next().map(str::parse::<u32>), words.next(), words.next(), words.next())
         else {
             return false;
         };
         let processes = Path::new("/proc");
-        name == host() && processes.join("self").exists() && !processes.join(process.to_string()).exists()
+        name == host()
+            && space == format!("({})", namespace())
+            && processes.join("self").exists()
+            && !processes.join(process.to_string()).exists()
     }
 }
 
@@ -126,6 +130,23 @@ fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name: String = name.trim().chars().filter(|letter| letter.is_ascii_graphic()).take(64).collect();
     if name.is_empty() { "this machine".into() } else { name }
+}
+
+/// Within what a process has its number: a boot of a machine, and a namespace there, as containers have them.
+fn namespace() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{}:{}", boot.trim(), inode(Path::new("/proc/self/ns/pid")).unwrap_or_default())
+}
+
+#[cfg(unix)]
+fn inode(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|found| found.ino())
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Path) -> Option<u64> {
+    None
 }
 
 #[cfg(test)]
@@ -144,7 +165,17 @@ mod tests {
         // A lock that somebody inherited from a process that is gone.
         let file = File::create(held_file(&path)).unwrap();
         file.try_lock().unwrap();
-        fs::write(held_file(&path), format!("process {} on {}\n", u32::MAX, host())).unwrap();
+        let gone = |host: &str, space: &str| {
+            fs::write(held_file(&path), format!("process {} on {host}{space}\n", u32::MAX)).unwrap();
+        };
+        // One of another machine, namespace or boot is never judged.
+        let (own, other) = (format!(" ({})", namespace()), format!(" ({}7)", namespace()));
+        for (host, space) in [(host(), &other), (host() + "x", &own), (host(), &String::new())] {
+            gone(&host, space);
+            let refused = Lock::hold(&path).unwrap_err().to_string();
+            assert!(refused.contains(&format!("in use by process {}", u32::MAX)), "{refused}");
+        }
+        gone(&host(), &own);
         if Path::new("/proc/self").exists() {
             drop(Lock::hold(&path).unwrap());
         }
