@@ -1,5 +1,6 @@
 """The boundary between Python and the core: processes, threads, memory, time of a call, copies, long integers."""
 
+import contextlib
 import copy
 import json
 import multiprocessing
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import cloudpickle
+import numpy as np
 import pytest
 
 from quincunx import _core, graphs, lattices
@@ -387,3 +389,65 @@ def test_importing_costs_hardly_more_than_importing_numpy(output):
     # The strict figure, 1.5, is the bench's to show.
     assert alone < 2.5 * numpy
     assert room < 3.5 * numpy
+
+
+# Arrays that the core reads while another thread writes into them.
+
+RNG = np.random.default_rng(0)
+VALUES, ONES = RNG.integers(0, 3, 300_000), np.ones(300_000)
+
+
+def filled(call, out):
+    """Return what a call writes into an array."""
+    call(out)
+    return out
+
+
+LENT = {
+    "points": (
+        lambda x: filled(lambda out: _core.distribution_values("skellam", [ONES, ONES], "logpmf", x, out, 2), ONES * 0),
+        VALUES * 1.0,
+    ),
+    "parameters": (
+        lambda x: filled(lambda out: _core.distribution_draws("bessel", [ONES, x], (1, 2), out, 2), VALUES.copy()),
+        ONES / 3,
+    ),
+    "marginals": (
+        lambda x: filled(
+            lambda out: _core.two_piece_poisson_log_marginals([x, ONES, ONES / 2], out, 2), np.empty((300_000, 2))
+        ),
+        VALUES * 1.0,
+    ),
+    "counts": (lambda x: _core.ReleasedCounts(x, 300, 1000, ONES[:1] / 2).rows, VALUES),
+    "a channel": (lambda x: _core.check_channel(x, 1e-9), np.full((500, 500), 1 / 500)),
+    "its information": (lambda x: _core.mutual_information(x, ONES[:500] / 500), np.full((500, 500), 1 / 500)),
+    "its columns": (lambda x: _core.column_maxima(x, None), np.full((500, 500), 1 / 500)),
+    "probabilities": (lambda x: _core.renyi_entropy(x, 2.0), ONES / 300_000),
+    "bits": (lambda x: _core.PackedBits(x, 10).count([[0, 1], [2, 3, 4]]), VALUES % 2),
+    "categories": (lambda x: _core.count_families(x, [3] * 10, [[0, 1], [2, 3, 4]]), VALUES),
+}
+
+
+@pytest.mark.parametrize("name", LENT)
+def test_a_writer_into_a_lent_array_spoils_its_own_answer_and_nothing_else(name):
+    call, right = LENT[name]
+    before = repr(call(right))
+    lent, stop = right.copy(), threading.Event()
+    wrong = np.array([-1, 2**62, 10**6, 3]) if lent.dtype == np.int64 else np.array([np.nan, np.inf, -1.0, 1e300])
+
+    def write():
+        while not stop.is_set():
+            lent.ravel()[RNG.integers(0, lent.size, 1000)] = RNG.choice(wrong, 1000)
+            lent[...] = right
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            with contextlib.suppress(ValueError, InternalError):
+                call(lent)
+    finally:
+        stop.set()
+        writer.join()
+    assert repr(call(right)) == before

@@ -1,5 +1,14 @@
 //! The one door between the interpreter and the core: lets the interpreter go, asks for signals, calls progress, turns the
 //! core's errors into Python's, and stops a panic from crossing.
+//!
+//! Arrays that are lent. NumPy's arrays of numbers to compute with (channels, rates, points, released values, and those
+//! that results are written into) are not copied: work reads them while the interpreter is free, and nothing keeps another
+//! Python thread from writing into them meanwhile. That is a data race, to which Rust gives no meaning; in practice each
+//! number is read as it is at some moment, so the answer may belong to no state of the array, or the call may raise. A copy
+//! would double the memory of the largest calls and cost as much as the shortest. What reaches memory without a check never
+//! comes from a lent array: edges, orders, colors, permutations and bases of groups are copied and checked first (`arrays`,
+//! `automorphisms`), so are priors, factors and parameters of models and distributions; kernels that look something up by a
+//! number look at that number first, in the register it is used from. A test in `tests/test_boundary.py` writes into what is lent.
 
 use crate::job::Job;
 use num_bigint::{BigInt, BigUint};

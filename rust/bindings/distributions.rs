@@ -1,5 +1,6 @@
 //! Distributions: from Python to the core and back, one crossing per array.
 
+use crate::arrays::collected;
 use crate::boundary::{compute, raise};
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
@@ -10,8 +11,13 @@ use quincunx::distributions::{Function, Statistic};
 /// Columns of parameters, each of length one or of the common length.
 type Columns<'py> = Vec<PyReadonlyArray1<'py, f64>>;
 
-fn family<'a>(py: Python<'_>, name: &str, columns: &'a Columns<'_>) -> PyResult<Family<'a>> {
-    let slices = columns.iter().map(|column| Ok(column.as_slice()?)).collect::<PyResult<Vec<_>>>()?;
+/// Copies, for a parameter that changes after it was checked could make a draw endless.
+fn copied(py: Python<'_>, columns: &Columns<'_>) -> PyResult<Vec<Vec<f64>>> {
+    columns.iter().map(|column| collected(py, column.as_slice()?.iter().copied())).collect()
+}
+
+fn family<'a>(py: Python<'_>, name: &str, columns: &'a [Vec<f64>]) -> PyResult<Family<'a>> {
+    let slices: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     Family::named(name, &slices).map_err(|error| raise(py, error))
 }
 
@@ -40,6 +46,7 @@ pub fn distribution_values(
         ("logccdf", Function::LogCcdf),
     ];
     let function = word("function", function, &functions)?;
+    let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
     let (points, out) = (points.as_slice()?, out.as_slice_mut()?);
     compute(py, None, |monitor| family.values(function, points, out, threads, monitor))
@@ -56,9 +63,11 @@ pub fn distribution_quantiles(
     mut out: PyReadwriteArray1<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {
+    let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
-    let (probabilities, out) = (probabilities.as_slice()?, out.as_slice_mut()?);
-    compute(py, None, |monitor| family.quantiles(lower, probabilities, out, threads, monitor))
+    let probabilities = collected(py, probabilities.as_slice()?.iter().copied())?;
+    let out = out.as_slice_mut()?;
+    compute(py, None, |monitor| family.quantiles(lower, &probabilities, out, threads, monitor))
 }
 
 /// Means, variances and the like; documented at the classes of `quincunx.distributions`.
@@ -81,6 +90,7 @@ pub fn distribution_statistics(
         ("entropy", Statistic::Entropy),
     ];
     let statistic = word("statistic", statistic, &statistics)?;
+    let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
     let out = out.as_slice_mut()?;
     compute(py, None, |monitor| family.statistics(statistic, out, threads, monitor))
@@ -96,6 +106,7 @@ pub fn distribution_draws(
     mut out: PyReadwriteArray1<'_, i64>,
     threads: usize,
 ) -> PyResult<()> {
+    let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
     let out = out.as_slice_mut()?;
     compute(py, None, |monitor| family.draws(key.into(), out, threads, monitor))
@@ -109,6 +120,7 @@ pub fn two_piece_poisson_log_marginals(
     mut out: PyReadwriteArray2<'_, f64>,
     threads: usize,
 ) -> PyResult<()> {
+    let columns = copied(py, &columns)?;
     let family = family(py, "two_piece_poisson", &columns)?;
     let (rows, rest) = out.as_slice_mut()?.as_chunks_mut::<2>();
     if !rest.is_empty() {
