@@ -5,7 +5,9 @@ import math
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from quincunx.counting import (
     log_matchings,
     log_perfect_matchings,
     matching_polynomial,
+    random_perfect_matching,
 )
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph, complete, cycle
@@ -195,6 +198,53 @@ def test_random_multigraphs_by_all_methods(data):
     perfect = expected[n // 2] if n % 2 == 0 and len(expected) > n // 2 else 0
     assert count_perfect_matchings((n, edges)) == perfect
     assert count_perfect_matchings((n, edges), method="frontier") == perfect
+
+
+NAMES = ["square", "king", "triangular", "honeycomb", "kagome", "4-8-8", "3-12-12"]
+
+
+def agrees_with_the_frontier(lattice):
+    """Whether the chosen method counts as the frontier, and a random matching is drawn where there is one."""
+    count = count_perfect_matchings(lattice, method="frontier")
+    assert count_perfect_matchings(lattice) == count, lattice
+    try:
+        assert count_perfect_matchings(lattice, method="pfaffian") == count, lattice
+        drawn = True
+    except ValueError as error:
+        assert "'frontier' for a graph that is not drawn on a plane" in str(error)  # noqa: PT017
+        drawn = False
+    if lattice.num_vertices <= 40:
+        if count == 0:
+            with pytest.raises(ValueError, match="must have a perfect matching"):
+                random_perfect_matching(lattice, rng=1)
+        else:
+            chosen = lattice.edges[random_perfect_matching(lattice, rng=1)]
+            assert sorted(chosen.ravel().tolist()) == list(range(lattice.num_vertices)), lattice
+    return drawn
+
+
+@pytest.mark.parametrize("boundary", ["free", "cylinder", "torus"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_small_lattice_has_the_perfect_matchings_of_its_frontier(name, boundary):
+    sizes = [(rows, cols) for rows in range(1, 7) for cols in range(1, 7)]
+    drawn = [agrees_with_the_frontier(lattices.named(name, *size, boundary, multigraph=True)) for size in sizes]
+    assert all(drawn) or name == "king" or boundary != "free"
+
+
+def test_drawings_that_cross_have_the_perfect_matchings_of_their_frontier():
+    source = random.Random(2311)
+    drawn = []
+    while len(drawn) < 1500:
+        sites = [(source.randrange(100) / 100, source.randrange(100) / 100) for _ in range(source.randint(1, 4))]
+        end = partial(source.randrange, len(sites))
+        bonds = [(end(), end(), (source.randint(-2, 2), source.randint(-2, 2))) for _ in range(source.randint(1, 5))]
+        extent, boundary = (source.randint(1, 4), source.randint(1, 3)), source.choice(["free", "cylinder", "torus"])
+        try:
+            lattice = lattices.Lattice(lattices.UnitCell(np.eye(2), sites, bonds), extent, boundary, multigraph=True)
+        except ValueError:
+            continue  # a bond twice, or of no length
+        drawn.append(agrees_with_the_frontier(lattice))
+    assert 100 < sum(drawn) < 1400
 
 
 def test_petersen_and_other_graphs_that_are_not_planar():

@@ -136,8 +136,8 @@ impl Embedding {
         twice / 2
     }
 
-    /// Whether every face goes round no axis, so that the torus of the windings is the surface of the rotation.
-    pub fn faces_are_disks(&self, windings: &[[i32; 2]]) -> bool {
+    /// Whether every face goes round no axis.
+    fn faces_are_disks(&self, windings: &[[i32; 2]]) -> bool {
         let mut total = vec![[0i64; 2]; self.faces];
         for dart in 0..self.tail.len() {
             let sign = if dart % 2 == 0 { 1 } else { -1 };
@@ -236,8 +236,15 @@ impl Embedding {
         Some(flipped)
     }
 
-    /// Two simple loops whose windings differ modulo 2 and are both odd in some axis, as lists of darts.
+    /// Two simple loops whose windings differ modulo 2 and are both odd in some axis, as lists of darts, of a rotation of
+    /// genus 1.
+    ///
+    /// `None` unless the torus of the windings is the surface of the rotation: unless each face goes round no axis, and two
+    /// such loops do. A drawing on a plane whose edges cross may have genus 1, too.
     pub fn loops(&self, windings: &[[i32; 2]]) -> Option<[Vec<u32>; 2]> {
+        if !self.faces_are_disks(windings) {
+            return None;
+        }
         let (into, chosen) = self.forest();
         let mut found: Vec<([i32; 2], Vec<u32>)> = Vec::new();
         for edge in 0..self.edges() {

@@ -170,14 +170,15 @@ impl Dimers {
             MatchingProblem::Grid(grid) => (MatchingMethod::Product, grid.bits()),
             MatchingProblem::Drawn { graph, embedding, windings } => {
                 let genus = embedding.genus();
-                if genus > 1 || (genus == 1 && !embedding.faces_are_disks(windings)) {
+                let loops = if genus == 1 { embedding.loops(windings) } else { None };
+                if genus > 0 && loops.is_none() {
                     return Err(Error::Domain {
                         name: "method",
                         value: format!("a graph drawn on a surface of genus {genus}"),
                         requirement: "\"frontier\" for a graph that is not drawn on a plane, cylinder or torus",
                     });
                 }
-                (Self::drawn(graph, embedding, windings, genus, progress)?, log2_bound(graph))
+                (Self::drawn(graph, embedding, windings, loops, progress)?, log2_bound(graph))
             }
         };
         Ok(Self { problem, method, bits })
@@ -187,7 +188,7 @@ impl Dimers {
         graph: &Graph,
         embedding: &Embedding,
         windings: &[[i32; 2]],
-        genus: usize,
+        loops: Option<[Vec<u32>; 2]>,
         progress: &Progress,
     ) -> Result<MatchingMethod> {
         if graph.vertices() == 0 {
@@ -203,19 +204,11 @@ impl Dimers {
         }
         let Some(flipped) = embedding.orientation() else { return Ok(MatchingMethod::Known(0)) };
         let pairs = MatchedPairs::new(graph, &mate);
-        if genus == 0 {
-            return Ok(MatchingMethod::Plane(Box::new(pairs.signed(
-                graph,
-                &flipped,
-                &matched,
-                &vec![false; pairs.count],
-                false,
-            ))));
-        }
+        let Some(loops) = loops else {
+            let nowhere = vec![false; pairs.count];
+            return Ok(MatchingMethod::Plane(Box::new(pairs.signed(graph, &flipped, &matched, &nowhere, false))));
+        };
         let last = pairs.going_round(graph, windings);
-        let loops = embedding
-            .loops(windings)
-            .ok_or_else(|| Error::Check { what: "a drawing on a torus", detail: "no two loops go round it".into() })?;
         let form = |class: usize| {
             let odd = |&[x, y]: &[i32; 2]| ((class & 1) as i32 * x + (class >> 1) as i32 * y) & 1 == 1;
             let flipped: Vec<bool> = flipped.iter().zip(windings).map(|(&flip, winding)| flip ^ odd(winding)).collect();
