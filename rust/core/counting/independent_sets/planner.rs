@@ -11,6 +11,7 @@
 //! alone would, and a millisecond; a test measures that on graphs of many kinds.
 
 use super::branching::Branching;
+use crate::error::COUNTLESS;
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::{Error, Result};
@@ -36,11 +37,17 @@ fn changes_in(seconds: f64) -> u64 {
     (seconds / CHANGE) as u64
 }
 
+/// What is refused where a search ended so: the best order that is known may say nothing of the graph.
+const SPENT: &str = "planning ended with its effort, before it had a tree decomposition (an `order` of small frontiers would \
+                     help); the table of the best order it has";
+
 /// The effort that is left for one graph.
 #[derive(Debug)]
 pub struct Planner<'w> {
     progress: &'w Progress,
     left: Cell<u64>,
+    /// Whether a search that would have gone on was ended by its effort.
+    is_spent: Cell<bool>,
     /// Groups of eight residues that the planned engine will compute.
     groups: f64,
     /// Changes made, those that are not spent yet among them.
@@ -59,6 +66,7 @@ impl<'w> Planner<'w> {
         Self {
             progress,
             left: Cell::new(EFFORT),
+            is_spent: Cell::new(false),
             groups: 1.0,
             made: Cell::new(0),
             until: Cell::new(u64::MAX),
@@ -139,6 +147,16 @@ impl<'w> Planner<'w> {
     /// Takes what was used.
     pub fn spend(&self, used: u64) {
         self.left.set(self.left.get().saturating_sub(used));
+    }
+
+    /// Says that a search ended with its effort, not with an answer.
+    pub fn run_out(&self) {
+        self.is_spent.set(true);
+    }
+
+    /// What is refused: a table of so many bytes or, if no memory could hold it, what planning came to before its effort ran out.
+    pub fn refused(&self, what: &'static str, needed: u128) -> &'static str {
+        if self.is_spent.get() && needed == COUNTLESS { SPENT } else { what }
     }
 
     /// Who may stop it.

@@ -192,7 +192,8 @@ impl MatchingMethod {
             _ if fits => Ok(Self::Frontier(frontier, cost(&neighbors, &order))),
             _ => {
                 let needed = subsets_bytes(frontier.width());
-                Err(Error::TooLarge { what: "the states of the matchings", needed, limit: limit.into() })
+                let what = planner.refused("the states of the matchings", needed);
+                Err(Error::TooLarge { what, needed, limit: limit.into() })
             }
         }
     }

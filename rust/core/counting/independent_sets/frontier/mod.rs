@@ -137,11 +137,9 @@ impl Frontier {
                     let label = |&v: &u32| reduced.labels[v as usize];
                     cut.extend(more.iter().map(label));
                     if cut.len() > MOST_CUT || more.is_empty() {
-                        return Err(Error::TooLarge {
-                            what: "the table of independent sets",
-                            needed: subsets_bytes(widest as u32),
-                            limit: 8 * max_states as u128,
-                        });
+                        let needed = subsets_bytes(widest as u32);
+                        let what = planner.refused("the table of independent sets", needed);
+                        return Err(Error::TooLarge { what, needed, limit: 8 * max_states as u128 });
                     }
                     if ranks.is_none() {
                         planned = sequence_of(&decomposition);

@@ -44,7 +44,11 @@ impl EliminationOrder {
         let mut adjacent = neighbors.to_vec();
         let mut effort = (EFFORT * n as u64).min(MOST_EFFORT);
         let mut spend = |steps: usize| {
-            effort = effort.checked_sub(steps as u64 + 1)?;
+            let Some(left) = effort.checked_sub(steps as u64 + 1) else {
+                planner.run_out();
+                return None;
+            };
+            effort = left;
             planner.make(steps as u64 / STEPS);
             (!planner.is_stopping()).then_some(())
         };
@@ -200,6 +204,23 @@ mod tests {
                 .filter_map(|(is, v, u)| is.then_some((v, u)))
                 .collect();
             assert_eq!(EliminationOrder::greedy(&neighbors(25, &grid), rule, &planner).unwrap().width(), 5);
+        }
+    }
+
+    #[test]
+    fn an_order_that_ends_with_its_effort_says_so_and_one_that_is_too_wide_does_not() {
+        let progress = Progress::default();
+        let refused = |n: usize, hubs: u32, rule| {
+            let edges: Vec<_> = (hubs..n as u32).flat_map(|v| (0..hubs).map(move |hub| (hub, v))).collect();
+            let planner = Planner::new(&progress);
+            assert!(EliminationOrder::greedy(&neighbors(n, &edges), rule, &planner).is_none());
+            [planner.refused("the table", 8 << 58), planner.refused("the table", crate::error::COUNTLESS)]
+        };
+        assert_eq!(refused(2 * WIDEST + 4, WIDEST as u32 + 1, Rule::Degree), ["the table"; 2]);
+        for rule in [Rule::Degree, Rule::Fill] {
+            let [finite, said] = refused(13_000, 2, rule);
+            assert_eq!(finite, "the table");
+            assert!(said.contains("ended with its effort") && said.contains("`order`"), "{said}");
         }
     }
 
