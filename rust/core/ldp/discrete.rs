@@ -252,8 +252,12 @@ impl Likelihood for UserGroup {
             } else {
                 self.family.mass(theta, number)
             };
-            // Nothing is above the upper bound.
-            rise[x] = if x == last { 0.0 } else { self.family.rise(theta, number) };
+            // Nothing is above the upper bound; a Poisson variable's derivative is its mass, which is known but at the lower one.
+            rise[x] = match self.family {
+                _ if x == last => 0.0,
+                Family::Poisson if x > 0 => mass[x],
+                family => family.rise(theta, number),
+            };
             let (a, g) = if x == 0 { (0.0, 0.0) } else { (before[x - 1], alpha * rising[x - 1] + loss * rise[x - 1]) };
             (before[x], rising[x]) = (alpha * a + mass[x], g);
         }
