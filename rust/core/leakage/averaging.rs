@@ -176,17 +176,17 @@ fn write(
     progress: &Progress,
 ) -> Result<()> {
     let mut buffer = [0.0; 512];
-    for (index, target) in (start..).zip(targets) {
+    let written = (start..).zip(targets).try_for_each(|(index, target)| {
         for (target, classes) in target.chunks_mut(buffer.len()).zip(part.classes(index).chunks(buffer.len())) {
             for (value, &class) in buffer.iter_mut().zip(classes) {
                 *value = means[usize::from(class)];
             }
             stream(target, &buffer[..classes.len()]);
         }
-        progress.advance(1)?;
-    }
+        progress.advance(1)
+    });
     finish();
-    Ok(())
+    written
 }
 
 #[cfg(test)]

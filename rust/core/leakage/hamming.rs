@@ -171,15 +171,15 @@ fn write(
 ) -> Result<()> {
     let chunk = |distance: usize| (0..words.tails).map(move |other| means[distance + words.distance(tail, other)]);
     let chunks: Vec<f64> = (0..=words.head_length).flat_map(chunk).collect();
-    for (head, row) in (from..).zip(rows) {
+    let written = (from..).zip(rows).try_for_each(|(head, row)| {
         let distances = &words.head_distances[head * words.heads..][..words.heads];
         for (target, &distance) in row.chunks_exact_mut(words.tails).zip(distances) {
             stream(target, &chunks[distance as usize * words.tails..][..words.tails]);
         }
-        progress.advance(1)?;
-    }
+        progress.advance(1)
+    });
     finish();
-    Ok(())
+    written
 }
 
 #[cfg(test)]

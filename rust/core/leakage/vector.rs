@@ -15,7 +15,8 @@ pub fn stream(target: &mut [f64], source: &[f64]) {
         let pairs = (len - skip) / 2;
         for pair in 0..pairs {
             let at = skip + 2 * pair;
-            // SAFETY: `at + 2 <= len`, and the target is aligned to 16 bytes from `skip` on, in steps of two.
+            // SAFETY: `at + 2 <= len`, and the target is aligned to 16 bytes from `skip` on, in steps of two. Whoever calls comes to
+            // `finish` on this thread before anybody looks at the target.
             unsafe { _mm_stream_pd(target.as_mut_ptr().add(at), _mm_loadu_pd(source.as_ptr().add(at))) };
         }
         let rest = skip + 2 * pairs;

@@ -200,6 +200,7 @@ impl Closed {
         passage: Passage<R>,
         part: bool,
     ) -> Result<()> {
+        assert!(one.len() >= self.path.states(), "a vector shorter than its words");
         let (inner, outer) = zero.split_at_mut(words(self.path.length() + 1));
         let halves = RingHalves { inner: inner.as_mut_ptr(), outer: outer.as_mut_ptr(), one: one.as_mut_ptr() };
         parallel::tiles(

@@ -176,11 +176,10 @@ impl Path {
             |(), i| {
                 let run = self.runs[i];
                 // SAFETY: runs are disjoint, and each is worked on once.
-                let block = unsafe { std::slice::from_raw_parts_mut(state.at(run.at), words(run.length)) };
+                let items = unsafe { state.part(run.at, words(run.length)) }.as_mut_ptr();
                 let courses = &programs[run.length - shortest];
                 let go = |program| {
-                    let items = state.at(run.at);
-                    // SAFETY: the program is for words of the length of this run.
+                    // SAFETY: the program is for words of the length of this run, and nobody borrows its elements meanwhile.
                     let block = unsafe { PathBlock::new(program, items, 1, items, &[]) };
                     passage.ring.dispatch(passage.level, block);
                 };
@@ -192,6 +191,8 @@ impl Path {
                             go(&courses.down);
                         }
                         if let (true, true, Some(powers)) = (ends, begins, powers) {
+                            // SAFETY: the elements of the run, between two programs.
+                            let block = unsafe { std::slice::from_raw_parts_mut(items, words(run.length)) };
                             self.weigh_run(passage.ring, powers, run, block);
                         }
                         if begins {
@@ -215,7 +216,7 @@ impl Path {
             |(), i| {
                 let run = self.runs[i];
                 // SAFETY: runs are disjoint, and each is worked on once.
-                let block = unsafe { std::slice::from_raw_parts_mut(state.at(run.at), words(run.length)) };
+                let block = unsafe { state.part(run.at, words(run.length)) };
                 self.weigh_run(passage.ring, powers, run, block);
                 Ok(())
             },
@@ -299,6 +300,7 @@ impl Tiles {
         ends: bool,
         begins: bool,
     ) -> Result<()> {
+        assert!(words(self.length + self.rest) <= state.len(), "a vector shorter than its words");
         let order = passage.ring.dispatch(passage.level, Order);
         let programs = self.programs[order].get_or_init(|| {
             let ending = if self.decided { Ending::Closed } else { Ending::Open };
@@ -348,6 +350,8 @@ impl Tiles {
                             copy(false)
                         }
                         if let (true, true, Some(powers)) = (ends, begins, powers) {
+                            // SAFETY: the items of the block, between two programs: by their own pointer, which is used again.
+                            let block = unsafe { std::slice::from_raw_parts_mut(items, beginnings.ones.len() * width) };
                             for (block, outer) in block.chunks_exact_mut(width).zip(&beginnings.ones) {
                                 for (x, inner) in block.iter_mut().zip(&ones[at..]) {
                                     *x = passage.ring.mul(*x, powers[usize::from(outer + inner)]);
@@ -445,6 +449,36 @@ mod tests {
                 }).unwrap();
                 prop_assert_eq!(residues(&ring, &state), residues(&ring, &expected));
             }
+        }
+    }
+
+    #[test]
+    fn a_vector_shorter_than_its_words_is_refused_and_nothing_behind_it_is_touched() {
+        let ring = ring();
+        let powers: Vec<_> = (0..=11).map(|i| ring.fold([i + 2; 4])).collect();
+        for (block, weighted, ends) in
+            [4, 16].into_iter().flat_map(|b| [(b, false, true), (b, true, true), (b, true, false)])
+        {
+            let path = Path::cut(11, block);
+            let whole: Vec<[u64; 4]> = (1..=path.states() as u64).map(|x| [x; 4]).collect();
+            let mut state = whole.clone();
+            let (short, behind) = state.split_at_mut(path.states() - 1);
+            let progress = Progress::default();
+            let passage = Passage {
+                ring: &ring,
+                level: Level::Baseline,
+                powers: weighted.then_some(&powers[..]),
+                progress: &progress,
+            };
+            let work = std::panic::AssertUnwindSafe(|| match ends {
+                true => path.advance(short, passage, true).is_ok(),
+                false => {
+                    path.weigh(short, passage);
+                    true
+                }
+            });
+            assert!(std::panic::catch_unwind(work).is_err());
+            assert_eq!(behind, &whole[path.states() - 1..]);
         }
     }
 

@@ -576,7 +576,7 @@ impl<'a> PrimeJob<'a> {
             4,
             || halves.iter().map(room).collect::<Result<Vec<_>>>(),
             |rooms, i| {
-                let room = |k: usize| rooms.get(k).map_or(std::ptr::null_mut(), |room| room.as_ptr().cast_mut());
+                let mut room = |k: usize| rooms.get_mut(k).map_or(std::ptr::null_mut(), |room| room.as_mut_ptr());
                 let tile = PlaceTile {
                     halves,
                     programs: &self.programs.halves,
