@@ -80,6 +80,12 @@ def room_of(path: Path, base: Path) -> str:
     return path.relative_to(base).parts[0].removesuffix(".rs").removesuffix(".py")
 
 
+def test_files_of_tests_have_names_of_their_own():
+    """Folders of tests are no packages: two files of one name would be one module."""
+    names = [file.name for file in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_rooms_of_the_core_import_only_what_they_may():
     for path in rust_files(CORE):
         room = room_of(path, CORE)
