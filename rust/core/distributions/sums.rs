@@ -67,7 +67,7 @@ pub fn outward<const N: usize>(
             return quadrature(shape, (start, step, length), first, weight);
         }
     }
-    let (mut x, mut value, mut taken) = (start, 1.0f64, 0u64); // at 2^53 x stays where it is
+    let (mut x, mut value) = (start, 1.0f64);
     loop {
         let factors = weight(x, value.ln());
         let mut settled = true;
@@ -76,11 +76,11 @@ pub fn outward<const N: usize>(
             *sum += part;
             settled &= part.abs() <= 1e-18 * sum.abs();
         }
-        if x == end || settled && taken > 0 || value == 0.0 {
+        if x == end || settled && x != start || value == 0.0 {
             return sums;
         }
         value *= shape.ratio(x, step);
-        (x, taken) = (x + step, taken + 1);
+        x += step;
         if value == 0.0 {
             return sums;
         }
