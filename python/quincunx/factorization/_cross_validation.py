@@ -45,8 +45,9 @@ class CrossValidation:
     ----------
     n_components : tuple of int
         The numbers of components that were tried.
-    log_densities : ndarray of float64, shape (len(n_components), *shape of the data)
-        The log predictive density of each cell by the fit without its fold, in nats; NaN where a cell was in none.
+    log_densities : ndarray of float64, shape (len(n_components), ...)
+        The log predictive density of each cell of the data by the fit without its fold, in nats; NaN where a cell was
+        in none.
     fold_of_cell : ndarray of int, of the shape of the data
         The fold in which each cell is held out, -1 where in none.
     random_state : int
