@@ -251,8 +251,8 @@ def test_every_public_call_is_interrupted_here_or_has_a_reason_not_to_be():
 # Seconds of the processor within which an interrupt is answered: .2 is asked of a quiet host of the usual speed, and
 # others are up to twice as slow (.20 to .23 on one such).
 ANSWER = 0.5
-# Not kept where a dense matrix of several thousand rows is made and handed to LAPACK (.85, and 1.05 under load).
-LATER = {"resistances": 2.0}
+# Not kept where a dense matrix of several thousand rows is made and handed to LAPACK.
+LATER = {"resistances": 1.0}
 
 
 @pytest.fixture(scope="module", autouse=True)
