@@ -21,6 +21,7 @@ from quincunx.privacy import (
     GeneralizedRandomizedResponse,
     GeometricMechanism,
     LaplaceMechanism,
+    PrivacyGuarantee,
     RandomizedResponse,
     ReplaceOne,
     UnaryEncoding,
@@ -277,6 +278,7 @@ def test_what_was_declared_is_repeated():
         (GeometricMechanism(1.0, sensitivity=3), "declared to move the array by at most 3 in the l1 distance"),
         (GaussianMechanism(1.0, 1e-6, sensitivity=2.5), "declared to move the array by at most 2.5 in the l2 distance"),
         (GaussianMechanism(1.0, 1e-6, sensitivity=[1, 2]), "declared to move each coordinate by at most [1.0, 2.0]"),
+        (GaussianMechanism(1.0, 1e-6, sensitivity=2, scales=[1, 3]), "2 in the l2 distance, over its scales"),
         (DiscreteGaussianMechanism(1.0, 1e-6, sensitivity=2, norm="l2"), "by at most 2 in the l2 distance"),
         (ExponentialMechanism(1.0, 0.5), "declared to move each score by at most 0.5"),
     ]:
@@ -311,3 +313,9 @@ def test_declared_changes_of_coordinates_fix_the_length():
     for shape in ((1000,), (2,), (3, 3), ()):
         with pytest.raises(ValueError, match="`x` must hold 3 numbers"):
             mechanism.release(np.zeros(shape))
+
+
+def test_what_was_declared_of_many_coordinates_comes_back_from_a_file():
+    for count in (8, 9, 3000):
+        guarantee = GaussianMechanism(1.0, 1e-6, sensitivity=[1 / 3] * count).guarantee
+        assert PrivacyGuarantee.from_dict(guarantee.to_dict()) == guarantee

@@ -140,9 +140,7 @@ class GaussianMechanism(Mechanism):
         reach = self._reach(Fraction(ROUNDED) / Fraction(self.sigma), CUT)
         self.guarantee = promise(reach, relation, delta, epsilon=level)
 
-    def _declared_shift(
-        self, sensitivity: float | Sequence[float] | None
-    ) -> tuple[float | tuple[float, ...], Fraction] | None:
+    def _declared_shift(self, sensitivity: float | Sequence[float] | None) -> Said | None:
         """Return a given sensitivity with the least fraction not below its shift in units of sigma; None without it."""
         if sensitivity is None:
             return None
@@ -162,8 +160,12 @@ class GaussianMechanism(Mechanism):
         scales = [Fraction(scale) for scale in self._spread()]
         if self._declared is not None:
             said, shift = self._declared
-            what = f"each coordinate by at most {list(said)}" if isinstance(said, tuple) else ""
-            words = f"declared to move {what or f'the array by at most {said:g} in the l2 distance'}"
+            if isinstance(said, tuple):
+                each = list(said) if len(said) <= 8 else f"what was said of each of {len(said)}, {max(said):g} at most"
+                words = f"declared to move each coordinate by at most {each}"
+            else:
+                over = "" if self.scales is None else ", over its scales"
+                words = f"declared to move the array by at most {said:g} in the l2 distance{over}"
             return Declared(Gaussian((shift * unit + rest) ** 2), self.relation, words)
         if self.radius is not None:
             return PerEntry(Gaussian((2 * Fraction(self.radius) / min(scales) * unit + rest) ** 2), False)
