@@ -1,11 +1,14 @@
-"""Docstrings put together from parts that several functions share, so that `help` shows each of them whole.
+"""Docstrings and signatures put together from parts that functions share, so that `help` shows each of them whole.
 
-A line ``{name}`` of a docstring stands for a part: one of the room's, given to `assembled`, or one of `COMMON`.
+A line ``{name}`` of a docstring stands for a part: one of the room's, given to `assembled`, or one of `COMMON`. A
+parameter ``**options: Unpack[SomeTypedDict]`` stands for the names of the dictionary, all optional.
 """
 
+import inspect
 import textwrap
 from collections.abc import Callable
-from typing import TypeVar
+from types import FunctionType
+from typing import TypeVar, get_args
 
 T = TypeVar("T")
 
@@ -34,13 +37,15 @@ COMMON = {
 def assembled(**parts: str) -> Callable[[T], T]:
     """Return a decorator that puts a part in the place of each line ``{name}`` of a docstring, at its indentation.
 
-    On a class it serves the methods and properties of the class too.
+    Of a function it assembles the signature as well. On a class it serves the methods and properties of the class too.
     """
     known = COMMON | parts
 
     def assemble(thing: T) -> T:
         for documented in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
             _fill(getattr(documented, "__func__", documented), known)
+        if isinstance(thing, FunctionType) and thing.__code__.co_flags & inspect.CO_VARKEYWORDS:
+            _name_options(thing)
         return thing
 
     return assemble
@@ -65,3 +70,13 @@ def _part(line: str, parts: dict[str, str]) -> str:
     if not (name.startswith("{") and name.endswith("}") and name[1:-1] in parts):
         return line
     return textwrap.indent(textwrap.dedent(parts[name[1:-1]]).strip("\n"), line[: line.index("{")])
+
+
+def _name_options(function: FunctionType) -> None:
+    """Set the signature that has the names of a typed dictionary in the place of ``**options``."""
+    signature = inspect.signature(function)
+    *named, options = signature.parameters.values()
+    known = get_args(options.annotation)[0].__annotations__
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    parts = [inspect.Parameter(name, by_name, default=None, annotation=kind) for name, kind in known.items()]
+    function.__signature__ = signature.replace(parameters=[*named, *parts])  # type: ignore[attr-defined]

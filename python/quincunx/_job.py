@@ -1,12 +1,25 @@
 """How a long job may run: what public functions take one by one, checked once and handed on as one object."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from typing import Never, TypedDict
 
 from quincunx import _check
 from quincunx._progress import Progress, reporting
+
+
+class JobOptions(TypedDict, total=False):
+    """What functions take by name as ``**options: Unpack[JobOptions]``; `_docs.assembled` shows the names to `help`."""
+
+    threads: int | None
+    memory_limit: int | None
+    progress: Progress
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_interval: float | None
+    executor: Executor | None
 
 
 class Job:
@@ -57,7 +70,11 @@ class Job:
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_interval: float | None = None,
         executor: Executor | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:
+            function = sys._getframe(1).f_code.co_qualname  # the caller took them unseen
+            raise TypeError(f"{function}() got an unexpected keyword argument {next(iter(unknown))!r}")
         self.threads_asked = threads
         self.threads = _check.threads(threads)
         self.memory_limit = _check.memory_limit(memory_limit)

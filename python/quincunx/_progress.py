@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
+Progress: TypeAlias = bool | Callable[[int, int], object] | None
 
 
 @contextmanager

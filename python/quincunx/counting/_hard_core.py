@@ -1,23 +1,21 @@
 """The hard-core partition function at any activity."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._job import Job
-from quincunx._progress import Progress
+from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._activities import activities_of, is_many, rational, two_doubles
+from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_problem
 from quincunx.graphs._graph import as_graph
 
@@ -47,12 +45,7 @@ def hard_core(
     mode: Literal["exact"] = "exact",
     per_vertex: Literal[True] | None = None,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> int | Fraction: ...
 
 
@@ -64,12 +57,7 @@ def hard_core(
     mode: Literal["exact"] = "exact",
     per_vertex: Literal[False],
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> "npt.NDArray[np.object_]": ...
 
 
@@ -81,12 +69,7 @@ def hard_core(
     mode: Literal["float", "log"],
     per_vertex: Literal[True] | None = None,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> FloatResult: ...
 
 
@@ -98,12 +81,7 @@ def hard_core(
     mode: Literal["float", "log"],
     per_vertex: Literal[True],
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> FloatResult: ...
 
 
@@ -115,15 +93,11 @@ def hard_core(
     mode: Literal["float", "log"],
     per_vertex: Literal[False] | None = None,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> FloatResults: ...
 
 
+@counting_doc
 def hard_core(
     graph: "GraphLike",
     activity: Any,
@@ -131,12 +105,7 @@ def hard_core(
     mode: Literal["exact", "float", "log"] = "exact",
     per_vertex: bool | None = None,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> "int | Fraction | FloatResult | FloatResults | npt.NDArray[np.object_]":
     """Evaluate the hard-core partition function of a graph.
 
@@ -209,31 +178,27 @@ def hard_core(
     >>> hard_core(lattices.square(2, 2), [1, 2, 3, 4], per_vertex=False)
     array([7, 17, 31, 49], dtype=object)
     """
+    job = Job(**options)
     mode = _check.one_of(mode, "mode", ["exact", "float", "log"])  # type: ignore[assignment]
     if per_vertex is not None:
         per_vertex = _check.flag(per_vertex, "per_vertex")
     if is_many(activity):
-        how: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-        how |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval, "executor": executor}
         if _is_per_vertex(graph, activity, mode, per_vertex):
-            return _of_each_vertex(graph, activity, mode, order, Job(**how))
-        return _of_each_activity(graph, activity, mode, how | {"order": order})
+            return _of_each_vertex(graph, activity, mode, order, job)
+        return _of_each_activity(graph, activity, mode, order, options)
     if per_vertex:
         raise ValueError("`per_vertex` must not be True for a single activity")
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     problem = as_problem(graph, order)
     if mode != "exact":
-        if checkpoint is not None or executor is not None:
-            name = "checkpoint" if executor is None else "executor"
+        if job.checkpoint is not None or job.executor is not None:
+            name = "checkpoint" if job.executor is None else "executor"
             raise ValueError(f'`{name}` must be None unless mode="exact"')
         number = two_doubles(activity)
         with job.reporting("partition function"):
             found = _core.hard_core_float(problem, number, job)
         return _as_log(*found) if mode == "log" else _as_float(*found)
     (integer,), plan = _exact.solve(
-        partial(_core.plan_independent_sets, problem, rational(activity).as_integer_ratio()),
-        "partition function",
-        job,
+        partial(_core.plan_independent_sets, problem, rational(activity).as_integer_ratio()), "partition function", job
     )
     if isinstance(activity, (int, np.integer)):
         return integer
@@ -301,18 +266,18 @@ def _is_per_vertex(graph: Any, activity: Any, mode: str, per_vertex: bool | None
 
 
 def _of_each_activity(
-    graph: Any, activity: Any, mode: Literal["exact", "float", "log"], how: dict[str, Any]
+    graph: Any, activity: Any, mode: Literal["exact", "float", "log"], order: Any, options: JobOptions
 ) -> "FloatResults | npt.NDArray[np.object_]":
     """Evaluate the partition function at each of several activities."""
-    if how["checkpoint"] is not None:
+    if options.get("checkpoint") is not None:
         raise ValueError("`checkpoint` must be None for several activities: each is a job of its own")
     many = np.asarray(activity, dtype=object) if not isinstance(activity, np.ndarray) else activity
-    found = [hard_core(graph, one, mode=mode, **how) for one in many.reshape(-1).tolist()]
+    found = [hard_core(graph, one, mode=mode, order=order, **options) for one in many.reshape(-1).tolist()]
     if mode == "exact":
         values = np.empty(len(found), dtype=object)
         values[:] = found
         return values.reshape(many.shape)
-    pairs = np.array([tuple(pair) for pair in found], dtype=np.float64).reshape(*many.shape, 2)
+    pairs = np.array(found, dtype=np.float64).reshape(*many.shape, 2)
     return FloatResults(pairs[..., 0].copy(), pairs[..., 1].copy())
 
 

@@ -1,17 +1,14 @@
 """The number of independent sets, the independence polynomial, and what they will cost."""
 
-import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from quincunx import _check, _core, _units
 from quincunx._html import table_html
-from quincunx._job import Job
-from quincunx._progress import Progress
+from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._matchings import plan_dimers, plan_matchings
 from quincunx.counting._parts import counting_doc
@@ -23,16 +20,12 @@ if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
 
 
+@counting_doc
 def count_independent_sets(
     graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> int:
     """Count the independent sets of a graph, exactly.
 
@@ -104,13 +97,9 @@ def count_independent_sets(
     >>> count_independent_sets((3, [(0, 1), (1, 2)]))
     5
     """
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    job = Job(**options)
     problem = as_problem(graph, order)
-    (count,), _ = _exact.solve(
-        partial(_core.plan_independent_sets, problem, "count"),
-        "independent sets",
-        job,
-    )
+    (count,), _ = _exact.solve(partial(_core.plan_independent_sets, problem, "count"), "independent sets", job)
     return count
 
 
@@ -119,12 +108,7 @@ def independence_polynomial(
     graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> list[int]:
     """Count the independent sets of each size, exactly.
 
@@ -155,12 +139,10 @@ def independence_polynomial(
     >>> independence_polynomial(lattices.square(3, 3))
     [1, 9, 24, 22, 6, 1]
     """
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    job = Job(**options)
     problem = as_problem(graph, order)
     coefficients, _ = _exact.solve(
-        partial(_core.plan_independent_sets, problem, "polynomial"),
-        "independence polynomial",
-        job,
+        partial(_core.plan_independent_sets, problem, "polynomial"), "independence polynomial", job
     )
     return coefficients
 

@@ -1,18 +1,15 @@
 """Numbers of matchings, exactly: perfect ones, all, and those of each size."""
 
 import math
-import os
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._job import Job
-from quincunx._progress import Progress
+from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._drawn import as_drawn, as_insertion, as_square
 from quincunx.counting._parts import counting_doc
@@ -34,12 +31,7 @@ def count_perfect_matchings(
     weight: Any = NOT_SAID,
     method: Method = "auto",
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> int | Fraction:
     """Count the perfect matchings of a graph, exactly, or add up their weights.
 
@@ -105,10 +97,9 @@ def count_perfect_matchings(
     >>> count_perfect_matchings(ring, weight="weight"), count_perfect_matchings(ring, weight=None)
     (Fraction(13, 2), 2)
     """
+    job = Job(**options)
     graph, unit = laid(graph, weight)
-    count = _perfect_matchings(
-        graph, method, order, Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
-    )
+    count = _perfect_matchings(graph, method, order, job)
     return count if unit == 1 or not count else count * unit ** (as_listed(graph).num_vertices // 2)
 
 
@@ -175,12 +166,7 @@ def count_matchings(
     graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> int:
     """Count the matchings of a graph, exactly: its Hosoya index.
 
@@ -217,20 +203,16 @@ def count_matchings(
     >>> count_matchings(lattices.square(5, 5))
     2810694
     """
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    job = Job(**options)
     return _solve(_frontier(graph, order, "all"), "matchings", job)[0]
 
 
+@counting_doc
 def matching_polynomial(
     graph: "GraphLike",
     *,
     order: Sequence[Any] | None = None,
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> list[int]:
     """Count the matchings of each size, exactly.
 
@@ -264,7 +246,7 @@ def matching_polynomial(
     >>> matching_polynomial(complete(6))
     [1, 15, 45, 15]
     """
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
+    job = Job(**options)
     return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
 
 

@@ -1,17 +1,15 @@
 """The number of spanning trees, exactly, and its logarithm."""
 
 import math
-import os
-from concurrent.futures import Executor
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from quincunx import _check, _core
-from quincunx._job import Job
-from quincunx._progress import Progress
+from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
+from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed
 from quincunx.counting._weights import NOT_SAID, laid
 
@@ -21,17 +19,13 @@ if TYPE_CHECKING:
 _METHODS = ["auto", "product", "elimination"]
 
 
+@counting_doc
 def count_spanning_trees(
     graph: "GraphLike",
     *,
     weight: Any = NOT_SAID,
     method: Literal["auto", "product", "elimination"] = "auto",
-    threads: int | None = None,
-    memory_limit: int | None = None,
-    progress: Progress = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_interval: float | None = None,
-    executor: Executor | None = None,
+    **options: Unpack[JobOptions],
 ) -> int | Fraction:
     """Count the spanning trees of a graph, exactly, or add up their weights.
 
@@ -94,6 +88,7 @@ def count_spanning_trees(
     >>> count_spanning_trees(ring, weight="weight"), count_spanning_trees(ring, weight=None)
     (Fraction(17, 2), 3)
     """
+    job = Job(**options)
     _check.one_of(method, "method", _METHODS)
     graph, unit = laid(graph, weight)
     problem: Any = None if method == "elimination" else _product(graph)
@@ -101,7 +96,6 @@ def count_spanning_trees(
         if method == "product":
             raise ValueError("`method` must be 'elimination' for a graph with no product: no square lattice, no torus")
         problem = _plain(graph)
-    job = Job(threads, memory_limit, progress, checkpoint, checkpoint_interval, executor)
     (count,), _ = _exact.solve(
         lambda job: _core.plan_spanning_trees(problem, job.threads, job.memory_limit), "spanning trees", job
     )
