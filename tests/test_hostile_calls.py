@@ -127,8 +127,8 @@ def test_data_without_cells_are_a_value_error_or_a_type_error(model, data):
 
 LONG = 10**400
 NUMBERS = {
-    "beta_hockey_stick": lambda n: privacy.beta_hockey_stick(1.0, 1.0, 2.0, n),
-    "gamma_hockey_stick": lambda n: privacy.gamma_hockey_stick(1.0, 1.0, 20.0, n, data_bound=1.0),
+    "beta_hockey_stick": lambda n: posterior.beta_hockey_stick(1.0, 1.0, 2.0, n),
+    "gamma_hockey_stick": lambda n: posterior.gamma_hockey_stick(1.0, 1.0, 20.0, n, data_bound=1.0),
     "BetaBernoulli.delta": lambda n: posterior.BetaBernoulli(2.0, 3.0).delta(1.0, n),
     "BetaBernoulli.guarantee": lambda n: posterior.BetaBernoulli(2.0, 3.0, trim=0.2).guarantee(n=n),
     "DirichletCategorical.guarantee": lambda n: posterior.DirichletCategorical([2.0, 1.0], trim=0.2).guarantee(n=n),

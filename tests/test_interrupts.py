@@ -220,15 +220,15 @@ HEARD = {
         ldp.shuffled_epsilon ldp.tractable_log_density leakage.renyi_entropy posterior.BetaBernoulli
         posterior.DirichletCategorical posterior.ExponentialGamma posterior.LaplaceGamma
         posterior.NormalPrecisionGamma posterior.naive_bayes_loss privacy.AddRemove privacy.Budget privacy.DataMetric
-        privacy.LipschitzConstants privacy.Partition privacy.PrivacyGuarantee privacy.ReplaceOne privacy.Share
+        posterior.LipschitzConstants privacy.Partition privacy.PrivacyGuarantee privacy.ReplaceOne privacy.Share
         privacy.noise.DiscreteGaussianNoise privacy.noise.ExponentialChoice privacy.noise.GaussianNoise
         privacy.noise.GeneralizedRandomizedResponseNoise privacy.noise.GeometricNoise privacy.noise.LaplaceNoise
         privacy.noise.Noise privacy.noise.QuantileChoice privacy.noise.RandomizedResponseNoise
-        privacy.noise.UnaryEncodingNoise privacy.beta_hockey_stick privacy.gamma_hockey_stick privacy.gaussian_delta
-        privacy.gaussian_epsilon privacy.gaussian_sigma privacy.kl_bound privacy.le_cam_lower_bound
-        privacy.min_samples_to_distinguish privacy.parallel privacy.prior_change_bounds privacy.query_error_bound
-        privacy.regret_bound privacy.sensitivity.linear_regression privacy.sensitivity.logistic_regression
-        privacy.subsampled privacy.tv_bound leakage.utility_bound
+        privacy.noise.UnaryEncodingNoise posterior.beta_hockey_stick posterior.gamma_hockey_stick privacy.gaussian_delta
+        privacy.gaussian_epsilon privacy.gaussian_sigma posterior.kl_bound posterior.le_cam_lower_bound
+        posterior.min_samples_to_distinguish privacy.parallel posterior.prior_change_bounds posterior.query_error_bound
+        posterior.regret_bound privacy.sensitivity.linear_regression privacy.sensitivity.logistic_regression
+        privacy.subsampled posterior.tv_bound leakage.utility_bound
     """,
     "its loops are Python's, on what the caller holds or a file says": """
         graphs.Graph graphs.induced_graph graphs.lps_graph graphs.read_edges lattices.UnitCell lattices.draw

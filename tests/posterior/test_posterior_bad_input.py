@@ -255,25 +255,25 @@ def test_functions_of_the_range_refuse_what_is_outside_their_domain():
     g = PrivacyGuarantee(1.0, range_bounded=True)
     for err in (0, 0.25, 0.7, math.nan):
         with pytest.raises(ValueError, match="err"):
-            privacy.min_samples_to_distinguish(g, err)
+            posterior.min_samples_to_distinguish(g, err)
     with pytest.raises(TypeError, match="`g`"):
-        privacy.kl_bound(1.0)
+        posterior.kl_bound(1.0)
     for beta in (0, 1, math.nan):
         with pytest.raises(ValueError, match="beta"):
-            privacy.query_error_bound(n_samples=1, n_responses=1, n_queries=1, beta=beta)
+            posterior.query_error_bound(n_samples=1, n_responses=1, n_queries=1, beta=beta)
     for case in [(-1, 1, 1, 5), (1, 0, 1, 5), (1, 1, math.inf, 5), (1, 1, 1, -1)]:
         with pytest.raises(ValueError):
-            privacy.beta_hockey_stick(*case)
+            posterior.beta_hockey_stick(*case)
     with pytest.raises(ValueError, match="distance"):
-        privacy.le_cam_lower_bound(g, distance=0)
+        posterior.le_cam_lower_bound(g, distance=0)
     with pytest.raises(ValueError, match="`C`"):
-        privacy.LipschitzConstants(1.0, 0.0, 0.5)
+        posterior.LipschitzConstants(1.0, 0.0, 0.5)
     with pytest.raises(ValueError, match="`L`"):
-        privacy.LipschitzConstants(1.0, 1.0, 1.5).guarantee(0.5)
+        posterior.LipschitzConstants(1.0, 1.0, 1.5).guarantee(0.5)
     with pytest.raises(ValueError, match="eta"):
-        privacy.prior_change_bounds(-0.1)
+        posterior.prior_change_bounds(-0.1)
     with pytest.raises(ValueError, match="total_variation"):
-        privacy.regret_bound(1.5)
+        posterior.regret_bound(1.5)
 
 
 def test_query_answerers_check_their_sample_and_utilities():
@@ -290,7 +290,7 @@ def test_query_answerers_check_their_sample_and_utilities():
 
 
 def test_a_guarantee_by_a_large_delta_alone_is_none():
-    constants = privacy.LipschitzConstants(c=20.0, L0=0.0, C=1.5)
+    constants = posterior.LipschitzConstants(c=20.0, L0=0.0, C=1.5)
     with pytest.warns(InsecureGuaranteeWarning, match="guarantees nothing"):
         g = constants.delta_guarantee()
     assert not g.is_meaningful

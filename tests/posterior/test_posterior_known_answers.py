@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from quincunx import privacy
+from quincunx import posterior
 from quincunx.posterior import (
     BallRegression,
     BetaBernoulli,
@@ -111,10 +111,10 @@ def test_a_mean_outside_the_data_needs_the_true_ends_of_the_statistic():
 
 
 def test_hockey_sticks_are_the_known_ones():
-    found = [privacy.beta_hockey_stick(*case) for case in [(1, 10, 10, 100), (2, 1, 1, 100), (0.7, 3, 3, 10)]]
+    found = [posterior.beta_hockey_stick(*case) for case in [(1, 10, 10, 100), (2, 1, 1, 100), (0.7, 3, 3, 10)]]
     assert found == pytest.approx([7.31440270848e-4, 0.0653061018822, 0.0743521651275], rel=1e-10)
     for a, n in [(26.9545, 100), (24.4571, 1000)]:
-        assert privacy.beta_hockey_stick(1, a, a, n) == pytest.approx(1e-6, rel=1e-3)
+        assert posterior.beta_hockey_stick(1, a, a, n) == pytest.approx(1e-6, rel=1e-3)
 
 
 def test_hockey_sticks_agree_with_quadrature():
@@ -125,12 +125,12 @@ def test_hockey_sticks_agree_with_quadrature():
         p, q = stats.beta(a + k + 1, b + n - k - 1).pdf(t), stats.beta(a + k, b + n - k).pdf(t)
         for one, other in [(p, q), (q, p)]:
             found = max(found, np.trapezoid(np.maximum(one - math.exp(epsilon) * other, 0), t))
-    assert privacy.beta_hockey_stick(epsilon, a, b, n) == pytest.approx(found, rel=1e-6)
+    assert posterior.beta_hockey_stick(epsilon, a, b, n) == pytest.approx(found, rel=1e-6)
     shape, rate, bound = 3.0, 2.0, 0.7
     t = np.linspace(0, 30, 400_001)
     p, q = stats.gamma(5, scale=1 / rate).pdf(t), stats.gamma(5, scale=1 / (rate + bound)).pdf(t)
     found = max(np.trapezoid(np.maximum(x - math.exp(0.2) * y, 0), t) for x, y in [(p, q), (q, p)])
-    assert privacy.gamma_hockey_stick(0.2, shape, rate, 2, data_bound=bound) == pytest.approx(found, rel=1e-6)
+    assert posterior.gamma_hockey_stick(0.2, shape, rate, 2, data_bound=bound) == pytest.approx(found, rel=1e-6)
     # No other sum of the records does worse.
     for others in (0.3, 0.7):
         worse = stats.gamma(5, scale=1 / (rate + others)), stats.gamma(5, scale=1 / (rate + others + bound))
@@ -164,12 +164,12 @@ def test_divergences_and_tests_are_the_known_ones():
     def ranged(epsilon):
         return PrivacyGuarantee(epsilon, range_bounded=True)
 
-    found = [privacy.tv_bound(ranged(epsilon)) for epsilon in (0.1, 1, 4)]
+    found = [posterior.tv_bound(ranged(epsilon)) for epsilon in (0.1, 1, 4)]
     assert found == pytest.approx([0.0249947930, 0.2449186624, 0.7615941560], abs=1e-10)
-    assert privacy.kl_bound(ranged(0.1)) == pytest.approx(0.00125)
-    assert privacy.kl_bound(ranged(10)) <= 10
-    assert privacy.min_samples_to_distinguish(ranged(0.1), 0.05) == pytest.approx(1287.55, abs=0.01)
-    assert privacy.min_samples_to_distinguish(ranged(1), 0.01) == pytest.approx(25.751, abs=1e-3)
+    assert posterior.kl_bound(ranged(0.1)) == pytest.approx(0.00125)
+    assert posterior.kl_bound(ranged(10)) <= 10
+    assert posterior.min_samples_to_distinguish(ranged(0.1), 0.05) == pytest.approx(1287.55, abs=0.01)
+    assert posterior.min_samples_to_distinguish(ranged(1), 0.01) == pytest.approx(25.751, abs=1e-3)
     hundred = 100 * ranged(0.1)
     assert hundred.epsilon == pytest.approx(10)
     assert hundred.epsilon_at(1e-6) == pytest.approx(2.4190931769, abs=1e-8)

@@ -422,12 +422,12 @@ def test_nobody_breaks_the_bounds_by_range():
         assert ratio.max() - ratio.min() <= epsilon + 1e-9
         assert ratio.max() >= -1e-12 >= ratio.min() - 2e-12  # the interval contains 0: T1
         kl, tv = float(p @ ratio), float(np.abs(p - q).sum() / 2)
-        assert kl <= privacy.kl_bound(g) + 1e-12  # T2
-        assert tv <= privacy.tv_bound(g) + 1e-12
-        best = max(best, tv / privacy.tv_bound(g))
-        assert 1 - 2 * privacy.le_cam_lower_bound(g) >= tv - 1e-12  # T12, with the distance 1
+        assert kl <= posterior.kl_bound(g) + 1e-12  # T2
+        assert tv <= posterior.tv_bound(g) + 1e-12
+        best = max(best, tv / posterior.tv_bound(g))
+        assert 1 - 2 * posterior.le_cam_lower_bound(g) >= tv - 1e-12  # T12, with the distance 1
         eta = epsilon / 2  # T10: priors whose log ratio is at most eta, normalizing aside
-        divergence, distance = privacy.prior_change_bounds(eta)
+        divergence, distance = posterior.prior_change_bounds(eta)
         assert kl <= divergence + 1e-12
         assert 2 * tv <= distance + 1e-12
     assert best > 0.95  # and the bound of the distance is attained
@@ -443,7 +443,7 @@ def test_nobody_distinguishes_neighbors_with_fewer_draws():
             k = np.arange(n + 1)
             error = max(0.5 * (1 - 0.5 * np.abs(stats.binom.pmf(k, n, p) - stats.binom.pmf(k, n, 1 - p)).sum()), 1e-12)
             if error < 0.2:
-                assert n >= privacy.min_samples_to_distinguish(g, error) - 1e-9
+                assert n >= posterior.min_samples_to_distinguish(g, error) - 1e-9
 
 
 def test_bounds_of_the_second_assumption_hold_for_beta_posteriors():
@@ -491,7 +491,7 @@ def test_restricting_a_prior_moves_the_posterior_by_its_mass_outside():
     assert np.trapezoid(np.abs(density - trimmed), t) / 2 == pytest.approx(outside, abs=1e-4)
     utility = t
     lost = abs(np.trapezoid(density * utility, t) - np.trapezoid(trimmed * utility, t))
-    assert lost <= privacy.regret_bound(outside)
+    assert lost <= posterior.regret_bound(outside)
 
 
 @given(

@@ -7,6 +7,18 @@ fits networks by six mechanisms. The estimators need scikit-learn: ``pip install
 import typing
 
 from quincunx import _sklearn
+from quincunx.posterior._bounds import (
+    LipschitzConstants,
+    beta_hockey_stick,
+    gamma_hockey_stick,
+    kl_bound,
+    le_cam_lower_bound,
+    min_samples_to_distinguish,
+    prior_change_bounds,
+    query_error_bound,
+    regret_bound,
+    tv_bound,
+)
 from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
 from quincunx.posterior._fitted import PrivateBayesNet
@@ -40,6 +52,7 @@ __all__ = [
     "DiscreteBayesNet",
     "ExponentialGamma",
     "LaplaceGamma",
+    "LipschitzConstants",
     "MultivariateNormalMean",
     "MultivariateNormalPrecision",
     "NormalPrecisionGamma",
@@ -51,8 +64,17 @@ __all__ = [
     "PrivateSample",
     "QueryAnswerer",
     "WishartPosterior",
+    "beta_hockey_stick",
     "counterexamples",
+    "gamma_hockey_stick",
+    "kl_bound",
+    "le_cam_lower_bound",
+    "min_samples_to_distinguish",
     "naive_bayes_loss",
+    "prior_change_bounds",
+    "query_error_bound",
+    "regret_bound",
+    "tv_bound",
 ]
 
 _ESTIMATORS = ("PosteriorSampleRegressor", "PrivateBernoulliNB", "PrivateCategoricalNB")

@@ -15,9 +15,9 @@ from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.posterior import _account
 from quincunx.posterior._account import ONE
+from quincunx.posterior._bounds import LipschitzConstants, beta_hockey_stick
 from quincunx.posterior._parts import posterior_doc
-from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne, beta_hockey_stick
-from quincunx.privacy._range import LipschitzConstants
+from quincunx.privacy import AddRemove, PrivacyGuarantee, ReplaceOne
 from quincunx.privacy._relations import Relation
 
 POINTS = 2**16
@@ -289,7 +289,7 @@ class BetaBernoulli(_Model):
         return max(_core.posterior_epsilon(True, half, 1.0, *case) for case in self._cases(max(n, 1))) if n else 0.0
 
     def delta(self, epsilon: float, n: int) -> float:
-        """Return the delta of one draw from the *untrimmed* posterior: `quincunx.privacy.beta_hockey_stick`.
+        """Return the delta of one draw from the *untrimmed* posterior: `quincunx.posterior.beta_hockey_stick`.
 
         Parameters
         ----------

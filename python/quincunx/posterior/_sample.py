@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._docs import sections
-from quincunx.privacy import PrivacyGuarantee, query_error_bound
+from quincunx.posterior._bounds import query_error_bound
+from quincunx.privacy import PrivacyGuarantee
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ class QueryAnswerer:
         Returns
         -------
         float
-            As `quincunx.privacy.query_error_bound`.
+            As `quincunx.posterior.query_error_bound`.
 
         {domain}
         """

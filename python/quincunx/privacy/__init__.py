@@ -18,18 +18,6 @@ from quincunx.privacy._losses import LossDistribution
 from quincunx.privacy._noise import GeometricMechanism, privatize
 from quincunx.privacy._partition import Partition
 from quincunx.privacy._quantile import quantile
-from quincunx.privacy._range import (
-    LipschitzConstants,
-    beta_hockey_stick,
-    gamma_hockey_stick,
-    kl_bound,
-    le_cam_lower_bound,
-    min_samples_to_distinguish,
-    prior_change_bounds,
-    query_error_bound,
-    regret_bound,
-    tv_bound,
-)
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
@@ -47,7 +35,6 @@ __all__ = [
     "GeneralizedRandomizedResponse",
     "GeometricMechanism",
     "LaplaceMechanism",
-    "LipschitzConstants",
     "LossDistribution",
     "NoGuarantee",
     "Partition",
@@ -60,22 +47,13 @@ __all__ = [
     "Share",
     "UnaryEncoding",
     "audit",
-    "beta_hockey_stick",
-    "gamma_hockey_stick",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
-    "kl_bound",
-    "le_cam_lower_bound",
-    "min_samples_to_distinguish",
     "noise",
     "parallel",
-    "prior_change_bounds",
     "privatize",
     "quantile",
-    "query_error_bound",
-    "regret_bound",
     "sensitivity",
     "subsampled",
-    "tv_bound",
 ]

@@ -13,9 +13,7 @@ import numpy as np
 from quincunx import _check
 from quincunx._docs import assembled, sections
 from quincunx.errors import InsecureGuaranteeWarning
-from quincunx.privacy import _relations
-from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._relations import Relation, ReplaceOne
+from quincunx.privacy import PrivacyGuarantee, Relation, ReplaceOne, _relations
 
 
 def _guarantee(g: object) -> PrivacyGuarantee:
@@ -48,7 +46,8 @@ def kl_bound(g: PrivacyGuarantee) -> float:
 
     Examples
     --------
-    >>> from quincunx.privacy import PrivacyGuarantee, kl_bound
+    >>> from quincunx.posterior import kl_bound
+    >>> from quincunx.privacy import PrivacyGuarantee
     >>> kl_bound(PrivacyGuarantee(1.0, range_bounded=True))
     0.125
     >>> round(kl_bound(PrivacyGuarantee(1.0)), 6)
@@ -80,7 +79,8 @@ def tv_bound(g: PrivacyGuarantee) -> float:
 
     Examples
     --------
-    >>> from quincunx.privacy import PrivacyGuarantee, tv_bound
+    >>> from quincunx.posterior import tv_bound
+    >>> from quincunx.privacy import PrivacyGuarantee
     >>> round(tv_bound(PrivacyGuarantee(1.0, range_bounded=True)), 10)
     0.2449186624
     """
@@ -112,7 +112,8 @@ def min_samples_to_distinguish(g: PrivacyGuarantee, err: float) -> float:
 
     Examples
     --------
-    >>> from quincunx.privacy import PrivacyGuarantee, min_samples_to_distinguish
+    >>> from quincunx.posterior import min_samples_to_distinguish
+    >>> from quincunx.privacy import PrivacyGuarantee
     >>> round(min_samples_to_distinguish(PrivacyGuarantee(0.1, range_bounded=True), 0.05), 2)
     1287.55
     """
@@ -149,7 +150,8 @@ def le_cam_lower_bound(g: PrivacyGuarantee, *, n_samples: int = 1, distance: flo
 
     Examples
     --------
-    >>> from quincunx.privacy import PrivacyGuarantee, le_cam_lower_bound
+    >>> from quincunx.posterior import le_cam_lower_bound
+    >>> from quincunx.privacy import PrivacyGuarantee
     >>> round(le_cam_lower_bound(PrivacyGuarantee(1.0, range_bounded=True), distance=2.0), 6)
     0.755081
     """
@@ -188,7 +190,7 @@ def query_error_bound(*, n_samples: int, n_responses: int, n_queries: int, beta:
 
     Examples
     --------
-    >>> from quincunx.privacy import query_error_bound
+    >>> from quincunx.posterior import query_error_bound
     >>> round(query_error_bound(n_samples=1000, n_responses=10, n_queries=5, beta=0.05), 6)
     0.123296
     """
@@ -234,7 +236,7 @@ class LipschitzConstants:
 
     Examples
     --------
-    >>> from quincunx.privacy import LipschitzConstants
+    >>> from quincunx.posterior import LipschitzConstants
     >>> LipschitzConstants(c=2.0, L0=0.5, C=1.5).kl_bound(distance=1.0)
     3.0
     """
@@ -369,7 +371,7 @@ def prior_change_bounds(eta: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from quincunx.privacy import prior_change_bounds
+    >>> from quincunx.posterior import prior_change_bounds
     >>> tuple(round(bound, 6) for bound in prior_change_bounds(0.1))
     (0.005, 0.099917)
     """
@@ -399,7 +401,7 @@ def regret_bound(total_variation: float) -> float:
 
     Examples
     --------
-    >>> from quincunx.privacy import regret_bound
+    >>> from quincunx.posterior import regret_bound
     >>> regret_bound(0.125)
     0.25
     """
@@ -449,7 +451,7 @@ def beta_hockey_stick(epsilon: float, a: float, b: float, n: int, *, temper: flo
 
     Examples
     --------
-    >>> from quincunx.privacy import beta_hockey_stick
+    >>> from quincunx.posterior import beta_hockey_stick
     >>> round(beta_hockey_stick(1.0, 10, 10, 100) * 1e4, 9)
     7.314402708
     """
@@ -501,7 +503,7 @@ def gamma_hockey_stick(epsilon: float, shape: float, rate: float, n: int, *, dat
 
     Examples
     --------
-    >>> from quincunx.privacy import gamma_hockey_stick
+    >>> from quincunx.posterior import gamma_hockey_stick
     >>> round(gamma_hockey_stick(1.0, 1.0, 20.0, 10, data_bound=1.0), 8)
     9e-07
     """
