@@ -7,6 +7,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -46,12 +47,13 @@ def shown(number: int) -> str:
 
 def real(value: object, name: str, *, positive: bool = False) -> float:
     """Return a finite number as a float."""
-    # The check of the protocol takes microseconds, so plain floats pass by it.
+    # The check of the protocol takes microseconds, so plain numbers pass by it.
     refused = (bool, np.bool_, str, bytes, np.complexfloating)
-    if type(value) is not float and (isinstance(value, refused) or not isinstance(value, SupportsFloat)):
+    plain = type(value) in (float, int, Fraction)
+    if not plain and (isinstance(value, refused) or not isinstance(value, SupportsFloat)):
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}")
     try:
-        number = float(value)
+        number = float(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}") from None
     except OverflowError:

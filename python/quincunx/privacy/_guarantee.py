@@ -17,7 +17,7 @@ from quincunx.privacy import _curves, _rational, _relations, _words
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Renyi, Zcdp
 from quincunx.privacy._losses import LossDistribution, connect_the_dots
 from quincunx.privacy._reach import Declared, Reach
-from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
+from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
 #: A larger delta is no guarantee to a person: whole records may be published with that probability.
 LARGEST_DELTA = Fraction(1, 1000)
@@ -57,7 +57,7 @@ class Part:
         curve, copies = reach.at(relation)
         if not copies:
             curve, copies = Pure(Fraction(0)), 1
-        if relation != AddRemove():
+        if relation != ONE_RECORD:
             curve = curve.worst()
         if isinstance(curve, Approx):
             if curve.delta >= 1:

@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 from quincunx.privacy._filters import Account
@@ -203,6 +202,10 @@ class File:
             mode = connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0]
             if mode != "persist":
                 raise OSError(f"the ledger {self.path} keeps a journal of kind {mode!r}, so that copies forget spends")
+            # Each commit flushes the journal's pages, then their number, then the file, then the zeroed head, and none
+            # can go: the pages before the file is touched, to undo it; the number by itself, since of pages half
+            # written the rest may be older ones, which the sampled checksum may pass; the file before the head, or
+            # nothing could undo what is half written; the head, or the next opening undoes what was accepted.
             connection.execute("PRAGMA synchronous=FULL")
         except BaseException:
             connection.close()  # so that nobody waits for somebody who waits
@@ -277,7 +280,7 @@ class File:
         key = named(user)
         with self._transaction() as connection:
             account = decide(self._account(connection, key))
-            connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (key, json.dumps(asdict(account))))
+            connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (key, json.dumps(vars(account))))
             row = (key, time.time(), note())
             number = connection.execute("INSERT INTO spends (user, seconds, text) VALUES (?, ?, ?)", row).lastrowid
             assert number is not None

@@ -99,6 +99,6 @@ def fraction(value: object, name: str, *, below_one: bool = False) -> Fraction:
     number = _check.real(value, name)  # raises where it is beyond a double
     if not isinstance(value, Fraction):
         value = Fraction(number)
-    if value < 0 or (below_one and value >= 1):
+    if value.numerator < 0 or (below_one and value.numerator >= value.denominator):
         raise ValueError(f"`{name}` must be {'in [0, 1)' if below_one else 'at least 0'}, got {number}")
     return value

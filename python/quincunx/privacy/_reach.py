@@ -18,7 +18,7 @@ from typing import ClassVar, TypeAlias
 
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve
-from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation
+from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation
 
 #: A curve, and how many independent copies of it a neighbor sees.
 Seen = tuple[Curve, int]
@@ -94,7 +94,7 @@ class Declared:
     kind: ClassVar[str] = "declared"
 
     def __post_init__(self) -> None:
-        if self.relation != AddRemove():
+        if self.relation != ONE_RECORD:
             object.__setattr__(self, "curve", self.curve.worst())
 
     def at(self, relation: Relation) -> Seen:

@@ -186,6 +186,8 @@ class DataMetric:
 
 
 Relation: TypeAlias = ReplaceOne | AddRemove | DataMetric
+#: One record that comes or goes: the one relation that tells the directions of a pair of laws apart.
+ONE_RECORD = AddRemove()
 
 
 def check(value: object, name: str = "relation") -> Relation:

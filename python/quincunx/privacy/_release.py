@@ -228,10 +228,10 @@ class Release(Guaranteed):
         ValueError
             If the mask has another shape than the values.
         """
-        hidden = np.asarray(mask, dtype=np.bool_)
+        hidden = np.asarray(mask)
         if hidden.shape not in ((), self.values.shape):
             raise ValueError(f"`mask` must have shape {self.values.shape}, got {hidden.shape}")
-        values = np.ma.array(self.values, mask=np.broadcast_to(hidden, self.values.shape))
+        values = np.ma.array(self.values, mask=np.broadcast_to(hidden.astype(np.bool_), self.values.shape))
         return Release(values, self.guarantee, noise=self.noise, about=self.about, _axes=self.axes_)
 
     def interval(self, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
