@@ -6,6 +6,7 @@ instance is made, or at once where scikit-learn is loaded already.
 """
 
 import importlib.util
+import inspect
 import sys
 import threading
 from types import ModuleType
@@ -69,8 +70,18 @@ _waiting: list[tuple[type, tuple[str, ...]]] = []
 _lock = threading.RLock()
 
 
+class _Signature:
+    """What `inspect` is to read of a class: its constructor, and not `__new__`."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        _, *parameters = inspect.signature(owner.__init__).parameters.values()  # type: ignore[misc]
+        return inspect.Signature(parameters)
+
+
 class Deferred:
     """Is the base of a class that scikit-learn's bases are put before."""
+
+    __signature__ = _Signature()
 
     #: The arguments of methods that scikit-learn is not to route as metadata: the data.
     _data_arguments: ClassVar[dict[str, str]] = {}

@@ -42,7 +42,7 @@ CASES = {
     "geometric": (ldp.GeometricModel(), told(WHOLE, COUNTS), COUNTS[SOME], {"probability": 0.4}),
     "bits": (ldp.BernoulliModel(), told(BITS, LABELS), LABELS[SOME], {"probability": 0.4}),
     "tractable": (
-        ldp.TractableModel([1.0], (-9.0, 9.0)), told(NORMAL, X[:, 0]), X[SOME, 1], {"t1": 0.2, "t2": -0.6}
+        ldp.TractableModel(interval=(-9.0, 9.0)), told(NORMAL, X[:, 0]), X[SOME, 1], {"t1": 0.2, "t2": -0.6}
     ),
     "rows": (ldp.HistogramModel(), told(UNARY, CHOICES), np.array([0, 1, 0, 0]), {"theta": THETA}),
     "categories": (ldp.HistogramModel(), told(GENERAL, CHOICES), CHOICES[SOME], {"theta": THETA}),

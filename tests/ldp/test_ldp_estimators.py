@@ -182,7 +182,7 @@ def test_tractable_models_are_calibrated():
         ([0.3, 0.1, 0.5], (-1.0, 2.0), privacy.GaussianMechanism(sigma=0.3, radius=1.5)),
         ([1.0], (0.0, math.inf), noise),
     ):
-        model = ldp.TractableModel(g, interval, mechanism, n_chains=1, n_draws=1)
+        model = ldp.TractableModel(mechanism, g=g, interval=interval, n_chains=1, n_draws=1)
         found = ldp.calibration(model, repeats=10, n=15, random_state=2)
         assert found.passed, (interval, found.distances)
 
@@ -210,7 +210,7 @@ def test_shares_by_chains_are_those_of_the_conjugate_posterior():
         (ldp.GaussianModel(privacy.LaplaceMechanism(1.0, -5, 5), priors={"mu": Normal(0, 2)}), ([0.5, 7.0],)),
         (ldp.PoissonModel(privacy.GeometricMechanism(1.0, lower=0, upper=8)), ([3, -1],)),
         (ldp.BernoulliModel(privacy.RandomizedResponse(1.0)), ([1, 0],)),
-        (ldp.TractableModel([1.0], (0.0, 1.0), privacy.GaussianMechanism(1.0, 1e-5, radius=1.0)), ([0.3],)),
+        (ldp.TractableModel(privacy.GaussianMechanism(1.0, 1e-5, radius=1.0)), ([0.3],)),
         (ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3, "symmetric"), n_draws=200), ([[1, 0, 0], [0, 1, 1]],)),
     ],
     ids=lambda part: type(part).__name__,

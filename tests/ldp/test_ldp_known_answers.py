@@ -475,13 +475,13 @@ def test_records_have_the_deviation_that_their_mechanism_gives_each_coordinate()
         (lambda m: ldp.LinearRegression((m(1, 2), None)).fit(np.ones((4, 3)), np.ones(4)), "3 scales"),
         (lambda m: ldp.LinearRegression((None, m(1, 2))).fit(np.ones((4, 3)), np.ones(4)), "same deviation"),
         (
-            lambda m: ldp.TractableModel([1.0], (0.0, 1.0), m(1, 2)).fit([0.5, 0.5]),
+            lambda m: ldp.TractableModel(m(1, 2)).fit([0.5, 0.5]),
             "no `dimension`, which TractableModel does not know, got 2",
         ),
         (
-            lambda _: ldp.TractableModel(
-                [1.0], (0.0, 1.0), privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0, scales=[1.0, 2.0])
-            ).fit([0.5, 0.5]),
+            lambda _: ldp.TractableModel(privacy.GaussianMechanism(sigma=1.0, sensitivity=1.0, scales=[1.0, 2.0])).fit(
+                [0.5, 0.5]
+            ),
             "same deviation",
         ),
         (
@@ -489,7 +489,7 @@ def test_records_have_the_deviation_that_their_mechanism_gives_each_coordinate()
             "without it",
         ),
         (
-            lambda _: ldp.TractableModel([1.0], (0.0, 1.0)).fit(
+            lambda _: ldp.TractableModel().fit(
                 privacy.GaussianMechanism(1.0, radius=1.0, dimension=2).release([[0.5, 0.5]])
             ),
             "dimension",

@@ -255,7 +255,7 @@ def test_a_failed_fit_leaves_the_earlier_one(released):
             ),
             "symmetric",
         ),
-        (lambda: ldp.TractableModel([-1.0], (0.0, 1.0)).fit([0.5]), "positive on the interval"),
+        (lambda: ldp.TractableModel(g=[-1.0]).fit([0.5]), "positive on the interval"),
         (lambda: ldp.shuffled_epsilon(1.0, 10, 1.5), "delta"),
         (lambda: ldp.shuffled_epsilon(math.nan, 10, 0.5), "epsilon"),
     ],

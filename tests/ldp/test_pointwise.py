@@ -28,7 +28,7 @@ CASES = {
     "Poisson, plain": (ldp.PoissonModel(**FEW), (CHOICES,)),
     "geometric": (ldp.GeometricModel(WHOLE, **FEW), (WHOLE.release(CHOICES, insecure_seed=1).values,)),
     "tractable": (
-        ldp.TractableModel([1.0], (0.0, 1.0), privacy.GaussianMechanism(1.0, 1e-5, radius=1.0), **FEW),
+        ldp.TractableModel(privacy.GaussianMechanism(1.0, 1e-5, radius=1.0), **FEW),
         (np.abs(X[:, 0]) + X[:, 1],),
     ),
     "bits": (ldp.BernoulliModel(ANSWERS, **FEW), (ANSWERS.release(LABELS, insecure_seed=1).values,)),

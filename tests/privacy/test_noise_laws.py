@@ -178,7 +178,7 @@ MODELS = {
     "GeometricModel": (lambda law: ldp.GeometricModel(law).log_likelihood([0, 7], probability=0.3), WHOLES),
     "BernoulliModel": (lambda law: ldp.BernoulliModel(law).log_likelihood([0, 1], probability=0.3), BITS),
     "TractableModel": (
-        lambda law: ldp.TractableModel([1.0], (-2.0, 2.0), law).log_likelihood([0.5, 2.0], t1=0.5, t2=-0.5),
+        lambda law: ldp.TractableModel(law, interval=(-2.0, 2.0)).log_likelihood([0.5, 2.0], t1=0.5, t2=-0.5),
         noise.GaussianNoise(0.5, radius=1.0),
     ),
     "HistogramModel": (lambda law: ldp.HistogramModel(law).log_likelihood([[1, 0, 1]], theta=THETA), UNARY),

@@ -10,6 +10,7 @@ from quincunx._inference._datatree import datatree
 from quincunx._inference._diagnostics import complaint_of, complaints, diagnose, warn_of
 from quincunx._inference._drive import Callback, Report, Sampler, Stopped, run_here, run_on
 from quincunx._inference._estimator import PosteriorEstimator
+from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
 from quincunx._inference._runs import Floats, Problem, Run, Schedule, Variable, keys
 
@@ -17,6 +18,7 @@ __all__ = [
     "Callback",
     "ChainSampler",
     "Floats",
+    "Parametrized",
     "Posterior",
     "PosteriorEstimator",
     "Problem",
@@ -31,6 +33,7 @@ __all__ = [
     "datatree",
     "diagnose",
     "keys",
+    "parameters",
     "run_here",
     "run_on",
     "warn_of",

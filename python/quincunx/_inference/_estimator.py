@@ -1,6 +1,5 @@
 """What all estimators with a posterior have in common: fits that lose nothing, runs, warm starts, draws, files."""
 
-import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._inference import _archive
 from quincunx._inference._drive import Stopped, run_here, run_on
+from quincunx._inference._parameters import Parametrized
 from quincunx._inference._posterior import Posterior
 from quincunx._inference._runs import Floats, Problem, Run, Schedule, keys
 from quincunx._optional import require
@@ -18,7 +18,7 @@ from quincunx._progress import reporting
 from quincunx.errors import ConvergenceError
 
 
-class PosteriorEstimator:
+class PosteriorEstimator(Parametrized):
     """The base of a room's estimators, beside scikit-learn's where the room has those.
 
     A room sets `_room`, gives its estimators the parameters ``n_chains, threads, random_state, warm_start, progress``
@@ -55,23 +55,6 @@ class PosteriorEstimator:
     def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Any:
         """Return the problem that was put into a file."""
         raise NotImplementedError
-
-    # Parameters.
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor by name, as scikit-learn's estimators do.
-
-        Parameters
-        ----------
-        deep : bool
-            Without effect: no parameter is an estimator.
-
-        Returns
-        -------
-        dict
-        """
-        names = [name for name in inspect.signature(type(self).__init__).parameters if name != "self"]
-        return {name: getattr(self, name) for name in names}
 
     def _check_runs(self, executor: Executor | None) -> None:
         """Check the parameters that all rooms share, as far as the estimator has them."""

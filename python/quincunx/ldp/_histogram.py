@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self
 
@@ -11,22 +11,21 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._categories import Categories
-from quincunx._inference import Floats, Variable
-from quincunx._progress import Progress
-from quincunx._rng import RandomSource
-from quincunx._sklearn import estimator_doc, store
+from quincunx._inference import Floats, Variable, parameters
+from quincunx._sklearn import estimator_doc
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, codes
 from quincunx.ldp._parts import Categories as Counted
 from quincunx.ldp._parts import ColumnSums, Part, Rows, Shares
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import noisy
-from quincunx.ldp.priors import Dirichlet, Prior
+from quincunx.ldp.priors import Dirichlet
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, UnaryEncodingNoise
 
 
 @estimator_doc
+@parameters
 class HistogramModel(PrivateModel):
     """Shares of k categories told by unary encoding or generalized randomized response.
 
@@ -76,28 +75,8 @@ class HistogramModel(PrivateModel):
     }
     _prior_names = ("theta",)
 
-    data: str
-    categories: Any
-
-    def __init__(
-        self,
-        mechanism: Any = None,
-        *,
-        data: str = "rows",
-        categories: int | Sequence[Any] | None = None,
-        priors: Mapping[str, Prior] | None = None,
-        inference: str = "auto",
-        n_chains: int = 4,
-        n_warmup: int = 1000,
-        n_draws: int = 1000,
-        target_accept: float = 0.9,
-        max_depth: int = 10,
-        random_state: RandomSource = None,
-        threads: int | None = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-    ) -> None:
-        store(self, locals())
+    data: str = "rows"
+    categories: int | Sequence[Any] | None = None
 
     def fit(
         self,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Floats, PosteriorEstimator, Run, Variable, datatree
+from quincunx._inference import Floats, PosteriorEstimator, Run, Variable, datatree, parameters
 from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceError, TooLargeError
@@ -23,6 +24,7 @@ from quincunx.ldp.priors import Prior
 from quincunx.privacy.noise import Noise, told, untold
 
 
+@parameters
 class PrivateModel(PosteriorEstimator):
     """Settings, fit and results of all models of this room."""
 
@@ -39,58 +41,18 @@ class PrivateModel(PosteriorEstimator):
     #: Names of priors.
     _prior_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(
-        self,
-        mechanism: Any = None,
-        *,
-        priors: Mapping[str, Prior] | None = None,
-        inference: str = "auto",
-        n_chains: int = 4,
-        n_warmup: int = 1000,
-        n_draws: int = 1000,
-        target_accept: float = 0.9,
-        max_depth: int = 10,
-        random_state: RandomSource = None,
-        threads: int | None = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-    ) -> None:
-        self.mechanism = mechanism
-        self.priors = priors
-        self.inference = inference
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.target_accept = target_accept
-        self.max_depth = max_depth
-        self.random_state = random_state
-        self.threads = threads
-        self.warm_start = warm_start
-        self.progress = progress
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters of the constructor by name.
-
-        Parameters
-        ----------
-        **parameters
-            The new values.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If there is no parameter of a name.
-        """
-        known = self.get_params()
-        for name, value in parameters.items():
-            if name not in known:
-                raise ValueError(f"`{name}` must be one of {list(known)}")
-            setattr(self, name, value)
-        return self
+    mechanism: Any = field(default=None, kw_only=False)
+    priors: Mapping[str, Prior] | None = None
+    inference: str = "auto"
+    n_chains: int = 4
+    n_warmup: int = 1000
+    n_draws: int = 1000
+    target_accept: float = 0.9
+    max_depth: int = 10
+    random_state: RandomSource = None
+    threads: int | None = None
+    warm_start: bool = False
+    progress: Progress = False
 
     def __repr__(self) -> str:
         given = {name: value for name, value in self.get_params().items() if name in ("mechanism", "data", "kind")}

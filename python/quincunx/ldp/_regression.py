@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
 from concurrent.futures import Executor
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,17 +13,15 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._categories import Categories
-from quincunx._inference import Floats, Variable
+from quincunx._inference import Floats, Variable, parameters
 from quincunx._optional import require
-from quincunx._progress import Progress
-from quincunx._rng import RandomSource
-from quincunx._sklearn import Deferred, estimator_doc, store, validation
+from quincunx._sklearn import Deferred, estimator_doc, validation
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import RECORDS, Known, groups, noise_of, one_of, refuse_raw, sigmas, single_sigma
 from quincunx.ldp._parts import LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Part
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import covariance, generated, noisy
-from quincunx.ldp.priors import LKJ, HalfNormal, Normal, Prior
+from quincunx.ldp.priors import LKJ, HalfNormal, Normal
 from quincunx.ldp.statistics import smat, svec
 from quincunx.privacy import Release
 from quincunx.privacy.noise import GaussianNoise, RandomizedResponseNoise
@@ -33,6 +31,7 @@ CLIPPED = 0.05
 
 
 @estimator_doc
+@parameters
 class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     """What both regressions share."""
 
@@ -46,15 +45,15 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     _known_of_labels: ClassVar[Known]
     _known = RECORDS
     #: Before the data are seen, for `predict` and messages of scikit-learn.
-    n_features_in_: int
-    intercept_: float
+    n_features_in_: int = field(init=False)
+    intercept_: float = field(init=False)
 
     # The noisy records go by position, and are no metadata to route.
     _data_arguments: ClassVar = {"fit": "x"}
 
-    kind: str
-    fit_intercept: bool
-    x_bound: float | None
+    kind: str = "inputs"
+    fit_intercept: bool = False
+    x_bound: float | None = None
 
     def fit(
         self,
@@ -385,6 +384,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
 
 @estimator_doc
+@parameters
 class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     """Bayesian linear regression on noisy data.
 
@@ -441,29 +441,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     _known_of_labels = RECORDS
     _prior_names = ("coefficients", "residual_sd", "scales", "correlation")
 
-    noise_ratios: tuple[float, float]
-
-    def __init__(
-        self,
-        mechanism: Any = None,
-        *,
-        kind: str = "inputs",
-        noise_ratios: tuple[float, float] = (1.0, 1.0),
-        fit_intercept: bool = False,
-        x_bound: float | None = None,
-        priors: Mapping[str, Prior] | None = None,
-        inference: str = "auto",
-        n_chains: int = 4,
-        n_warmup: int = 1000,
-        n_draws: int = 1000,
-        target_accept: float = 0.9,
-        max_depth: int = 10,
-        random_state: RandomSource = None,
-        threads: int | None = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-    ) -> None:
-        store(self, locals())
+    noise_ratios: tuple[float, float] = (1.0, 1.0)
 
     def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
         joint = np.column_stack([x, y])
@@ -535,6 +513,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
 
 
 @estimator_doc
+@parameters
 class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """Bayesian logistic regression on noisy data.
 
@@ -580,29 +559,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     _known_of_labels: ClassVar[Known] = {RandomizedResponseNoise: ("flip", "categories")}
     _prior_names = ("coefficients", "scales", "correlation")
 
-    noise_ratio: float
-
-    def __init__(
-        self,
-        mechanism: Any = None,
-        *,
-        kind: str = "inputs",
-        noise_ratio: float = 1.0,
-        fit_intercept: bool = False,
-        x_bound: float | None = None,
-        priors: Mapping[str, Prior] | None = None,
-        inference: str = "auto",
-        n_chains: int = 4,
-        n_warmup: int = 1000,
-        n_draws: int = 1000,
-        target_accept: float = 0.9,
-        max_depth: int = 10,
-        random_state: RandomSource = None,
-        threads: int | None = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-    ) -> None:
-        store(self, locals())
+    noise_ratio: float = 1.0
 
     PUBLISHED: ClassVar = Regression.PUBLISHED | {"classes_": "released"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Floats, Variable
-from quincunx._progress import Progress
-from quincunx._rng import RandomSource
-from quincunx._sklearn import estimator_doc, store
+from quincunx._inference import Floats, Variable, parameters
+from quincunx._sklearn import estimator_doc
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, codes, single_sigma
 from quincunx.ldp._parts import Bits, Part, Plain, Rectified, Tractable, Whole
@@ -397,17 +395,18 @@ class BernoulliModel(_WholeModel):
         return (rng.random(n) < value).astype(float)
 
 
+@parameters
 class TractableModel(ScalarModel):
     """The family ``p(x) ~ g(x) exp(t1 x + t2 x**2)`` on an interval, told with normal noise.
 
     Parameters
     ----------
+    mechanism : GaussianMechanism, optional
+        One that clips to a radius clips here too: the clipped numbers are atoms at its bounds.
     g : sequence of float
         Coefficients of a polynomial that is positive on the interval, the constant first.
     interval : tuple of float
         Where x lies; an end may be infinite.
-    mechanism : GaussianMechanism, optional
-        One that clips to a radius clips here too: the clipped numbers are atoms at its bounds.
     priors : dict, optional
         Of ``t1`` and ``t2``, by default Normal(0, 2.5 / scale of x) and Normal(0, 2.5 / scale of x**2), the scale being
         half the interval's width, or 1 where an end is infinite; t2 is then negative, its prior truncated.
@@ -419,7 +418,7 @@ class TractableModel(ScalarModel):
     >>> from quincunx.ldp import TractableModel
     >>> from quincunx.privacy import GaussianMechanism
     >>> mechanism = GaussianMechanism(sigma=0.5, sensitivity=2.0)
-    >>> model = TractableModel([1.0], (0.0, 1.0), mechanism).fit([0.2, 0.9, 1.1])
+    >>> model = TractableModel(mechanism, interval=(0.0, 1.0)).fit([0.2, 0.9, 1.1])
     >>> sorted(model.posterior_mean_)
     ['t1', 't2']
     """
@@ -428,28 +427,8 @@ class TractableModel(ScalarModel):
     _known: ClassVar[Known] = {GaussianNoise: ("sigma", "scales", "radius", "step")}
     _prior_names = ("t1", "t2")
 
-    g: Sequence[float]
-    interval: tuple[float, float]
-
-    def __init__(
-        self,
-        g: Sequence[float] = (1.0,),
-        interval: tuple[float, float] = (0.0, 1.0),
-        mechanism: Any = None,
-        *,
-        priors: Mapping[str, Prior] | None = None,
-        inference: str = "auto",
-        n_chains: int = 4,
-        n_warmup: int = 1000,
-        n_draws: int = 1000,
-        target_accept: float = 0.9,
-        max_depth: int = 10,
-        random_state: RandomSource = None,
-        threads: int | None = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-    ) -> None:
-        store(self, locals())
+    g: Sequence[float] = (1.0,)
+    interval: tuple[float, float] = (0.0, 1.0)
 
     def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
         return Variable("t1"), Variable("t2")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import field
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Floats
+from quincunx._inference import Floats, Parametrized, parameters
 from quincunx._sklearn import estimator_doc
 from quincunx.privacy import GaussianMechanism
 
@@ -19,7 +20,8 @@ RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 @estimator_doc
-class LDPSGD:
+@parameters
+class LDPSGD(Parametrized):
     """Linear or logistic regression by noisy gradients, one per user, in groups.
 
     Each group of users gets the weights, clips its gradients to norm 1, tells them with normal noise, and the server
@@ -70,63 +72,13 @@ class LDPSGD:
         "tuned_losses_": "declared",  # of public records
     }
 
-    def __init__(
-        self,
-        task: str = "linear",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        group_factor: float = 1.0,
-        learning_rate: float = 1.0,
-        random_state: int | None = None,
-        insecure_seed: int | None = None,
-    ) -> None:
-        self.task = task
-        self.epsilon = epsilon
-        self.delta = delta
-        self.group_factor = group_factor
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.insecure_seed = insecure_seed
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of the constructor by name.
-
-        Parameters
-        ----------
-        deep : bool
-            Not used; there is nothing below.
-
-        Returns
-        -------
-        dict
-        """
-        names = ("task", "epsilon", "delta", "group_factor", "learning_rate", "random_state", "insecure_seed")
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set parameters of the constructor by name.
-
-        Parameters
-        ----------
-        **parameters
-            New values.
-
-        Returns
-        -------
-        LDPSGD
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If a name is not that of a parameter.
-        """
-        for name, value in parameters.items():
-            if name not in self.get_params():
-                raise ValueError(f"`{name}` must be one of {list(self.get_params())}")
-            setattr(self, name, value)
-        return self
+    task: str = field(default="linear", kw_only=False)
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    group_factor: float = 1.0
+    learning_rate: float = 1.0
+    random_state: int | None = None
+    insecure_seed: int | None = None
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Run the protocol on private records, here on one machine.
