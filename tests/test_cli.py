@@ -444,6 +444,15 @@ def test_the_page_of_the_command_line_names_every_verb(run):
     assert [verb for verb in verbs if f"`quincunx {verb}" not in page] == []
 
 
+def test_every_option_says_what_it_is():
+    verbs = {name: cli._parser(name.split()) for name in cli.VERBS}
+    for name, parser in verbs.items():
+        for word in name.split():
+            parser = parser._subparsers._group_actions[0].choices[word]
+        assert parser.description, name
+        assert [action.dest for action in parser._actions if not action.help] == [], name
+
+
 def test_help_and_version_are_no_errors(run):
     assert run("--version") == (0, f"quincunx {quincunx.__version__}\n", "")
     for arguments in (["--help"], ["count", "--help"], ["table", "--help"], ["info", "--help"]):

@@ -61,21 +61,21 @@ def test_the_command_prints_measures_and_the_report(file):
     plain = leakage_command(file)
     assert plain.startswith("channel             8 inputs, 8 outputs\nmin-capacity")
     assert "epsilon" not in plain
-    with_graph = leakage_command(file, "hamming:3,2")
+    with_graph = leakage_command(file, graph="hamming:3,2")
     assert with_graph.endswith("epsilon             0.7 nats")
-    report = leakage_command(file, "hamming:3,2", symmetrize=True)
+    report = leakage_command(file, graph="hamming:3,2", symmetrize=True)
     assert "averaged over a group of order 48: 8 inputs in 1 orbit, 4 orbits on pairs" in report
     assert "constant_diagonal   proved" in report
 
 
 def test_the_command_answers_in_json(file, tmp_path):
-    facts = json.loads(leakage_command(file, "hamming:3,2", symmetrize=True, json=True))
+    facts = json.loads(leakage_command(file, graph="hamming:3,2", symmetrize=True, json=True))
     assert facts["inputs"] == 8
     assert facts["symmetrized"]["group_order"] == "48"
     assert facts["symmetrized"]["guarantees"]["dp_preserved"] == "proved"
     exact = tmp_path / "exact.csv"
     exact.write_text("1, 0\n1/2, 1/2\n")
-    facts = json.loads(leakage_command(exact, "path:2", True, True))
+    facts = json.loads(leakage_command(exact, graph="path:2", symmetrize=True, json=True))
     assert facts["vulnerability"] == "3/4"
     assert facts["epsilon"] == "inf"
     assert facts["symmetrized"]["channel"] == [["3/4", "1/4"], ["1/4", "3/4"]]

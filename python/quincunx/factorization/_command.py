@@ -6,16 +6,19 @@ import io
 import json as json_module
 import os
 import re
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
 from quincunx import _check
+from quincunx._docs import sections
 from quincunx._npz import write_whole
+from quincunx._progress import Progress
 from quincunx._tables import Axis
 from quincunx.privacy import Release
 
 MODELS = ("matrix", "directed", "undirected", "tensor")
+File: TypeAlias = str | os.PathLike[str]
 
 
 def _class(model: str) -> Any:
@@ -26,48 +29,50 @@ def _class(model: str) -> Any:
     return factorization.PoissonTensorFactorization if model == "tensor" else factorization.PoissonBlockmodel
 
 
+class Parameters(TypedDict, total=False):
+    """Parameters of the estimator, None where its default, or what is in the file that goes on, is to hold."""
+
+    n_components: int | None
+    inference: Literal["mcmc", "vi"] | None
+    method: Annotated[str | None, "auto (default), collapsed, event, split, bessel; bessel-mean, ..."]
+    noise: Annotated[Literal["geometric", "none", "naive"] | None, "how the noise is treated (default geometric)"]
+    n_iter: int | None
+    burn_in: int | None
+    thin: int | None
+    n_chains: int | None
+    random_state: int | None
+    threads: int | None
+    progress: Progress
+
+
+@sections
 def factorize_command(
-    source: "str | os.PathLike[str] | BinaryIO",
+    source: File | BinaryIO,
     *,
-    model: str = "matrix",
-    out: "str | os.PathLike[str] | BinaryIO | None" = None,
-    resume: "str | os.PathLike[str] | None" = None,
-    json: bool = False,
+    model: Literal["matrix", "directed", "undirected", "tensor"] = "matrix",
+    out: File | BinaryIO | None = None,
+    resume: File | None = None,
     top: int = 5,
-    **parameters: Any,
+    json: bool = False,
+    **parameters: Unpack[Parameters],
 ) -> str:
-    """Fit a model to a release, keep it in a file, and return what ``quincunx factorize`` prints.
+    """Fit a Poisson factorization to a release that ``quincunx privatize`` wrote, and say how it went.
 
     Parameters
     ----------
     source : path or binary file
-        The release, as `quincunx.privacy.Release.save` or ``quincunx privatize`` wrote it.
+        A release (npz, csv or json); - is standard input.
     model : {"matrix", "directed", "undirected", "tensor"}
-        `PoissonFactorization`, a `PoissonBlockmodel` of either kind, or `PoissonTensorFactorization`.
+        What the counts are: a matrix, a network, a tensor.
     out : path or binary file, optional
-        Where the fitted estimator goes; after an interrupt, as far as it came. A path that ends in .csv, .json (also
-        with .gz behind it) gets what other programs read instead: a table with a row for each component and a column
-        for each feature, or all factors with their labels.
+        Where the fitted model goes, an interrupted one too; .csv, .csv.gz or .json: its components, for other programs.
+        That is a table with a row for each component and a column for each feature, or all factors with their labels.
     resume : path, optional
-        A fitted estimator that goes on with as many sweeps again.
-    json : bool
-        Whether to answer with a JSON object.
+        Go on with a model that was kept, with as many sweeps again.
     top : int
-        How many features of each component to print; 0 for none.
-    **parameters
-        Of the estimator; None where the default, or what is in the file that goes on, is to hold.
-
-    Returns
-    -------
-    str
-        How the fit went, and what weighs most in each component.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read or written.
-    ValueError, TypeError
-        If a file does not hold what it should, or a parameter is wrong.
+        How many features of each component to print.
+    json : bool
+        Print a JSON object.
 
     Examples
     --------
@@ -75,7 +80,7 @@ def factorize_command(
     >>> from quincunx.privacy import privatize
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "released.npz"
     >>> privatize([[3, 0, 1], [4, 1, 0]], epsilon=1.0, insecure_seed=1).save(file)
-    >>> text = factorize_command(file, inference="vi", n_components=2, n_iter=200, tol=1e-4, random_state=1)
+    >>> text = factorize_command(file, inference="vi", n_components=2, n_iter=2000, random_state=1)
     >>> print(text.splitlines()[0])
     model            PoissonFactorization, 2 components
     """

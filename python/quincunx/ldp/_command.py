@@ -2,13 +2,14 @@
 
 import json as json_module
 import os
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
 from quincunx import _check, _csv
 from quincunx._categories import of_words
 from quincunx._npz import unpacked
+from quincunx._progress import Progress
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._scalar import GaussianModel
 from quincunx.privacy import (
@@ -22,52 +23,47 @@ from quincunx.privacy import (
 
 
 def ldp_command(
-    what: str,
-    source: "str | os.PathLike[str] | BinaryIO",
+    what: Literal["histogram", "mean", "regression"],
+    source: str | os.PathLike[str] | BinaryIO,
     *,
     epsilon: float | None = None,
     delta: float = 1e-5,
     bounds: tuple[float, float] | None = None,
-    task: str = "linear",
+    task: Literal["linear", "logistic"] = "linear",
     categories: str | None = None,
+    n_draws: int = 1000,
+    random_state: int | None = None,
     json: bool = False,
-    **parameters: Any,
+    progress: Progress = False,
 ) -> str:
-    """Infer a posterior from a file of released values, and return what ``quincunx ldp`` prints.
+    """Infer shares, a mean, or a regression from a file of released values.
 
     Parameters
     ----------
     what : {"histogram", "mean", "regression"}
-        `HistogramModel`, `GaussianModel`, or a regression from second moments.
+        Histogram, mean or regression: `HistogramModel`, `GaussianModel`, or a regression from second moments.
     source : path or binary file
-        A release as `Release.save` wrote it, or a CSV file: rows of bits or one category a line; one number a line; one
-        user's statistics a line. A line of names may come first, as pandas writes it, also with an index.
+        A release, or a CSV file with a line for each user; - is standard input. Lines are rows of bits or a category
+        each; a number each; a user's statistics. A line of names may come first, as pandas writes it, also with an
+        index.
     epsilon : float, optional
         Of the mechanism that made a CSV file: unary encoding or generalized randomized response; Laplace; Gaussian.
     delta : float
         Of the Gaussian mechanism.
     bounds : tuple of float, optional
-        Lower and upper for "mean"; the bounds of x and y for "regression".
+        Lower and upper, or those of x and y for a regression.
     task : {"linear", "logistic"}
         Which regression.
     categories : str, optional
-        Those of "histogram": their number, or labels as ``"tea|coffee"``, or the path of a CSV file of labels.
+        Of a histogram: a number, 'tea|coffee', or a CSV file of labels.
+    n_draws : int
+        Draws of each chain.
+    random_state : int, optional
+        Makes the draws repeatable.
     json : bool
-        Whether to answer with a JSON object.
-    **parameters
-        Of the model.
-
-    Returns
-    -------
-    str
-        The posterior, one parameter a line.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError, TypeError
-        If it does not hold what it should, or a parameter is wrong.
+        Print a JSON object.
+    progress : bool or callable
+        A bar, or a function of (done, total).
 
     Examples
     --------
@@ -78,6 +74,7 @@ def ldp_command(
     >>> print(ldp_command("histogram", file, random_state=0).splitlines()[0].split()[:2])
     ['parameter', 'mean']
     """
+    parameters: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state, "progress": progress}
     _check.one_of(what, "what", ("histogram", "mean", "regression"))
     declared = None if categories is None or what != "histogram" else _declared(categories)
     released, mechanism = _read(source, declared), None

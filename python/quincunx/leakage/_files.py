@@ -110,43 +110,32 @@ def graph_from_word(word: str) -> Graph:
 
 
 def leakage_command(
-    path: "str | os.PathLike[str] | Iterable[str]",
+    path: str | os.PathLike[str] | Iterable[str],
+    *,
     graph: str | None = None,
     symmetrize: bool = False,
     json: bool = False,
 ) -> str:
-    """Return what ``quincunx leakage`` prints.
+    """Say what a channel leaks, one measure a line.
 
     Parameters
     ----------
     path : path
-        The channel, as `read_channel` reads it.
+        A CSV file: a row per input, chances of the outputs; - is standard input.
     graph : str, optional
-        A graph on the inputs: ``hamming:3,2``, ``path:5``, ``cycle:5``, ``complete:4``, ``grid:4,4``, ``torus:4,4`` or
-        ``edges:FILE``.
+        Which inputs are adjacent: ``hamming:3,2``, ``path:5``, ``cycle:5``, ``complete:4``, ``grid:4,4``, ``torus:4,4``
+        or ``edges:FILE``.
     symmetrize : bool
-        Whether to average over the automorphisms of the graph and report on that.
+        Average over the automorphisms of the graph and report on that.
     json : bool
-        Whether to answer with a JSON object.
-
-    Returns
-    -------
-    str
-        One measure a line.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    ValueError
-        If it does not hold a channel, the word does not name a graph, or the sizes differ.
+        Print a JSON object.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "channel.csv"
     >>> _ = file.write_text("1.0, 0.0" + chr(10) + "0.5, 0.5")
-    >>> print(leakage_command(file, "path:2"))
+    >>> print(leakage_command(file, graph="path:2"))
     channel             2 inputs, 2 outputs
     min-capacity        0.584963 bits
     Shannon capacity    0.321928 bits

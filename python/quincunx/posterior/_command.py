@@ -5,7 +5,7 @@ import json
 import os
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,50 +19,44 @@ RELATIONS: dict[str, Any] = {"replace-one": ReplaceOne, "add-remove": AddRemove}
 
 
 def bayesnet_fit(
-    source: "str | os.PathLike[str] | Iterable[str]",
+    source: str | os.PathLike[str] | Iterable[str],
     *,
     edges: str,
-    categories: "str | Sequence[str]" = "2",
+    categories: Sequence[str] = ("2",),
     epsilon: float,
     mechanism: str = "auto",
-    relation: str = "replace-one",
-    nonneg: str | None = None,
+    relation: Literal["replace-one", "add-remove"] = "replace-one",
+    nonneg: Literal["clip", "min_shift", "project"] | None = None,
     smooth: float = 1.0,
     sample: int = 0,
-    out: "str | os.PathLike[str] | None" = None,
+    out: str | os.PathLike[str] | None = None,
 ) -> str:
-    """Fit a network to a CSV file with a header, and return what is printed.
+    """Fit a network to private records. Prints it as JSON.
 
     Parameters
     ----------
     source : path or iterable of str
-        A CSV file, or its lines: names of nodes, then a line of categories per record.
+        A CSV file: a line of names, then a line of categories per record; - is standard input.
     edges : str
-        ``"A:B,A:C"``, parents first, or the path of a CSV file with a pair on each line; may be empty.
-    categories : str or sequence of str
-        What the columns may hold, declared: a number k for the codes 0..k-1 of all columns that are not named,
-        ``"A=3"`` for one, ``"A=yes|no"`` for words, or the path of a CSV file with a line for each column: its name,
-        then the number or the words. A word that is none of them is refused with its line, before anything is spent.
-    epsilon, mechanism, nonneg, smooth
-        As for `DiscreteBayesNet.fit_private`.
+        A:B,A:C, parents first, or a CSV file with a pair on each line. May be empty.
+    categories : sequence of str
+        What the columns may hold, declared: a number k for the codes 0..k-1 of all columns that are not named, A=3 for
+        one, 'A=yes|no' for words, or a CSV file with a line for each column: its name, then the number or the words. A
+        word that is none of them is refused with its line, before anything is spent.
+    epsilon : float
+        The privacy level of the whole fit.
+    mechanism : str
+        Auto, laplace, fourier_l1, fourier_linf, ..., as for `DiscreteBayesNet.fit_private`.
     relation : {"replace-one", "add-remove"}
-        Who is protected.
+        The neighbors: who is protected.
+    nonneg : {"clip", "min_shift", "project"}, optional
+        What is done to negative cells.
+    smooth : float
+        Smoothing in deviations of the noise.
     sample : int
         Synthetic records to draw; they are part of the answer.
     out : path, optional
-        Where the fitted network goes, as JSON; else it is printed.
-
-    Returns
-    -------
-    str
-        JSON, or a line on what was written.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read or written.
-    ValueError, TypeError
-        If a file or an argument does not hold what it should.
+        Where the JSON goes (default: standard output).
 
     Examples
     --------
@@ -73,7 +67,7 @@ def bayesnet_fit(
     {"mechanism": "fourier_linf"
     """
     about = RELATIONS[relation]()
-    net, data = _records(source, edges, [categories] if isinstance(categories, str) else list(categories))
+    net, data = _records(source, edges, categories)
     fitted = net.fit_private(data, epsilon, mechanism, relation=about, nonneg=nonneg, smooth=smooth)
     answer: dict[str, Any] = {
         "mechanism": fitted.mechanism,
@@ -100,7 +94,7 @@ def bayesnet_fit(
 
 
 def _records(
-    source: "str | os.PathLike[str] | Iterable[str]", edges: str, words: list[str]
+    source: "str | os.PathLike[str] | Iterable[str]", edges: str, words: Sequence[str]
 ) -> tuple[DiscreteBayesNet, Codes]:
     """Return the network and the codes of a file; each record is coded when it is read, so that they alone are kept."""
     name = str(source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "source"))
@@ -142,7 +136,7 @@ def _pairs(edges: str) -> list[tuple[str, str]]:
     return [(part[0], part[1]) for part in parts]
 
 
-def _declared(words: list[str], names: list[str]) -> dict[str, Any]:
+def _declared(words: Sequence[str], names: list[str]) -> dict[str, Any]:
     """Return what each column may hold."""
     others, found = None, {}
     for word in words:
