@@ -44,11 +44,15 @@ class Walk:
                 report(i + 1, steps)
         return False
 
+    @property
+    def left(self):
+        return max(0, self._schedule.until - self.iteration)
+
     def statistics(self):
         return {"moved": self._accepted[-1]}
 
-    def result(self):
-        return replace(
+    def results(self):
+        run = replace(
             self._run,
             iteration=self.iteration,
             state={"place": np.array(self._place)},
@@ -56,6 +60,7 @@ class Walk:
             kept=np.array(self._kept, dtype=np.int64),
             step_statistics={"moved": np.array(self._accepted)},
         )
+        return [run]
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,8 @@ class Problem:
     sampled = True
     variables = (inference.Variable("moments", (2,), ("power",)),)
 
-    def sampler(self, run, schedule):
-        return Walk(self, run, schedule)
+    def samplers(self, runs, schedule):
+        return [Walk(self, run, schedule) for run in runs]
 
 
 class Judged(inference.Posterior):

@@ -12,11 +12,14 @@ from quincunx._inference._drive import Callback, Report, Sampler, Stopped, run_h
 from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Floats, Problem, Run, Schedule, Variable, keys
+from quincunx._inference._runs import Array, Arrays, Facts, Floats, Problem, Run, Schedule, Variable, keys
 
 __all__ = [
+    "Array",
+    "Arrays",
     "Callback",
     "ChainSampler",
+    "Facts",
     "Floats",
     "Parametrized",
     "Posterior",

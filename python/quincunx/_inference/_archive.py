@@ -2,19 +2,24 @@
 
 import json
 import os
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 
 import quincunx
-from quincunx._inference._runs import Run
+from quincunx._inference._runs import Array, Arrays, Facts, Run
 from quincunx._npz import open_npz, write_npz
 from quincunx.errors import TooLargeError
 
+if TYPE_CHECKING:
+    from quincunx._inference._estimator import PosteriorEstimator
+
+E = TypeVar("E", bound="PosteriorEstimator")
 FORMAT = 2
 
 
-def save(model: Any, target: "str | os.PathLike[str] | BinaryIO", room: str) -> None:
+def save(model: "PosteriorEstimator", target: "str | os.PathLike[str] | BinaryIO", room: str) -> None:
     """Write a fitted estimator of a room: its parameters, what it worked on, its runs."""
     facts, arrays = model._problem_to_archive()
     arrays = dict(arrays)
@@ -29,7 +34,7 @@ def save(model: Any, target: "str | os.PathLike[str] | BinaryIO", room: str) -> 
     write_npz(target, arrays | {room: np.array(json.dumps(header, allow_nan=False))}, f".{room}-")
 
 
-def load(cls: type, source: "str | os.PathLike[str] | BinaryIO", room: str) -> Any:
+def load(cls: type[E], source: "str | os.PathLike[str] | BinaryIO", room: str) -> E:
     """Read a fitted estimator of a class."""
     name = getattr(source, "name", source)
     try:
@@ -53,7 +58,7 @@ def load(cls: type, source: "str | os.PathLike[str] | BinaryIO", room: str) -> A
 _ARRAYS = ("state", "draw_statistics", "step_statistics")
 
 
-def _run_to_archive(run: Run, prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+def _run_to_archive(run: Run, prefix: str, arrays: Arrays) -> Facts:
     """Put the arrays of a run aside and return the rest."""
     for group in _ARRAYS:
         arrays |= {f"{prefix}_{group}_{name}": array for name, array in getattr(run, group).items()}
@@ -63,7 +68,7 @@ def _run_to_archive(run: Run, prefix: str, arrays: dict[str, Any]) -> dict[str, 
     return facts | {group: list(getattr(run, group)) for group in _ARRAYS}
 
 
-def _run_from_archive(facts: dict[str, Any], prefix: str, arrays: Any) -> Run:
+def _run_from_archive(facts: Facts, prefix: str, arrays: Mapping[str, Array]) -> Run:
     first, second = facts["key"]
     return Run(
         (first, second),
@@ -75,7 +80,7 @@ def _run_from_archive(facts: dict[str, Any], prefix: str, arrays: Any) -> Run:
     )
 
 
-def _encode(value: Any, name: str, arrays: dict[str, Any]) -> Any:
+def _encode(value: Any, name: str, arrays: Arrays) -> Any:
     """Return a parameter as JSON can hold it, arrays put aside; None where it cannot."""
     if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) == 0:
         value = value.item()
@@ -91,7 +96,7 @@ def _encode(value: Any, name: str, arrays: dict[str, Any]) -> Any:
     return None
 
 
-def _decode(value: Any, arrays: Any) -> Any:
+def _decode(value: Any, arrays: Mapping[str, Array]) -> Any:
     """Return a parameter as it was."""
     if isinstance(value, dict):
         return arrays[value["array"]] if "array" in value else tuple(_decode(v, arrays) for v in value["tuple"])

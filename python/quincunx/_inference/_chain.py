@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference._runs import Run, Schedule, Variable
+from quincunx._inference._runs import Array, Arrays, Floats, Run, Schedule, Variable
 
 Report = Callable[[int, int], object]
 
@@ -71,7 +70,12 @@ class ChainSampler:
         """Steps done."""
         return self._chain.iteration
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    @property
+    def left(self) -> int:
+        """Steps to do."""
+        return max(0, self._schedule.until - self.iteration)
+
+    def state(self) -> Arrays:
         """Return what a chain needs to continue."""
         raise NotImplementedError
 
@@ -86,27 +90,29 @@ class ChainSampler:
                 self._chain.run(stage - now, keep_every, threads, hear, self._trace)
         return False
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, float | None]:
         """Return what a callback is told of the last step; None for what only draws have, at a step without one."""
         draw, step = self._trace.filled
         kept = draw > 0 and self._kept[draw - 1] == step
-        told: dict[str, Any] = {name: self._number(name, values[step - 1]) for name, values in self._by_step.items()}
+        last: dict[str, float | None] = {
+            name: self._number(name, values[step - 1]) for name, values in self._by_step.items()
+        }
         for name, values in self._by_draw.items():
-            told[name] = self._number(name, values[draw - 1]) if kept else None
-        return told
+            last[name] = self._number(name, values[draw - 1]) if kept else None
+        return last
 
     def _number(self, name: str, value: float) -> int | float:
         return int(value) if name in self.whole else float(value)
 
-    def result(self) -> Run:
+    def results(self) -> list[Run]:
         """Return the run as far as it came."""
         draw, step = self._trace.filled
 
-        def cut(arrays: dict[str, npt.NDArray[Any]], length: int) -> dict[str, npt.NDArray[Any]]:
+        def cut(arrays: dict[str, Floats], length: int) -> Arrays:
             cuts = ((name, values[:length]) for name, values in arrays.items())
             return {name: values.astype(np.int64) if name in self.whole else values for name, values in cuts}
 
-        return replace(
+        run = replace(
             self._run,
             iteration=self.iteration,
             state=self.state(),
@@ -115,16 +121,17 @@ class ChainSampler:
             draw_statistics=cut(self._by_draw, draw),
             step_statistics=cut(self._by_step, step),
         )
+        return [run]
 
 
-def _longer(part: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+def _longer(part: Array, length: int) -> Array:
     """Return a new array that begins like the given one and has room for more."""
     whole = np.empty((length, *part.shape[1:]), dtype=part.dtype)
     whole[: len(part)] = part
     return whole
 
 
-def _statistic(statistics: dict[str, npt.NDArray[Any]], name: str) -> npt.NDArray[np.float64]:
+def _statistic(statistics: Arrays, name: str) -> Floats:
     return np.asarray(statistics.get(name, ()), dtype=np.float64)
 
 

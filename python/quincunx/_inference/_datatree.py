@@ -4,16 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import quincunx
+from quincunx._inference._runs import Array
 from quincunx._optional import require
 
 
 def datatree(
-    groups: Mapping[str, Mapping[str, Any]],
+    groups: Mapping[str, Mapping[str, npt.ArrayLike]],
     dims: Mapping[str, Sequence[str]],
-    coords: Mapping[str, Any],
-    about: Mapping[str, Any],
+    coords: Mapping[str, Sequence[object] | Array],
+    about: Mapping[str, object],
 ) -> Any:
     """Return groups of arrays as a DataTree; empty groups are left out.
 
@@ -21,7 +23,7 @@ def datatree(
     numbered. `about` becomes attributes of ``posterior``, beside the library and its version.
     """
     arviz = require("arviz_base", "arviz")
-    labels: dict[str, Any] = {}
+    labels: dict[str, object] = {}
     for group, arrays in groups.items():
         lead = 2 if group in ("posterior", "sample_stats", "log_likelihood", "posterior_predictive") else 0
         for name, array in arrays.items():

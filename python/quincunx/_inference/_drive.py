@@ -1,33 +1,38 @@
-"""Samplers are driven: here in turns, or on an executor; progress is told, callbacks are called, stops are survived."""
+"""Samplers are driven, here in turns or on an executor: progress is reported, callbacks called, stops survived."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, as_completed
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias, TypeVarTuple
 
-from quincunx._inference._runs import Problem, Run, Schedule
+from quincunx._inference._runs import Problem, Run, S
 
+Ts = TypeVarTuple("Ts")
 Report: TypeAlias = Callable[[int, int], object]
-Callback: TypeAlias = Callable[[int, dict[str, Any]], object]
+Callback: TypeAlias = Callable[[int, dict[str, float | None]], object]
 
 
 class Sampler(Protocol):
-    """A run that is being continued."""
+    """A run that is being continued, or several that are so together."""
 
     #: Turns in which several runs advance; one where stopping in between costs work.
     rounds: ClassVar[int]
 
     @property
     def iteration(self) -> int:
-        """Iterations done in the life of the run."""
+        """Iterations done in the life of the run, or of the first of several."""
+
+    @property
+    def left(self) -> int:
+        """Iterations to do, of all its runs."""
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations and say whether the run has ended before its time; an exception loses nothing."""
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, float | None]:
         """Return what a callback is told of the last iteration."""
 
-    def result(self) -> Run:
-        """Return the run as far as it came."""
+    def results(self) -> list[Run]:
+        """Return its runs as far as they came."""
 
 
 class Stopped(Exception):
@@ -40,7 +45,7 @@ class _UserCalls:
     def __init__(self) -> None:
         self._raised: list[BaseException] = []
 
-    def __call__(self, function: Callable[..., object], *arguments: Any) -> object:
+    def __call__(self, function: Callable[[*Ts], object], *arguments: *Ts) -> object:
         try:
             return function(*arguments)
         except BaseException as error:
@@ -56,9 +61,9 @@ class _UserCalls:
 
 
 def run_here(
-    problem: Problem,
+    problem: Problem[S],
     runs: Sequence[Run],
-    schedule: Schedule,
+    schedule: S,
     report: Report | None = None,
     callback: Callback | None = None,
 ) -> tuple[list[Run], BaseException | None]:
@@ -68,8 +73,8 @@ def run_here(
     or ask for. Any other exception is an error and is raised.
     """
     user_call = _UserCalls()
-    samplers = [problem.sampler(run, schedule) for run in runs]
-    left = [max(0, schedule.until - sampler.iteration) for sampler in samplers]
+    samplers = problem.samplers(runs, schedule)
+    left = [sampler.left for sampler in samplers]
     total, done = sum(left), 0
     rounds = max((sampler.rounds for sampler in samplers), default=1)
     turn = 1 if callback is not None else max(1, -(-max(left, default=0) // rounds))
@@ -83,6 +88,7 @@ def run_here(
 
         return hear
 
+    stopped = None
     try:
         while any(left):
             for chain, sampler in enumerate(samplers):
@@ -94,28 +100,28 @@ def run_here(
                 left[chain] = 0 if ended else left[chain] - steps
                 done += steps
                 if callback is not None and sampler.iteration > before:
-                    told = {"chain": chain, **sampler.statistics()}
-                    if user_call(callback, sampler.iteration, told) is False:
+                    if user_call(callback, sampler.iteration, {"chain": chain, **sampler.statistics()}) is False:
                         user_call.stop()
         if report is not None and total:
             user_call(report, total, total)
     except BaseException as error:
         if not user_call.is_request(error):
             raise
-        return [sampler.result() for sampler in samplers], error
-    return [sampler.result() for sampler in samplers], None
+        stopped = error
+    return [run for sampler in samplers for run in sampler.results()], stopped
 
 
-def run_task(problem: Problem, run: Run, schedule: Schedule) -> Run:
+def run_task(problem: Problem[S], run: Run, schedule: S) -> Run:
     """Let one run continue to its end; what an executor is given."""
-    sampler = problem.sampler(run, schedule)
-    if schedule.until > sampler.iteration:
-        sampler.advance(schedule.until - sampler.iteration, None)
-    return sampler.result()
+    (sampler,) = problem.samplers([run], schedule)
+    if left := sampler.left:
+        sampler.advance(left, None)
+    (after,) = sampler.results()
+    return after
 
 
 def run_on(
-    executor: Executor, problem: Problem, runs: Sequence[Run], schedule: Schedule, report: Report | None = None
+    executor: Executor, problem: Problem[S], runs: Sequence[Run], schedule: S, report: Report | None = None
 ) -> tuple[list[Run], BaseException | None]:
     """Let each run continue as one task of an executor; after an interrupt, the runs that had ended are kept."""
     futures: list[Future[Run]] = [executor.submit(run_task, problem, run, schedule) for run in runs]

@@ -5,14 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, BinaryIO, ClassVar, Self
 
-import numpy.typing as npt
-
 from quincunx import _check
 from quincunx._inference import _archive
 from quincunx._inference._drive import Stopped, run_here, run_on
 from quincunx._inference._parameters import Parametrized
 from quincunx._inference._posterior import Posterior
-from quincunx._inference._runs import Floats, Problem, Run, Schedule, keys
+from quincunx._inference._runs import Array, Arrays, Facts, Floats, P, Problem, Run, S, keys
 from quincunx._optional import require
 from quincunx._progress import reporting
 from quincunx.errors import ConvergenceError
@@ -31,12 +29,12 @@ class PosteriorEstimator(Parametrized):
     #: What a fit publishes, by name, and where it comes from: "declared" by arguments; the "shape" of the data and the
     #: names of their columns, which are public; "noise" that a mechanism added; computed from "released" values alone.
     PUBLISHED: ClassVar[dict[str, str]] = {"draws_": "released"}
-    _posterior: Any
-    _settings: dict[str, Any]
+    _posterior: Posterior[Any]
+    _settings: Facts
 
     # What each room says of itself.
 
-    def _make_posterior(self, problem: Any, runs: list[Run]) -> Posterior:
+    def _make_posterior(self, problem: Any, runs: list[Run]) -> Posterior[Any]:
         """Return what the runs amount to."""
         return Posterior(problem, runs)
 
@@ -44,15 +42,15 @@ class PosteriorEstimator(Parametrized):
         """Set the fitted attributes from the posterior."""
         raise NotImplementedError
 
-    def _fixed_settings(self) -> dict[str, Any]:
+    def _fixed_settings(self) -> Facts:
         """Return the parameters that a fit which continues must not change."""
         return {}
 
-    def _problem_to_archive(self) -> tuple[dict[str, Any], Mapping[str, npt.NDArray[Any]]]:
+    def _problem_to_archive(self) -> tuple[Facts, Arrays]:
         """Return what the fit worked on: facts for the header of a file, and arrays."""
         raise NotImplementedError
 
-    def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Any:
+    def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem[Any]:
         """Return the problem that was put into a file."""
         raise NotImplementedError
 
@@ -93,7 +91,7 @@ class PosteriorEstimator(Parametrized):
             raise stopped
         return stopped
 
-    def _fresh_or_continued(self, problem: Problem, same: Callable[[Any], bool]) -> list[Run]:
+    def _fresh_or_continued(self, problem: P, same: Callable[[P], bool]) -> list[Run]:
         """Return the runs that are to continue: fresh ones, or with `warm_start` those of the last fit.
 
         `same` says of the earlier problem whether it has the same posterior; if not, what was drawn does not count,
@@ -105,16 +103,15 @@ class PosteriorEstimator(Parametrized):
             if (now := getattr(self, name)) != earlier:
                 raise ValueError(f"`{name}` must be {earlier!r}, as in the fit that goes on, got {now!r}")
         if same(self._posterior.problem):
-            runs: list[Run] = self._posterior.runs
-            return runs
+            return self._posterior.runs
         return [Run(run.key, state=self._carried(run.state)) for run in self._posterior.runs]
 
-    def _carried(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    def _carried(self, state: Arrays) -> Arrays:
         """Return the part of a run's state that another posterior can begin at."""
         return state
 
     def _infer(
-        self, problem: Problem, runs: Sequence[Run], schedule: Schedule, executor: Executor | None
+        self, problem: Problem[S], runs: Sequence[Run], schedule: S, executor: Executor | None
     ) -> tuple[bool, BaseException | None]:
         """Let the runs continue and set the fitted attributes; say whether anything was kept and what stopped it."""
         with reporting(getattr(self, "progress", False), self._room) as report:
@@ -170,10 +167,11 @@ class PosteriorEstimator(Parametrized):
         self._fitted()
         _archive.save(self, target, self._room)
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> Posterior[Any]:
         """Return the posterior, or say that there is none."""
         try:
-            return self._lazily()
+            self._lazily()
+            return self._posterior
         except AttributeError as error:
             raise ValueError(f"{error}: call `fit` first") from None
 
@@ -200,10 +198,9 @@ class PosteriorEstimator(Parametrized):
         OSError
             If it cannot be read.
         """
-        model: Self = _archive.load(cls, source, cls._room)
-        return model
+        return _archive.load(cls, source, cls._room)
 
-    def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
+    def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         """Set what a file holds."""
         self._posterior = self._make_posterior(self._problem_from_archive(header, arrays), runs)
         self._settings = header["settings"]

@@ -1,16 +1,15 @@
 """What the runs of a fit amount to: draws by name, and their diagnostics."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Generic
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx._inference._diagnostics import diagnose
-from quincunx._inference._runs import Floats, Problem, Run
+from quincunx._inference._runs import Array, Floats, P, Run
 
 
-class Posterior:
+class Posterior(Generic[P]):
     """The runs of a fit, with the problem they worked on.
 
     Parameters
@@ -19,14 +18,14 @@ class Posterior:
     runs : list of Run
     """
 
-    def __init__(self, problem: Problem, runs: Sequence[Run]) -> None:
-        self.problem: Any = problem
+    def __init__(self, problem: P, runs: Sequence[Run]) -> None:
+        self.problem = problem
         self.runs = list(runs)
 
     @property
     def sampled(self) -> bool:
         """Whether the runs are chains of draws."""
-        return bool(self.problem.sampled)
+        return self.problem.sampled
 
     @property
     def with_draws(self) -> list[Run]:
@@ -38,7 +37,7 @@ class Posterior:
         """Kept draws that all chains have."""
         return min(len(run.kept) for run in self.with_draws)
 
-    def stacked(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def stacked(self, parts: Sequence[Array]) -> Array:
         """Return one array per run as one of shape (n_chains, n_draws, ...)."""
         n = self.n_draws
         return parts[0][None, :n] if len(parts) == 1 else np.stack([part[:n] for part in parts])
@@ -51,7 +50,7 @@ class Posterior:
             for i, variable in enumerate(self.problem.variables)
         }
 
-    def statistic(self, name: str) -> npt.NDArray[Any]:
+    def statistic(self, name: str) -> Array:
         """Return a statistic of the kept draws, of shape (n_chains, n_draws)."""
         parts = []
         for run in self.with_draws:

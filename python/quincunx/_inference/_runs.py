@@ -6,7 +6,7 @@ another machine or with another number of threads gives the same draws, bit for 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,14 @@ from quincunx._rng import RandomSource, generator
 if TYPE_CHECKING:
     from quincunx._inference._drive import Sampler
 
-Floats = npt.NDArray[np.float64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = npt.NDArray[Any]
+#: Arrays by name: states, statistics.
+Arrays: TypeAlias = dict[str, Array]
+#: What JSON holds: settings, headers of files.
+Facts: TypeAlias = dict[str, Any]
+#: How far runs go and what they keep, as a room's samplers take it.
+S = TypeVar("S", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -38,14 +45,14 @@ class Variable:
     name: str
     shape: tuple[int, ...] = ()
     dims: tuple[str, ...] = ()
-    labels: Sequence[Any] | None = field(default=None, kw_only=True)
+    labels: Sequence[object] | None = field(default=None, kw_only=True)
 
-    def shown(self, draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def shown(self, draws: Array) -> Array:
         """Return a draw of the sampler, or an array whose last axes are draws, as the user sees it."""
         return draws
 
 
-class Problem(Protocol):
+class Problem(Protocol[S]):
     """What the runs of a fit work on; pickled to the workers of an executor."""
 
     @property
@@ -56,8 +63,11 @@ class Problem(Protocol):
     def variables(self) -> "tuple[Variable, ...]":
         """The variables in the order of the draws of a run."""
 
-    def sampler(self, run: "Run", schedule: "Schedule") -> "Sampler":
-        """Return what continues a run."""
+    def samplers(self, runs: "Sequence[Run]", schedule: S) -> "Sequence[Sampler]":
+        """Return what continues runs: one sampler for each, or one for all where they are sampled together."""
+
+
+P = TypeVar("P", bound=Problem[Any])
 
 
 @dataclass(frozen=True)
@@ -115,18 +125,19 @@ class Run:
 
     key: tuple[int, int]
     iteration: int = 0
-    state: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    state: Arrays = field(default_factory=dict)
     draws: list[Floats] = field(default_factory=list)
     kept: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    draw_statistics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    step_statistics: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    draw_statistics: Arrays = field(default_factory=dict)
+    step_statistics: Arrays = field(default_factory=dict)
     converged: bool = False
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Array:
         for statistics in ("draw_statistics", "step_statistics"):
             found = self.__dict__.get(statistics, {})
             if name in found:
-                return found[name]
+                value: Array = found[name]
+                return value
         raise AttributeError(f"a run has no attribute or statistic {name!r}")
 
     @property

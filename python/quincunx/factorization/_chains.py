@@ -1,6 +1,6 @@
 """The two kinds of inference as samplers: Gibbs chains and coordinate ascents of the core."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -33,9 +33,9 @@ class Problem:
         """The factors."""
         return self.layout.factors
 
-    def sampler(self, run: Run, schedule: Schedule) -> Sampler:
-        """Return what continues a run."""
-        return (GibbsSampler if self.sampled else AscentSampler)(self, run, schedule)
+    def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
+        """Return what continues each run."""
+        return [(GibbsSampler if self.sampled else AscentSampler)(self, run, schedule) for run in runs]
 
     @property
     def arguments(
@@ -95,6 +95,11 @@ class AscentSampler:
         """Iterations done."""
         return self._run.iteration + len(self._ascent.elbo())
 
+    @property
+    def left(self) -> int:
+        """Iterations to do."""
+        return max(0, self._schedule.until - self.iteration)
+
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""
         threads, tolerance = _check.threads(self._schedule.threads), self._schedule.tolerance
@@ -118,20 +123,21 @@ class AscentSampler:
         """Return the bounds of all iterations of the run."""
         return np.concatenate([self._earlier, self._ascent.elbo()])
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, float | None]:
         """Return what a callback is told of the last iteration."""
         return {"elbo": float(self._ascent.elbo()[-1])}
 
-    def result(self) -> Run:
+    def results(self) -> list[Run]:
         """Return the run as far as it came."""
         shapes, rates = zip(*self._ascent.factors(), strict=True)
-        return replace(
+        run = replace(
             self._run,
             iteration=self.iteration,
             state=_numbered("shape", shapes) | _numbered("rate", rates) | _numbered("noise", self._ascent.noise()),
             step_statistics={"elbo": self.elbo()},
             converged=self._converged,
         )
+        return [run]
 
 
 def gammas(run: Run) -> list[tuple[Floats, Floats]]:

@@ -532,7 +532,8 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         place = _check.whole(axis, "axis", minimum=-len(shape), maximum=len(shape) - 1) % len(shape)
         table = self._axis_factor(place)
         axes = posterior.problem.data.axes
-        labels = axes[place].labels if axes and axes[place].labels is not None else range(shape[place])
+        named = axes[place].labels if axes else None
+        labels = range(shape[place]) if named is None else named
         width = table.shape[1]
         if component is not None:
             component = _check.whole(component, "component", maximum=width - 1)

@@ -19,7 +19,7 @@ from quincunx.factorization._layout import Factor
 _COMPONENTS = {"component", "to_component"}
 
 
-class Posterior(inference.Posterior):
+class Posterior(inference.Posterior[Problem]):
     """The runs of a fit, with the problem they worked on."""
 
     def __init__(self, problem: Problem, runs: list[Run]) -> None:
