@@ -13,21 +13,23 @@ from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable, parameters
 from quincunx._sklearn import estimator_doc
+from quincunx.ldp._groups import Categories as Counted
+from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, codes
-from quincunx.ldp._parts import Categories as Counted
-from quincunx.ldp._parts import ColumnSums, Part, Rows, Shares
+from quincunx.ldp._noise import Known, MechanismLike, codes
 from quincunx.ldp._problem import Block
-from quincunx.ldp._simulation import noisy
+from quincunx.ldp._simulation import DataSet, noisy
 from quincunx.ldp.priors import Dirichlet
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, UnaryEncodingNoise
+from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, Noise, UnaryEncodingNoise
+
+OF_CATEGORIES = (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise)
 
 
 @estimator_doc
 @parameters
 class HistogramModel(PrivateModel):
-    """Shares of k categories told by unary encoding or generalized randomized response.
+    """Shares of k categories released by unary encoding or generalized randomized response.
 
     Parameters
     ----------
@@ -76,16 +78,16 @@ class HistogramModel(PrivateModel):
     _prior_names = ("theta",)
 
     data: str = "rows"
-    categories: int | Sequence[Any] | None = None
+    categories: int | Sequence[object] | None = None
 
     def fit(
         self,
-        released: Any,
+        released: npt.ArrayLike,
         y: None = None,
         *,
         counts: npt.ArrayLike | None = None,
         n: int | None = None,
-        mechanism: Any = None,
+        mechanism: MechanismLike = None,
         executor: Executor | None = None,
     ) -> Self:
         """Infer the posterior.
@@ -108,18 +110,18 @@ class HistogramModel(PrivateModel):
 
         {fitted}
         """
-        return self._fit(self._parts(released, mechanism, False, counts=counts, n=n), executor)
+        return self._fit(self._groups(released, mechanism, False, counts=counts, n=n), executor)
 
     def log_likelihood(
         self,
-        released: Any,
+        released: npt.ArrayLike,
         *,
         counts: npt.ArrayLike | None = None,
         n: int | None = None,
         gradient: bool = False,
-        mechanism: Any = None,
-        **parameters: Any,
-    ) -> Any:
+        mechanism: MechanismLike = None,
+        **parameters: npt.ArrayLike,
+    ) -> float | tuple[float, dict[str, float | Floats]]:
         """Return the log-likelihood, the sum over users; no fit is needed.
 
         Parameters
@@ -136,10 +138,12 @@ class HistogramModel(PrivateModel):
         float, or (float, dict)
             The total; with `gradient`, its derivatives too.
         """
-        parts = self._parts(released, mechanism, True, counts=counts, n=n)
-        return self._log_likelihood(parts, gradient, parameters)
+        groups = self._groups(released, mechanism, True, counts=counts, n=n)
+        return self._log_likelihood(groups, gradient, parameters)
 
-    def log_likelihoods(self, released: Any, *, counts: npt.ArrayLike | None = None, mechanism: Any = None) -> Floats:
+    def log_likelihoods(
+        self, released: npt.ArrayLike, *, counts: npt.ArrayLike | None = None, mechanism: MechanismLike = None
+    ) -> Floats:
         """Return the log-likelihood of each user at each draw of the fitted posterior.
 
         Parameters
@@ -159,60 +163,66 @@ class HistogramModel(PrivateModel):
         """
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
-        several = self._groups(released, mechanism, counts=counts)
-        parts = [self._part(part, mechanism, True, **own) for part, own in several]
-        told = [self._codes(part, self._noise(part, mechanism), own["among"]) for part, own in several]
-        return self._log_likelihoods([part.each(values) for part, values in zip(parts, told, strict=True)])
+        return self._log_likelihoods(
+            [
+                self._group(part, mechanism, True, **own).each(
+                    self._codes(part, self._noise(part, mechanism), own["among"])
+                )
+                for part, own in self._split(released, mechanism, counts=counts)
+            ]
+        )
 
-    def _declared(self, noise: Any, among: Categories | None) -> Categories | None:
-        """Return the categories of what was told, by the names of the model where they have none of their own."""
+    def _declared(self, noise: Noise | None, among: Categories | None) -> Categories | None:
+        """Return the categories of what was released, by the names of the model where they have none of their own."""
         own = None if self.categories is None else Categories.of(self.categories, "categories", maximum=2**20)
-        told: Categories | None = among if noise is None else noise.declared
-        if own is None or told is None:
-            return told if own is None else own
-        if len(own) != len(told) or (own.labels is not None and told.labels is not None and own != told):
-            raise ValueError(f"`categories` must be those of the mechanism, {told.declared}, got {own.declared}")
-        return told if own.labels is None else own
+        known = noise.declared if isinstance(noise, OF_CATEGORIES) else among
+        if own is None or known is None:
+            return known if own is None else own
+        if len(own) != len(known) or (own.labels is not None and known.labels is not None and own != known):
+            raise ValueError(f"`categories` must be those of the mechanism, {known.declared}, got {own.declared}")
+        return known if own.labels is None else own
 
-    def _codes(self, released: Any, noise: Any, among: Categories | None) -> Any:
+    def _codes(self, released: npt.ArrayLike, noise: Noise | None, among: Categories | None) -> npt.ArrayLike:
         if noise is not None:
             return codes(released, noise)
         declared = self._declared(None, among)
         return _check.counts(released, "released") if declared is None else declared.encode(released, "released")
 
-    def _groups(self, released: Any, mechanism: Any, **data: Any) -> list[tuple[Any, dict[str, Any]]]:
-        """Return what each group of users told; raw categories beside releases are among those of these."""
-        several = super()._groups(released, mechanism, **data)
+    def _split(
+        self, released: npt.ArrayLike, mechanism: object, **data: Any
+    ) -> list[tuple[npt.ArrayLike, dict[str, Any]]]:
+        """Return what each group of users released; raw categories beside releases are among those of these."""
+        several = super()._split(released, mechanism, **data)
         laws = [part.noise for part, _ in several if isinstance(part, Release)] if len(several) > 1 else []
-        known = [
-            law.declared for law in laws if isinstance(law, (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise))
-        ]
+        known = [law.declared for law in laws if isinstance(law, OF_CATEGORIES)]
         return [(part, own | {"among": max(known, key=len, default=None)}) for part, own in several]
 
-    def _part(
+    def _group(
         self,
-        released: Any,
-        mechanism: Any,
+        released: npt.ArrayLike,
+        mechanism: object,
         exact: bool,
-        counts: Any = None,
-        n: Any = None,
+        counts: npt.ArrayLike | None = None,
+        n: int | None = None,
         among: Categories | None = None,
-    ) -> Part:
+        **_: object,
+    ) -> Group:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
         noise = self._noise(released, mechanism)
         declared = self._declared(noise, among)
         labels = None if declared is None or isinstance(declared.declared, int) else declared.declared
         if not isinstance(noise, UnaryEncodingNoise):
-            told = np.asarray(self._codes(released, noise, among))
-            if told.ndim != 1:
-                raise ValueError(f"`released` must be a sequence of categories, got shape {told.shape}")
-            k = max(int(told.max(initial=0)) + 1, 2) if declared is None else len(declared)
+            codes = np.asarray(self._codes(released, noise, among))
+            if codes.ndim != 1:
+                raise ValueError(f"`released` must be a sequence of categories, got shape {codes.shape}")
+            k = max(int(codes.max(initial=0)) + 1, 2) if declared is None else len(declared)
             if k > 2**20:
                 raise ValueError(f"`released` must hold categories below 2**20, got {k - 1}")
             chances = (1.0, 0.0)
             if isinstance(noise, GeneralizedRandomizedResponseNoise):
                 chances = (noise.keep_probability, noise.other_probability)
-            return Counted([float(c) for c in np.bincount(told, minlength=k)], *chances, labels)
+            counted = np.bincount(codes, minlength=k).astype(float)
+            return Counted(tuple(counted.tolist()), *chances, labels=labels)
         assert declared is not None
         k, p, q = len(declared), noise.one_probability, noise.zero_probability
         if form == "counts":
@@ -222,7 +232,7 @@ class HistogramModel(PrivateModel):
             sums = _check.reals(released, "released")
             if sums.shape != (k,):
                 raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
-            return ColumnSums([float(c) for c in sums], float(users), p, q, labels)
+            return ColumnSums(tuple(sums.tolist()), float(users), p, q, labels=labels)
         rows = _check.categories(declared.columns(released, "released"), "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
             raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")
@@ -233,46 +243,45 @@ class HistogramModel(PrivateModel):
             weights = _check.counts_as_floats(counts, "counts")
             if weights.shape != (len(rows),):
                 raise ValueError(f"`counts` must have shape ({len(rows)},), got {weights.shape}")
-        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q, labels)
+        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q, labels=labels)
 
-    def _categories(self, parts: list[Part]) -> Categories:
+    def _categories(self, groups: Sequence[Group]) -> Categories:
         found = {
-            Categories(part.categories if part.labels is None else tuple(part.labels))
-            for part in parts
-            if isinstance(part, Shares)
+            Categories(group.size if group.labels is None else group.labels)
+            for group in groups
+            if isinstance(group, Shares)
         }
         if len(found) != 1:
             shown = sorted(str(each.declared) for each in found)
             raise ValueError(f"`released` must have the same categories throughout, got {shown}")
         return found.pop()
 
-    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
-        found = self._categories(parts)
+    def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
+        found = self._categories(groups)
         labels = None if isinstance(found.declared, int) else found.declared
         return (Variable("theta", (len(found),), ("category",), labels=labels),)
 
-    def _blocks(self, parts: list[Part]) -> list[Block]:
+    def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         prior = self._prior("theta", Dirichlet(1.0))
         if prior.kind != "dirichlet":
             raise ValueError(f"`priors['theta']` must be a Dirichlet, got {prior!r}")
-        k = len(self._categories(parts))
+        k = len(self._categories(groups))
         if k < 2:
             raise ValueError(f"`released` must have at least 2 categories, got {k}")
-        return [("simplex", "dirichlet", prior.numbers * k)]
+        return [Block("simplex", "dirichlet", prior.numbers * k)]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
         noise = self._noise(None, None)
         if noise is None:
             raise ValueError("`mechanism` must be given to simulate from")
-        assert isinstance(noise, (GeneralizedRandomizedResponseNoise, UnaryEncodingNoise))
+        assert isinstance(noise, OF_CATEGORIES)
         k = len(noise.declared)
         theta = rng.dirichlet(self._prior("theta", Dirichlet(1.0)).numbers * k)
         rows = noisy(noise, rng.choice(k, n, p=theta), rng)
-        if isinstance(noise, GeneralizedRandomizedResponseNoise):
-            return {"theta": theta}, (rows,), {}
-        if self.data == "counts":
-            return {"theta": theta}, (rows.sum(axis=0),), {"n": n}
-        if self.data == "patterns":
+        truth: dict[str, float | Floats] = {"theta": theta}
+        if isinstance(noise, UnaryEncodingNoise) and self.data == "counts":
+            return truth, (rows.sum(axis=0),), {"n": n}
+        if isinstance(noise, UnaryEncodingNoise) and self.data == "patterns":
             patterns, counts = np.unique(rows, axis=0, return_counts=True)
-            return {"theta": theta}, (patterns,), {"counts": counts}
-        return {"theta": theta}, (rows,), {}
+            return truth, (patterns,), {"counts": counts}
+        return truth, (rows,), {}

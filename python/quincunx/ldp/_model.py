@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Floats, PosteriorEstimator, Run, Variable, datatree, parameters
+from quincunx._inference import Array, Arrays, Facts, Floats, PosteriorEstimator, Run, Variable, datatree, parameters
 from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceError, TooLargeError
-from quincunx.ldp import _problem, priors
-from quincunx.ldp._noise import Known, groups, law, noise_of, one_each, refuse_raw
-from quincunx.ldp._parts import PARTS, Part, Users, likelihood
+from quincunx.ldp import priors
+from quincunx.ldp._groups import KINDS, Group, Users, likelihood
+from quincunx.ldp._noise import Known, MechanismLike, Pair, law, noise_of, one_each, refuse_raw, split
 from quincunx.ldp._pointwise import log_likelihoods
-from quincunx.ldp._problem import Block, LdpPosteriorDraws, Problem, flat
+from quincunx.ldp._problem import STATISTICS, Block, PosteriorDraws, Problem, Schedule
 from quincunx.ldp.priors import Prior
 from quincunx.privacy.noise import Noise, told, untold
 
@@ -40,8 +40,10 @@ class PrivateModel(PosteriorEstimator):
     _tolerance = 1e-6
     #: Names of priors.
     _prior_names: ClassVar[tuple[str, ...]] = ()
+    _posterior: PosteriorDraws = field(init=False)
+    classes_: Array = field(init=False)
 
-    mechanism: Any = field(default=None, kw_only=False)
+    mechanism: MechanismLike | Pair = field(default=None, kw_only=False)
     priors: Mapping[str, Prior] | None = None
     inference: str = "auto"
     n_chains: int = 4
@@ -61,29 +63,32 @@ class PrivateModel(PosteriorEstimator):
 
     # What each model says of itself.
 
-    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+    def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
         raise NotImplementedError
 
-    def _blocks(self, parts: list[Part]) -> list[Block]:
+    def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         raise NotImplementedError
 
-    def _parts(self, released: Any, mechanism: Any, exact: bool, **data: Any) -> list[Part]:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: Any) -> Group:
+        """Return a group of users; an `exact` likelihood is not compressed."""
+        raise NotImplementedError
+
+    def _groups(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: Any) -> list[Group]:
         """Return the groups of users."""
-        several = self._groups(released, mechanism, **data)
-        return [self._part(part, mechanism, exact, **own) for part, own in several]
+        each = self._split(released, mechanism, **data)
+        return [self._group(part, mechanism, exact, **own) for part, own in each]
 
-    def _groups(self, released: Any, mechanism: Any, **data: Any) -> list[tuple[Any, dict[str, Any]]]:
-        """Return what each group of users told, and what was given of it."""
-        if (parts := groups(released)) is None:
+    def _split(
+        self, released: npt.ArrayLike, mechanism: object, **data: Any
+    ) -> list[tuple[npt.ArrayLike, dict[str, Any]]]:
+        """Return what each group of users released, and what was given of it."""
+        if (parts := split(released)) is None:
             return [(released, data)]
         refuse_raw(parts, self.mechanism if mechanism is None else mechanism)
         each = {name: one_each(value, len(parts), name) for name, value in data.items()}
         return [(part, {name: values[i] for name, values in each.items()}) for i, part in enumerate(parts)]
 
-    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
-        raise NotImplementedError
-
-    def _noise(self, released: Any, given: Any) -> Noise | None:
+    def _noise(self, released: npt.ArrayLike | None, given: object) -> Noise | None:
         return noise_of(released, given, self.mechanism, self._known, type(self).__name__)
 
     def _prior(self, name: str, default: Prior) -> Prior:
@@ -106,80 +111,64 @@ class PrivateModel(PosteriorEstimator):
         }[support]
         if prior.kind not in allowed:
             raise ValueError(f"`priors[{name!r}]` must be one of {list(allowed)}, got {prior!r}")
-        return support, prior.kind, prior.numbers
+        return Block(support, prior.kind, prior.numbers)
 
     # Fit.
 
-    def _fit(self, parts: list[Part], executor: Executor | None) -> Self:
-        """Infer the posterior of parts."""
+    def _fit(self, groups: Sequence[Group], executor: Executor | None) -> Self:
+        """Infer the posterior."""
         self._check_runs(executor)
-        settings = _problem.settings_of(self)
+        threads = _check.threads(self.threads)
+        schedule = Schedule(self.n_warmup, self.n_draws, self.max_depth, self.target_accept, threads)
         _check.one_of(self.inference, "inference", ("auto", "quadrature", "nuts"))
 
         def work() -> tuple[bool, BaseException | None]:
-            variables, blocks = self._variables(parts), self._blocks(parts)
-            problem = Problem(variables, blocks, parts, False)
-            dimension = problem.core.dimension
-            problem.quadrature = self.inference == "quadrature" or (self.inference == "auto" and dimension <= 2)
-            needed = 8 * (problem.size + 8) * settings.draws * int(self.n_chains) * 3
+            blocks = tuple(self._blocks(groups))
+            problem = Problem(self._variables(groups), blocks, tuple(groups), False, self._tolerance)
+            small = problem.core.dimension <= 2
+            problem.quadrature = self.inference == "quadrature" or (self.inference == "auto" and small)
+            needed = 8 * (sum(problem.sizes) + 8) * schedule.n_draws * int(self.n_chains) * 3
             if needed > 2**28 and needed > (limit := _check.available_memory()):
                 raise TooLargeError(f"the draws need {needed} bytes, the limit is {limit} bytes", needed, limit)
-            runs = self._fresh_or_continued(problem, lambda earlier: _same(earlier, problem))
-            with reporting(self.progress, self._room) as report:
-                computed, stopped = None, None
-                if problem.quadrature:
-                    try:
-                        computed, runs = _problem.compute(problem, runs, settings.draws, self._tolerance, report)
-                    except ConvergenceError:
-                        if self.inference == "quadrature":
-                            raise
-                        problem.quadrature = False
-                if not problem.quadrature:
-                    threads = _check.threads(self.threads)
-                    runs, stopped = _problem.sample(problem, runs, settings, threads, report, executor)
-            if not any(run.has_draws for run in runs):
-                if stopped is not None:
-                    raise stopped
-                return False, stopped
-            posterior = LdpPosteriorDraws(problem, runs)
-            posterior.computed = computed
-            self._posterior = posterior
-            self._settings = self._fixed_settings()
-            self._set_fitted(posterior)
-            return True, stopped
+            runs = self._fresh_or_continued(problem, problem.same)
+            if problem.quadrature:
+                try:
+                    return self._infer(problem, runs, schedule, None)
+                except ConvergenceError:
+                    if self.inference == "quadrature":
+                        raise
+                problem.quadrature = False
+            return self._infer(problem, runs, schedule, executor)
 
         self._fit_or_restore(work)
         if not self._quiet:
             self._posterior.warn()
         return self
 
-    def _carried(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        return state
-
-    def _fixed_settings(self) -> dict[str, Any]:
+    def _fixed_settings(self) -> Facts:
         return {"n_chains": self.n_chains}
 
-    def _make_posterior(self, problem: Any, runs: list[Run]) -> LdpPosteriorDraws:
-        posterior = LdpPosteriorDraws(problem, runs)
-        if problem.quadrature:
-            posterior.computed = problem.core.compute(None, self._tolerance)
-        return posterior
+    def _make_posterior(self, problem: Problem, runs: list[Run]) -> PosteriorDraws:
+        return PosteriorDraws(problem, runs)
 
-    def _set_fitted(self, posterior: LdpPosteriorDraws) -> None:
+    def _set_fitted(self, posterior: PosteriorDraws) -> None:
         problem = posterior.problem
+        self.__dict__.pop("log_evidence_", None)
         if posterior.computed is not None:
             facts = posterior.computed.summary()
-            means = [part[0] for part in problem.split(facts["mean"][None])]
-            sds = [part[0] for part in problem.split(facts["sd"][None])]
-            self.log_evidence_ = float(facts["log_evidence"]) + sum(part.offset for part in problem.parts)
+            means, sds = ([part[0] for part in problem.split(facts[name][None])] for name in ("mean", "sd"))
+            self.log_evidence_ = float(facts["log_evidence"]) + sum(group.offset for group in problem.groups)
         else:
             draws = posterior.draws()
             means = [part.mean(axis=(0, 1)) for part in draws.values()]
             sds = [part.std(axis=(0, 1), ddof=1) for part in draws.values()]
-            self.__dict__.pop("log_evidence_", None)
         names = [variable.name for variable in problem.variables]
         self.posterior_mean_ = {name: _plain(mean) for name, mean in zip(names, means, strict=True)}
         self.posterior_sd_ = {name: _plain(sd) for name, sd in zip(names, sds, strict=True)}
+
+    def _fitted(self) -> PosteriorDraws:
+        super()._fitted()
+        return self._posterior
 
     # Results.
 
@@ -191,7 +180,7 @@ class PrivateModel(PosteriorEstimator):
         dict of dict
             By name, as ``theta[0]``; with ``r_hat`` where there are chains.
         """
-        return self._fitted().summary()  # type: ignore[no-any-return]
+        return self._fitted().summary()
 
     def quantile(self, name: str, probabilities: npt.ArrayLike) -> Floats:
         """Return posterior quantiles of a parameter: exact where it was computed, else of the draws.
@@ -212,7 +201,7 @@ class PrivateModel(PosteriorEstimator):
         names = [variable.name for variable in posterior.problem.variables]
         _check.one_of(name, "name", names)
         p = _check.reals(probabilities, "probabilities")
-        if posterior.computed is not None and all(kind != "simplex" for kind, *_ in posterior.problem.blocks):
+        if posterior.computed is not None and all(block.support != "simplex" for block in posterior.problem.blocks):
             found = posterior.computed.quantiles(names.index(name), p.reshape(-1))
             return np.asarray(found).reshape(p.shape)
         draws = self.draws_[name]
@@ -234,7 +223,7 @@ class PrivateModel(PosteriorEstimator):
         posterior = self._fitted()
         groups: dict[str, Any] = {"posterior": posterior.draws(), "sample_stats": {}}
         if posterior.computed is None:
-            groups["sample_stats"] = {name: posterior.statistic(name) for name in _problem.STATISTICS}
+            groups["sample_stats"] = {name: posterior.statistic(name) for name in STATISTICS}
         dims = {variable.name: variable.dims for variable in posterior.problem.variables}
         if log_likelihood is not None:
             each = _check.reals(log_likelihood, "log_likelihood")
@@ -265,8 +254,10 @@ class PrivateModel(PosteriorEstimator):
         value, gradient = core.log_density(np.ascontiguousarray(_check.reals(u, "u")))
         return value, gradient
 
-    def _log_likelihood(self, parts: list[Part], gradient: bool, parameters: dict[str, Any]) -> Any:
-        variables = self._variables(parts)
+    def _log_likelihood(
+        self, groups: Sequence[Group], gradient: bool, parameters: Mapping[str, npt.ArrayLike]
+    ) -> float | tuple[float, dict[str, float | Floats]]:
+        variables = self._variables(groups)
         names = [variable.name for variable in variables]
         if set(parameters) != set(names):
             raise TypeError(f"the parameters must be {names}, got {list(parameters)}")
@@ -276,24 +267,20 @@ class PrivateModel(PosteriorEstimator):
             if value.shape != variable.shape:
                 raise ValueError(f"`{variable.name}` must have shape {variable.shape}, got {value.shape}")
             self._check_value(variable.name, value)
-            values.append(value)
-        core = likelihood(parts, sum(int(np.prod(variable.shape)) for variable in variables))
-        total, slope = core.value(flat(values), bool(gradient))
-        total += sum(part.offset for part in parts)
+            values.append(value.reshape(-1))
+        natural = np.concatenate(values)
+        total, slope = likelihood(groups, len(natural)).value(natural, bool(gradient))
+        total += sum(group.offset for group in groups)
         if slope is None:
             return total
-        derivatives, at = {}, 0
-        for variable in variables:
-            size = int(np.prod(variable.shape))
-            derivatives[variable.name] = _plain(slope[at : at + size].reshape(variable.shape))
-            at += size
-        return total, derivatives
+        slopes = np.split(slope, np.cumsum([value.size for value in values])[:-1])
+        return total, {v.name: _plain(part.reshape(v.shape)) for v, part in zip(variables, slopes, strict=True)}
 
-    def _log_likelihoods(self, groups: Sequence[Users]) -> Floats:
+    def _log_likelihoods(self, users: Sequence[Users]) -> Floats:
         posterior = self._fitted()
         draws = [posterior.stacked(parts) for parts in zip(*(run.draws for run in posterior.with_draws), strict=True)]
         with reporting(self.progress, self._room) as report:
-            return log_likelihoods(groups, draws, report)
+            return log_likelihoods(users, draws, report)
 
     def _check_value(self, name: str, value: Floats) -> None:
         if name in ("sigma", "rate", "residual_sd") and not value > 0:
@@ -310,17 +297,20 @@ class PrivateModel(PosteriorEstimator):
 
     # Files.
 
-    def _problem_to_archive(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _problem_to_archive(self) -> tuple[Facts, Arrays]:
         problem = self._posterior.problem
-        arrays: dict[str, Any] = {}
+        arrays: Arrays = {}
 
-        def pack(value: Any, name: str) -> Any:
+        def pack(value: object, name: str) -> object:
             if isinstance(value, np.ndarray):
                 arrays[f"data_{name}"] = value
                 return {"array": f"data_{name}"}
-            if isinstance(value, (tuple, list)):
+            if isinstance(value, tuple):
                 return [pack(entry, f"{name}_{i}") for i, entry in enumerate(value)]
             return value if not isinstance(value, float) or np.isfinite(value) else {"float": str(value)}
+
+        def packed(group: Group, i: int) -> Facts:
+            return {name: pack(value, f"{i}_{name}") for name, value in vars(group).items()}
 
         facts = {
             "variables": [
@@ -328,67 +318,54 @@ class PrivateModel(PosteriorEstimator):
                 for v in problem.variables
             ],
             "blocks": [list(block) for block in problem.blocks],
-            "parts": [[part.constructor, pack(part.values(), str(i))] for i, part in enumerate(problem.parts)],
+            "groups": [[group.kind, packed(group, i)] for i, group in enumerate(problem.groups)],
             "quadrature": problem.quadrature,
             "settings": self._settings,
-            "mechanism": _told(self.mechanism),
+            "mechanism": _law_to_json(self.mechanism),
             "priors": {name: [type(prior).__name__, prior.numbers] for name, prior in (self.priors or {}).items()},
         }
         if hasattr(self, "classes_"):
             arrays["classes"] = np.asarray(self.classes_.tolist())
         return facts, arrays
 
-    def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
+    def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         super()._restore(header, arrays, runs)
-        self.mechanism = _untold(header["mechanism"])
+        self.mechanism = _law_from_json(header["mechanism"])
         self.priors = {
             name: getattr(priors, kind)(*numbers) for name, (kind, numbers) in header["priors"].items()
         } or None
         if "classes" in arrays:
             self.classes_ = arrays["classes"]
 
-    def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Problem:
+    def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem:
         def unpack(value: Any) -> Any:
             if isinstance(value, dict):
                 return arrays[value["array"]] if "array" in value else float(value["float"])
             return tuple(unpack(entry) for entry in value) if isinstance(value, list) else value
 
         variables = tuple(
-            Variable(name, tuple(shape), tuple(dims), labels=next(iter(labels), None))
-            for name, shape, dims, *labels in header["variables"]
+            Variable(name, tuple(shape), tuple(dims), labels=own) for name, shape, dims, own in header["variables"]
         )
-        blocks = [(kind, name, list(numbers)) for kind, name, numbers in header["blocks"]]
-        parts = [PARTS[name](*unpack(arguments)) for name, arguments in header["parts"]]
-        return Problem(variables, blocks, parts, header["quadrature"])
+        groups = tuple(
+            KINDS[kind](**{name: unpack(value) for name, value in facts.items()}) for kind, facts in header["groups"]
+        )
+        blocks = tuple(Block(*block) for block in header["blocks"])
+        return Problem(variables, blocks, groups, header["quadrature"], self._tolerance)
 
 
-def _told(mechanism: Any) -> Any:
+def _law_to_json(mechanism: object) -> Any:
     """Return the law of a mechanism, or of each of a pair, as JSON can hold it."""
     if isinstance(mechanism, (tuple, list)):
-        return [_told(part) for part in mechanism]
+        return [_law_to_json(part) for part in mechanism]
     return told(None if mechanism is None else law(mechanism))
 
 
-def _untold(found: Any) -> Any:
+def _law_from_json(found: Any) -> Any:
     if isinstance(found, list):
-        return tuple(_untold(part) for part in found)
+        return tuple(_law_from_json(part) for part in found)
     return untold(found["mechanism"], found["parameters"])
 
 
-def _plain(value: npt.NDArray[np.float64]) -> Any:
+def _plain(value: Floats) -> float | Floats:
     """Return a number as a float, an array as it is."""
-    array = np.asarray(value)
-    return float(array) if array.ndim == 0 else array
-
-
-def _same(earlier: Any, now: Problem) -> bool:
-    def equal(a: Any, b: Any) -> bool:
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            return np.array_equal(a, b)
-        if isinstance(a, Part):
-            return type(a) is type(b) and equal(a.values(), b.values())
-        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-            return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
-        return bool(a == b)
-
-    return equal(earlier.parts, now.parts) and earlier.blocks == now.blocks and earlier.quadrature == now.quadrature
+    return value if np.ndim(value) else float(value)

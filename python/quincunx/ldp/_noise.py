@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx._inference import Floats
 from quincunx.privacy import Release
+from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy.noise import (
     GaussianNoise,
     GeneralizedRandomizedResponseNoise,
@@ -17,13 +19,19 @@ from quincunx.privacy.noise import (
     refuse_unknown,
 )
 
+T = TypeVar("T")
+
+#: What made released values: None for values without noise, or that know their own.
+MechanismLike: TypeAlias = Mechanism | Noise | None
+#: That of records and that of their answers.
+Pair: TypeAlias = "tuple[MechanismLike, MechanismLike]"
 #: The laws that a model integrates over, and the fields of each that it has a place for.
-Known = Mapping[type[Noise], tuple[str, ...]]
+Known: TypeAlias = Mapping[type[Noise], tuple[str, ...]]
 #: Of normal noise on records that are clipped to a ball, which the model leaves to a warning.
 RECORDS: Known = {GaussianNoise: ("sigma", "scales", "radius", "dimension", "step")}
 
 
-def law(mechanism: Any) -> Noise:
+def law(mechanism: object) -> Noise:
     """Return the law of a mechanism, or of its noise."""
     found = getattr(mechanism, "noise", mechanism)
     if not isinstance(found, Noise):
@@ -31,7 +39,7 @@ def law(mechanism: Any) -> Noise:
     return found
 
 
-def noise_of(released: Any, given: Any, own: Any, known: Known, model: str) -> Noise | None:
+def noise_of(released: object, given: object, own: object, known: Known, model: str) -> Noise | None:
     """Return the noise: that given to `fit`, else the release's own, else that of the constructor."""
     if isinstance(released, Release) and np.ma.isMaskedArray(released.values):
         raise ValueError("`released` must hold all its values, got a masked release")
@@ -74,8 +82,8 @@ def one_of(deviations: Floats, what: str) -> float:
     return float(found[0])
 
 
-def groups(told: Any, name: str = "released") -> list[Any] | None:
-    """Return the groups of users of a list with a Release in it; None where all told alike.
+def split(released: npt.ArrayLike, name: str = "released") -> list[npt.ArrayLike] | None:
+    """Return the groups of users of a list with a Release in it; None where all released alike.
 
     Raises
     ------
@@ -83,25 +91,26 @@ def groups(told: Any, name: str = "released") -> list[Any] | None:
         If there is a number among them, or a list that has releases again, whose values NumPy would take as they are;
         or if they are arrays of different lengths.
     """
-    if not isinstance(told, (list, tuple)):
+    if not isinstance(released, (list, tuple)):
         return None
-    if not any(isinstance(part, Release) or _hides(part) for part in told):
-        if told and all(isinstance(part, np.ndarray) and part.ndim for part in told) and len(set(map(len, told))) > 1:
+    if not any(isinstance(part, Release) or _hides(part) for part in released):
+        arrays = [part for part in released if isinstance(part, np.ndarray) and part.ndim]
+        if len(arrays) == len(released) and len(set(map(len, arrays))) > 1:
             raise ValueError(f"`{name}` must hold arrays of one length where no release is among them")
         return None
-    for part in told:
+    for part in released:
         if _hides(part):
             raise ValueError(f"`{name}` must not hold releases in lists within a list")
         if not isinstance(part, Release) and not np.iterable(part):
             raise ValueError(f"`{name}` must hold releases and arrays of raw values, got {part!r:.40} beside a release")
-    return list(told)
+    return list(released)
 
 
-def _hides(part: Any) -> bool:
+def _hides(part: object) -> bool:
     return isinstance(part, (list, tuple)) and any(isinstance(inner, Release) for inner in part)
 
 
-def refuse_raw(parts: list[Any], mechanism: Any, name: str = "released") -> None:
+def refuse_raw(parts: Sequence[object], mechanism: object, name: str = "released") -> None:
     """Refuse raw values beside releases where there is a mechanism: nobody said whether they have its noise."""
     if mechanism is not None and not all(isinstance(part, Release) for part in parts):
         raise ValueError(
@@ -110,7 +119,7 @@ def refuse_raw(parts: list[Any], mechanism: Any, name: str = "released") -> None
         )
 
 
-def one_each(value: Any, number: int, name: str) -> list[Any]:
+def one_each(value: T, number: int, name: str) -> list[T | None]:
     """Return what belongs to each of several groups: a list of as many, or None for all."""
     if value is None:
         return [None] * number
@@ -119,13 +128,8 @@ def one_each(value: Any, number: int, name: str) -> list[Any]:
     return list(value)
 
 
-def codes(released: Any, noise: Noise | None) -> Any:
-    """Return categories that were told one by one as their codes, and anything else as it is."""
+def codes(released: npt.ArrayLike, noise: Noise | None) -> npt.ArrayLike:
+    """Return categories that were released one by one as their codes, and anything else as it is."""
     if isinstance(noise, (RandomizedResponseNoise, GeneralizedRandomizedResponseNoise)):
         return noise.declared.encode(released, "released")
     return released
-
-
-def is_several(released: Any) -> bool:
-    """Return whether it is a list of releases, of users with different mechanisms."""
-    return isinstance(released, list) and bool(released) and all(isinstance(part, Release) for part in released)

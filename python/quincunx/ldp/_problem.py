@@ -1,22 +1,44 @@
-"""What a fit works on, how it is inferred, and what comes of it."""
+"""What a fit works on, its two samplers, and what comes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Floats, Posterior, Report, Run, Variable, complaints, diagnose, warn_of
-from quincunx.ldp._parts import Part, likelihood
+from quincunx._inference import Array, Floats, Posterior, Report, Run, Sampler, Variable, diagnose, warn_of
+from quincunx.ldp._groups import Group, likelihood
 
-Block = tuple[str, str, list[float]]
-
+#: What the core tells of each draw.
 STATISTICS = ("lp", "diverging", "tree_depth", "n_steps", "energy", "step_size")
+
+
+class Block(NamedTuple):
+    """A scalar, or a matrix, with its prior: as the core takes it."""
+
+    support: str
+    prior: str
+    numbers: list[float]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How far chains go from where they are, and how: the settings of a model, checked."""
+
+    n_warmup: int
+    n_draws: int
+    max_depth: int
+    target_accept: float
+    threads: int
+
+    def __post_init__(self) -> None:
+        for name, most in (("n_warmup", None), ("n_draws", None), ("max_depth", 20)):
+            object.__setattr__(self, name, _check.whole(getattr(self, name), name, minimum=1, maximum=most))
+        if not 0 < _check.real(self.target_accept, "target_accept") < 1:
+            raise ValueError(f"`target_accept` must be in (0, 1), got {self.target_accept}")
 
 
 @dataclass
@@ -24,153 +46,149 @@ class Problem:
     """Parameters with their priors, and the released values; pickled to workers without the core's objects."""
 
     variables: tuple[Variable, ...]
-    blocks: list[Block]
-    parts: list[Part]
+    blocks: tuple[Block, ...]
+    groups: tuple[Group, ...]
     quadrature: bool
-    sampled: bool = True
-    _made: Any = field(default=None, repr=False)
+    tolerance: float
+    sampled: ClassVar[bool] = True
+    _density: _core.LdpPosterior | None = field(default=None, repr=False)
+    _computed: _core.LdpComputed | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_made": None}
+        return vars(self) | {"_density": None, "_computed": None}
+
+    def same(self, other: Problem) -> bool:
+        """Return whether it has the same posterior and is inferred in the same way."""
+        return (self.blocks, self.groups, self.quadrature) == (other.blocks, other.groups, other.quadrature)
 
     @property
-    def size(self) -> int:
-        """The number of natural values."""
-        return sum(int(np.prod(variable.shape)) for variable in self.variables)
+    def sizes(self) -> list[int]:
+        """How many natural values each variable has."""
+        return [int(np.prod(variable.shape)) for variable in self.variables]
 
     @property
     def core(self) -> _core.LdpPosterior:
         """The density, made when first asked for."""
-        if self._made is None:
-            self._made = _core.LdpPosterior(self.blocks, likelihood(self.parts, self.size))
-        return self._made  # type: ignore[no-any-return]
+        if self._density is None:
+            self._density = _core.LdpPosterior(list(self.blocks), likelihood(self.groups, sum(self.sizes)))
+        return self._density
+
+    def computed(self, report: Report | None = None) -> _core.LdpComputed:
+        """Return the posterior by quadrature, computed when first asked for."""
+        if self._computed is None:
+            self._computed = self.core.compute(report, self.tolerance)
+        return self._computed
 
     def split(self, rows: Floats) -> list[Floats]:
         """Return rows of natural values by variable."""
-        sizes = [int(np.prod(variable.shape)) for variable in self.variables]
-        columns = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
+        columns = np.split(rows, np.cumsum(self.sizes)[:-1], axis=1)
         return [
             np.ascontiguousarray(part).reshape(len(rows), *variable.shape)
             for part, variable in zip(columns, self.variables, strict=True)
         ]
 
-    def sampler(self, run: Any, schedule: Any) -> Any:
-        """Chains of this room are run together by the core."""
-        raise NotImplementedError
+    def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
+        """Return the one sampler of all runs."""
+        return [(Quadrature if self.quadrature else Chains)(self, runs, schedule)]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How chains are made."""
+class _Together:
+    """A sampler of all runs at once, without callbacks."""
 
-    warmup: int
-    draws: int
-    max_depth: int
-    target_accept: float
+    rounds: ClassVar[int] = 1
+
+    def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule) -> None:
+        self._problem, self._runs, self._schedule = problem, list(runs), schedule
 
     @property
-    def words(self) -> tuple[int, int, int, float]:
-        """As the core takes them."""
-        return self.warmup, self.draws, self.max_depth, self.target_accept
+    def iteration(self) -> int:
+        """Iterations done before."""
+        return self._runs[0].iteration
+
+    def statistics(self) -> dict[str, float | None]:
+        """Return nothing: no callback asks."""
+        return {}
 
 
-def compute(
-    problem: Problem, runs: list[Run], draws: int, tolerance: float, report: Report | None
-) -> tuple[Any, list[Run]]:
-    """Compute the posterior and draw from it independently; the draws are dealt to the runs."""
-    computed = problem.core.compute(report, tolerance)
-    u = computed.draws(draws * len(runs), runs[0].key)
-    naturals = problem.core.natural(u)
-    made = []
-    for chain, run in enumerate(runs):
-        rows = naturals[chain * draws : (chain + 1) * draws]
-        made.append(Run(run.key, draws, {}, problem.split(rows), np.arange(1, draws + 1)))
-    return computed, made
+class Quadrature(_Together):
+    """Computes the posterior and draws from it independently; the draws are dealt to the runs, which begin anew."""
 
+    def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule) -> None:
+        super().__init__(problem, [Run(run.key) for run in runs], schedule)
 
-def sample(
-    problem: Problem,
-    runs: list[Run],
-    settings: Settings,
-    threads: int,
-    report: Report | None,
-    executor: Executor | None,
-) -> tuple[list[Run], BaseException | None]:
-    """Sample the posterior; the draws made before an exception come back beside it."""
-    starts = [run.state.get("last") for run in runs]
-    keys = [_key(run) for run in runs]
-    if executor is None:
-        taken, stopped = _chains(problem, settings, keys, starts, threads, report)
-    else:
-        tasks = [
-            executor.submit(_one_chain, problem, settings, key, start) for key, start in zip(keys, starts, strict=True)
+    @property
+    def left(self) -> int:
+        """Draws to make, of all runs."""
+        return len(self._runs) * self._schedule.n_draws
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Compute, and make all draws."""
+        drawn = self._problem.computed(report).draws(steps, self._runs[0].key)
+        each = np.split(self._problem.core.natural(drawn), len(self._runs))
+        self._runs = [
+            Run(run.key, len(rows), draws=self._problem.split(rows), kept=np.arange(1, len(rows) + 1))
+            for run, rows in zip(self._runs, each, strict=True)
         ]
-        taken, stopped = [], None
-        try:
-            for number, task in enumerate(tasks):
-                taken.append(task.result())
-                if report is not None:
-                    report(number + 1, len(tasks))
-        except BaseException as reason:
-            stopped = reason
-            for task in tasks:
-                task.cancel()
-    made = [_run(problem, run, found, settings) for run, found in zip(runs, taken, strict=False)]
-    return made, stopped
+        return True
+
+    def results(self) -> list[Run]:
+        """Return the runs, empty or whole."""
+        return self._runs
+
+
+class Chains(_Together):
+    """Chains that the core runs together, each from where its run is and with a warm-up of its own."""
+
+    def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule) -> None:
+        super().__init__(problem, runs, schedule)
+        self._chains = _core.LdpChains([_key(run) for run in runs])
+
+    @property
+    def left(self) -> int:
+        """Steps to take, of all runs."""
+        return len(self._runs) * (self._schedule.n_warmup + self._schedule.n_draws)
+
+    def advance(self, steps: int, report: Report | None) -> bool:
+        """Take all steps; what was drawn before an exception stays."""
+        starts = [run.state["last"].tolist() if run.state else None for run in self._runs]
+        how = self._schedule
+        settings = how.n_warmup, how.n_draws, how.max_depth, how.target_accept
+        self._chains.run(self._problem.core, settings, starts, min(how.threads, len(starts)), report)
+        return True
+
+    def results(self) -> list[Run]:
+        """Return the runs as far as they came."""
+        return [self._longer(run, drawn) for run, drawn in zip(self._runs, self._chains.take(), strict=True)]
+
+    def _longer(self, run: Run, drawn: dict[str, Array]) -> Run:
+        number, first = len(drawn["lp"]), run.iteration + self._schedule.n_warmup
+        fresh = self._problem.split(drawn["naturals"].reshape(number, sum(self._problem.sizes)))
+        earlier = run.draws or [part[:0] for part in fresh]
+        before = run.draw_statistics or {name: drawn[name][:0] for name in STATISTICS}
+        return Run(
+            run.key,
+            first + number,
+            {"last": drawn["last"]} if number else run.state,
+            [np.concatenate(pair) for pair in zip(earlier, fresh, strict=True)],
+            np.concatenate([run.kept, np.arange(first + 1, first + number + 1)]),
+            {name: np.concatenate([before[name], drawn[name]]) for name in STATISTICS},
+        )
 
 
 def _key(run: Run) -> list[int]:
     """Return the address of what a run draws next: no random number serves twice."""
     if run.iteration == 0:
         return list(run.key)
-    words = np.random.SeedSequence([*run.key, run.iteration]).generate_state(2, np.uint64)
-    return [int(word) for word in words]
+    return [int(word) for word in np.random.SeedSequence([*run.key, run.iteration]).generate_state(2, np.uint64)]
 
 
-def _chains(
-    problem: Problem, settings: Settings, keys: list[Any], starts: list[Any], threads: int, report: Report | None
-) -> tuple[list[dict[str, Any]], BaseException | None]:
-    chains = _core.LdpChains(keys)
-    at = [None if start is None else [float(u) for u in start] for start in starts]
-    stopped = None
-    try:
-        chains.run(problem.core, settings.words, at, threads, report)
-    except BaseException as reason:
-        stopped = reason
-    return chains.take(), stopped
-
-
-def _one_chain(problem: Problem, settings: Settings, key: Any, start: Any) -> dict[str, Any]:
-    (taken,), stopped = _chains(problem, settings, [key], [start], 1, None)
-    if stopped is not None:
-        raise stopped
-    return taken
-
-
-def _run(problem: Problem, run: Run, taken: dict[str, Any], settings: Settings) -> Run:
-    number = len(taken["lp"])
-    fresh = problem.split(taken["naturals"].reshape(number, problem.size))
-    earlier = run.draws if run.draws else [part[:0] for part in fresh]
-    statistics = {
-        name: np.concatenate([run.draw_statistics.get(name, taken[name][:0]), taken[name]]) for name in STATISTICS
-    }
-    total = run.iteration + settings.warmup + number
-    kept = np.arange(run.iteration + settings.warmup + 1, total + 1)
-    key = run.key
-    return Run(
-        key,
-        total,
-        {"last": np.asarray(taken["last"])} if number else run.state,
-        [np.concatenate(pair) for pair in zip(earlier, fresh, strict=True)],
-        np.concatenate([run.kept, kept]),
-        statistics,
-    )
-
-
-class LdpPosteriorDraws(Posterior):
+class PosteriorDraws(Posterior[Problem]):
     """Draws, with the computed posterior where there is one."""
 
-    computed: Any = None
+    @property
+    def computed(self) -> _core.LdpComputed | None:
+        """The posterior by quadrature, where that was possible."""
+        return self.problem.computed() if self.problem.quadrature else None
 
     def scalars(self) -> dict[str, Floats]:
         """Return each number of the posterior, of shape (n_chains, n_draws)."""
@@ -187,20 +205,16 @@ class LdpPosteriorDraws(Posterior):
                 found[f"{name}[{index}]" if index else name] = flat[:, :, i]
         return found
 
-    @property
-    def divergences(self) -> int:
-        """The number of kept draws whose trajectory diverged."""
-        return sum(int(run.draw_statistics["diverging"].sum()) for run in self.with_draws if run.draw_statistics)
-
     def warn(self) -> None:
         """Warn of chains that do not agree, are short or diverged; computed posteriors have no chains."""
-        if self.computed is None:
-            warn_of(self.scalars(), "raise `n_draws` or `n_warmup`", divergences=self.divergences, stacklevel=4)
+        if not self.problem.quadrature:
+            diverged = sum(int(run.diverging.sum()) for run in self.with_draws)
+            warn_of(self.scalars(), "raise `n_draws` or `n_warmup`", divergences=diverged, stacklevel=4)
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return mean, spread, quantiles and diagnostics of each number."""
         scalars = self.scalars()
-        judged = {} if self.computed is not None else diagnose(scalars)
+        judged = {} if self.problem.quadrature else diagnose(scalars)
         found = {}
         for name, draws in scalars.items():
             low, middle, high = np.quantile(draws, [0.025, 0.5, 0.975])
@@ -211,24 +225,3 @@ class LdpPosteriorDraws(Posterior):
                 row["ess_bulk"] = draws.size
             found[name] = {key: float(value) for key, value in row.items()}
         return found
-
-
-def settings_of(model: Any) -> Settings:
-    """Return the settings of a model's chains, checked."""
-    accept = _check.real(model.target_accept, "target_accept")
-    if not 0 < accept < 1:
-        raise ValueError(f"`target_accept` must be in (0, 1), got {accept}")
-    return Settings(
-        _check.whole(model.n_warmup, "n_warmup", minimum=1),
-        _check.whole(model.n_draws, "n_draws", minimum=1),
-        _check.whole(model.max_depth, "max_depth", minimum=1, maximum=20),
-        accept,
-    )
-
-
-__all__ = ["Block", "LdpPosteriorDraws", "Problem", "complaints", "compute", "sample", "settings_of"]
-
-
-def flat(values: Sequence[npt.ArrayLike]) -> npt.NDArray[np.float64]:
-    """Return natural values in the core's order."""
-    return np.concatenate([np.asarray(value, dtype=np.float64).reshape(-1) for value in values])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import field
 from typing import Any, ClassVar, Self
@@ -13,18 +14,29 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._categories import Categories
-from quincunx._inference import Floats, Variable, parameters
+from quincunx._inference import Array, Floats, Variable, parameters
 from quincunx._optional import require
 from quincunx._sklearn import Deferred, estimator_doc, validation
+from quincunx.ldp._groups import Group, LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Records
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import RECORDS, Known, groups, noise_of, one_of, refuse_raw, sigmas, single_sigma
-from quincunx.ldp._parts import LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Part
-from quincunx.ldp._problem import Block
-from quincunx.ldp._simulation import covariance, generated, noisy
+from quincunx.ldp._noise import (
+    RECORDS,
+    Known,
+    MechanismLike,
+    Pair,
+    noise_of,
+    one_of,
+    refuse_raw,
+    sigmas,
+    single_sigma,
+    split,
+)
+from quincunx.ldp._problem import Block, PosteriorDraws
+from quincunx.ldp._simulation import DataSet, covariance, generated, noisy
 from quincunx.ldp.priors import LKJ, HalfNormal, Normal
 from quincunx.ldp.statistics import smat, svec
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GaussianNoise, RandomizedResponseNoise
+from quincunx.privacy.noise import GaussianNoise, Noise, RandomizedResponseNoise
 
 #: The share of records beyond the clients' bound from which on a fit warns.
 CLIPPED = 0.05
@@ -57,11 +69,11 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
     def fit(
         self,
-        x: Any,
-        y: Any = None,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
         *,
         n: int | None = None,
-        mechanism: Any = None,
+        mechanism: MechanismLike | Pair = None,
         executor: Executor | None = None,
     ) -> Self:
         """Infer the posterior.
@@ -83,8 +95,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
         {fitted}
         """
-        parts, bound, classes = self._data(x, y, n, mechanism)
-        self._fit(parts, executor)
+        groups, bound, classes = self._data(x, y, n, mechanism)
+        self._fit(groups, executor)
         if classes is not None:
             self.classes_ = classes
         if self.kind == "inputs" and not isinstance(x, (Release, list)):
@@ -113,14 +125,14 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
 
     def log_likelihood(
         self,
-        x: Any,
-        y: Any = None,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
         *,
         n: int | None = None,
         gradient: bool = False,
-        mechanism: Any = None,
-        **parameters: Any,
-    ) -> Any:
+        mechanism: MechanismLike | Pair = None,
+        **parameters: npt.ArrayLike,
+    ) -> float | tuple[float, dict[str, float | Floats]]:
         """Return the log-likelihood; no fit is needed.
 
         Parameters
@@ -139,7 +151,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         """
         return self._log_likelihood(self._data(x, y, n, mechanism)[0], gradient, parameters)
 
-    def log_likelihoods(self, x: Any, y: Any, *, mechanism: Any = None) -> Floats:
+    def log_likelihoods(self, x: npt.ArrayLike, y: npt.ArrayLike, *, mechanism: Pair | None = None) -> Floats:
         """Return the log-likelihood of each user at each draw of the fitted posterior.
 
         Parameters
@@ -160,8 +172,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if self.kind != "inputs":
             raise ValueError('`kind` must be "inputs": a sum over users has no likelihood of one of them')
         each_group = []
-        for told in self._pairs(x, y, mechanism):
-            (rows, answers, *noise), _, classes = self._records(*told, mechanism)
+        for records in self._pairs(x, y, mechanism):
+            (rows, answers, noise, for_y), _, classes = self._records(*records, mechanism)
             features = rows.shape[1] - bool(self.fit_intercept)
             if features != self._fitted().problem.variables[0].shape[0] - bool(self.fit_intercept):
                 raise ValueError(f"`x` must have as many features as in the fit, got {features}")
@@ -169,26 +181,28 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                 raise ValueError(
                     f"`y` must have the labels of the fit, {self.classes_.tolist()}, got {classes.tolist()}"
                 )
-            each = [self._inputs(rows[i : i + 1], answers[i : i + 1], *noise) for i in range(len(rows))]
+            each = [self._inputs(rows[i : i + 1], answers[i : i + 1], noise, for_y) for i in range(len(rows))]
             each_group.append((each, np.arange(len(rows))))
         return self._log_likelihoods(each_group)
 
-    def _pairs(self, x: Any, y: Any, mechanism: Any) -> list[tuple[Any, Any]]:
+    def _pairs(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, mechanism: object
+    ) -> list[tuple[npt.ArrayLike, npt.ArrayLike]]:
         """Return the records and the answers of each group of users."""
-        of_x, of_y = groups(x, "x"), groups(y, "y")
+        of_x, of_y = split(x, "x"), split(y, "y")
         if of_x is None and of_y is None:
             return [(x, y)]
-        records, answers = (part if isinstance(part, (list, tuple)) else [] for part in (x, y))
+        records, answers = (list(part) if isinstance(part, (list, tuple)) else [] for part in (x, y))
         if len(records) != len(answers):
             raise ValueError("`y` must be a list of as many releases as `x`")
         given = self._pair(self.mechanism if mechanism is None else mechanism, "mechanism")
-        refuse_raw(list(records), given[0], "x")
-        refuse_raw(list(answers), given[1], "y")
+        refuse_raw(records, given[0], "x")
+        refuse_raw(answers, given[1], "y")
         return list(zip(records, answers, strict=True))
 
     def _data(
-        self, x: Any, y: Any, n: int | None, mechanism: Any
-    ) -> tuple[list[Part], float | None, npt.NDArray[Any] | None]:
+        self, x: npt.ArrayLike, y: npt.ArrayLike | None, n: int | None, mechanism: object
+    ) -> tuple[list[Records], float | None, Array | None]:
         """Return the groups of users, the clients' bound on x where it is known, and the labels."""
         bound = None if self.x_bound is None else _check.real(self.x_bound, "x_bound", positive=True)
         if _check.one_of(self.kind, "kind", ("inputs", "statistics")) == "statistics":
@@ -197,32 +211,28 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                     '`fit_intercept` must be False with kind="statistics": append a constant to each record before '
                     "the statistics are made"
                 )
-            several = self._groups(x, mechanism, n=n)
+            several = self._split(x, mechanism, n=n)
             return self._alike([self._statistics(part, own["n"], mechanism) for part, own in several]), bound, None
         if y is None:
             raise ValueError('`y` must be given with kind="inputs": requires y to be passed, but the target y is None')
-        parts, radii, classes = [], [bound], None
+        groups, radii, classes = [], [bound], None
         for records, answers in self._pairs(x, y, mechanism):
-            part, radius, labels = self._inputs_of(records, answers, mechanism)
-            parts.append(part)
+            inputs, radius, labels = self._records(records, answers, mechanism)
+            groups.append(self._inputs(*inputs))
             radii.append(radius)
             classes = labels if labels is not None else classes
         known = [radius for radius in radii if radius is not None]
-        return self._alike(parts), min(known, default=None), classes
+        return self._alike(groups), min(known, default=None), classes
 
-    def _alike(self, parts: list[Part]) -> list[Part]:
-        sizes = sorted({self._dimension([part]) for part in parts})
+    def _alike(self, groups: list[Records]) -> list[Records]:
+        sizes = sorted({group.features for group in groups})
         if len(sizes) > 1:
             raise ValueError(f"`x` must have as many features throughout, got {sizes}")
-        return parts
-
-    def _inputs_of(self, x: Any, y: Any, mechanism: Any) -> tuple[Part, float | None, npt.NDArray[Any] | None]:
-        told, radius, classes = self._records(x, y, mechanism)
-        return self._inputs(*told), radius, classes
+        return groups
 
     def _records(
-        self, x: Any, y: Any, mechanism: Any
-    ) -> tuple[tuple[Floats, Floats, list[float], Any], float | None, npt.NDArray[Any] | None]:
+        self, x: npt.ArrayLike, y: npt.ArrayLike, mechanism: object
+    ) -> tuple[tuple[Floats, Floats, tuple[float, ...], Noise | None], float | None, Array | None]:
         """Return records, answers and their noise, the clients' bound on x, and the labels."""
         given = self._pair(mechanism, "mechanism")
         own = self._pair(self.mechanism, "mechanism")
@@ -245,17 +255,16 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         if self.fit_intercept:
             rows = np.column_stack([rows, np.ones(len(rows))])
         noise = (sigmas(for_x, rows.shape[1] - bool(self.fit_intercept)) ** 2).tolist()
-        told = np.ascontiguousarray(rows), answers, [*noise, 0.0] if self.fit_intercept else noise, for_y
-        return told, for_x.radius if isinstance(for_x, GaussianNoise) else None, classes
+        inputs = np.ascontiguousarray(rows), answers, (*noise, 0.0) if self.fit_intercept else tuple(noise), for_y
+        return inputs, for_x.radius if isinstance(for_x, GaussianNoise) else None, classes
 
-    def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
+    def _answers(self, y: npt.ArrayLike, for_y: Noise | None, rows: Floats) -> tuple[Floats, Array | None]:
         """Return the answers as numbers, and what the labels 0 and 1 stand for."""
         if not isinstance(y, Release):
-            _check.fits(y, "y")
-            y = validation().column_or_1d(y, warn=True)
-            if y.dtype == object:
+            y = column = _column(y)
+            if column.dtype == object:
                 try:
-                    y = y.astype(np.float64)
+                    y = column.astype(np.float64)
                 except (TypeError, ValueError) as reason:
                     raise ValueError(f"Unknown label type: `y` must hold numbers: {reason}") from None
         answers = np.ascontiguousarray(_check.reals(y, "y"))
@@ -263,17 +272,19 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             raise ValueError(f"`y` must have shape ({len(rows)},), got {answers.shape}")
         return answers, None
 
-    def _pair(self, mechanism: Any, name: str) -> tuple[Any, Any]:
+    def _pair(self, mechanism: object, name: str) -> Pair:
         if mechanism is None:
             return None, None
         if not isinstance(mechanism, (tuple, list)) or len(mechanism) != 2:
             raise TypeError(f'`{name}` must be a pair with kind="inputs": for x and for y')
         return mechanism[0], mechanism[1]
 
-    def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
+    def _inputs(self, x: Floats, y: Floats, noise: tuple[float, ...], for_y: Noise | None) -> Records:
         raise NotImplementedError
 
-    def _moments(self, x: Any, n: int | None, mechanism: Any, extra: int) -> tuple[Floats, int, int, Floats]:
+    def _moments(
+        self, x: npt.ArrayLike, n: int | None, mechanism: object, extra: int
+    ) -> tuple[Floats, int, int, Floats]:
         """Return the sum, the number of users, d and the deviations of the noise of one user's statistics.
 
         `extra` is 2 where y squared is among them.
@@ -299,22 +310,22 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             raise ValueError(f"`total` must have {rule} entries for some d, got {length}")
         return total, users, d, sigmas(noise, length)
 
-    def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
+    def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
         raise NotImplementedError
 
-    def _dimension(self, parts: list[Part]) -> int:
-        (part, *_) = parts
-        assert isinstance(part, (LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics))
-        return part.features
+    def _dimension(self, groups: Sequence[Group]) -> int:
+        group = groups[0]
+        assert isinstance(group, Records)
+        return group.features
 
-    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
-        d = self._dimension(parts)
+    def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
+        d = self._dimension(groups)
         residual = (Variable("residual_sd"),) if self._with_residual else ()
         covariance = Variable("covariance", (d, d), ("feature", "feature_other"))
         return Variable("coefficients", (d,), ("feature",)), *residual, covariance
 
-    def _blocks(self, parts: list[Part]) -> list[Block]:
-        d = self._dimension(parts)
+    def _blocks(self, groups: Sequence[Group]) -> list[Block]:
+        d = self._dimension(groups)
         blocks = [self._scalar("coefficients", "real", Normal(0, 5**0.5))] * d
         if self._with_residual:
             blocks.append(self._scalar("residual_sd", "positive", HalfNormal(1)))
@@ -323,7 +334,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             raise ValueError(f"`priors['scales']` must be a HalfNormal or a Gamma, got {scales!r}")
         if correlation.kind != "lkj":
             raise ValueError(f"`priors['correlation']` must be an LKJ, got {correlation!r}")
-        return [*blocks, ("covariance", scales.kind, [float(d), *correlation.numbers, *scales.numbers])]
+        return [*blocks, Block("covariance", scales.kind, [float(d), *correlation.numbers, *scales.numbers])]
 
     def _scores(self, x: npt.ArrayLike) -> Floats:
         """Return the draws of the linear predictor, shape (n, draws)."""
@@ -342,7 +353,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_posterior")
 
-    def _set_fitted(self, posterior: Any) -> None:
+    def _set_fitted(self, posterior: PosteriorDraws) -> None:
         super()._set_fitted(posterior)
         coefficients = np.asarray(self.posterior_mean_["coefficients"])
         self.intercept_ = float(coefficients[-1]) if self.fit_intercept else 0.0
@@ -353,33 +364,33 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         draws = self.draws_[name]
         return draws.reshape(-1, *draws.shape[2:])
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
         """Return parameters drawn from their priors, and what n users of theirs release: x of two coordinates."""
         d = 2
         scales, correlation = self._prior("scales", HalfNormal(2.5)), self._prior("correlation", LKJ(2))
         coefficients = self._prior("coefficients", Normal(0, 5**0.5))
-        truth: dict[str, Any] = {"coefficients": np.array([generated(coefficients, rng) for _ in range(d)])}
+        truth: dict[str, float | Floats] = {"coefficients": np.array([generated(coefficients, rng) for _ in range(d)])}
         if self._with_residual:
             truth["residual_sd"] = generated(self._prior("residual_sd", HalfNormal(1)), rng)
-        truth["covariance"] = covariance(d, scales, correlation, rng)
-        x = rng.multivariate_normal(np.zeros(d), truth["covariance"], n, method="cholesky")
+        assert isinstance(correlation, LKJ)
+        truth["covariance"] = spread = covariance(d, scales, correlation, rng)
+        x = rng.multivariate_normal(np.zeros(d), spread, n, method="cholesky")
         score = x @ truth["coefficients"]
         y = self._respond(score, truth, rng)
         if self.kind == "statistics":
-            told = self._told(x, y)
-            spread = np.sqrt(n) * sigmas(self._noise(None, None), told.shape[1])
-            total = told.sum(axis=0) + spread * rng.normal(size=told.shape[1])
-            return truth, (total,), {"n": n}
+            moments = self._moments_of(x, y)
+            sd = np.sqrt(n) * sigmas(self._noise(None, None), moments.shape[1])
+            return truth, (moments.sum(axis=0) + sd * rng.normal(size=moments.shape[1]),), {"n": n}
         for_x, for_y = self._pair(self.mechanism, "mechanism")
         noise_x = noise_of(None, for_x, None, RECORDS, type(self).__name__)
-        told_x = x + rng.normal(size=x.shape) * sigmas(noise_x, d)
+        noisy_x = x + rng.normal(size=x.shape) * sigmas(noise_x, d)
         noise_y = noise_of(None, for_y, None, self._known_of_labels, type(self).__name__)
-        return truth, (told_x, noisy(noise_y, y, rng)), {}
+        return truth, (noisy_x, noisy(noise_y, y, rng)), {}
 
-    def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
+    def _respond(self, score: Floats, truth: dict[str, float | Floats], rng: np.random.Generator) -> Floats:
         raise NotImplementedError
 
-    def _told(self, x: Floats, y: Floats) -> Floats:
+    def _moments_of(self, x: Floats, y: Floats) -> Floats:
         raise NotImplementedError
 
 
@@ -396,7 +407,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         With ``kind="inputs"`` a pair of `GaussianMechanism`, for x and for y; with ``kind="statistics"`` one, whose
         sigma is per user and scaled coordinate; None for data without noise.
     kind : {"inputs", "statistics"}
-        Whether users tell (x, y) or the second moments that `statistics.linear` makes of them.
+        Whether users release (x, y) or the second moments that `statistics.linear` makes of them.
     noise_ratios : tuple of float
         As given to `statistics.linear`.
     fit_intercept : bool
@@ -443,20 +454,20 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
 
     noise_ratios: tuple[float, float] = (1.0, 1.0)
 
-    def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
+    def _inputs(self, x: Floats, y: Floats, noise: tuple[float, ...], for_y: Noise | None) -> Records:
         joint = np.column_stack([x, y])
         scatter = np.ascontiguousarray(joint.T @ joint)
-        return LinearInputs(scatter, float(len(x)), [*noise, single_sigma(for_y) ** 2])
+        return LinearInputs(scatter, float(len(x)), (*noise, single_sigma(for_y) ** 2))
 
-    def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
+    def _respond(self, score: Floats, truth: dict[str, float | Floats], rng: np.random.Generator) -> Floats:
         return np.asarray(score + truth["residual_sd"] * rng.normal(size=score.shape))
 
-    def _told(self, x: Floats, y: Floats) -> Floats:
+    def _moments_of(self, x: Floats, y: Floats) -> Floats:
         first, second = self.noise_ratios
         cross = np.sqrt(first) * y[:, None] * x
         return np.column_stack([svec(x[:, :, None] * x[:, None, :]), cross, np.sqrt(second) * y**2])
 
-    def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
+    def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
         total, users, d, deviations = self._moments(x, n, mechanism, 2)
         first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in self.noise_ratios)
         size = d * (d + 1) // 2
@@ -469,7 +480,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         if sigma == 0:
             joint[:d, d] = joint[d, :d] = cross / np.sqrt(first)
             joint[d, d] = square / np.sqrt(second)
-            return LinearInputs(joint, float(users), [0.0] * (d + 1))
+            return LinearInputs(joint, float(users), (0.0,) * (d + 1))
         # Noise in other proportions is that of other ratios, on moments in other units.
         wider, widest = sigma / of_cross, sigma / of_square
         cross, first, square, second = cross * wider, first * wider**2, square * widest, second * widest**2
@@ -477,7 +488,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         joint[:d, d] = joint[d, :d] = cross / np.sqrt(2)
         joint[d, d] = square * first / 2 / np.sqrt(second)
         log_jacobian = d * math.log(wider) + math.log(widest)
-        return LinearStatistics(joint, float(users), sigma * sigma, (first, second), log_jacobian)
+        return LinearStatistics(joint, float(users), sigma * sigma, (first, second), offset=log_jacobian)
 
     def predict(self, X: npt.ArrayLike) -> Floats:
         """Return the posterior means of answers.
@@ -525,7 +536,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         With ``kind="inputs"`` a pair, a `GaussianMechanism` for x and `RandomizedResponse` for y; with
         ``kind="statistics"`` one `GaussianMechanism`; None for data without noise.
     kind : {"inputs", "statistics"}
-        Whether users tell (x, y) or the moments that `statistics.logistic` makes of them.
+        Whether users release (x, y) or the moments that `statistics.logistic` makes of them.
     noise_ratio : float
         As given to `statistics.logistic`.
     fit_intercept : bool
@@ -568,46 +579,45 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _answers(self, y: Any, for_y: Any, rows: Floats) -> tuple[Floats, npt.NDArray[Any] | None]:
-        declared = Categories(2) if for_y is None else for_y.declared
+    def _answers(self, y: npt.ArrayLike, for_y: Noise | None, rows: Floats) -> tuple[Floats, Array | None]:
+        declared = for_y.declared if isinstance(for_y, RandomizedResponseNoise) else Categories(2)
         classes = declared.decode(np.arange(2))
         if not isinstance(y, Release):
-            _check.fits(y, "y")
-            y = validation().column_or_1d(y, warn=True)
-            if y.dtype.kind == "f":
+            y = column = _column(y)
+            if column.dtype.kind == "f":
                 _check.reals(y, "y")
-            if for_y is None and len(y):
-                require("sklearn.utils.multiclass", "sklearn").check_classification_targets(y)
-                found = np.unique(y)
+            if for_y is None and len(column):
+                require("sklearn.utils.multiclass", "sklearn").check_classification_targets(column)
+                found = np.unique(column)
                 if not np.isin(found, classes).all():
                     if len(found) != 2:
                         raise ValueError(
                             "Only binary classification is supported. `y` must have the labels 0 and 1, or two others, "
                             f"got {len(found)} class" + ("es" if len(found) > 1 else "")
                         )
-                    classes, y = np.unique(y, return_inverse=True)
+                    classes, y = np.unique(column, return_inverse=True)
         labels = declared.encode(y, "y").astype(float)
         if labels.shape != (len(rows),):
             raise ValueError(f"`y` must have shape ({len(rows)},), got {labels.shape}")
         return labels, classes
 
-    def _inputs(self, x: Floats, y: Floats, noise: list[float], for_y: Any) -> Part:
+    def _inputs(self, x: Floats, y: Floats, noise: tuple[float, ...], for_y: Noise | None) -> Records:
         return LogisticInputs(
             x, y, noise, for_y.keep_probability if isinstance(for_y, RandomizedResponseNoise) else 1.0
         )
 
-    def _respond(self, score: Floats, truth: dict[str, Any], rng: np.random.Generator) -> Floats:
+    def _respond(self, score: Floats, truth: dict[str, float | Floats], rng: np.random.Generator) -> Floats:
         return (rng.random(score.shape) < _sigmoid(score)).astype(float)
 
-    def _told(self, x: Floats, y: Floats) -> Floats:
+    def _moments_of(self, x: Floats, y: Floats) -> Floats:
         moments = svec(x[:, :, None] * x[:, None, :])
         return np.column_stack([(2 * y - 1)[:, None] * x, np.sqrt(self.noise_ratio) * moments])
 
-    def _set_fitted(self, posterior: Any) -> None:
+    def _set_fitted(self, posterior: PosteriorDraws) -> None:
         super()._set_fitted(posterior)
         self.classes_ = np.array([0, 1])
 
-    def _statistics(self, x: Any, n: int | None, mechanism: Any) -> Part:
+    def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
         total, users, d, deviations = self._moments(x, n, mechanism, 1)
         blocks = (deviations[:d], "product of x and y"), (deviations[d:], "product of x and x")
         of_cross, of_squares = (one_of(*block) for block in blocks)
@@ -615,10 +625,10 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
             raise ValueError('`mechanism` must be given with kind="statistics": labels have no sufficient statistics')
         ratio = _check.real(self.noise_ratio, "noise_ratio", positive=True)
         second = np.ascontiguousarray(smat(total[d:]) / np.sqrt(ratio))
-        noise = [of_cross**2, of_squares**2 / ratio]
+        noise = of_cross**2, of_squares**2 / ratio
         # The core takes the units of x x' to be those in which all moments have one deviation.
         log_jacobian = (total.size - d) * math.log(of_cross / of_squares)
-        return LogisticStatistics(np.ascontiguousarray(total[:d]), second, float(users), noise, log_jacobian)
+        return LogisticStatistics(np.ascontiguousarray(total[:d]), second, float(users), noise, offset=log_jacobian)
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Return the posterior means of the probabilities of both labels.
@@ -632,7 +642,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         ones = _sigmoid(self._scores(X)).mean(axis=1)
         return np.column_stack([1 - ones, ones])
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, X: npt.ArrayLike) -> Array:
         """Return the more probable labels.
 
         {predicted}
@@ -662,6 +672,12 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         """
         mixin: Any = super()
         return float(mixin.score(X, y, sample_weight))
+
+
+def _column(y: npt.ArrayLike) -> Array:
+    """Return answers as scikit-learn reads them."""
+    _check.fits(y, "y")
+    return np.asarray(validation().column_or_1d(y, warn=True))
 
 
 def _sigmoid(x: Floats) -> Floats:

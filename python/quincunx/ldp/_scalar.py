@@ -6,20 +6,20 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Floats, Variable, parameters
+from quincunx._inference import Array, Floats, Variable, parameters
 from quincunx._sklearn import estimator_doc
+from quincunx.ldp._groups import Bits, Group, Plain, Rectified, Tractable, Whole
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, codes, single_sigma
-from quincunx.ldp._parts import Bits, Part, Plain, Rectified, Tractable, Whole
+from quincunx.ldp._noise import Known, MechanismLike, codes, single_sigma
 from quincunx.ldp._problem import Block
-from quincunx.ldp._simulation import by_inversion, generated, noisy
-from quincunx.ldp.priors import Beta, Gamma, Normal, Prior
+from quincunx.ldp._simulation import DataSet, by_inversion, generated, noisy
+from quincunx.ldp.priors import SCALARS, Beta, Gamma, Normal, Prior
 from quincunx.privacy.noise import GaussianNoise, GeometricNoise, LaplaceNoise, RandomizedResponseNoise
 
 #: What the models know of the noise on one number.
@@ -33,7 +33,14 @@ class ScalarModel(PrivateModel):
 
     _family: ClassVar[str]
 
-    def fit(self, released: Any, y: None = None, *, mechanism: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self,
+        released: npt.ArrayLike,
+        y: None = None,
+        *,
+        mechanism: MechanismLike = None,
+        executor: Executor | None = None,
+    ) -> Self:
         """Infer the posterior from released numbers.
 
         Parameters
@@ -51,11 +58,11 @@ class ScalarModel(PrivateModel):
 
         {fitted}
         """
-        return self._fit(self._parts(released, mechanism, False), executor)
+        return self._fit(self._groups(released, mechanism, False), executor)
 
     def log_likelihood(
-        self, released: Any, *, gradient: bool = False, mechanism: Any = None, **parameters: float
-    ) -> Any:
+        self, released: npt.ArrayLike, *, gradient: bool = False, mechanism: MechanismLike = None, **parameters: float
+    ) -> float | tuple[float, dict[str, float | Floats]]:
         """Return the log-likelihood of released numbers, the sum over users; no fit is needed.
 
         Parameters
@@ -74,9 +81,9 @@ class ScalarModel(PrivateModel):
         float, or (float, dict)
             The total; with `gradient`, its derivatives by parameter too.
         """
-        return self._log_likelihood(self._parts(released, mechanism, True), gradient, parameters)
+        return self._log_likelihood(self._groups(released, mechanism, True), gradient, parameters)
 
-    def log_likelihoods(self, released: Any, *, mechanism: Any = None) -> Floats:
+    def log_likelihoods(self, released: npt.ArrayLike, *, mechanism: MechanismLike = None) -> Floats:
         """Return the log-likelihood of each user at each draw of the fitted posterior.
 
         Parameters
@@ -91,20 +98,27 @@ class ScalarModel(PrivateModel):
         ndarray, shape (n_chains, n_draws, n_users)
             For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different number.
         """
-        several = [part for part, _ in self._groups(released, mechanism)]
-        told = [codes(part, self._noise(part, mechanism)) for part in several]
-        parts = [self._part(part, mechanism, True) for part in several]
-        return self._log_likelihoods([part.each(values) for part, values in zip(parts, told, strict=True)])
+        return self._log_likelihoods(
+            [
+                self._group(part, mechanism, True).each(codes(part, self._noise(part, mechanism)))
+                for part, _ in self._split(released, mechanism)
+            ]
+        )
 
-    def _numbers(self, released: Any) -> npt.NDArray[np.float64]:
+    def _numbers(self, released: npt.ArrayLike) -> Floats:
         return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
         """Return parameters drawn from their priors, and what n users of theirs release: arguments of `fit`."""
         raise NotImplementedError
 
-    def _noisy(self, x: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
-        return np.asarray(noisy(self._noise(None, None), x, rng))
+    def _generated(self, blocks: Sequence[Block], rng: np.random.Generator) -> dict[str, float | Floats]:
+        """Return parameters drawn from the priors of blocks."""
+        named = zip(self._prior_names, blocks, strict=True)
+        return {name: generated(SCALARS[block.prior](*block.numbers), rng) for name, block in named}
+
+    def _noisy(self, x: Floats, rng: np.random.Generator) -> Array:
+        return noisy(self._noise(None, None), x, rng)
 
 
 def _bounds(noise: GeometricNoise | LaplaceNoise) -> tuple[float, float]:
@@ -114,7 +128,7 @@ def _bounds(noise: GeometricNoise | LaplaceNoise) -> tuple[float, float]:
 
 
 class GaussianModel(ScalarModel):
-    """Mean and standard deviation of normal numbers, clipped to bounds and told with Laplace noise.
+    """Mean and standard deviation of normal numbers, clipped to bounds and released with Laplace noise.
 
     Parameters
     ----------
@@ -177,20 +191,20 @@ class GaussianModel(ScalarModel):
     _known = OF_REALS
     _prior_names = ("mu", "sigma")
 
-    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+    def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
         return Variable("mu"), Variable("sigma")
 
-    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
         noise = self._noise(released, mechanism)
         if noise is None:
-            return Plain(self._family, self._numbers(released))
+            return Plain(self._numbers(released), self._family)
         assert isinstance(noise, LaplaceNoise)
         lower, upper = _bounds(noise)
-        return Rectified(self._family, self._numbers(released), (float(lower), float(upper)), noise.scale, exact)
+        return Rectified(self._numbers(released), self._family, (float(lower), float(upper)), noise.scale, exact)
 
-    def _blocks(self, parts: list[Part]) -> list[Block]:
+    def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         centre, half = 0.0, 10.0
-        bounded = [part.bounds for part in parts if isinstance(part, Rectified)]
+        bounded = [group.bounds for group in groups if isinstance(group, Rectified)]
         width = 8.0
         if bounded:
             low, high = min(b[0] for b in bounded), max(b[1] for b in bounded)
@@ -200,16 +214,9 @@ class GaussianModel(ScalarModel):
             self._scalar("sigma", "positive", Gamma(2, 4 / width)),
         ]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
-        blocks = self._blocks(self._parts(np.empty(0), None, False))
-        priors = [self._prior(name, _prior_of(block)) for name, block in zip(self._prior_names, blocks, strict=True)]
-        truth = {name: generated(prior, rng) for name, prior in zip(self._prior_names, priors, strict=True)}
+    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
+        truth = self._generated(self._blocks(self._groups(np.empty(0), None, False)), rng)
         return truth, (self._noisy(rng.normal(truth["mu"], truth["sigma"], n), rng),), {}
-
-
-def _prior_of(block: Block) -> Prior:
-    kinds: dict[str, Any] = {"normal": Normal, "gamma": Gamma, "beta": Beta}
-    return kinds[block[1]](*block[2])  # type: ignore[no-any-return]
 
 
 class _OneParameter(ScalarModel):
@@ -219,22 +226,22 @@ class _OneParameter(ScalarModel):
     _support: ClassVar[str]
     _default: ClassVar[Prior]
 
-    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+    def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
         return (Variable(self._name),)
 
-    def _blocks(self, parts: list[Part]) -> list[Block]:
+    def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         return [self._scalar(self._name, self._support, self._default)]
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
         value = generated(self._prior(self._name, self._default), rng)
         return {self._name: value}, (self._noisy(self._draw(value, rng, n), rng),), {}
 
-    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Floats:
         raise NotImplementedError
 
 
 class ExponentialModel(_OneParameter):
-    """The rate of exponential numbers, clipped to ``[0, upper]`` and told with Laplace noise.
+    """The rate of exponential numbers, clipped to ``[0, upper]`` and released with Laplace noise.
 
     Parameters
     ----------
@@ -259,34 +266,34 @@ class ExponentialModel(_OneParameter):
     _known = OF_REALS
     _prior_names = ("rate",)
 
-    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
         noise = self._noise(released, mechanism)
         values = self._numbers(released)
         if noise is None:
             if (values < 0).any():
                 raise ValueError(f"`released` must be at least 0 without noise, got {values.min()}")
-            return Plain(self._family, values)
+            return Plain(values, self._family)
         assert isinstance(noise, LaplaceNoise)
         lower, upper = _bounds(noise)
         if lower != 0:
             raise ValueError(f"`mechanism` must have lower = 0 for an exponential variable, got {lower}")
-        return Rectified(self._family, values, (0.0, float(upper)), noise.scale, exact)
+        return Rectified(values, self._family, (0.0, float(upper)), noise.scale, exact)
 
-    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Floats:
         return rng.exponential(1 / value, n)
 
 
 class _WholeModel(_OneParameter):
     _known: ClassVar[Known] = OF_COUNTS
 
-    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
         noise = self._noise(released, mechanism)
         if noise is None:
             values = _check.counts(released, "released").astype(np.float64).reshape(-1)
             self._check_plain(values)
-            return Plain(self._family, np.ascontiguousarray(values))
+            return Plain(np.ascontiguousarray(values), self._family)
         if isinstance(noise, RandomizedResponseNoise):
-            bits = codes(released, noise)
+            bits = np.asarray(codes(released, noise))
             ones = int(bits.sum())
             return Bits(float(bits.size - ones), float(ones), noise.keep_probability)
         assert isinstance(noise, (GeometricNoise, LaplaceNoise))
@@ -299,14 +306,14 @@ class _WholeModel(_OneParameter):
             decay, values = noise.decay, _check.counts_as_floats(released, "released", minimum=None).reshape(-1)
         else:
             decay, values = 1 / noise.scale, self._numbers(released)
-        return Whole(self._family, noise.kind, float(decay), (int(lower), int(upper)), values, exact)
+        return Whole(values, self._family, noise.kind, float(decay), (int(lower), int(upper)), exact)
 
-    def _check_plain(self, values: npt.NDArray[np.float64]) -> None:
+    def _check_plain(self, values: Floats) -> None:
         pass
 
 
 class PoissonModel(_WholeModel):
-    """The rate of Poisson counts, clipped to bounds and told with two-sided geometric or Laplace noise.
+    """The rate of Poisson counts, clipped to bounds and released with two-sided geometric or Laplace noise.
 
     Parameters
     ----------
@@ -330,12 +337,12 @@ class PoissonModel(_WholeModel):
     _name, _support, _default = "rate", "positive", Gamma(2, 2)
     _prior_names = ("rate",)
 
-    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Floats:
         return rng.poisson(value, n).astype(float)
 
 
 class GeometricModel(_WholeModel):
-    """The probability of success of geometric counts on 0, 1, 2, ..., clipped and told with noise.
+    """The probability of success of geometric counts on 0, 1, 2, ..., clipped and released with noise.
 
     Parameters
     ----------
@@ -357,12 +364,12 @@ class GeometricModel(_WholeModel):
     _name, _support, _default = "probability", "unit", Beta(1, 1)
     _prior_names = ("probability",)
 
-    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Floats:
         return (rng.geometric(max(value, 1e-12), n) - 1).astype(float)
 
 
 class BernoulliModel(_WholeModel):
-    """The probability of a one among bits told by randomized response, or with geometric or Laplace noise.
+    """The probability of a one among bits released by randomized response, or with geometric or Laplace noise.
 
     Parameters
     ----------
@@ -387,17 +394,17 @@ class BernoulliModel(_WholeModel):
     _name, _support, _default = "probability", "unit", Beta(1, 1)
     _prior_names = ("probability",)
 
-    def _check_plain(self, values: npt.NDArray[np.float64]) -> None:
+    def _check_plain(self, values: Floats) -> None:
         if (values > 1).any():
             raise ValueError(f"`released` must hold bits without noise, got {values.max():.0f}")
 
-    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Any:
+    def _draw(self, value: float, rng: np.random.Generator, n: int) -> Floats:
         return (rng.random(n) < value).astype(float)
 
 
 @parameters
 class TractableModel(ScalarModel):
-    """The family ``p(x) ~ g(x) exp(t1 x + t2 x**2)`` on an interval, told with normal noise.
+    """The family ``p(x) ~ g(x) exp(t1 x + t2 x**2)`` on an interval, released with normal noise.
 
     Parameters
     ----------
@@ -430,10 +437,10 @@ class TractableModel(ScalarModel):
     g: Sequence[float] = (1.0,)
     interval: tuple[float, float] = (0.0, 1.0)
 
-    def _variables(self, parts: list[Part]) -> tuple[Variable, ...]:
+    def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
         return Variable("t1"), Variable("t2")
 
-    def _blocks(self, parts: list[Part]) -> list[Block]:
+    def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         a, b = _interval(self.interval)
         finite = math.isfinite(a) and math.isfinite(b)
         scale = (b - a) / 2 if finite else 1.0
@@ -442,7 +449,7 @@ class TractableModel(ScalarModel):
             self._scalar("t2", "real" if finite else "negative", Normal(0, 2.5 / scale**2)),
         ]
 
-    def _part(self, released: Any, mechanism: Any, exact: bool) -> Part:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
         noise = self._noise(released, mechanism)
         interval = _interval(self.interval)
         g = _polynomial(self.g, interval)
@@ -450,16 +457,15 @@ class TractableModel(ScalarModel):
         values = self._numbers(released)
         if noise is None and not ((values >= interval[0]) & (values <= interval[1])).all():
             raise ValueError(f"`released` must lie in the interval {interval} without noise")
-        return Tractable(values, g, interval, (-radius, radius), single_sigma(noise), exact)
+        return Tractable(values, tuple(g), interval, (-radius, radius), single_sigma(noise), exact)
 
-    def _simulate(self, rng: np.random.Generator, n: int) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+    def _simulate(self, rng: np.random.Generator, n: int) -> DataSet:
         blocks = self._blocks([])
-        priors = [self._prior(name, _prior_of(block)) for name, block in zip(self._prior_names, blocks, strict=True)]
-        truth = {name: generated(prior, rng) for name, prior in zip(self._prior_names, priors, strict=True)}
-        (a, b), t1, t2 = _interval(self.interval), truth["t1"], truth["t2"]
-        if blocks[1][0] == "negative":
+        truth = self._generated(blocks, rng)
+        (a, b), t1, t2 = _interval(self.interval), float(truth["t1"]), float(truth["t2"])
+        if blocks[1].support == "negative":
             while not t2 < 0:
-                t2 = generated(priors[1], rng)
+                t2 = generated(Normal(*blocks[1].numbers), rng)
             truth["t2"] = t2
             centre, reach = -t1 / (2 * t2), 40 / math.sqrt(-2 * t2)
             a, b = max(a, centre - reach), min(b, centre + reach)
@@ -477,7 +483,7 @@ class TractableModel(ScalarModel):
         return truth, (self._noisy(by_inversion(log_density, a, b, n, rng), rng),), {}
 
 
-def _interval(interval: Any) -> tuple[float, float]:
+def _interval(interval: object) -> tuple[float, float]:
     if not isinstance(interval, (tuple, list)) or len(interval) != 2:
         raise TypeError(f"`interval` must be a pair of numbers, got {interval!r}")
     a, b = (float(end) if end in (-math.inf, math.inf) else _check.real(end, "interval") for end in interval)
@@ -486,7 +492,7 @@ def _interval(interval: Any) -> tuple[float, float]:
     return a, b
 
 
-def _polynomial(g: Any, interval: tuple[float, float]) -> list[float]:
+def _polynomial(g: npt.ArrayLike, interval: tuple[float, float]) -> list[float]:
     """Return coefficients, checked to be positive inside the interval."""
     coefficients = [float(c) for c in np.atleast_1d(_check.reals(g, "g"))]
     polynomial = np.polynomial.Polynomial(coefficients)

@@ -2,68 +2,73 @@
 
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from quincunx._inference import Floats
+from quincunx._inference import Array, Floats
+from quincunx.ldp.priors import LKJ, Dirichlet, Prior
 from quincunx.privacy import noise as laws
+
+#: Parameters drawn from their priors, and what users of theirs release: arguments of `fit`.
+DataSet: TypeAlias = tuple[dict[str, float | Floats], tuple[Array, ...], dict[str, Any]]
 
 
 @singledispatch
-def noisy(noise: laws.Noise | None, x: Any, rng: np.random.Generator) -> Any:
-    """Return what users with true values tell, by NumPy's generator: for simulations, which protect nobody."""
+def noisy(noise: laws.Noise | None, x: Array, rng: np.random.Generator) -> Array:
+    """Return what users with true values release, by NumPy's generator: for simulations, which protect nobody."""
     raise NotImplementedError
 
 
 @noisy.register
-def _(noise: None, x: Any, rng: np.random.Generator) -> Any:
+def _(noise: None, x: Array, rng: np.random.Generator) -> Array:
     return x
 
 
 @noisy.register
-def _(noise: laws.LaplaceNoise, x: Any, rng: np.random.Generator) -> Any:
-    return np.clip(x, noise.lower, noise.upper) + rng.laplace(0, noise.scale, x.shape)
+def _(noise: laws.LaplaceNoise, x: Array, rng: np.random.Generator) -> Array:
+    return np.asarray(np.clip(x, noise.lower, noise.upper) + rng.laplace(0, noise.scale, x.shape))
 
 
 @noisy.register
-def _(noise: laws.GeometricNoise, x: Any, rng: np.random.Generator) -> Any:
+def _(noise: laws.GeometricNoise, x: Array, rng: np.random.Generator) -> Array:
     success = -np.expm1(-noise.decay)
     x = np.clip(x, noise.lower, noise.upper)
-    return x + rng.geometric(success, x.shape) - rng.geometric(success, x.shape)
+    return np.asarray(x + rng.geometric(success, x.shape) - rng.geometric(success, x.shape))
 
 
 @noisy.register
-def _(noise: laws.GaussianNoise, x: Any, rng: np.random.Generator) -> Any:
-    return noise.clipped(x) + rng.normal(size=x.shape) * noise.deviations
+def _(noise: laws.GaussianNoise, x: Array, rng: np.random.Generator) -> Array:
+    return np.asarray(noise.clipped(x) + rng.normal(size=x.shape) * noise.deviations)
 
 
 @noisy.register
-def _(noise: laws.RandomizedResponseNoise, x: Any, rng: np.random.Generator) -> Any:
-    told = np.where(rng.random(x.shape) < noise.keep_probability, x, 1 - x)
-    return noise.declared.decode(told.astype(np.int64))
+def _(noise: laws.RandomizedResponseNoise, x: Array, rng: np.random.Generator) -> Array:
+    bits = np.where(rng.random(x.shape) < noise.keep_probability, x, 1 - x)
+    return noise.declared.decode(bits.astype(np.int64))
 
 
 @noisy.register
-def _(noise: laws.GeneralizedRandomizedResponseNoise, x: Any, rng: np.random.Generator) -> Any:
+def _(noise: laws.GeneralizedRandomizedResponseNoise, x: Array, rng: np.random.Generator) -> Array:
     k = len(noise.declared)
     redrawn = (x + rng.integers(1, k, x.shape)) % k
     return noise.declared.decode(np.where(rng.random(x.shape) < noise.keep_probability, x, redrawn))
 
 
 @noisy.register
-def _(noise: laws.UnaryEncodingNoise, x: Any, rng: np.random.Generator) -> Any:
+def _(noise: laws.UnaryEncodingNoise, x: Array, rng: np.random.Generator) -> Array:
     k = len(noise.declared)
     chances = np.where(np.arange(k) == x[:, None], noise.one_probability, noise.zero_probability)
     return (rng.random((len(x), k)) < chances).astype(np.uint8)
 
 
-def generated(prior: Any, rng: np.random.Generator) -> float:
+def generated(prior: Prior, rng: np.random.Generator) -> float:
     """Return one draw from a scalar's prior."""
-    return float(prior.sample(rng))
+    assert not isinstance(prior, (Dirichlet, LKJ))
+    return prior.sample(rng)
 
 
-def covariance(d: int, scales: Any, correlation: Any, rng: np.random.Generator) -> Floats:
+def covariance(d: int, scales: Prior, correlation: LKJ, rng: np.random.Generator) -> Floats:
     """Return a covariance matrix with scales from a prior and correlations from LKJ(eta), by partial correlations.
 
     That of i and j given all before j is 2 Beta(b, b) - 1 with b = eta + (d - 2 - j) / 2, j from 0 (Lewandowski,

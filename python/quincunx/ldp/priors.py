@@ -144,4 +144,8 @@ class LKJ(_Prior):
     eta: float = 2.0
 
 
-Prior: TypeAlias = "Normal | HalfNormal | Gamma | Beta | Dirichlet | LKJ"
+Prior: TypeAlias = Normal | HalfNormal | Gamma | Beta | Dirichlet | LKJ
+#: The priors of scalars by name.
+SCALARS: dict[str, type[Normal] | type[HalfNormal] | type[Gamma] | type[Beta]] = {
+    prior.kind: prior for prior in (Normal, HalfNormal, Gamma, Beta)
+}
