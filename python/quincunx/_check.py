@@ -75,6 +75,14 @@ def probability(value: object, name: str) -> float:
     return number
 
 
+def open_probability(value: object, name: str) -> float:
+    """Return a number in (0, 1) as a float."""
+    number = real(value, name)
+    if not 0 < number < 1:
+        raise ValueError(f"`{name}` must be in (0, 1), got {number}")
+    return number
+
+
 def one_of(value: object, name: str, choices: Iterable[str]) -> str:
     """Return a word that is one of a few."""
     choices = list(choices)

@@ -22,7 +22,7 @@ from quincunx.privacy import (
     RandomizedResponse,
     gaussian_delta,
 )
-from quincunx.privacy._filters import Account, Charge, Filter, charge_of, pure_rho, pure_square
+from quincunx.privacy._filters import Account, Cost, Filter, cost_of, pure_rho, pure_square
 
 ROUNDED = 1 + 1e-12  # the limit's slack, and the enumeration's own rounding
 
@@ -170,7 +170,7 @@ def largest(rule, account, kind, share):
             promise = PrivacyGuarantee(0.0, min(level, 1 - 2**-50))
         else:
             promise = PrivacyGuarantee.of_gaussian(1 / level, rule.delta / 2)
-        return rule.after(account, charge_of(promise, rule.kind))
+        return rule.after(account, cost_of(promise, rule.kind))
 
     below, above = 0.0, 3 * rule.epsilon + 1
     for _ in range(40):
@@ -404,7 +404,7 @@ def test_a_budget_in_memory_says_why_it_is_not_copied():
 
 def test_negative_figures_are_refused():
     rule = Filter(1.0, 0.1)
-    for bad in (Charge(Fraction(-1), Fraction(0)), Charge(Fraction(0), Fraction(-1, 10))):
+    for bad in (Cost(Fraction(-1), Fraction(0)), Cost(Fraction(0), Fraction(-1, 10))):
         with pytest.raises(ValueError, match="at least 0"):
             rule.after(Account(), bad)
 
@@ -514,6 +514,6 @@ def test_what_remains_is_a_short_decimal_that_is_accepted(filter):
 def test_sums_of_an_account_are_rounded_upwards():
     rule, account = Filter(1.0, 0.1), Account()
     for _ in range(3):
-        account = rule.after(account, Charge(Fraction(1, 7), Fraction(1, 700)))
+        account = rule.after(account, Cost(Fraction(1, 7), Fraction(1, 700)))
     assert Fraction(3, 7) < rule.amount("epsilon", account.epsilon) < Fraction(3, 7) * (1 + Fraction(1, 2**60))
     assert Fraction(3, 700) < rule.amount("delta", account.delta) < Fraction(3, 700) * (1 + Fraction(1, 2**60))

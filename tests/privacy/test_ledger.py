@@ -169,7 +169,7 @@ def test_a_locked_file_is_waited_for_and_not_for_ever(path):
 
 def test_a_spend_is_on_disk_before_it_is_accepted(path):
     budget = Budget.open(path, 1.0)
-    assert budget._books._connection().execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL: a commit is flushed
+    assert budget._ledger._connection().execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL: a commit is flushed
     budget.spend(HUNDREDTH)
     with sqlite3.connect(path) as other:
         assert other.execute("SELECT count(*) FROM spends").fetchone()[0] == 1

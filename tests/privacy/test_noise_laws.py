@@ -13,7 +13,7 @@ import pytest
 
 from quincunx import factorization, ldp, privacy
 from quincunx.leakage import Channel
-from quincunx.privacy import Release, noise
+from quincunx.privacy import Release, _law, noise
 
 X = np.array([0, 1, 1, 0])
 # Each mechanism, what it releases, and what earlier versions told of it in a release's file.
@@ -89,10 +89,10 @@ def test_a_release_carries_the_law_of_its_mechanism_to_disk_and_back(name):
         assert back == release
         assert back.noise == mechanism.noise
         assert hash(back.noise) == hash(mechanism.noise)
-    again = noise.untold(**{"kind": mechanism.noise.kind, "facts": json.loads(json.dumps(mechanism.noise.facts()))})
+    again = _law.from_json(**{"kind": mechanism.noise.kind, "facts": json.loads(json.dumps(mechanism.noise.facts()))})
     assert again == mechanism.noise
-    told = mechanism.log_likelihood(release, x)
-    assert np.array_equal(again.log_likelihood(release.values, x), told)
+    stated = mechanism.log_likelihood(release, x)
+    assert np.array_equal(again.log_likelihood(release.values, x), stated)
     for other in MECHANISMS.values():
         assert (other[0].noise == mechanism.noise) == (other[0] is mechanism)
 
@@ -100,19 +100,19 @@ def test_a_release_carries_the_law_of_its_mechanism_to_disk_and_back(name):
 @pytest.mark.parametrize("name", [name for name, (_, _, facts) in MECHANISMS.items() if facts])
 def test_files_of_earlier_versions_are_read(name):
     mechanism, _, facts = MECHANISMS[name]
-    assert noise.untold(mechanism.noise.kind, facts, ("n", "sensitivity")) == mechanism.noise
+    assert _law.from_json(mechanism.noise.kind, facts, ("n", "sensitivity")) == mechanism.noise
 
 
 def test_files_of_earlier_versions_have_probabilities_as_floats():
     facts = {"keep_probability": 0.75}
-    assert noise.untold("randomized-response", facts) == noise.RandomizedResponseNoise(Fraction(1, 4))
+    assert _law.from_json("randomized-response", facts) == noise.RandomizedResponseNoise(Fraction(1, 4))
     facts = {"categories": 4, "keep_probability": 0.25}
-    assert noise.untold("generalized-randomized-response", facts).other == Fraction(1, 4)
+    assert _law.from_json("generalized-randomized-response", facts).other == Fraction(1, 4)
     facts = {"categories": 3, "variant": "optimal", "one_probability": 0.5, "zero_probability": 0.25}
-    assert noise.untold("unary-encoding", facts) == noise.UnaryEncodingNoise(3, 0.5, 0.25)
+    assert _law.from_json("unary-encoding", facts) == noise.UnaryEncodingNoise(3, 0.5, 0.25)
     mechanism = privacy.ExponentialMechanism(1.0, sensitivity=2.0)
     facts = {"sensitivity": 2.0, "monotonic": False, "exponent": str(mechanism.noise.exponent)}
-    assert noise.untold("exponential", facts, ("sensitivity", "monotonic")) == mechanism.noise
+    assert _law.from_json("exponential", facts, ("sensitivity", "monotonic")) == mechanism.noise
 
 
 def test_a_file_whose_noise_is_not_known_is_refused_by_name():

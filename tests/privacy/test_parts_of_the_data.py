@@ -195,7 +195,7 @@ def test_a_partition_keeps_the_limit_under_every_filter():
                 parts.spend(part, quarter)
             with pytest.raises(BudgetExceeded):
                 parts.spend(part, quarter)
-        assert whole._books.read(None).cost == plain._books.read(None).cost
+        assert whole._ledger.read(None).cost == plain._ledger.read(None).cost
         unknown = PrivacyGuarantee(0.1, 1e-9, relation=ADD)
         with pytest.raises(BudgetExceeded):
             parts.spend(0, unknown)  # failures have no part of this delta
@@ -301,7 +301,7 @@ def test_shares_sum_to_at_most_what_is_left_and_are_all_accepted(kind, failure):
         budget.spend(PrivacyGuarantee(budget.epsilon * rng.random() / (2 if kind == "sum" else 50)))
         weights = [rng.choice([F(1, 3), 1, 0.1, rng.random() + 1e-3]) for _ in range(rng.randrange(1, 9))]
         shares = budget.split(weights)
-        account = budget._books.read(None)
+        account = budget._ledger.read(None)
         name = "epsilon" if kind == "sum" else "cost"
         limit = F(budget.epsilon) if kind == "sum" else budget._rule.most_cost()
         figures = [share.epsilon if kind == "sum" else share.rho * (1 if kind == "zcdp" else 2) for share in shares]

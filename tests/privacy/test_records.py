@@ -25,7 +25,7 @@ from quincunx.privacy import (
     audit,
     privatize,
 )
-from quincunx.privacy._records import clip_records
+from quincunx.privacy._privatize import clip_records
 
 laws = settings(derandomize=True, deadline=None, max_examples=200)
 tables = arrays.arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 5)), elements=st.integers(0, 30))

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._tables import Axes
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GeometricNoise, refuse_unknown
+from quincunx.privacy._law import refuse_unknown
+from quincunx.privacy.noise import GeometricNoise
 
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 

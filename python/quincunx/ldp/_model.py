@@ -21,7 +21,7 @@ from quincunx.ldp._noise import Known, MechanismLike, Pair, law, noise_of, one_e
 from quincunx.ldp._pointwise import log_likelihoods
 from quincunx.ldp._problem import STATISTICS, Block, PosteriorDraws, Problem, Schedule
 from quincunx.ldp.priors import Prior
-from quincunx.privacy.noise import Noise, told, untold
+from quincunx.privacy._law import Noise, from_json, to_json
 
 
 @parameters
@@ -357,13 +357,13 @@ def _law_to_json(mechanism: object) -> Any:
     """Return the law of a mechanism, or of each of a pair, as JSON can hold it."""
     if isinstance(mechanism, (tuple, list)):
         return [_law_to_json(part) for part in mechanism]
-    return told(None if mechanism is None else law(mechanism))
+    return to_json(None if mechanism is None else law(mechanism))
 
 
 def _law_from_json(found: Any) -> Any:
     if isinstance(found, list):
         return tuple(_law_from_json(part) for part in found)
-    return untold(found["mechanism"], found["parameters"])
+    return from_json(found["mechanism"], found["parameters"])
 
 
 def _plain(value: Floats) -> float | Floats:

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from quincunx._inference import Floats
 from quincunx.privacy import Release
+from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy.noise import (
     GaussianNoise,
     GeneralizedRandomizedResponseNoise,
     Noise,
     RandomizedResponseNoise,
-    refuse_unknown,
 )
 
 T = TypeVar("T")

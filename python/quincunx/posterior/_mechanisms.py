@@ -13,7 +13,7 @@ from quincunx.posterior._dirichlet import DirichletCategorical
 from quincunx.posterior._fitted import PrivateBayesNet
 from quincunx.posterior._network import DiscreteBayesNet
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
-from quincunx.privacy._noise import geometric_noise
+from quincunx.privacy._geometric import geometric_noise
 from quincunx.privacy._relations import Relation
 from quincunx.privacy._release import marked, seed_words
 

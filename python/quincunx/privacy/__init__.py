@@ -12,16 +12,18 @@ from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
 from quincunx.privacy._exponential import ExponentialMechanism
 from quincunx.privacy._filters import BudgetExceeded, Share
 from quincunx.privacy._gaussian import GaussianMechanism
+from quincunx.privacy._geometric import GeometricMechanism
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._laplace import LaplaceMechanism
 from quincunx.privacy._losses import LossDistribution
-from quincunx.privacy._noise import GeometricMechanism, privatize
 from quincunx.privacy._partition import Partition
+from quincunx.privacy._privatize import privatize
 from quincunx.privacy._quantile import quantile
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
-from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding
+from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse
 from quincunx.privacy._together import parallel, subsampled
+from quincunx.privacy._unary_encoding import UnaryEncoding
 
 __all__ = [
     "AddRemove",

@@ -155,9 +155,7 @@ def audit(
     True
     """
     total = _check.whole(draws, "draws", minimum=24)
-    level = _check.real(confidence, "confidence")
-    if not 0 < level < 1:
-        raise ValueError(f"`confidence` must be in (0, 1), got {level}")
+    level = _check.open_probability(confidence, "confidence")
     claimed = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     granted = getattr(mechanism, "delta", 0.0) if delta is None else delta
     claimed = None if claimed is None else _check.real(claimed, "epsilon")

@@ -5,7 +5,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import astuple, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import and_
@@ -15,21 +15,23 @@ from quincunx import _check
 from quincunx._docs import assembled
 from quincunx._html import table_html
 from quincunx.privacy import _rational, _relations
+from quincunx.privacy._composition import Part
 from quincunx.privacy._filters import (
     KINDS,
     Account,
     BudgetExceeded,
-    Charge,
+    Cost,
     Filter,
     Share,
-    charge_of,
+    cost_of,
     pure_rho,
     pure_square,
 )
-from quincunx.privacy._guarantee import Part, PrivacyGuarantee
-from quincunx.privacy._ledger import File, Memory
+from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._guarantee_json import relation_from_json, relation_to_json
+from quincunx.privacy._ledger import FileLedger, MemoryLedger
 from quincunx.privacy._partition import Partition
-from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
+from quincunx.privacy._relations import Relation, ReplaceOne
 
 #: So many users a notebook shows one by one.
 _SHOWN = 20
@@ -109,12 +111,12 @@ class Budget:
         filter: Literal["sum", "zcdp", "gaussian"] = "sum",
         failure: float = 0.0,
     ) -> None:
-        self._set(_filter(epsilon, delta, filter, failure), _relations.check(relation), Memory())
+        self._set(_filter(epsilon, delta, filter, failure), _relations.check(relation), MemoryLedger())
 
-    def _set(self, rule: Filter, relation: Relation, books: "Memory | File") -> None:
+    def _set(self, rule: Filter, relation: Relation, ledger: "MemoryLedger | FileLedger") -> None:
         self.epsilon, self.delta, self.filter, self.failure = rule.epsilon, rule.delta, rule.kind, rule.failure
         self.relation = relation
-        self._rule, self._books = rule, books
+        self._rule, self._ledger = rule, ledger
 
     @classmethod
     def open(
@@ -180,38 +182,38 @@ class Budget:
         0.75
         """
         given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "filter": filter, "failure": failure}
-        given["relation"] = None if relation is None else _relation_words(_relations.check(relation))
+        given["relation"] = None if relation is None else relation_to_json(_relations.check(relation))
         limits = None
         if epsilon is not None:
             rule = _filter(epsilon, delta or 0.0, filter or "sum", failure or 0.0)
             limits = {"epsilon": rule.epsilon, "delta": rule.delta, "filter": rule.kind, "failure": rule.failure}
-            limits["relation"] = given["relation"] or _relation_words(ReplaceOne())
+            limits["relation"] = given["relation"] or relation_to_json(ReplaceOne())
         seconds = _check.real(timeout, "timeout")
         if seconds < 0:
             raise ValueError(f"`timeout` must be at least 0, got {seconds}")
         if not isinstance(allow_network, bool):
             raise TypeError(f"`allow_network` must be True or False, got {allow_network!r}")
-        books = File(str(_check.path(path, "path")), limits, seconds, allow_network)
+        ledger = FileLedger(str(_check.path(path, "path")), limits, seconds, allow_network)
         try:
             names = ("epsilon", "delta", "filter", "failure")
-            rule = _filter(*(books.limits[name] for name in names))
-            about = _relation(books.limits["relation"])
+            rule = _filter(*(ledger.limits[name] for name in names))
+            about = relation_from_json(ledger.limits["relation"])
         except (KeyError, TypeError, ValueError) as reason:
-            raise ValueError(f"`path` must be a ledger written by quincunx, got {books.path}") from reason
+            raise ValueError(f"`path` must be a ledger written by quincunx, got {ledger.path}") from reason
         for name, value in given.items():
             if value is None:
                 continue
             wanted = value if name in ("filter", "relation") else _check.real(value, name)
-            if wanted != books.limits[name]:
-                raise ValueError(f"`{name}` must be that of the ledger, {books.limits[name]}, got {wanted}")
+            if wanted != ledger.limits[name]:
+                raise ValueError(f"`{name}` must be that of the ledger, {ledger.limits[name]}, got {wanted}")
         budget = cls.__new__(cls)
-        budget._set(rule, about, books)
+        budget._set(rule, about, ledger)
         return budget
 
     @property
     def path(self) -> str | None:
         """Where the accounts are, None for this process."""
-        return self._books.path if isinstance(self._books, File) else None
+        return self._ledger.path if isinstance(self._ledger, FileLedger) else None
 
     def spend(self, guarantee: object, *, user: Hashable = None) -> PrivacyGuarantee:
         """Count a release, or refuse it.
@@ -239,20 +241,20 @@ class Budget:
         RuntimeError
             In a forked child, if the accounts are in memory.
         """
-        promise = self._checked(guarantee)
-        charge = charge_of(promise, self.filter)
-        return self._total(self._charge(user, promise, lambda account: self._rule.after(account, charge)))
+        found = self._checked(guarantee)
+        cost = cost_of(found, self.filter)
+        return self._total(self._record(user, found, lambda account: self._rule.after(account, cost)))
 
-    def _charge(self, user: Hashable, promise: PrivacyGuarantee, decide: Callable[[Account], Account]) -> Account:
-        return self._books.change(user, lambda: _words(promise), decide)
+    def _record(self, user: Hashable, guarantee: PrivacyGuarantee, decide: Callable[[Account], Account]) -> Account:
+        return self._ledger.change(user, lambda: _words(guarantee), decide)
 
     def _checked(self, guarantee: object) -> PrivacyGuarantee:
-        promise = getattr(guarantee, "guarantee", guarantee)
-        if not isinstance(promise, PrivacyGuarantee):
-            raise TypeError(f"`guarantee` must be a PrivacyGuarantee or have one, got {type(promise).__name__}")
-        if promise.relation != self.relation:
-            raise TypeError(f"`guarantee` must be about {self.relation}, got {promise.relation}")
-        return promise
+        found = getattr(guarantee, "guarantee", guarantee)
+        if not isinstance(found, PrivacyGuarantee):
+            raise TypeError(f"`guarantee` must be a PrivacyGuarantee or have one, got {type(found).__name__}")
+        if found.relation != self.relation:
+            raise TypeError(f"`guarantee` must be about {self.relation}, got {found.relation}")
+        return found
 
     def plan(self, guarantees: Iterable[object], *, user: Hashable = None, delta: float | None = None) -> "Plan":
         """Announce releases and count them all at once, by their exact composition.
@@ -302,13 +304,13 @@ class Budget:
         def decide(account: Account) -> Account:
             if share is None:
                 try:
-                    return self._rule.after(account, charge_of(total, self.filter))
+                    return self._rule.after(account, cost_of(total, self.filter))
                 except BudgetExceeded:
                     if total.numerics == "insecure":
                         raise
-            return self._rule.after(account, self._exact_charge(total, account, share))
+            return self._rule.after(account, self._exact_cost(total, account, share))
 
-        self._charge(user, total, decide)
+        self._record(user, total, decide)
         return Plan(slots)
 
     def partition(
@@ -406,9 +408,9 @@ class Budget:
         given = [_rational.fraction(weight, "weights") for weight in weights]
         if not given or min(given) == 0:
             raise ValueError(f"`weights` must be positive numbers, at least one, got {[float(w) for w in given]}")
-        return self._rule.shares(self._books.read(user), given)
+        return self._rule.shares(self._ledger.read(user), given)
 
-    def _exact_charge(self, total: PrivacyGuarantee, account: Account, share: Fraction | None) -> Charge:
+    def _exact_cost(self, total: PrivacyGuarantee, account: Account, share: Fraction | None) -> Cost:
         """Return an announced total as one release: its exact epsilon at a part of the delta, and that part."""
         name, limit = ("delta", self.delta) if self.filter == "sum" else ("failure", self.failure)
         left = max(Fraction(limit) - self._rule.amount(name, getattr(account, name)), Fraction(0))
@@ -420,7 +422,7 @@ class Budget:
             raise BudgetExceeded(f"the plan has no epsilon at delta {part:g}: not released")
         level, failure = Fraction(epsilon), Fraction(part)
         costs = {"zcdp": {"rho": pure_rho(level)}, "gaussian": {"square": pure_square(level)}}.get(self.filter, {})
-        return Charge(level, failure, failure, level, numerics=total.numerics, **costs)
+        return Cost(level, failure, failure, level, numerics=total.numerics, **costs)
 
     def spent(self, user: Hashable = None) -> PrivacyGuarantee | None:
         """Return the sums of a user's epsilons and deltas so far, None if nothing was spent.
@@ -440,7 +442,7 @@ class Budget:
         ValueError, RuntimeError
             As for `spend`.
         """
-        account = self._books.read(user)
+        account = self._ledger.read(user)
         return self._total(account) if account.spends else None
 
     def remaining(self, user: Hashable = None) -> float:
@@ -458,7 +460,7 @@ class Budget:
         ValueError, RuntimeError
             As for `spend`.
         """
-        return self._rule.room(self._books.read(user))
+        return self._rule.room(self._ledger.read(user))
 
     def accounts(self) -> list[dict[str, Any]]:
         """Return all accounts.
@@ -481,7 +483,7 @@ class Budget:
                 "delta": _rational.upwards(self._rule.amount("delta", account.delta)),
                 "remaining": self._rule.room(account),
             }
-            for user, account in self._books.users()
+            for user, account in self._ledger.users()
         ]
 
     def _total(self, account: Account) -> PrivacyGuarantee:
@@ -505,8 +507,8 @@ class Budget:
         return f"Budget({self.epsilon}, {self.delta}, relation={self.relation}{rule}{where})"
 
     def __reduce__(self) -> Any:
-        if isinstance(self._books, File):
-            return Budget._reopen, (self._books.path, self._books.timeout, self._books.allow_network)
+        if isinstance(self._ledger, FileLedger):
+            return Budget._reopen, (self._ledger.path, self._ledger.timeout, self._ledger.allow_network)
         raise TypeError(
             "a Budget in memory cannot be pickled or copied: two copies would spend the same remainder; "
             "`Budget.open(path)` keeps its accounts in a file that many may share"
@@ -557,12 +559,12 @@ class Plan:
         """
         if os.getpid() != self._process:
             raise RuntimeError("a plan belongs to the process that made it")
-        promise = getattr(guarantee, "guarantee", guarantee)
+        found = getattr(guarantee, "guarantee", guarantee)
         with self._lock:
             keys = [_multiset(slot) for slot in self._slots]
-            if not isinstance(promise, PrivacyGuarantee) or _multiset(promise) not in keys:
-                raise BudgetExceeded(f"{promise} was not announced, or is used up: not released")
-            del self._slots[keys.index(_multiset(promise))]
+            if not isinstance(found, PrivacyGuarantee) or _multiset(found) not in keys:
+                raise BudgetExceeded(f"{found} was not announced, or is used up: not released")
+            del self._slots[keys.index(_multiset(found))]
 
     def __reduce__(self) -> Any:
         raise TypeError("a plan cannot be pickled or copied: both would use what was announced once")
@@ -588,12 +590,3 @@ def _multiset(guarantee: PrivacyGuarantee) -> tuple[object, ...]:
 
 def _words(guarantee: PrivacyGuarantee) -> str:
     return json.dumps(guarantee.to_dict())
-
-
-def _relation_words(relation: Relation) -> list[Any]:
-    return [type(relation).__name__, *astuple(relation)]
-
-
-def _relation(words: list[Any]) -> Relation:
-    kinds: dict[str, Any] = {"ReplaceOne": ReplaceOne, "AddRemove": AddRemove, "DataMetric": DataMetric}
-    return _relations.check(kinds[words[0]](*words[1:]))

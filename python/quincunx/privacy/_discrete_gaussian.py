@@ -1,13 +1,14 @@
-"""Discrete Gaussian noise on whole numbers."""
+"""Discrete Gaussian noise on whole numbers: its law, its privacy curve and the mechanism."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
@@ -15,12 +16,74 @@ from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Curve, Pair
-from quincunx.privacy._guarantee import promise
+from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import Accuracy, Floats, WholeNoise, whole_bounds
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
+from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-from quincunx.privacy.noise import DiscreteGaussianNoise, whole_bounds
+
+LARGEST_VARIANCE = 2.0**34  # of discrete Gaussian noise, whose masses are summed one by one
+
+
+@lru_cache(maxsize=64)
+def _least(variance: float, confidence: float) -> int:
+    """Return the least k with ``P(abs(noise) <= k)`` at least a confidence, or one more where doubles cannot tell."""
+    span = math.ceil(12 * math.sqrt(variance)) + 40  # beyond are less than 1e-31
+    mass = np.exp(-(np.arange(1.0, span + 1) ** 2) / (2 * variance))
+    beyond = 2 * np.cumsum(mass[::-1])[::-1]  # entry k: more than k
+    rest = float(1 - Fraction(confidence)) * (1 + beyond[0]) * (1 - (span + 64) * 2.0**-52)
+    return int(np.argmax(np.append(beyond, 0.0) <= rest))
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussianNoise(WholeNoise):
+    """Discrete Gaussian noise: ``P(z | x)`` proportional to ``exp(-(z - x)**2 / (2 variance))``.
+
+    Parameters
+    ----------
+    variance : float
+        The parameter, > 0; a little above the law's variance where it is small.
+    lower, upper : int, optional
+        Bounds to which each number is clipped.
+
+    Notes
+    -----
+    The accuracy is the least whole number, or one more where both agree to 1e-10 or better.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import noise
+    >>> round(float(noise.DiscreteGaussianNoise(4.0).log_likelihood(3, 3)), 6)
+    -1.612086
+    """
+
+    variance: float
+    lower: int | None = None
+    upper: int | None = None
+    kind = "discrete-gaussian"
+
+    def __post_init__(self) -> None:
+        if not _check.real(self.variance, "variance", positive=True) <= LARGEST_VARIANCE:
+            raise ValueError(f"`variance` must be at most 2**34, got {self.variance}")
+        self._set(variance=float(self.variance))
+
+    @cached_property
+    def _log_whole(self) -> float:
+        """Logarithm of the sum of exp(-k^2 / (2 variance)) over all whole k: by itself, or as Poisson's dual sum."""
+        variance = self.variance
+        if variance > 1:
+            dual = 2 * sum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 4))
+            return 0.5 * math.log(2 * math.pi * variance) + math.log1p(dual)
+        return math.log1p(2 * sum(math.exp(-k * k / (2 * variance)) for k in range(1, 12)))
+
+    def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        released, private = self._pair(z, x)
+        distance = released.astype(np.float64) - private
+        return np.asarray(-0.5 * distance * distance / self.variance - self._log_whole)
+
+    def _accuracy(self, confidence: float) -> Accuracy:
+        return _least(self.variance, confidence)
 
 
 @dataclass(frozen=True)
@@ -169,9 +232,7 @@ class DiscreteGaussianMechanism(Mechanism):
         self.sensitivity = None if sensitivity is None else _check.real(sensitivity, "sensitivity", positive=True)
         if self.sensitivity is not None and self.norm == "l1":
             self.sensitivity = _check.whole(sensitivity, "sensitivity", minimum=1)
-        level = _check.real(delta, "delta")
-        if not 0 < level < 1:
-            raise ValueError(f"`delta` must be in (0, 1), got {level}")
+        level = _check.open_probability(delta, "delta")
         unit = self._curve(Fraction(1))
         if not unit.shift:
             if self.sensitivity is not None:
@@ -190,9 +251,9 @@ class DiscreteGaussianMechanism(Mechanism):
             if found < 0:
                 raise ValueError(f"`epsilon` must be at least 0, got {found}")
             self._variance = self._least_variance(found, level)
-        self.guarantee = promise(self._reach(self._variance), self.relation, level, epsilon=found)
+        self.guarantee = guarantee_of(self._privacy_map(self._variance), self.relation, level, epsilon=found)
 
-    def _reach(self, variance: Fraction) -> Reach:
+    def _privacy_map(self, variance: Fraction) -> PrivacyMap:
         """Return what noise of a variance gives away."""
         if self.lower is not None and self.upper is not None:
             return PerEntry(DiscreteGaussian(variance, 1, Fraction(1)).group(self.upper - self.lower), True)
@@ -206,7 +267,7 @@ class DiscreteGaussianMechanism(Mechanism):
         return Declared(curve, self.relation, words, whole=True)
 
     def _curve(self, variance: Fraction) -> DiscreteGaussian:
-        curve, _ = self._reach(variance).at(self.relation)
+        curve, _ = self._privacy_map(variance).at(self.relation)
         assert isinstance(curve, DiscreteGaussian)
         return curve
 

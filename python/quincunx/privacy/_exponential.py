@@ -1,23 +1,106 @@
-"""The exponential mechanism: a choice from a finite set by private scores, made with whole numbers."""
+"""The exponential mechanism: a choice from a finite set by private scores, made with whole numbers, and its law."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
-from quincunx.privacy._guarantee import promise
+from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import Floats, Noise, checked_exponent, log_of_choice
 from quincunx.privacy._mechanism import Mechanism
-from quincunx.privacy._reach import Declared
+from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-from quincunx.privacy.noise import ExponentialChoice, choice_step
+
+#: Steps of the grid of scores per sensitivity, as a power of two.
+SCORE_BITS = 30
+#: Scores beyond this many steps are clipped.
+LARGEST_SCORE = 2**61
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentialChoice(Noise):
+    """A choice i with ``P(i)`` proportional to ``exp(exponent score(i) / step)``, scores rounded to multiples of step.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        Of a step, > 0.
+    step : float
+        The grid of the scores, > 0.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import noise
+    >>> round(float(noise.ExponentialChoice(0.5, 1.0).log_likelihood(1, [0.0, 2.0])), 6)
+    -0.313262
+    """
+
+    exponent: Fraction
+    step: float
+    kind = "exponential"
+    _instead = "`ExponentialMechanism.utility_bound` tells how far below the best score a choice lies"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponent", checked_exponent(self.exponent))
+        _check.real(self.step, "step", positive=True)
+
+    @classmethod
+    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+        """Return the law of such fields, or of the names that earlier files have."""
+        return cls(facts["exponent"], facts["step"] if "step" in facts else _grid(facts["sensitivity"]))
+
+    def units(self, scores: npt.ArrayLike, name: str = "x") -> npt.NDArray[np.int64]:
+        """Return scores in steps.
+
+        Parameters
+        ----------
+        scores : array_like of float, shape (..., k)
+            The score of each element.
+        name : str
+            What they are called where they are refused.
+
+        Returns
+        -------
+        ndarray of int64, shape (..., k)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a score is not finite, or the set is empty.
+        """
+        values = _check.reals(scores, name)
+        if values.ndim == 0 or values.shape[-1] == 0:
+            raise ValueError(f"`{name}` must have a last axis of at least one element, got shape {values.shape}")
+        with np.errstate(over="ignore"):
+            return np.rint(np.clip(values / self.step, -LARGEST_SCORE, LARGEST_SCORE)).astype(np.int64)
+
+    def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        units = self.units(x)
+        chosen = _check.categories(z, "z", units.shape[-1]).astype(np.int64)
+        logs = log_of_choice((units - units.max(axis=-1, keepdims=True)) * float(self.exponent))
+        shape = np.broadcast_shapes(chosen.shape, logs.shape[:-1])
+        logs = np.broadcast_to(logs, (*shape, logs.shape[-1]))
+        return np.take_along_axis(logs, np.broadcast_to(chosen, shape)[..., None], axis=-1)[..., 0]
+
+
+def _grid(sensitivity: float) -> float:
+    """Return the grid of scores of a sensitivity."""
+    exponent = math.frexp(sensitivity)[1] - SCORE_BITS
+    if not -1000 <= exponent <= 960:
+        raise ValueError(f"`sensitivity` must leave a grid that floats can hold, got {sensitivity}")
+    return math.ldexp(1.0, exponent)
 
 
 @sections
@@ -88,13 +171,13 @@ class ExponentialMechanism(Mechanism):
             raise TypeError(f"`monotonic` must be True or False, got {monotonic!r}")
         self.monotonic = monotonic
         self.relation = _relations.check(relation)
-        self.step = choice_step(self.sensitivity)
+        self.step = _grid(self.sensitivity)
         # Rounding moves two neighboring scores apart by less than one more step.
         steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.step)) + 1
         width = steps if monotonic else 2 * steps
         self._exponent = _rational.exponent(level, width)
         words = f"declared to move each score by at most {self.sensitivity:g}"
-        self.guarantee = promise(Declared(Ranged(self._exponent * width), self.relation, words), self.relation)
+        self.guarantee = guarantee_of(Declared(Ranged(self._exponent * width), self.relation, words), self.relation)
 
     @cached_property
     def noise(self) -> ExponentialChoice:
@@ -166,9 +249,7 @@ class ExponentialMechanism(Mechanism):
         """
         count = _check.whole(options, "options", minimum=1)
         among = _check.whole(best, "best", minimum=1, maximum=count)
-        rate = _check.probability(beta, "beta")
-        if not 0 < rate < 1:
-            raise ValueError(f"`beta` must be in (0, 1), got {beta}")
+        rate = _check.open_probability(beta, "beta")
         return math.log(count / (among * rate)) / self.rate + self.step
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from quincunx import _check, _tables
 from quincunx._npz import NPY, ZIP, check_npy, open_npz, refuse_large, unpacked
 from quincunx._optional import require
-from quincunx.privacy._noise import privatize
+from quincunx.privacy._privatize import privatize
 from quincunx.privacy._release import Release
 from quincunx.privacy._text import Table, parse
 

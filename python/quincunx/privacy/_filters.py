@@ -8,7 +8,7 @@ A filter's kind, limit and split of delta are fixed when it is opened. On every 
   most ``delta - Df``.
 
 The last two also accept while the epsilons alone sum to the limit, with the same Df. Sums are whole multiples of a unit
-far below the limit, each charge rounded upwards.
+far below the limit, each cost rounded upwards.
 
 Whitehouse, Ramdas, Rogers and Wu (2023), Fully-adaptive composition in differential privacy, ICML.
 """
@@ -22,14 +22,15 @@ from typing import Any
 from quincunx import _core
 from quincunx.privacy import _rational
 from quincunx.privacy._calibration import gaussian_sigma
+from quincunx.privacy._composition import worse
 from quincunx.privacy._curves import Approx
-from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee
+from quincunx.privacy._guarantee import PrivacyGuarantee
 
 KINDS = ("sum", "zcdp", "gaussian")
 #: A limit is understood up to this relative rounding, so that ten times 0.1 fit into 1, and Gaussian noise that was
 #: calibrated for the whole limit (its sigma is within 1e-14 of the exact one) fits into it.
 SLACK = 1 + Fraction(1, 2**44)
-#: Sums are kept to this many bits below the limit: 2**54 charges are rounded by less than the slack.
+#: Sums are kept to this many bits below the limit: 2**54 costs are rounded by less than the slack.
 BITS = 100
 
 
@@ -50,7 +51,7 @@ class BudgetExceeded(Exception):
 
 
 @dataclass(frozen=True)
-class Charge:
+class Cost:
     """What one release costs, as exact numbers."""
 
     epsilon: Fraction
@@ -64,7 +65,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Account:
-    """What was charged, in the units of a filter."""
+    """What was spent, in the units of a filter."""
 
     spends: int = 0
     epsilon: int = 0
@@ -75,9 +76,9 @@ class Account:
     numerics: str = "exact"
 
 
-def charge_of(guarantee: PrivacyGuarantee, kind: str) -> Charge:
+def cost_of(guarantee: PrivacyGuarantee, kind: str) -> Cost:
     """Return what a release costs: the one place that reads a guarantee's parts."""
-    sums = Charge(guarantee.exact_epsilon, guarantee.exact_delta, numerics=guarantee.numerics)
+    sums = Cost(guarantee.exact_epsilon, guarantee.exact_delta, numerics=guarantee.numerics)
     if kind == "sum":
         return sums
     total = replace(sums, pure=Fraction(0), rho=Fraction(0), square=Fraction(0))
@@ -209,11 +210,11 @@ class Filter:
         """Return a sum of an account as an exact number."""
         return Fraction(units, 2 ** self._shifts[name])
 
-    def after(self, account: Account, charge: Charge) -> Account:
-        """Return an account after a charge, or raise if that would pass the limit."""
-        if charge.numerics == "insecure":
+    def after(self, account: Account, cost: Cost) -> Account:
+        """Return an account with a cost added, or raise if that would pass the limit."""
+        if cost.numerics == "insecure":
             raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
-        return self.accepted(self.added(account, charge))
+        return self.accepted(self.added(account, cost))
 
     def accepted(self, total: Account) -> Account:
         """Return an account that keeps the limit, or raise."""
@@ -239,14 +240,14 @@ class Filter:
     def _shown(self, name: str, units: int) -> str:
         return f"{float(self.amount(name, units)):.6g}"
 
-    def added(self, account: Account, charge: Charge) -> Account:
-        """Return an account after a charge, whatever the limit."""
+    def added(self, account: Account, cost: Cost) -> Account:
+        """Return an account with a cost, whatever the limit."""
         parts = {
-            "epsilon": charge.epsilon,
-            "delta": charge.delta,
-            "failure": charge.failure,
-            "pure": charge.pure,
-            "cost": charge.rho if self.kind == "zcdp" else charge.square,
+            "epsilon": cost.epsilon,
+            "delta": cost.delta,
+            "failure": cost.failure,
+            "pure": cost.pure,
+            "cost": cost.rho if self.kind == "zcdp" else cost.square,
         }
         sums: dict[str, Any] = {}
         for name, part in parts.items():
@@ -257,7 +258,7 @@ class Filter:
             if part < 0:
                 raise ValueError(f"`guarantee` must have figures of at least 0, got {name} = {float(part)}")
             sums[name] = before - (-part.numerator << self._shifts[name]) // part.denominator
-        numerics = max(account.numerics, charge.numerics, key=NUMERICS.index)
+        numerics = worse(account.numerics, cost.numerics)
         return replace(account, spends=account.spends + 1, numerics=numerics, **sums)
 
     def room(self, account: Account) -> float:

@@ -1,11 +1,13 @@
-"""Gaussian noise on a grid: what is released is the ideal real-valued output, rounded."""
+"""Gaussian noise on a grid: what is released is the ideal real-valued output, rounded; its law and the mechanism."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +17,12 @@ from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._calibration import gaussian_sigma
 from quincunx.privacy._curves import Gaussian
-from quincunx.privacy._guarantee import promise
+from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Floats, Noise, each, read_only, step_of
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift, unknown
+from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift, unknown
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-from quincunx.privacy.noise import GaussianNoise
 
 GRID_BITS = 20  # grid steps per deviation, as a power of two
 #: Allowance for statistics, norms and clipping in floating point.
@@ -30,6 +32,126 @@ ROUNDED = 1 + 2.0**-40
 CUT = Fraction(1, 2**64)
 #: A sensitivity as it was declared, of the array or of each coordinate, and its shift in units of sigma.
 Said = tuple[float | tuple[float, ...], Fraction]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianNoise(Noise):
+    """Normal noise on real numbers or vectors.
+
+    Parameters
+    ----------
+    sigma : float
+        The standard deviation, > 0.
+    scales : array_like of float, optional
+        Coordinate i along the last axis has the deviation ``sigma * scales[i]``; of more axes, each value its own.
+    radius : float, optional
+        Vectors are clipped to the ball of this radius about 0.
+    dimension : int
+        With `radius`: the length of a vector along the last axis. With 1, each number is clipped by itself.
+    step : float
+        The grid of the released values; 0 for none. Coordinates with scales have grids of their own.
+
+    Notes
+    -----
+    The log-likelihood is that of the normal law, to which that of the grid is equal to 1e-12, relative. The accuracy is
+    the quantile of that law and a step of the grid, above the least by at most 1.5 steps; two steps of `sigma` times
+    the scale where coordinates have grids of their own, which these are not above.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import noise
+    >>> noise.GaussianNoise(0.5, scales=[1.0, 4.0]).deviations.round(6).tolist()
+    [0.5, 2.0]
+    """
+
+    sigma: float
+    scales: Any = None
+    radius: float | None = None
+    dimension: int = 1
+    step: float = 0.0
+    kind = "gaussian"
+
+    def __post_init__(self) -> None:
+        _check.real(self.sigma, "sigma", positive=True)
+        step_of(self.step)
+        if self.radius is not None:
+            _check.real(self.radius, "radius", positive=True)
+        _check.whole(self.dimension, "dimension", minimum=1)
+        if self.radius is None:
+            object.__setattr__(self, "dimension", 1)
+        if self.scales is not None:
+            scales = _check.reals_where(self.scales, "scales", "positive", lambda s: s > 0)
+            if not scales.ndim:
+                raise ValueError(f"`scales` must be a list, got {self.scales}")
+            object.__setattr__(self, "scales", read_only(scales))
+
+    @property
+    def deviations(self) -> Accuracy:
+        """The standard deviation, of each coordinate where these differ; products are rounded upwards."""
+        return self.sigma if self.scales is None else np.nextafter(self.sigma * self.scales, math.inf)
+
+    def clipped(self, x: npt.ArrayLike) -> Floats:
+        """Return numbers or vectors clipped to the ball.
+
+        Parameters
+        ----------
+        x : array_like of float
+            The numbers, or vectors along the last axis.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the same shape.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not finite numbers, or vectors of another length.
+        """
+        numbers = _check.reals(x, "x")
+        length = 1 if self.radius is None else self.dimension
+        if self.scales is not None:
+            length = max(length, self.scales.shape[-1])
+            if numbers.ndim == 0 or numbers.shape[-1] != self.scales.shape[-1]:
+                raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
+        if self.radius is None:
+            return numbers
+        if self.dimension == 1 and self.scales is None:
+            return np.clip(numbers, -self.radius, self.radius)
+        if numbers.ndim == 0 or numbers.shape[-1] != length:
+            raise ValueError(f"`x` must have a last axis of length {length}, got shape {numbers.shape}")
+        largest = np.max(np.abs(numbers), axis=-1, keepdims=True)
+        unit = numbers / np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+        norm = np.sqrt(np.sum(unit * unit, axis=-1, keepdims=True))
+        inside = largest <= self.radius / np.where(norm > 0, norm, 1.0)
+        return np.where(inside, numbers, unit * (self.radius / np.where(norm > 0, norm, 1.0)))
+
+    def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        sigma = self.sigma if self.scales is None else self.sigma * self.scales
+        distance = (_check.reals(z, "z") - self.clipped(x)) / sigma
+        return np.asarray(-0.5 * distance * distance - np.log(sigma) - 0.5 * math.log(2 * math.pi))
+
+    def _accuracy(self, confidence: float) -> Accuracy:
+        from scipy.special import erfinv, ndtri
+
+        low = confidence < 0.5
+        quantile = math.sqrt(2) * float(erfinv(confidence)) if low else -float(ndtri((1 - confidence) / 2))
+        step = self.step if self.scales is None else 2 * self.step * self.scales
+        return (quantile * self.deviations + step) * UPWARDS
+
+    def _clipping(self) -> tuple[float | None, float | None]:
+        return (None, None) if self.radius is None else (-self.radius, self.radius)
+
+    def _picked(self, index: Any, shape: tuple[int, ...]) -> Noise:
+        if self.scales is None:
+            return self
+        chosen = each(self.scales, shape)[index]
+        if chosen.size and (chosen == chosen.flat[0]).all():
+            sigma = float(np.nextafter(self.sigma * chosen.flat[0], math.inf))
+            return GaussianNoise(sigma, None, self.radius, self.dimension, self.step * float(chosen.flat[0]) * 2)
+        if chosen.size and (chosen == (row := chosen.reshape(-1, chosen.shape[-1])[0])).all():
+            chosen = row  # the coordinates lie along the last axis still
+        return GaussianNoise(self.sigma, chosen, self.radius, self.dimension, self.step)
 
 
 @sections
@@ -119,7 +241,7 @@ class GaussianMechanism(Mechanism):
         self.relation = relation
         self._declared = self._declared_shift(sensitivity)
         # The shift of the values at the relation, in units of sigma.
-        self.sensitivity = _rational.root_upwards(self._reach(Fraction(1), Fraction(0)).at(relation)[0].ratio)
+        self.sensitivity = _rational.root_upwards(self._privacy_map(Fraction(1), Fraction(0)).at(relation)[0].ratio)
         level = None if epsilon is None else _check.real(epsilon, "epsilon")
         _check.real(delta, "delta")
         allowed = self.sensitivity * ROUNDED
@@ -134,11 +256,10 @@ class GaussianMechanism(Mechanism):
                     f"`sensitivity` must leave a sigma between 2**-900 and 2**900, got sigma = {self.sigma}"
                 )
         self.step = _step(self.sigma)
-        if not 0 < _check.real(delta, "delta") < 1:
-            raise ValueError(f"`delta` must be in (0, 1), got {delta}")
+        _check.open_probability(delta, "delta")
         # Shifts in deviations, with the allowance for floating point.
-        reach = self._reach(Fraction(ROUNDED) / Fraction(self.sigma), CUT)
-        self.guarantee = promise(reach, relation, delta, epsilon=level)
+        privacy_map = self._privacy_map(Fraction(ROUNDED) / Fraction(self.sigma), CUT)
+        self.guarantee = guarantee_of(privacy_map, relation, delta, epsilon=level)
 
     def _declared_shift(self, sensitivity: float | Sequence[float] | None) -> Said | None:
         """Return a given sensitivity with the least fraction not below its shift in units of sigma; None without it."""
@@ -155,7 +276,7 @@ class GaussianMechanism(Mechanism):
         squared = sum(((Fraction(d) / Fraction(s)) ** 2 for d, s in zip(changes, scales, strict=True)), Fraction(0))
         return changes, Fraction(_rational.root_upwards(squared))
 
-    def _reach(self, unit: Fraction, rest: Fraction) -> Reach:
+    def _privacy_map(self, unit: Fraction, rest: Fraction) -> PrivacyMap:
         """Return what noise gives away of shifts that are so many deviations for each sigma, and a rest."""
         scales = [Fraction(scale) for scale in self._spread()]
         if self._declared is not None:

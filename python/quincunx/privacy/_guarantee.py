@@ -4,143 +4,65 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from quincunx import _check, _core, _optional
-from quincunx._docs import sections
+from quincunx._docs import assembled
 from quincunx._html import table_html
-from quincunx.errors import TooLargeError
-from quincunx.privacy import _curves, _rational, _relations, _words
+from quincunx.privacy import _guarantee_json, _rational, _relations
+from quincunx.privacy._composition import NUMERICS, Composition, Part, worse
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Renyi, Zcdp
-from quincunx.privacy._losses import LossDistribution, connect_the_dots
-from quincunx.privacy._reach import Declared, Reach
-from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
-
-#: A larger delta is no guarantee to a person: whole records may be published with that probability.
-LARGEST_DELTA = Fraction(1, 1000)
-NUMERICS = ("exact", "float64", "insecure")  # from the best to the worst
+from quincunx.privacy._losses import LossDistribution
+from quincunx.privacy._privacy_map import Declared, PrivacyMap
+from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
 
-@dataclass(frozen=True)
-class Part:
-    """One kind of release inside a guarantee, with its figures for one copy and how many copies there are.
-
-    Attributes
-    ----------
-    curve : Curve
-        What one copy gives away to neighbors.
-    reach : Reach
-        How the curve follows from the relation.
-    epsilon, delta : Fraction
-        The stated pair of one copy.
-    copies, times : int
-        How many copies of the curve a neighbor sees in a release, and how many releases there are.
-    """
-
-    curve: Curve
-    reach: Reach
-    epsilon: Fraction
-    delta: Fraction
-    copies: int = 1
-    times: int = 1
-
-    @classmethod
-    def of(cls, reach: Reach, relation: Relation, delta: Fraction, epsilon: Fraction | None = None) -> "Part":
-        """Return what a reach says of a relation, with the least epsilon at a delta unless a calibrated one is given.
-
-        Only one record that comes or goes fixes the direction of every part of a composition; for every other relation
-        a curve that bounds both directions is kept.
-        """
-        curve, copies = reach.at(relation)
-        if not copies:
-            curve, copies = Pure(Fraction(0)), 1
-        if relation != ONE_RECORD:
-            curve = curve.worst()
-        if isinstance(curve, Approx):
-            if curve.delta >= 1:
-                raise NoGuarantee(f"`relation` must leave delta below 1, got {relation} with delta {float(delta)}")
-            epsilon, delta = curve.epsilon if epsilon is None else epsilon, curve.delta
-        elif epsilon is None and curve.pure is not None and not delta:
-            epsilon = curve.pure
-        elif epsilon is None:
-            level = curve.epsilon_at(_rational.downwards(delta))
-            if not math.isfinite(level):
-                raise NoGuarantee(f"no epsilon at delta {float(delta)}")
-            epsilon = Fraction(level)
-        return cls(curve, reach, epsilon, delta, copies)
-
-    def moved(self, relation: Relation) -> "Part":
-        """Return the part for another relation, by its reach; its figures are kept where its curve is the same."""
-        delta = Fraction(0) if self.curve.pure is not None and not self.delta else self.delta
-        moved = Part.of(self.reach, relation, delta)
-        same = (moved.curve, moved.copies) == (self.curve, self.copies)
-        return self if same else replace(moved, times=self.times)
-
-    def restated(self, relation: Relation) -> "Part":
-        """Return the part as one that a rule has proved for the neighbors of another relation, and of no other."""
-        reach = Declared(self.curve, relation, self.words, whole=self.reach.whole, copies=self.copies)
-        return replace(Part.of(reach, relation, self.delta, self.epsilon), times=self.times)
-
-    @property
-    def words(self) -> str:
-        """What was declared of it."""
-        return self.reach.words if isinstance(self.reach, Declared) else ""
-
-    @property
-    def count(self) -> int:
-        """How many copies there are in all."""
-        return self.times * self.copies
-
-    @property
-    def rho(self) -> Fraction | None:
-        """The zero-concentrated level of all copies, beyond `failure`; None if there is none."""
-        level = self.curve.rho
-        if level is None and isinstance(self.curve, Approx):
-            level = _curves.tanh_level(self.curve.epsilon)
-        return None if level is None else level * self.count
-
-    @property
-    def failure(self) -> Fraction:
-        """The probability beside which `rho` holds: 0 unless (epsilon, delta) is all that is known."""
-        return Fraction(0) if self.curve.rho is not None else 1 - (1 - self.curve.failure) ** self.count
-
-    @property
-    def ratio(self) -> Fraction | None:
-        """The square of shift over deviation, for Gaussian noise; None for every other part."""
-        return self.curve.ratio * self.count if isinstance(self.curve, Gaussian) else None
-
-    @property
-    def pure(self) -> Fraction | None:
-        """The largest loss of all copies, None if it is infinite."""
-        return None if self.curve.pure is None else self.curve.pure * self.count
-
-
-def promise(
-    reach: Reach,
+def guarantee_of(
+    privacy_map: PrivacyMap,
     relation: Relation,
     delta: float | Fraction = 0,
     *,
     epsilon: float | Fraction | None = None,
     numerics: str = "exact",
 ) -> "PrivacyGuarantee":
-    """Return the guarantee that a reach proves about a relation: the only maker of guarantees.
+    """Return the guarantee that a privacy map proves about a relation: the only maker of guarantees.
 
     `epsilon` is the level that noise was calibrated for at `delta`, where it was; else the least one is found. Raises
-    `NoGuarantee` where the reach has no answer.
+    `NoGuarantee` where the privacy map has no answer.
     """
     relation = _relations.check(relation)
     level = None if epsilon is None else Fraction(epsilon)
     return PrivacyGuarantee.of_parts(
-        (Part.of(reach, relation, Fraction(delta), level),), relation=relation, numerics=numerics
+        (Part.of(privacy_map, relation, Fraction(delta), level),), relation=relation, numerics=numerics
     )
 
 
-@sections
+def declared(
+    curve: Curve,
+    relation: Relation,
+    delta: float | Fraction,
+    *,
+    epsilon: float | None = None,
+    numerics: str,
+) -> "PrivacyGuarantee":
+    """Return the guarantee of a curve that was said to hold for the neighbors of a relation."""
+    return guarantee_of(Declared(curve, relation), relation, delta, epsilon=epsilon, numerics=numerics)
+
+
+@assembled(
+    about="""
+    relation, numerics
+        As for the class.
+
+    Returns
+    -------
+    PrivacyGuarantee
+    """
+)
 @dataclass(frozen=True, repr=False, init=False, eq=False)
-class PrivacyGuarantee:
+class PrivacyGuarantee(Composition):
     """A guarantee about a release.
 
     For every two neighbors x, y of `relation` and every set B of outcomes, ``P(B | x) <= exp(epsilon) P(B | y) +
@@ -205,10 +127,6 @@ class PrivacyGuarantee:
     2.419093
     """
 
-    relation: Relation
-    numerics: str
-    parts: tuple[Part, ...]
-
     def __init__(
         self,
         epsilon: float | Fraction,
@@ -234,23 +152,6 @@ class PrivacyGuarantee:
         about = _relations.check(relation)
         self._fill(about, numerics, (Part.of(Declared(curve, about), about, failure),))
 
-    def _fill(self, relation: Relation, numerics: str, parts: Iterable[Part]) -> None:
-        """Fill in a multiset of parts: equal ones are one part with their number."""
-        _check.fits(parts, "parts")
-        found = tuple(parts)
-        for part in found:
-            if not isinstance(part, Part):
-                raise TypeError(f"`parts` must hold parts of guarantees, got {type(part).__name__}")
-        if len(found) > 1:
-            merged: dict[Part, int] = {}
-            for part in found:
-                one = replace(part, times=1)
-                merged[one] = merged.get(one, 0) + part.times
-            found = tuple(replace(part, times=times) for part, times in merged.items())
-        object.__setattr__(self, "relation", _relations.check(relation))
-        object.__setattr__(self, "numerics", _check.one_of(numerics, "numerics", NUMERICS))
-        object.__setattr__(self, "parts", found)
-
     @classmethod
     def of_parts(cls, parts: Iterable[Part], *, relation: Relation, numerics: str = "exact") -> "PrivacyGuarantee":
         """Return the guarantee of parts that were proved for a relation.
@@ -259,12 +160,7 @@ class PrivacyGuarantee:
         ----------
         parts : iterable of Part
             What it is made of.
-        relation, numerics
-            As for the class.
-
-        Returns
-        -------
-        PrivacyGuarantee
+        {about}
             Their composition.
 
         Raises
@@ -295,12 +191,7 @@ class PrivacyGuarantee:
             As for `gaussian_epsilon`.
         epsilon : float, optional
             The level that `sigma` was calibrated for, if it was.
-        relation, numerics
-            As for the class.
-
-        Returns
-        -------
-        PrivacyGuarantee
+        {about}
             With ``zcdp = (sensitivity / sigma)**2 / 2``.
 
         Raises
@@ -322,7 +213,7 @@ class PrivacyGuarantee:
         elif _core.gaussian_sigma(epsilon, delta, sensitivity) > sigma:
             raise ValueError(f"`epsilon` must be one that sigma = {sigma} keeps at delta = {delta}, got {epsilon}")
         curve = Gaussian((Fraction(sensitivity) / Fraction(sigma)) ** 2)
-        return promise(Declared(curve, relation), relation, delta, epsilon=epsilon, numerics=numerics)
+        return declared(curve, relation, delta, epsilon=epsilon, numerics=numerics)
 
     @classmethod
     def of_zcdp(
@@ -341,12 +232,7 @@ class PrivacyGuarantee:
             The level, >= 0.
         delta : float
             Where epsilon is stated, in (0, 1).
-        relation, numerics
-            As for the class.
-
-        Returns
-        -------
-        PrivacyGuarantee
+        {about}
             With the least epsilon at `delta` that follows.
 
         {domain}
@@ -357,11 +243,9 @@ class PrivacyGuarantee:
         >>> round(PrivacyGuarantee.of_zcdp(0.125, 1e-6).epsilon, 6)
         2.419093
         """
-        level = _check.real(delta, "delta")
-        if not 0 < level < 1:
-            raise ValueError(f"`delta` must be in (0, 1), got {level}")
+        level = _check.open_probability(delta, "delta")
         curve = Zcdp(_rational.fraction(rho, "rho"))
-        return promise(Declared(curve, relation), relation, level, numerics=numerics)
+        return declared(curve, relation, level, numerics=numerics)
 
     @classmethod
     def of_outcomes(
@@ -381,12 +265,7 @@ class PrivacyGuarantee:
             The probabilities of the outcomes. For `AddRemove`, p is about the data set with the record.
         delta : float or Fraction
             Where epsilon is stated.
-        relation, numerics
-            As for the class.
-
-        Returns
-        -------
-        PrivacyGuarantee
+        {about}
             With the exact profile, in both directions.
 
         Raises
@@ -411,8 +290,9 @@ class PrivacyGuarantee:
             total = sum((pair[column] for pair in table), Fraction(0))
             if abs(total - 1) > Fraction(1, 2**40):
                 raise ValueError(f"`{name}` must sum to 1, got {float(total)}")
-        failure = _rational.fraction(delta, "delta", below_one=True)
-        return promise(Declared(Outcomes(table), relation), relation, failure, numerics=numerics)
+        return declared(
+            Outcomes(table), relation, _rational.fraction(delta, "delta", below_one=True), numerics=numerics
+        )
 
     @classmethod
     def of_renyi(
@@ -434,12 +314,7 @@ class PrivacyGuarantee:
             For each order a bound of the divergence in nats, in both directions, >= 0; infinite ones are left out.
         delta : float
             Where epsilon is stated, in (0, 1).
-        relation, numerics
-            As for the class.
-
-        Returns
-        -------
-        PrivacyGuarantee
+        {about}
             With the least epsilon at `delta` that follows from one of the orders. In compositions divergences add up,
             at these orders.
 
@@ -462,9 +337,7 @@ class PrivacyGuarantee:
         """
         _check.fits(orders, "orders")
         _check.fits(divergences, "divergences")
-        level = _check.real(delta, "delta")
-        if not 0 < level < 1:
-            raise ValueError(f"`delta` must be in (0, 1), got {level}")
+        level = _check.open_probability(delta, "delta")
         ends, bounds = list(orders), list(divergences)
         if len(ends) != len(bounds):
             raise ValueError(f"`divergences` must have length {len(ends)}, got {len(bounds)}")
@@ -472,41 +345,14 @@ class PrivacyGuarantee:
         curve = Renyi(
             tuple((_rational.fraction(a, "orders"), _rational.fraction(bound, "divergences")) for a, bound in known)
         )
-        return promise(Declared(curve, relation), relation, level, numerics=numerics)
-
-    @property
-    def exact_epsilon(self) -> Fraction:
-        """The sum of the parts' epsilons."""
-        return sum((part.epsilon * part.count for part in self.parts), Fraction(0))
-
-    @property
-    def exact_delta(self) -> Fraction:
-        """The sum of the parts' deltas."""
-        return min(sum((part.delta * part.count for part in self.parts), Fraction(0)), Fraction(1))
-
-    @property
-    def epsilon(self) -> float:
-        """The sum of the parts' epsilons."""
-        return _rational.upwards(self.exact_epsilon)
-
-    @property
-    def delta(self) -> float:
-        """The sum of the parts' deltas."""
-        return _rational.upwards(self.exact_delta)
-
-    @property
-    def zcdp(self) -> float | None:
-        """The zero-concentrated level rho: Renyi divergences of order a are at most ``rho a``."""
-        if any(part.curve.rho is None for part in self.parts):
-            return None
-        return _rational.upwards(sum((part.rho or Fraction(0) for part in self.parts), Fraction(0)))
+        return declared(curve, relation, level, numerics=numerics)
 
     @property
     def protects(self) -> str:
         """What the guarantee is about, in words, with what was declared of it."""
         relation = self.relation
         if isinstance(relation, DataMetric) and relation.metric == "l1":
-            what = "counts" if all(part.reach.whole for part in self.parts) else "values"
+            what = "counts" if all(part.privacy_map.whole for part in self.parts) else "values"
             about = f"changes of at most {relation.radius} in the sum of all {what}"
         elif isinstance(relation, DataMetric):
             about = f"changes of at most {relation.radius} in the {relation.metric} distance"
@@ -515,21 +361,6 @@ class PrivacyGuarantee:
             about = count + (" added or removed" if isinstance(relation, AddRemove) else " replaced by any other")
         said = dict.fromkeys(part.words for part in self.parts)
         return ", ".join([about, *filter(None, said)])
-
-    @property
-    def is_pure(self) -> bool:
-        """Whether delta is 0."""
-        return self.exact_delta == 0
-
-    @property
-    def is_meaningful(self) -> bool:
-        """Whether delta is at most 1/1000: beyond, whole records could be published with such a probability."""
-        return self.exact_delta <= LARGEST_DELTA
-
-    @property
-    def range_bounded(self) -> bool:
-        """Whether it is that of a single mechanism whose losses lie in an interval of length epsilon."""
-        return len(self.parts) == 1 and isinstance(self.parts[0].curve, Ranged) and self.parts[0].count == 1
 
     def _repr_html_(self) -> str:
         rows = {"epsilon": self.epsilon, "delta": self.delta, "relation": self.relation, "numerics": self.numerics}
@@ -559,7 +390,7 @@ class PrivacyGuarantee:
                 f"guarantees of different relations do not compose: {self.relation} and {other.relation}; "
                 "`at(distance)` restates a guarantee for another radius"
             )
-        numerics = max(self.numerics, other.numerics, key=NUMERICS.index)
+        numerics = worse(self.numerics, other.numerics)
         return PrivacyGuarantee.of_parts((*self.parts, *other.parts), relation=self.relation, numerics=numerics)
 
     def __mul__(self, times: object) -> "PrivacyGuarantee":
@@ -584,218 +415,8 @@ class PrivacyGuarantee:
         PrivacyGuarantee
             With the worse of both words.
         """
-        word = max(self.numerics, _check.one_of(numerics, "numerics", NUMERICS), key=NUMERICS.index)
+        word = worse(self.numerics, _check.one_of(numerics, "numerics", NUMERICS))
         return PrivacyGuarantee.of_parts(self.parts, relation=self.relation, numerics=word)
-
-    def _counted(self) -> list[tuple[Curve, int]]:
-        """Return the curves with their counts."""
-        return [(part.curve, part.count) for part in self.parts]
-
-    @property
-    def _directions(self) -> tuple[bool, ...]:
-        """Whether the data set with the record is on the side of P, or of Q: both, where curves tell them apart."""
-        return (False,) if all(part.curve.symmetric for part in self.parts) else (False, True)
-
-    @cached_property
-    def _losses(self) -> list[_core.PrivacyLosses] | None:
-        """The laws of the total loss in each direction; None where they are not known or too large."""
-        counted = self._counted()
-        try:
-            found = [_curves.losses_of(counted, removed=removed) for removed in self._directions]
-        except TooLargeError:
-            return None
-        return None if any(losses is None for losses in found) else found  # type: ignore[return-value]
-
-    @property
-    def _orders(self) -> list[float]:
-        """The orders at which alone the Renyi divergences of some part are known, in compositions with it."""
-        return sorted({order for part in self.parts for order in part.curve.orders}) if self._losses is None else []
-
-    @cached_property
-    def _failure(self) -> Fraction:
-        """The probability beside which the profiles hold."""
-        return 1 - _curves.surviving(self._counted())
-
-    @cached_property
-    def _concentrated(self) -> tuple[Fraction, Fraction] | None:
-        """The total zero-concentrated level and the probability beside which it holds; None where it adds nothing."""
-        if not any(part.curve.concentrated for part in self.parts) and self._losses is not None:
-            return None  # the law of the total loss says more
-        if any(part.rho is None for part in self.parts):
-            return None
-        level = sum((part.rho or Fraction(0) for part in self.parts), Fraction(0))
-        return level, 1 - _curves.surviving([(part.curve, part.count) for part in self.parts if part.failure])
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return a delta for which the release is (epsilon, delta)-private.
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy level, >= 0.
-
-        Returns
-        -------
-        float
-            Never below the least such delta. For randomized response, geometric and Gaussian noise it is that delta to
-            1e-13, and to 1e-16 times the number of releases where these are many; for mixtures of other mechanisms to
-            1e-2 or better.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is negative or not finite.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> round((2 * PrivacyGuarantee(1.0)).delta_at(1.5), 6)
-        0.210288
-        """
-        level = _check.real(epsilon, "epsilon")
-        if level < 0:
-            raise ValueError(f"`epsilon` must be at least 0, got {level}")
-        found = [1.0]
-        if Fraction(level) >= self.exact_epsilon:
-            found.append(self.delta)
-        if len(self.parts) == 1 and self.parts[0].count == 1:
-            found.append(self.parts[0].curve.delta_at(level))
-        elif self._losses is not None:
-            found.append(_rational.either(self._failure, max(losses.delta(level) for losses in self._losses)))
-        if self._concentrated is not None:
-            rho, beside = self._concentrated
-            found.append(_rational.either(beside, _core.zcdp_delta(_rational.upwards(rho), level)))
-        found += [_curves.order_delta(order, self.renyi(order), level) for order in self._orders]
-        return min(found)
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return an epsilon for which the release is (epsilon, delta)-private.
-
-        Parameters
-        ----------
-        delta : float
-            In (0, 1); 0 is allowed where the guarantee is pure.
-
-        Returns
-        -------
-        float
-            Never below the least such epsilon; as sharp as `delta_at`. Infinite if there is none.
-
-        Raises
-        ------
-        ValueError
-            If delta is outside its domain.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> round(PrivacyGuarantee(0.1, 1e-7, zcdp=0.05).epsilon_at(1e-5), 3)
-        0.1
-        """
-        level = _check.real(delta, "delta")
-        if not (0 < level < 1 or (level == 0 and self.is_pure)):
-            raise ValueError(f"`delta` must be in (0, 1), got {level}")
-        exact = Fraction(level)
-        found = [self.epsilon] if exact >= self.exact_delta else []
-        if level == 0:
-            return min(found)
-        if len(self.parts) == 1 and self.parts[0].count == 1:
-            found.append(self.parts[0].curve.epsilon_at(level))
-        elif self._losses is not None and exact > self._failure:
-            room = _rational.downwards((exact - self._failure) / (1 - self._failure))
-            try:
-                found.append(max(losses.epsilon(room) for losses in self._losses))
-            except ValueError:
-                pass  # a delta that only infinite losses leave, or a Gaussian ratio beyond its domain
-        if self._concentrated is not None and exact > self._concentrated[1]:
-            rho, beside = self._concentrated
-            room = _rational.downwards((exact - beside) / (1 - beside))
-            if room > 0:
-                found.append(_core.zcdp_epsilon(_rational.upwards(rho), room))
-        found += [_curves.order_epsilon(order, self.renyi(order), level) for order in self._orders]
-        return min(found, default=math.inf)
-
-    def renyi(self, order: float) -> float:
-        """Return a bound of the Renyi divergence between the outputs for two neighbors.
-
-        Parameters
-        ----------
-        order : float
-            Above 1.
-
-        Returns
-        -------
-        float
-            In nats, never below the least bound that follows from what is known; infinite if there is none.
-
-        Raises
-        ------
-        ValueError
-            If the order is not above 1 and finite, or above 10000 for a mechanism on a sample of the records.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> round(PrivacyGuarantee(1.0).renyi(2), 6)
-        0.735326
-        """
-        level = _check.real(order, "order")
-        if not level > 1:
-            raise ValueError(f"`order` must be above 1, got {level}")
-        return max(
-            math.fsum(part.count * part.curve.renyi(level, removed=removed) for part in self.parts)
-            for removed in self._directions
-        ) * (1 + 2.0**-50)
-
-    def to_loss_distribution(self, step: float = 1e-3, *, tail: float = 1e-12) -> LossDistribution:
-        """Return a law of privacy losses that dominates the release, for accountants that compose such laws.
-
-        Parameters
-        ----------
-        step : float
-            Distance of the losses, > 0, in nats.
-        tail : float
-            Losses go up to the epsilon at this delta, in (0, 1); what is beyond is infinite.
-
-        Returns
-        -------
-        LossDistribution
-            Its `delta_at` is nowhere below that of the guarantee, but for roundings of 1e-14; above it by the
-            curvature between two losses, about ``step**2 / 8``, and by `tail`. It bounds both directions.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If an argument lies outside its domain, no epsilon has the delta `tail`, or losses are more than 10**6.
-
-        Notes
-        -----
-        One call of `delta_at` for each loss.
-
-        References
-        ----------
-        .. [1] V. Doroshenko, B. Ghazi, P. Kamath, R. Kumar and P. Manurangsi (2022), Connect the dots: tighter discrete
-           approximations of privacy loss distributions, PoPETs.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> noise = PrivacyGuarantee.of_gaussian(2.0, 1e-6)
-        >>> law = noise.to_loss_distribution(step=0.01)
-        >>> 0 <= law.delta_at(1.0) / noise.delta_at(1.0) - 1 < 1e-3
-        True
-        """
-        width, rest = _check.real(step, "step", positive=True), _check.real(tail, "tail")
-        if not 0 < rest < 1:
-            raise ValueError(f"`tail` must be in (0, 1), got {rest}")
-        end = self.epsilon_at(rest)
-        if not end / width <= 500_000:
-            raise ValueError(f"`step` must leave at most 10**6 losses up to {end:g}, got {width}")
-        most = math.ceil(end / width * (1 - 2.0**-40))
-        upper = np.array([self.delta_at(width * place) for place in range(most + 1)])
-        # d(-e) = 1 - exp(-e) + exp(-e) d(e), where d bounds both directions.
-        levels = np.exp(-width * np.arange(most, 0, -1))
-        return connect_the_dots(width, most, np.concatenate([1 - levels + levels * upper[:0:-1], upper]))
 
     @classmethod
     def of_loss_distribution(
@@ -820,12 +441,7 @@ class PrivacyGuarantee:
             Where epsilon is stated; above `infinite` where that is positive.
         infinite : float
             The probability of an infinite loss.
-        relation, numerics
-            As for the class.
-
-        Returns
-        -------
-        PrivacyGuarantee
+        {about}
             In both directions: the other one is that of the law's own pair.
 
         {domain}
@@ -870,67 +486,7 @@ class PrivacyGuarantee:
         table += [(beyond, Fraction(0)), (least * max(other, Fraction(0)), max(other, Fraction(0)))]
         curve = Outcomes(tuple(pair for pair in table if any(pair)))
         failure = _rational.fraction(delta, "delta", below_one=True)
-        return promise(Declared(curve, relation), relation, failure, numerics=numerics)
-
-    def to_zcdp(self) -> float:
-        """Return the zero-concentrated level of all parts together.
-
-        Returns
-        -------
-        float
-            Their sum, as `zcdp`.
-
-        Raises
-        ------
-        NoGuarantee
-            If a part has none.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> round(PrivacyGuarantee(1.0).to_zcdp(), 12)  # epsilon tanh(epsilon / 2)
-        0.46211715726
-        """
-        level = self.zcdp
-        if level is None:
-            raise NoGuarantee("no zCDP: of a part only epsilon and delta are known")
-        return level
-
-    def total_variation(self) -> float:
-        """Return a bound of the total variation distance between the outputs for two neighbors.
-
-        Returns
-        -------
-        float
-            ``tanh(epsilon / 4)`` for a range-bounded guarantee, ``tanh(epsilon / 2)`` for a pure one.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> round(PrivacyGuarantee(1.0, range_bounded=True).total_variation(), 10)
-        0.2449186624
-        """
-        return self.delta_at(0.0)
-
-    def kl_divergence(self) -> float:
-        """Return a bound of the Kullback-Leibler divergence between the outputs for two neighbors, in nats.
-
-        Returns
-        -------
-        float
-            At most ``zcdp``, and ``epsilon tanh(epsilon / 2)`` of a single pure guarantee; infinite if nothing is
-            known.
-
-        Examples
-        --------
-        >>> from quincunx.privacy import PrivacyGuarantee
-        >>> PrivacyGuarantee(1.0, range_bounded=True).kl_divergence()
-        0.125
-        """
-        found = [math.inf if self.zcdp is None else self.zcdp, *map(self.renyi, self._orders)]
-        if self.is_pure:
-            found.append(_rational.upwards(_curves.tanh_level(self.exact_epsilon)))
-        return min(found)
+        return declared(curve, relation, failure, numerics=numerics)
 
     def at(self, distance: float) -> "PrivacyGuarantee":
         """Return the guarantee for data at another distance.
@@ -976,7 +532,7 @@ class PrivacyGuarantee:
         if far == self.relation.radius:
             return self
         about = relation
-        if isinstance(about, DataMetric) and any(part.reach.whole for part in self.parts):
+        if isinstance(about, DataMetric) and any(part.privacy_map.whole for part in self.parts):
             about = replace(about, integers=True)
         parts = (part.moved(about) for part in self.parts)
         return PrivacyGuarantee.of_parts(parts, relation=relation, numerics=self.numerics)
@@ -1047,9 +603,9 @@ class PrivacyGuarantee:
         return {
             "epsilon": str(self.exact_epsilon),
             "delta": str(self.exact_delta),
-            "relation": _words.relation_words(self.relation),
+            "relation": _guarantee_json.relation_to_json(self.relation),
             "numerics": self.numerics,
-            "parts": [_words.part_words(part) for part in self.parts],
+            "parts": [_guarantee_json.part_to_json(part) for part in self.parts],
         }
 
     @classmethod
@@ -1078,11 +634,11 @@ class PrivacyGuarantee:
         1.0
         """
         try:
-            relation = _words.relation_of(values["relation"])
+            relation = _guarantee_json.relation_from_json(values["relation"])
             if "parts" not in values:  # as written by versions before 0.3: its pair is kept, and nothing beyond
                 pair = Fraction(values["epsilon"]), Fraction(values["delta"])
                 return cls(*pair, relation=relation, numerics=values["numerics"])
-            parts = [_words.part_of(words, relation) for words in values["parts"]]
+            parts = [_guarantee_json.part_from_json(words, relation) for words in values["parts"]]
             guarantee = cls.of_parts(parts, relation=relation, numerics=values["numerics"])
             stated_pair = Fraction(values["epsilon"]), Fraction(values["delta"])
             if stated_pair != (guarantee.exact_epsilon, guarantee.exact_delta):

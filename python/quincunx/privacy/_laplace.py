@@ -1,4 +1,4 @@
-"""Laplace noise on real numbers, on a grid."""
+"""Laplace noise on real numbers, on a grid: its law, its privacy curve and the mechanism."""
 
 from __future__ import annotations
 
@@ -15,17 +15,77 @@ from quincunx import _check, _core
 from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
-from quincunx.privacy._guarantee import promise
+from quincunx.privacy._geometric import Geometric, geometric_noise
+from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import UPWARDS, Accuracy, Floats, Noise, step_of
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._noise import Geometric, geometric_noise
-from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
+from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, seed_words
-from quincunx.privacy.noise import LaplaceNoise
 
 GRID_BITS = 20  # grid steps per scale, as a power of two
 #: In grid steps: inputs are cut to 2**-64 of one, so that at most 2**40 numbers move apart by less than this more.
 CUT = Fraction(1, 2**24)
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceNoise(Noise):
+    """Laplace noise on real numbers.
+
+    Parameters
+    ----------
+    scale : float
+        Of the Laplace law, > 0.
+    lower, upper : float, optional
+        Bounds to which each number is clipped. With bounds and a step, numbers are rounded to the grid before the
+        noise, which is two-sided geometric on it; without bounds the sum is rounded.
+    step : float
+        The grid of the released values; 0 for none.
+
+    Notes
+    -----
+    With a grid the log-likelihood is that of a density, the Laplace law to 1e-12, relative. The accuracy is the
+    quantile of that law and a step, above the least by at most 1.5 steps.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import noise
+    >>> round(float(noise.LaplaceNoise(2.0).log_likelihood(1.0, 0.0)), 6)
+    -1.886294
+    """
+
+    scale: float
+    lower: float | None = None
+    upper: float | None = None
+    step: float = 0.0
+    kind = "laplace"
+
+    def __post_init__(self) -> None:
+        _check.real(self.scale, "scale", positive=True)
+        step_of(self.step)
+        if (self.lower is None) != (self.upper is None):
+            raise TypeError("`lower` and `upper` must be given together")
+        if self.lower is not None and not _check.real(self.lower, "lower") < _check.real(self.upper, "upper"):
+            raise ValueError(f"`lower` must be below `upper`, got {self.lower} and {self.upper}")
+
+    def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        released, private = _check.reals(z, "z"), _check.reals(x, "x")
+        constant = -math.log(2 * self.scale)
+        if self.lower is not None:
+            private = np.clip(private, self.lower, self.upper)
+            if self.step:
+                private = np.rint(private / self.step) * self.step
+                constant = math.log(math.tanh(self.step / self.scale / 2)) - math.log(self.step)
+        return np.asarray(constant - np.abs(released - private) / self.scale)
+
+    def _accuracy(self, confidence: float) -> Accuracy:
+        # A step is enough for rounding after the noise, half of it moves nothing by more, and for that before: noise of
+        # g steps is off by at most g + 1/2, and 2 sqrt(alpha) <= 1 + alpha where the mass beyond is
+        # 2 alpha**(g + 1) / (1 + alpha).
+        return (-math.log1p(-confidence) * self.scale + self.step) * UPWARDS
+
+    def _clipping(self) -> tuple[float | None, float | None]:
+        return self.lower, self.upper
 
 
 @dataclass(frozen=True)
@@ -159,24 +219,24 @@ class LaplaceMechanism(Mechanism):
         step = Fraction(self.step)
         steps = math.ceil(Fraction(upper) / step) - math.floor(Fraction(lower) / step)
         self._exponent = _rational.exponent(level, steps * entries)
-        self.guarantee = promise(PerEntry(Geometric(self._exponent, steps), False), self.relation)
+        self.guarantee = guarantee_of(PerEntry(Geometric(self._exponent, steps), False), self.relation)
         self.scale = float(step / self._exponent)
 
     def _shift(self, level: float) -> None:
         """Fill in what an array that moves by at most a sensitivity needs."""
         if self.sensitivity is None and not isinstance(self.relation, DataMetric):
             raise TypeError("exactly one of `lower` with `upper`, and `sensitivity` must be given")
-        moved = self._reach(Laplace(Fraction(1)), Fraction(0)).at(self.relation)[0].pure or Fraction(0)
+        moved = self._privacy_map(Laplace(Fraction(1)), Fraction(0)).at(self.relation)[0].pure or Fraction(0)
         exponent = _log2(moved / Fraction(level)) - GRID_BITS
         if not -960 <= exponent <= 900:
             raise ValueError(f"`sensitivity` must leave a scale between 2**-900 and 2**900, got {float(moved)}")
         self.step = math.ldexp(1.0, exponent)
         step = Fraction(self.step)
         self._exponent = _rational.exponent(level, moved / step + CUT)
-        self.guarantee = promise(self._reach(Laplace(self._exponent / step), CUT * step), self.relation)
+        self.guarantee = guarantee_of(self._privacy_map(Laplace(self._exponent / step), CUT * step), self.relation)
         self.scale = float(step / self._exponent)
 
-    def _reach(self, unit: Laplace, rest: Fraction) -> Reach:
+    def _privacy_map(self, unit: Laplace, rest: Fraction) -> PrivacyMap:
         """Return what noise gives away that has this curve at distance 1, of arrays that move by a rest more."""
         if self.sensitivity is None:
             return Shift(unit, "l1", False, rest)

@@ -22,8 +22,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from quincunx.privacy._composition import NUMERICS
 from quincunx.privacy._filters import Account
-from quincunx.privacy._guarantee import NUMERICS
 
 APPLICATION = 0x51585042  # "QXPB"
 FORMAT = 1
@@ -61,7 +61,7 @@ SCHEMA = (
 )
 
 
-class Memory:
+class MemoryLedger:
     """Accounts of this process; a forked child has none."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ def _checked(user: Hashable) -> Hashable:
     return user
 
 
-class File:
+class FileLedger:
     """Accounts in an SQLite file."""
 
     def __init__(self, path: str, limits: dict[str, Any] | None, timeout: float, allow_network: bool) -> None:

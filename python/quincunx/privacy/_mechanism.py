@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from quincunx import _tables
 from quincunx._docs import assembled
+from quincunx.privacy._law import Accuracy, Array, Floats, Noise, law_doc
 from quincunx.privacy._release import Guaranteed, Release, marked
-from quincunx.privacy.noise import Noise
 
 _INSECURE_SEED = """\
     insecure_seed : int, optional
@@ -43,6 +42,7 @@ release_doc = assembled(
 )
 
 
+@law_doc
 class Mechanism(Guaranteed):
     """A way of releasing data; equal to another of the same kind and parameters, and picklable."""
 
@@ -54,51 +54,17 @@ class Mechanism(Guaranteed):
         """The law of what is released, which every release carries: one of `quincunx.privacy.noise`."""
         raise NotImplementedError
 
-    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
         """Logarithm of the probability of what was released given the private value; a density for real numbers.
 
-        Parameters
-        ----------
-        z : array_like or Release
-            Released values; rows of bits lie along the last axis.
-        x : array_like
-            Private values, clipped as in `release`; of an exponential mechanism the scores, along the last axis.
-            Broadcast against `z`.
-
-        Returns
-        -------
-        ndarray of float64
-            One for each number, category or row. Where real numbers lie on a grid, ``log(P(z | x) / step)``; that of a
-            vector with Gaussian noise is the sum over its last axis.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If they are not what the mechanism takes and gives.
+        {likelihood}
         """
         return self.noise.log_likelihood(z, x)
 
-    def accuracy(self, confidence: float = 0.95) -> Any:
+    def accuracy(self, confidence: float = 0.95) -> Accuracy:
         """Return the least a with ``P(abs(z - x) <= a)`` at least a confidence, from the exact law of the noise.
 
-        Parameters
-        ----------
-        confidence : float
-            In (0, 1), for each number by itself; for k numbers at once ask for ``1 - (1 - confidence) / k``.
-
-        Returns
-        -------
-        int, float or ndarray
-            An array where the coordinates of a vector differ in their noise. For every x within the bounds, to which
-            others are clipped. It is never below the least: of whole numbers it is the least, of others on their grid
-            above it by at most three steps.
-
-        Raises
-        ------
-        ValueError
-            If `confidence` is not in (0, 1).
-        TypeError
-            If nothing is added: responses have `estimate`, the exponential mechanism `utility_bound` instead.
+        {accuracy}
 
         Examples
         --------
@@ -108,7 +74,7 @@ class Mechanism(Guaranteed):
         """
         return self.noise.accuracy(confidence)
 
-    def _published(self, values: npt.NDArray[Any], data: object, insecure_seed: object, **about: Any) -> Release:
+    def _published(self, values: Array, data: object, insecure_seed: object, **about: Any) -> Release:
         """Return fresh noisy values as a release with the labels of the data."""
         guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)
         return Release(values, guarantee, noise=self.noise, about=about, _owned=True, _axes=axes)

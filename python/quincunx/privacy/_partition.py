@@ -7,9 +7,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from quincunx import _check
-from quincunx.privacy._filters import Account, BudgetExceeded, charge_of
-from quincunx.privacy._guarantee import NUMERICS, PrivacyGuarantee
-from quincunx.privacy._reach import Shift
+from quincunx.privacy._composition import worse
+from quincunx.privacy._filters import Account, BudgetExceeded, cost_of
+from quincunx.privacy._guarantee import PrivacyGuarantee
+from quincunx.privacy._privacy_map import Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, ReplaceOne
 from quincunx.privacy._together import parallel, spread
 
@@ -83,21 +84,21 @@ class Partition:
             In a forked child: parent and child would each count to the largest alone.
         """
         self._account(part)
-        rule, promise = self._budget._rule, self._promise(guarantee)
-        if promise.numerics == "insecure":
+        rule, found = self._budget._rule, self._about_budget(guarantee)
+        if found.numerics == "insecure":
             raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
         with self._lock:
-            spreads = self._spreads(promise)
-            if spreads and isinstance(promise.relation, DataMetric):
-                promise = spread(promise, len(self._accounts))
-            charge = charge_of(promise, rule.kind)
-            mine = rule.added(self._accounts[part], charge)
+            spreads = self._spreads(found)
+            if spreads and isinstance(found.relation, DataMetric):
+                found = spread(found, len(self._accounts))
+            cost = cost_of(found, rule.kind)
+            mine = rule.added(self._accounts[part], cost)
             if not spreads:  # all parts may be touched at once: the budget pays for this beside them
-                self._budget._charge(self._user, promise, lambda account: rule.after(account, charge))
+                self._budget._record(self._user, found, lambda account: rule.after(account, cost))
                 return self._budget._total(mine)
             before = reduce(_larger, self._accounts.values())
             after = _larger(before, mine)
-            self._budget._charge(self._user, promise, lambda account: rule.accepted(_risen(account, before, after)))
+            self._budget._record(self._user, found, lambda account: rule.accepted(_risen(account, before, after)))
             self._accounts[part] = mine
             return self._budget._total(mine)
 
@@ -142,7 +143,7 @@ class Partition:
         """
         with self._lock:
             largest, own = reduce(_larger, self._accounts.values()), self._account(part)
-            return self._budget._rule.room(_risen(self._budget._books.read(self._user), largest, own))
+            return self._budget._rule.room(_risen(self._budget._ledger.read(self._user), largest, own))
 
     def _account(self, part: Hashable) -> Account:
         if os.getpid() != self._process:
@@ -151,20 +152,20 @@ class Partition:
             raise ValueError(f"`part` must be one of the partition, {list(self._accounts)}, got {part!r}")
         return self._accounts[part]
 
-    def _promise(self, guarantee: object) -> PrivacyGuarantee:
+    def _about_budget(self, guarantee: object) -> PrivacyGuarantee:
         """Return what one part says of the budget's relation."""
-        promise = getattr(guarantee, "guarantee", guarantee)
-        if self._budget.relation == ReplaceOne() and self.by == "value" and isinstance(promise, PrivacyGuarantee):
-            if promise.relation != AddRemove():
+        found = getattr(guarantee, "guarantee", guarantee)
+        if self._budget.relation == ReplaceOne() and self.by == "value" and isinstance(found, PrivacyGuarantee):
+            if found.relation != AddRemove():
                 raise NoGuarantee(
                     f"a replaced record may move to another part: `guarantee` must be about AddRemove(), "
-                    f"got {promise.relation}"
+                    f"got {found.relation}"
                 )
             # Two steps: it leaves a part and enters another, or does both in one, which the largest bounds.
-            promise = parallel([promise], relation=ReplaceOne())
-        return self._budget._checked(promise)
+            found = parallel([found], relation=ReplaceOne())
+        return self._budget._checked(found)
 
-    def _spreads(self, promise: PrivacyGuarantee) -> bool:
+    def _spreads(self, guarantee: PrivacyGuarantee) -> bool:
         """Whether neighbors differ in one part only, or what they cost grows in proportion to the distance or faster.
 
         A distance d of arrays is spread over the parts. With l1, d is the sum of the parts' distances; a cost T with
@@ -174,8 +175,10 @@ class Partition:
         relation = self._budget.relation
         if not isinstance(relation, DataMetric):
             return True
-        follows = all(isinstance(part.reach, Shift) and part.curve.adds_by == relation.metric for part in promise.parts)
-        return follows and (promise.is_pure if self._budget.filter == "sum" else True)
+        follows = all(
+            isinstance(part.privacy_map, Shift) and part.curve.adds_by == relation.metric for part in guarantee.parts
+        )
+        return follows and (guarantee.is_pure if self._budget.filter == "sum" else True)
 
     def __reduce__(self) -> Any:
         raise TypeError("a partition cannot be pickled or copied: both would count to the largest part alone")
@@ -190,7 +193,7 @@ def _larger(one: Account, other: Account) -> Account:
     for name in _SUMS:
         a, b = getattr(one, name), getattr(other, name)
         sums[name] = None if a is None or b is None else max(a, b)
-    numerics = max(one.numerics, other.numerics, key=NUMERICS.index)
+    numerics = worse(one.numerics, other.numerics)
     return Account(max(one.spends, other.spends), numerics=numerics, **sums)
 
 
@@ -200,5 +203,5 @@ def _risen(account: Account, before: Account, after: Account) -> Account:
     for name in _SUMS:
         whole, old, new = (getattr(part, name) for part in (account, before, after))
         sums[name] = None if whole is None or old is None or new is None else whole + new - old
-    numerics = max(account.numerics, after.numerics, key=NUMERICS.index)
+    numerics = worse(account.numerics, after.numerics)
     return Account(account.spends + 1, numerics=numerics, **sums)

@@ -1,6 +1,12 @@
-"""Private quantiles: a choice from a declared grid, by how many ranks a number misses the quantile."""
+"""Private quantiles: a choice from a declared grid, by how many ranks a number misses the quantile, and its law."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -8,16 +14,110 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
-from quincunx.privacy._guarantee import promise
-from quincunx.privacy._reach import Declared
+from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import Floats, Noise, checked_exponent, fraction, log_of_choice
+from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
-from quincunx.privacy.noise import QuantileChoice
 
 #: A level q is understood as the nearest fraction of so large a denominator: 0.1 as 1/10.
 SIMPLE = 10**6
 #: Steps of a grid of real numbers, unless another step is given.
 STEPS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileChoice(Noise):
+    """A choice g from a grid with ``P(g)`` proportional to ``exp(-exponent loss(g))``.
+
+    ``loss(g) = denominator(q) max(#{x < g} - q n, q n - #{x <= g}, 0)`` is a whole number: by how many ranks g misses
+    the q-quantile of the n private numbers x, in the unit of q.
+
+    Parameters
+    ----------
+    exponent : Fraction
+        Of a unit of loss, > 0.
+    q : Fraction
+        In [0, 1].
+    lower, upper, step : int or float
+        The grid lower, lower + step, ... up to upper; whole numbers where all three are.
+
+    Examples
+    --------
+    >>> import math
+    >>> from quincunx.privacy import noise
+    >>> law = noise.QuantileChoice(math.log(2), 0.5, 0, 3, 1)  # losses 2, 0, 0 and 2 for the numbers 1 and 2
+    >>> law.losses([1, 2]).tolist(), law.log_likelihood([1, 2], [1, 2]).round(6).tolist()
+    ([2, 0, 0, 2], [-0.916291, -0.916291])
+    """
+
+    exponent: Fraction
+    q: Fraction
+    lower: float
+    upper: float
+    step: float
+    kind = "quantile"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponent", checked_exponent(self.exponent))
+        object.__setattr__(self, "q", fraction(self.q, "q"))
+        if not 0 <= self.q <= 1:
+            raise ValueError(f"`q` must be in [0, 1], got {self.q!s:.40}")
+        low, high, step = (_check.real(getattr(self, name), name) for name in ("lower", "upper", "step"))
+        if not low < high or math.isinf(high - low):
+            raise ValueError(f"`lower` must be below `upper` by a float, got {self.lower} and {self.upper}")
+        if not 0 < step <= high - low:
+            raise ValueError(f"`step` must be positive and at most upper - lower, got {self.step}")
+        _check.room(math.floor(min((high - low) / step, 2.0**60)) * 64, "a grid of so many steps")
+
+    @cached_property
+    def grid(self) -> npt.NDArray[Any]:
+        """The numbers that may be chosen, int64 or float64."""
+        low, high, step = self.lower, self.upper, self.step
+        if all(isinstance(number, int) for number in (low, high, step)):
+            return np.arange(low, high + 1, step, dtype=np.int64)
+        points = low + step * np.arange(math.floor((high - low) / step * (1 + 2.0**-50)) + 1)
+        if not (np.diff(points) > 0).all():
+            raise ValueError(f"`step` must lead to different floats between {low} and {high}, got {step}")
+        capped: npt.NDArray[np.float64] = np.minimum(points, high)
+        return capped
+
+    def losses(self, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the loss of every number of the grid.
+
+        Parameters
+        ----------
+        x : array_like of float, shape (n,)
+            The private numbers.
+
+        Returns
+        -------
+        ndarray of int64, shape (numbers of the grid,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not finite numbers on one axis.
+        """
+        values = _check.reals(x, "values")
+        if values.ndim != 1:
+            raise ValueError(f"`values` must have one axis, of records, got shape {values.shape}")
+        grid, one, part = self.grid, self.q.denominator, self.q.numerator * len(values)
+
+        def counted(side: Literal["left", "right"]) -> npt.NDArray[np.int64]:
+            first = np.searchsorted(grid, values, side)  # from where on a number is below, or not above
+            return np.cumsum(np.bincount(first, minlength=len(grid) + 1)[:-1])
+
+        missed: npt.NDArray[np.int64] = np.maximum(one * counted("right") - part, part - one * counted("left"))
+        return np.maximum(missed, 0)
+
+    def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        chosen = _check.reals(z, "z")
+        place = np.clip(np.searchsorted(self.grid, chosen), 0, len(self.grid) - 1)
+        if not (self.grid[place] == chosen).all():
+            raise ValueError(f"`z` must lie on the grid from {self.lower} to {self.upper} in steps of {self.step}")
+        losses = self.losses(x)
+        return np.asarray(log_of_choice((losses.min() - losses) * float(self.exponent))[place])
 
 
 def quantile(
@@ -107,8 +207,8 @@ def quantile(
     losses = noise.losses(values)
     words = seed_words(insecure_seed)
     chosen = _core.choose(-losses, len(losses), exponent.numerator, exponent.denominator, words)
-    reach = Declared(Ranged(exponent * 2 * moved), relation)
-    guarantee = marked(promise(reach, relation), insecure_seed)
+    privacy_map = Declared(Ranged(exponent * 2 * moved), relation)
+    guarantee = marked(guarantee_of(privacy_map, relation), insecure_seed)
     return Release(np.asarray(noise.grid[chosen[0]]), guarantee, noise=noise, _owned=True)
 
 

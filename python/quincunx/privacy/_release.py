@@ -15,7 +15,7 @@ from quincunx._tables import Axes
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy.noise import GeometricNoise, Noise, part_of, told, untold
+from quincunx.privacy._law import Array, Noise, from_json, to_json
 
 #: What a release tells of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
@@ -107,7 +107,7 @@ class Release(Guaranteed):
             array = np.ma.array(array.filled(0), mask=np.ma.getmaskarray(array).copy(), fill_value=0, hard_mask=True)
             array.data.flags.writeable = False
         array.flags.writeable = False
-        self.values: npt.NDArray[Any] = array
+        self.values: Array = array
         self.guarantee = guarantee
         self.noise = noise
         self.about: dict[str, Any] = dict(about or {})
@@ -136,7 +136,7 @@ class Release(Guaranteed):
     @property
     def alpha(self) -> Any:
         """The ratio of two-sided geometric noise that was actually used, an array where each value has its own."""
-        return self.noise.alpha if isinstance(self.noise, GeometricNoise) else None
+        return getattr(self.noise, "alpha", None)
 
     @property
     def n(self) -> int | None:
@@ -159,7 +159,7 @@ class Release(Guaranteed):
         """The shape of the values."""
         return self.values.shape
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
@@ -192,7 +192,7 @@ class Release(Guaranteed):
         values = self.values[index]
         if not isinstance(values, np.ndarray) or values is np.ma.masked:
             return values
-        noise = None if self.noise is None else part_of(self.noise, index, self.shape)
+        noise = None if self.noise is None else self.noise._picked(index, self.shape)
         axes = _tables.picked(self.axes_, index, self.shape) if self.axes_ else ()
         return Release(values, self.guarantee, noise=noise, about=self.about, _owned=True, _axes=axes)
 
@@ -234,7 +234,7 @@ class Release(Guaranteed):
         values = np.ma.array(self.values, mask=np.broadcast_to(hidden.astype(np.bool_), self.values.shape))
         return Release(values, self.guarantee, noise=self.noise, about=self.about, _axes=self.axes_)
 
-    def interval(self, confidence: float = 0.95) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
         """Return an interval for each value that holds the private one with a confidence, from the law of the noise.
 
         Parameters
@@ -348,7 +348,7 @@ class Release(Guaranteed):
         if format is not None:
             found = _check.one_of(format, "format", _formats.FORMATS)
         header: dict[str, Any] = (
-            {"format": _formats.FORMAT} | told(self.noise) | {"guarantee": self.guarantee.to_dict()}
+            {"format": _formats.FORMAT} | to_json(self.noise) | {"guarantee": self.guarantee.to_dict()}
         )
         header["parameters"] |= self.about
         if self.axes_:
@@ -388,7 +388,10 @@ class Release(Guaranteed):
             guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
             axes = _tables.from_json(header.get("axes", ()), values.shape)
             facts = header["parameters"]
-            noise, about = untold(header["mechanism"], facts, ABOUT), {key: facts[key] for key in ABOUT if key in facts}
+            noise, about = (
+                from_json(header["mechanism"], facts, ABOUT),
+                {key: facts[key] for key in ABOUT if key in facts},
+            )
             return cls(values, guarantee, noise=noise, about=about, _axes=axes)
         except (OSError, TooLargeError):
             raise

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 from quincunx import _check
 from quincunx.privacy import _rational, _relations
+from quincunx.privacy._composition import Part, worse
 from quincunx.privacy._curves import Approx, Curve, Pure, Subsampled, up
-from quincunx.privacy._guarantee import NUMERICS, Part, PrivacyGuarantee, promise
-from quincunx.privacy._reach import Declared, Shift
+from quincunx.privacy._guarantee import PrivacyGuarantee, guarantee_of
+from quincunx.privacy._privacy_map import Declared, Shift
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 
 
@@ -67,7 +68,7 @@ def parallel(
     about = blocks[0].relation
     if relation is not None and not isinstance(relation, Relation):
         raise TypeError(f"`relation` must be a relation or None, got {type(relation).__name__}")
-    numerics = max((block.numerics for block in blocks), key=NUMERICS.index)
+    numerics = worse(*(block.numerics for block in blocks))
     if relation is not None and relation != about and (about, relation) != (AddRemove(), ReplaceOne()):
         raise NoGuarantee(f"no rule is known from {about} to {relation}")
     if isinstance(about, DataMetric):
@@ -95,7 +96,7 @@ def _follows(blocks: list[PrivacyGuarantee], metric: str) -> bool:
     parts = [part for block in blocks for part in block.parts]
     one = all(len(block.parts) == 1 and block.parts[0].times == 1 for block in blocks)
     same = len({type(part.curve) for part in parts}) == 1
-    return one and same and all(isinstance(part.reach, Shift) and part.curve.adds_by == metric for part in parts)
+    return one and same and all(isinstance(part.privacy_map, Shift) and part.curve.adds_by == metric for part in parts)
 
 
 def spread(block: PrivacyGuarantee, blocks: int) -> PrivacyGuarantee:
@@ -106,9 +107,9 @@ def spread(block: PrivacyGuarantee, blocks: int) -> PrivacyGuarantee:
     """
     parts = []
     for part in block.parts:
-        if isinstance(part.reach, Shift) and part.reach.rest:
-            reach = replace(part.reach, rest=part.reach.rest * blocks)
-            part = replace(part, reach=reach).moved(block.relation)
+        if isinstance(part.privacy_map, Shift) and part.privacy_map.rest:
+            privacy_map = replace(part.privacy_map, rest=part.privacy_map.rest * blocks)
+            part = replace(part, privacy_map=privacy_map).moved(block.relation)
         parts.append(part)
     return PrivacyGuarantee.of_parts(parts, relation=block.relation, numerics=block.numerics)
 
@@ -219,8 +220,8 @@ def subsampled(
     if isinstance(relation, ReplaceOne):
         level = part.epsilon if rate is not None else min(level, part.epsilon)
         kept: Curve = Approx(level, share * part.delta) if part.delta else Pure(level)
-        return promise(Declared(kept, relation, part.words), relation, share * part.delta, numerics=numerics)
+        return guarantee_of(Declared(kept, relation, part.words), relation, share * part.delta, numerics=numerics)
     if part.curve.pairs() is None or isinstance(part.curve, Subsampled):
         raise NoGuarantee(f"no rule is known for a random subset and a curve of kind {part.curve.kind!r}")
-    reach = Declared(Subsampled(share, part.curve), relation, part.words)
-    return promise(reach, relation, share * part.delta, epsilon=level, numerics=numerics)
+    privacy_map = Declared(Subsampled(share, part.curve), relation, part.words)
+    return guarantee_of(privacy_map, relation, share * part.delta, epsilon=level, numerics=numerics)

@@ -1,9 +1,10 @@
-"""Two-sided geometric noise on whole numbers, and the release of counts with it."""
+"""Two-sided geometric noise on whole numbers: its law, its privacy curve and the mechanism."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
@@ -14,14 +15,102 @@ import numpy.typing as npt
 from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
-from quincunx.privacy._guarantee import promise
+from quincunx.privacy._guarantee import guarantee_of
+from quincunx.privacy._law import (
+    Accuracy,
+    Floats,
+    Noise,
+    WholeNoise,
+    checked_exponent,
+    each,
+    read_only,
+    whole_bounds,
+)
 from quincunx.privacy._mechanism import Mechanism, release_doc
-from quincunx.privacy._reach import Declared, PerEntry, Reach, Shift
-from quincunx.privacy._records import clip_records, record_distance
+from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
 from quincunx.privacy._release import Release, labelled, marked, seed_words
-from quincunx.privacy._text import refuse_keys
-from quincunx.privacy.noise import LARGEST, GeometricNoise, whole_bounds
+
+
+@lru_cache(maxsize=256)
+def _least(alpha: float, exponent: Fraction | None, confidence: float) -> int:
+    """Return the least k with ``P(abs(noise) <= k) = 1 - 2 alpha**(k + 1) / (1 + alpha)`` at least a confidence.
+
+    That is ``k + 1 >= t`` for t = log(2 / ((1 + alpha) (1 - confidence))) / decay, which is no whole number: alpha is
+    transcendental, or m / 2**e, where 2**e + m would have to divide a power of m. It has more than 60 digits behind the
+    point here, of which ten are not trusted.
+    """
+    with localcontext(Context(prec=100, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        decay = -Decimal(alpha).ln() if exponent is None else Decimal(exponent.numerator) / exponent.denominator
+        ratio = Decimal(alpha) if exponent is None else (-decay).exp()
+        rest = 1 - Fraction(confidence)
+        steps = (2 * rest.denominator / (rest.numerator * (1 + ratio))).ln() / decay
+        return max(int((steps + Decimal("1e-50")).to_integral_value(ROUND_CEILING)) - 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class GeometricNoise(WholeNoise):
+    """Two-sided geometric noise: ``P(z | x) = (1 - alpha) / (1 + alpha) alpha**abs(z - x)``.
+
+    Parameters
+    ----------
+    alpha : float or array_like, optional
+        The ratio, in (0, 1); an array has one for each value.
+    lower, upper : int, optional
+        Bounds to which each number is clipped.
+    exponent : Fraction, optional
+        ``-log(alpha)``, where that is a fraction.
+
+    Examples
+    --------
+    >>> from quincunx.privacy import GeometricMechanism, noise
+    >>> GeometricMechanism(alpha=0.5).noise == noise.GeometricNoise(0.5)
+    True
+    """
+
+    alpha: Any = None
+    lower: int | None = None
+    upper: int | None = None
+    exponent: Fraction | None = None
+    kind = "geometric"
+
+    def __post_init__(self) -> None:
+        found = None if self.exponent is None else checked_exponent(self.exponent)
+        if found is not None:
+            alpha: Accuracy = math.exp(-found)
+            if self.alpha is not None and not math.isclose(alpha, self.alpha, rel_tol=1e-12, abs_tol=1e-300):
+                raise ValueError(f"`alpha` must be exp(-exponent) = {alpha}, got {self.alpha}")
+        else:
+            alpha = _check.reals_where(self.alpha, "alpha", "in (0, 1)", lambda a: (a > 0) & (a < 1))
+            alpha = read_only(alpha) if alpha.ndim else float(alpha)
+        self._set(alpha=alpha, exponent=found)
+
+    @property
+    def decay(self) -> Accuracy:
+        """The privacy loss per unit of distance, ``-log(alpha)``."""
+        if self.exponent is not None:
+            return float(self.exponent)
+        # Near one the distance from it is the accurate figure, near zero the ratio itself.
+        found = np.where(np.greater(self.alpha, 0.5), -np.log1p(np.maximum(self.alpha, 0.5) - 1), -np.log(self.alpha))
+        return found if found.ndim else float(found)
+
+    def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:
+        released, private = self._pair(z, x)
+        if (np.abs(released) < 2**53).all():
+            distance = np.abs(released - private).astype(np.float64)
+        else:
+            distance = np.abs(released.astype(np.float64) - private)
+        return np.asarray(np.log(np.tanh(self.decay / 2)) - self.decay * distance)
+
+    def _accuracy(self, confidence: float) -> Accuracy:
+        ratios, index = np.unique(self.alpha, return_inverse=True)
+        least = [_least(float(ratio), self.exponent, confidence) for ratio in ratios]
+        return np.array(least, dtype=np.int64)[index].reshape(self.alpha.shape) if np.ndim(self.alpha) else least[0]
+
+    def _picked(self, index: Any, shape: tuple[int, ...]) -> Noise:
+        if np.ndim(self.alpha) == 0:
+            return self
+        return GeometricNoise(each(self.alpha, shape)[index], self.lower, self.upper)
 
 
 @dataclass(frozen=True)
@@ -128,7 +217,7 @@ class GeometricMechanism(Mechanism):
         self.lower, self.upper = whole_bounds(lower, upper)
         self.sensitivity = None if sensitivity is None else _check.whole(sensitivity, "sensitivity", minimum=1)
         self.relation = self._about(relation, epsilon is not None)
-        curve, copies = self._reach(Fraction(1)).at(self.relation)
+        curve, copies = self._privacy_map(Fraction(1)).at(self.relation)
         distance = curve.shift * copies if isinstance(curve, Geometric) else 0
         if not distance:
             raise ValueError(f"`relation` must have a radius of at least 1 for whole numbers, got {self.relation}")
@@ -152,7 +241,7 @@ class GeometricMechanism(Mechanism):
 
         # The logarithm of a given alpha is rounded by less than 2^-50.
         exact = self.exponent if self.exponent is not None else Fraction(self.decay) * (1 + Fraction(1, 2**50))
-        self.guarantee = promise(self._reach(exact), self.relation)
+        self.guarantee = guarantee_of(self._privacy_map(exact), self.relation)
 
     def _about(self, relation: Relation | None, calibrated: bool) -> Relation:
         """Return the relation: the one given, the one that `n` is short for, or the usual one."""
@@ -168,7 +257,7 @@ class GeometricMechanism(Mechanism):
             raise TypeError("`epsilon` needs `n`, or `lower` and `upper`")
         return _relations.check(relation or (ReplaceOne() if records else DataMetric("l1", 1)))
 
-    def _reach(self, decay: Fraction) -> Reach:
+    def _privacy_map(self, decay: Fraction) -> PrivacyMap:
         """Return what noise of a decay gives away."""
         if self.sensitivity is not None:
             words = f"declared to move the array by at most {self.sensitivity} in the l1 distance"
@@ -233,149 +322,6 @@ def geometric_noise(decay: Fraction, *, exponential: bool = True) -> _core.Geome
     return _core.GeometricNoise(decay.numerator, decay.denominator, exponential)
 
 
-@lru_cache(maxsize=64)
-def _for_counts(epsilon: float, n: int) -> GeometricMechanism:
-    """Return the mechanism of `privatize`: nothing of it changes, and a release of three counts takes less time."""
-    return GeometricMechanism(epsilon, n=n)
-
-
 def _ratio(alpha: Fraction) -> Fraction:
     """Return alpha as a fraction of 64-bit numbers, not below it: towards more noise."""
     return alpha if alpha.denominator < 2**62 else Fraction(math.ceil(alpha * 2**62), 2**62)
-
-
-def privatize(
-    counts: npt.ArrayLike,
-    *,
-    epsilon: Any,
-    n: int = 1,
-    record_bound: int | None = None,
-    domain: Any = None,
-    insecure_seed: int | None = None,
-) -> Release:
-    """Release counts with limited-precision privacy, or with the privacy of whole records.
-
-    Two-sided geometric noise of ratio ``alpha = exp(-epsilon / n)`` is added to each entry. For any two arrays at an L1
-    distance of at most n, the probability of no release differs by more than a factor ``exp(epsilon)``: with n = 1 one
-    unit of one count is protected, *not* a person who adds to many. With ``record_bound=A`` a record is
-    ``counts[i]``: each is clipped to a sum of at most A, by itself, and n = 2A protects all of it.
-
-    Parameters
-    ----------
-    counts : array_like of int, shape (records, ...) where records are clipped
-        The private counts, of any shape, >= 0. Masked cells of a masked array are neither read nor released. A Series
-        or DataFrame of pandas and a DataArray of xarray keep their labels in the release, which are no secret then. A
-        sparse array of SciPy is made dense, as each of its zeros gets noise; so is a networkx graph, the weights of
-        parallel edges added, an undirected one above the diagonal alone, so that an edge is one count.
-    epsilon : float or array_like of float
-        Privacy level, > 0; an array gives one for each entry, or by NumPy's rules for each row or column. The guarantee
-        is then the largest, and `alpha` an array of the shape of the counts.
-    n : int
-        L1 distance within which arrays are to be told apart by no more than `epsilon`, >= 1.
-    record_bound : int, optional
-        Instead of `n`: the largest sum of a record, >= 1, chosen without looking at the data.
-    domain : sequence of labels, or one or None for each axis, optional
-        The labels that rows, columns and so on may have, chosen without looking at the data; of a network its nodes.
-        The release has these, in this order, whatever the data: what they lack is a zero that gets noise. Without it
-        the labels that occur are published, and which ones occur is not protected: `protects` says so.
-    insecure_seed : int, optional
-        Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
-
-    Returns
-    -------
-    Release
-        With int64 values, negative ones among them, the ratio `alpha` actually used, the guarantee, and `protects`,
-        which says what it is about. A masked array has a masked release.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a count is negative, fractional or NaN, a column of a DataFrame is called and looks like an identifier, a
-        label is not in its domain, or another argument lies outside its domain. Whoever holds the data sees the message
-        and nobody else: nothing was released.
-
-    Notes
-    -----
-    A row of sum s > A, with partial sums C, becomes the differences of ``floor(C A / s)``, of sum A. A record that is
-    one number costs n = A.
-
-    Examples
-    --------
-    >>> from quincunx.privacy import privatize
-    >>> release = privatize([12, 0, 3], epsilon=0.5, n=1)
-    >>> release.guarantee
-    PrivacyGuarantee(epsilon=0.5, delta=0.0, relation=DataMetric(metric='l1', radius=1), numerics='exact')
-    >>> release.protects
-    'changes of at most 1 in the sum of all counts'
-    >>> whole = privatize([[12, 0, 3], [1, 1, 0]], epsilon=0.5, record_bound=10)
-    >>> whole.protects, whole.n
-    ('one record replaced by any other, each clipped to a sum of at most 10', 20)
-    >>> import pandas
-    >>> answers = pandas.Series(["tea", "coffee", "tea"]).value_counts()
-    >>> privatize(answers, epsilon=1.0).protects
-    'changes of at most 1 in the sum of all counts; which labels occur in axis 0 is published, unprotected'
-    >>> declared = privatize(answers, epsilon=1.0, domain=["coffee", "milk", "tea"])
-    >>> declared.index, declared.protects
-    (('coffee', 'milk', 'tea'), 'changes of at most 1 in the sum of all counts')
-    """
-    if _tables.is_frame(counts):
-        refuse_keys(counts)
-    table, axes = _tables.array(counts, "counts", triangle=True), _tables.axes(counts)
-    if domain is not None:
-        table, axes = _tables.on_domain(counts, axes, domain, "counts")
-    release = _privatize(table, epsilon, n, record_bound, insecure_seed)
-    release.axes_ = _tables.fitting(axes, release.shape)
-    return release
-
-
-def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, insecure_seed: int | None) -> Release:
-    """Release an array of counts."""
-    mask = np.ma.getmaskarray(counts) if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts) else None
-    numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")
-    if type(epsilon) is not float and np.ndim(epsilon):
-        if record_bound is not None:
-            raise TypeError("`epsilon` must be one number beside `record_bound`")
-        release = _each(numbers, np.asarray(epsilon), n, insecure_seed)
-        return release if mask is None else release.masked(mask)
-    if record_bound is None:
-        level, distance = _check.real(epsilon, "epsilon", positive=True), _check.whole(n, "n", minimum=1)
-        release = _for_counts(level, distance)._release(numbers, insecure_seed)
-    else:
-        bound = _check.whole(record_bound, "record_bound", minimum=1, maximum=LARGEST // 2)
-        if _check.whole(n, "n") != 1:
-            raise TypeError(f"`n` must not be given beside `record_bound`, got {n}")
-        if numbers.ndim == 0:
-            raise ValueError("`counts` must have a first axis, of records, where `record_bound` is given; got a number")
-        mechanism = GeometricMechanism(epsilon, n=record_distance(numbers, bound))
-        release = mechanism._release(clip_records(numbers, bound), insecure_seed)
-        # The noise protects every change of n in sum, and so whatever a clipped record is replaced by.
-        (part,) = release.guarantee.parts
-        reach = Declared(part.curve, ReplaceOne(), f"each clipped to a sum of at most {bound}", whole=True)
-        whole = promise(reach, ReplaceOne(), numerics=release.guarantee.numerics)
-        about = release.about | {"record_bound": bound}
-        release = Release(release.values, whole, noise=release.noise, about=about, _owned=True)
-    return release if mask is None else release.masked(mask)
-
-
-def _each(
-    numbers: npt.NDArray[np.int64], epsilon: npt.NDArray[np.float64], n: int, insecure_seed: int | None
-) -> Release:
-    """Release counts with a ratio for each: an L1 distance of n costs at most n times the largest decay."""
-    levels = _check.reals(epsilon, "epsilon")
-    try:
-        levels = np.broadcast_to(levels, numbers.shape)
-    except ValueError:
-        raise ValueError(f"`epsilon` must have a shape that fits {numbers.shape}, got {levels.shape}") from None
-    if not levels.size:
-        raise ValueError(f"`counts` must hold at least one number where `epsilon` is an array, got {numbers.shape}")
-    values, alphas = np.empty_like(numbers), np.empty(numbers.shape)
-    different = np.unique(levels)
-    for place, level in enumerate(different):
-        mechanism = GeometricMechanism(float(level), n=n)
-        chosen = levels == level
-        words = seed_words(None if insecure_seed is None else insecure_seed * len(different) + place)
-        values[chosen] = mechanism._sampler.add(numbers[chosen], *mechanism.noise.bounds, words)
-        alphas[chosen] = mechanism.alpha
-    # The last mechanism has the largest epsilon, so its guarantee bounds all.
-    guarantee = marked(mechanism.guarantee, insecure_seed)
-    return Release(values, guarantee, noise=GeometricNoise(alphas), about={"n": n}, _owned=True)

@@ -3,20 +3,18 @@
 import math
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
+from quincunx.privacy._composition import Part
 from quincunx.privacy._curves import CURVES, Curve, Subsampled
-from quincunx.privacy._reach import REACHES, Reach
+from quincunx.privacy._privacy_map import PRIVACY_MAPS, PrivacyMap
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
-
-if TYPE_CHECKING:
-    from quincunx.privacy._guarantee import Part
 
 #: Counts beyond are not believed.
 MOST = 2**80
 
 
-def relation_words(relation: Relation) -> list[Any]:
+def relation_to_json(relation: Relation) -> list[Any]:
     """Return a relation as a name and its arguments."""
     if isinstance(relation, DataMetric):
         whole = [True] if relation.integers else []
@@ -24,18 +22,18 @@ def relation_words(relation: Relation) -> list[Any]:
     return [type(relation).__name__, relation.records]
 
 
-def relation_of(words: Any) -> Relation:
-    """Return the relation of `relation_words`, or raise."""
+def relation_from_json(words: Any) -> Relation:
+    """Return the relation of `relation_to_json`, or raise."""
     name, *arguments = words
     kinds: dict[str, Any] = {"ReplaceOne": ReplaceOne, "AddRemove": AddRemove, "DataMetric": DataMetric}
     relation: Relation = kinds[name](*arguments)
     return relation
 
 
-def part_words(part: "Part") -> dict[str, Any]:
+def part_to_json(part: Part) -> dict[str, Any]:
     """Return a part as words and numbers: what follows from its reach is not repeated."""
     return {
-        "reach": _encode(part.reach),
+        "reach": _encode(part.privacy_map),
         "epsilon": str(part.epsilon),
         "delta": str(part.delta),
         "times": part.times,
@@ -43,14 +41,14 @@ def part_words(part: "Part") -> dict[str, Any]:
 
 
 def _encode(value: Any) -> Any:
-    """Return a curve or a reach as words and numbers."""
+    """Return a curve or a privacy map as words and numbers."""
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Relation):
-        return relation_words(value)
+        return relation_to_json(value)
     if isinstance(value, tuple):
         return [_encode(item) for item in value]
-    if isinstance(value, (Curve, Reach)):
+    if isinstance(value, (Curve, PrivacyMap)):
         return {"kind": value.kind} | {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
     return value
 
@@ -71,7 +69,7 @@ def _count(word: Any, least: int) -> int:
 
 
 def _decode(words: Any, kinds: dict[str, Any]) -> Any:
-    """Return a curve or a reach."""
+    """Return a curve or a privacy map."""
     kind = kinds[words["kind"]]
     types = get_type_hints(kind)
     wanted = {field.name: types[field.name] for field in fields(kind)}
@@ -83,7 +81,7 @@ def _decode(words: Any, kinds: dict[str, Any]) -> Any:
         if of is Curve:
             values[name] = _decode(word, CURVES)
         elif of == Relation:
-            values[name] = relation_of(word)
+            values[name] = relation_from_json(word)
         elif of is str:
             if not isinstance(word, str) or len(word) > 1000:
                 raise ValueError(f"words are wanted, got {word!r}")
@@ -111,17 +109,15 @@ def _delta(curve: Curve, epsilon: float) -> float:
     return curve.delta_at(epsilon)
 
 
-def part_of(words: Any, relation: Relation) -> "Part":
-    """Return the part that `part_words` described; its curve follows from its reach, and its pair must from that."""
-    from quincunx.privacy._guarantee import Part
-
+def part_from_json(words: Any, relation: Relation) -> Part:
+    """Return the part that `part_to_json` described; its curve follows from its map, and its pair must from that."""
     if set(words) != {"reach", "epsilon", "delta", "times"}:
         raise ValueError(f"a part takes reach, epsilon, delta and times, got {sorted(words)}")
-    reach = _decode(words["reach"], REACHES)
+    privacy_map = _decode(words["reach"], PRIVACY_MAPS)
     epsilon, delta = _number(words["epsilon"]), _number(words["delta"])
     if delta >= 1:
         raise ValueError(f"delta must be below 1, got {words['delta']}")
-    part = replace(Part.of(reach, relation, delta, epsilon), times=_count(words["times"], 1))
+    part = replace(Part.of(privacy_map, relation, delta, epsilon), times=_count(words["times"], 1))
     if part.delta != delta:
         raise ValueError("its delta is not that of its curve")
     pure = part.curve.pure is not None and epsilon >= part.curve.pure

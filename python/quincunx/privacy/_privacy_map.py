@@ -1,10 +1,10 @@
-"""Reach: what a mechanism gives away to each pair of neighbors that a relation has, where that is proved.
+"""Privacy maps: what a mechanism gives away to each pair of neighbors that a relation has, where that is proved.
 
-A mechanism states its reach and nothing else; `promise` (in `_guarantee`) asks it about the relation, and is the only
-place where a guarantee is made. So no figure that a mechanism was given can speak of a relation for which it was not
-proved: a reach answers with a curve, or raises `NoGuarantee`.
+A mechanism states its map and nothing else; `guarantee_of` (in `_guarantee`) asks it about the relation, and is the
+only maker of guarantees. So no figure that a mechanism was given can speak of a relation for which it was not proved: a
+privacy map answers with a curve, or raises `NoGuarantee`. Files call it "reach".
 
-| reach | a mechanism whose |
+| privacy map | a mechanism whose |
 |---|---|
 | `PerEntry` | entries are records, each protected by itself |
 | `Shift` | noise follows a distance of arrays, which are the data |
@@ -20,9 +20,6 @@ from quincunx.privacy import _relations
 from quincunx.privacy._curves import Curve
 from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation
 
-#: A curve, and how many independent copies of it a neighbor sees.
-Seen = tuple[Curve, int]
-
 
 def unknown(what: str, relation: Relation) -> NoGuarantee:
     """Return the refusal to guarantee anything about a relation."""
@@ -37,8 +34,8 @@ class PerEntry:
     whole: bool
     kind: ClassVar[str] = "per-entry"
 
-    def at(self, relation: Relation) -> Seen:
-        """Return what is seen by neighbors of a relation."""
+    def at(self, relation: Relation) -> tuple[Curve, int]:
+        """Return the curve at the neighbors of a relation, and how many independent copies of it they see."""
         if isinstance(relation, AddRemove):
             raise NoGuarantee(
                 "a mechanism on single records gives out a row for each, and their number tells whether one was added: "
@@ -66,8 +63,8 @@ class Shift:
     rest: Fraction = Fraction(0)
     kind: ClassVar[str] = "shift"
 
-    def at(self, relation: Relation) -> Seen:
-        """Return what is seen by neighbors of a relation."""
+    def at(self, relation: Relation) -> tuple[Curve, int]:
+        """Return the curve at the neighbors of a relation, and how many independent copies of it they see."""
         if not (isinstance(relation, DataMetric) and relation.metric == self.metric):
             raise unknown(f"noise that follows the {self.metric} distance of arrays", relation)
         far = Fraction(relation.radius)
@@ -97,8 +94,8 @@ class Declared:
         if self.relation != ONE_RECORD:
             object.__setattr__(self, "curve", self.curve.worst())
 
-    def at(self, relation: Relation) -> Seen:
-        """Return what is seen by neighbors of a relation of the same kind at another distance."""
+    def at(self, relation: Relation) -> tuple[Curve, int]:
+        """Return the curve at neighbors of the same kind at another distance, and how many copies of it they see."""
         near = self.relation
         if relation == near:
             return self.curve, self.copies
@@ -118,7 +115,5 @@ class Declared:
         return self.curve.group(steps), self.copies
 
 
-Reach: TypeAlias = PerEntry | Shift | Declared
-REACHES: dict[str, type[PerEntry] | type[Shift] | type[Declared]] = {
-    reach.kind: reach for reach in (PerEntry, Shift, Declared)
-}
+PrivacyMap: TypeAlias = PerEntry | Shift | Declared
+PRIVACY_MAPS = {each.kind: each for each in (PerEntry, Shift, Declared)}
