@@ -297,7 +297,7 @@ def logistic():
 def calibrated():
     start = time.process_time()
     model = ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS, n_chains=1, n_draws=1)
-    found = ldp.calibration(model, repeats=30, n=5000, random_state=0)
+    found = ldp.calibration(model, n_repeats=30, n=5000, rng=0)
     spent = time.process_time() - start
     print(f"calibration of the Gaussian model{'':<25}{spent / 30 * 1e3:12.1f} ms per fit, passed: {found.passed}")
 

@@ -33,7 +33,7 @@ def run(repeats, epsilons, seed=0):
     rows = []
     for epsilon in epsilons:
         for figure, model, n in models(epsilon):
-            found = ldp.calibration(model, repeats=repeats, n=n, levels=LEVELS, random_state=seed)
+            found = ldp.calibration(model, n_repeats=repeats, n=n, levels=LEVELS, rng=seed)
             for name, shares in found.coverage.items():
                 pairs = zip(shares, LEVELS, strict=True)
                 tails = [stats.binomtest(round(s * repeats), repeats, p).pvalue for s, p in pairs]

@@ -144,7 +144,7 @@ def test_models_of_bits_take_labels():
 def test_calibration_simulates_what_a_mechanism_with_labels_tells():
     mechanism = GeneralizedRandomizedResponse(2.0, ["tea", "coffee"])
     model = ldp.HistogramModel(mechanism, n_chains=1, n_warmup=50, n_draws=50)
-    assert ldp.calibration(model, repeats=10, n=30, random_state=1).distances
+    assert ldp.calibration(model, n_repeats=10, n=30, rng=1).distances
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_regressions_are_calibrated():
         (ldp.LogisticRegression(noise, kind="statistics", priors=priors, **settings), 3000),
     ]
     for model, n in models:
-        found = ldp.calibration(model, repeats=60, n=n, random_state=1)
+        found = ldp.calibration(model, n_repeats=60, n=n, rng=1)
         assert found.passed, (model, found.distances, found.limit)
         assert "covariance[1, 0]" in found.places
         assert "covariance[0, 1]" not in found.places
@@ -172,7 +172,7 @@ def test_a_wrong_regression_is_not_calibrated():
             return super()._respond(0.3 * score, truth, rng)
 
     settings = {"n_chains": 1, "n_warmup": 100, "n_draws": 100}
-    assert not ldp.calibration(Wrong((noise, noise), **settings), repeats=40, n=300, random_state=1).passed
+    assert not ldp.calibration(Wrong((noise, noise), **settings), n_repeats=40, n=300, rng=1).passed
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_tractable_models_are_calibrated():
         ([1.0], (0.0, math.inf), noise),
     ):
         model = ldp.TractableModel(mechanism, g=g, interval=interval, n_chains=1, n_draws=1)
-        found = ldp.calibration(model, repeats=10, n=15, random_state=2)
+        found = ldp.calibration(model, n_repeats=10, n=15, rng=2)
         assert found.passed, (interval, found.distances)
 
 
@@ -364,7 +364,7 @@ def test_rates_of_descent_are_tuned_on_public_records():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1000, 3)) / 3
     y = x @ [1.0, -0.5, 0.2]
-    model = ldp.LDPSGD("linear", epsilon=1.0, random_state=0, group_factor=30.0).tune(x, y, repeats=2)
+    model = ldp.LDPSGD("linear", epsilon=1.0, random_state=0, group_factor=30.0).tune(x, y, n_repeats=2)
     assert model.learning_rate == min(model.tuned_losses_, key=model.tuned_losses_.get)
     assert sorted(model.tuned_losses_) == [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
     assert not hasattr(model, "coef_")

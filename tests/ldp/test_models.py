@@ -181,7 +181,7 @@ def test_models_are_calibrated():
         ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(1.0, 3), n_draws=200),
     ):
         model.n_chains = 1
-        found = ldp.calibration(model, repeats=40, n=300, random_state=1)
+        found = ldp.calibration(model, n_repeats=40, n=300, rng=1)
         assert found.passed, (model, found.distances, found.limit)
 
 
@@ -190,7 +190,7 @@ def test_a_wrong_model_is_not_calibrated():
         def _draw(self, value, rng, n):
             return super()._draw(min(1.0, 1.5 * value + 0.2), rng, n)
 
-    assert not ldp.calibration(Wrong(privacy.RandomizedResponse(3.0)), repeats=60, n=2000, random_state=1).passed
+    assert not ldp.calibration(Wrong(privacy.RandomizedResponse(3.0)), n_repeats=60, n=2000, rng=1).passed
 
 
 def test_files_hold_the_posterior(released, tmp_path):

@@ -91,7 +91,7 @@ class ChainSampler:
         return False
 
     def statistics(self) -> dict[str, float | None]:
-        """Return what a callback is told of the last step; None for what only draws have, at a step without one."""
+        """Return what a callback hears of the last step; None for what only draws have, at a step without one."""
         draw, step = self._trace.filled
         kept = draw > 0 and self._kept[draw - 1] == step
         last: dict[str, float | None] = {

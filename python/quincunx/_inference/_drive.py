@@ -29,7 +29,7 @@ class Sampler(Protocol):
         """Do a number of iterations and say whether the run has ended before its time; an exception loses nothing."""
 
     def statistics(self) -> dict[str, float | None]:
-        """Return what a callback is told of the last iteration."""
+        """Return what a callback hears of the last iteration."""
 
     def results(self) -> list[Run]:
         """Return its runs as far as they came."""

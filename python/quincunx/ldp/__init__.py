@@ -1,7 +1,7 @@
 """Noise-aware Bayesian inference under local differential privacy.
 
-Each user tells a noisy value; the analyst, who knows the mechanism, infers the posterior of the parameters with the
-true values integrated out. Computing on what was told costs no privacy. The two regressions are scikit-learn
+Each user releases a noisy value; the analyst, who knows the mechanism, infers the posterior of the parameters with the
+true values integrated out. Computing on what was released costs no privacy. The two regressions are scikit-learn
 estimators and need that: ``pip install 'quincunx[sklearn]'``.
 """
 

@@ -93,10 +93,10 @@ def _repeat(model: Any, n: int, seed: Any) -> dict[str, float]:
 def calibration(
     model: Any,
     *,
-    repeats: int = 500,
+    n_repeats: int = 500,
     n: int = 1000,
     levels: Sequence[float] = (0.5, 0.7, 0.9, 0.95),
-    random_state: RandomSource = None,
+    rng: RandomSource = None,
     executor: Executor | None = None,
 ) -> Calibration:
     """Check a model by simulation: parameters from the priors, users, noise, a fit, and the place of the truth in it.
@@ -105,13 +105,13 @@ def calibration(
     ----------
     model : GaussianModel, HistogramModel, LinearRegression, ...
         Its constructor has the mechanism. Regressions are simulated with two inputs, which nobody clips.
-    repeats : int
+    n_repeats : int
         Simulated data sets, >= 10.
     n : int
         Users of each.
     levels : sequence of float
         Of central intervals.
-    random_state : int, Generator or None
+    rng : int, Generator or None
         Seeds the simulation.
     executor : concurrent.futures.Executor, optional
         Where each repeat is one task.
@@ -138,10 +138,10 @@ def calibration(
     --------
     >>> from quincunx.ldp import BernoulliModel, calibration
     >>> from quincunx.privacy import RandomizedResponse
-    >>> calibration(BernoulliModel(RandomizedResponse(1.0)), repeats=50, random_state=0).passed
+    >>> calibration(BernoulliModel(RandomizedResponse(1.0)), n_repeats=50, rng=0).passed
     True
     """
-    number = _check.whole(repeats, "repeats", minimum=10, maximum=2**31)
+    number = _check.whole(n_repeats, "n_repeats", minimum=10, maximum=2**31)
     users = _check.whole(n, "n", minimum=1)
     _check.room(16 * users, "a table of so many users")
     wanted = tuple(_check.real(level, "levels") for level in levels)
@@ -149,7 +149,7 @@ def calibration(
         raise ValueError(f"`levels` must be in (0, 1), got {wanted}")
     if not hasattr(model, "_simulate"):
         raise TypeError(f"`model` must be a model that can be simulated, got {type(model).__name__}")
-    words = generator(random_state, "random_state").integers(0, 2**63, size=4)
+    words = generator(rng, "rng").integers(0, 2**63, size=4)
     seeds = np.random.SeedSequence([int(word) for word in words]).spawn(number)
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")

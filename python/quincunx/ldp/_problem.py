@@ -12,7 +12,7 @@ from quincunx import _check, _core
 from quincunx._inference import Array, Floats, Posterior, Report, Run, Sampler, Variable, diagnose, warn_of
 from quincunx.ldp._groups import Group, likelihood
 
-#: What the core tells of each draw.
+#: What the core says of each draw.
 STATISTICS = ("lp", "diverging", "tree_depth", "n_steps", "energy", "step_size")
 
 

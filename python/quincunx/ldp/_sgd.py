@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import Floats, Parametrized, parameters
+from quincunx._rng import RandomSource, generator
 from quincunx._sklearn import estimator_doc
 from quincunx.privacy import GaussianMechanism
 
@@ -24,8 +25,8 @@ RATES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 class LDPSGD(Parametrized):
     """Linear or logistic regression by noisy gradients, one per user, in groups.
 
-    Each group of users gets the weights, clips its gradients to norm 1, tells them with normal noise, and the server
-    takes a step along their mean.
+    Each group of users gets the weights, clips its gradients to norm 1, releases them with normal noise, and the
+    server takes a step along their mean.
 
     Parameters
     ----------
@@ -39,10 +40,10 @@ class LDPSGD(Parametrized):
         A group has ``group_factor d log(d) / epsilon**2`` users, at least 1.
     learning_rate : float
         The j-th step has ``learning_rate / sqrt(j)``; `tune` chooses it on public data.
-    random_state : int or None
-        Seeds the public order of the users.
+    random_state : int, Generator or None
+        Seeds the order in which users are served, which is public; it has no part in the noise.
     insecure_seed : int, optional
-        Makes the noise repeatable, for tests.
+        Makes the noise repeatable, for tests: what is released with it protects nobody.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class LDPSGD(Parametrized):
     delta: float = 1e-5
     group_factor: float = 1.0
     learning_rate: float = 1.0
-    random_state: int | None = None
+    random_state: RandomSource = None
     insecure_seed: int | None = None
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
@@ -93,18 +94,18 @@ class LDPSGD(Parametrized):
         mechanism = GaussianMechanism(self._level(), self.delta, radius=1.0, dimension=d)
         group = self._group(n, d)
 
-        def told(step: int, gradients: Floats) -> Floats:
+        def release(step: int, gradients: Floats) -> Floats:
             seed = None if self.insecure_seed is None else self.insecure_seed + step
             return np.asarray(mechanism.release(gradients, insecure_seed=seed))
 
-        weights = self._descend(task, rows, answers, rate, group, told)
+        weights = self._descend(task, rows, answers, rate, group, release)
         self.coef_ = weights
         self.n_features_in_ = d
         self.n_groups_ = -(-n // group)
         self.n_messages_ = 2 * n - group
         return self
 
-    def tune(self, X: npt.ArrayLike, y: npt.ArrayLike, rates: Sequence[float] = RATES, *, repeats: int = 10) -> Self:
+    def tune(self, X: npt.ArrayLike, y: npt.ArrayLike, rates: Sequence[float] = RATES, *, n_repeats: int = 10) -> Self:
         """Choose the learning rate on public records, by the protocol with its noise.
 
         Tuned on private records a rate is one more release, which the guarantee does not cover; tuned without the noise
@@ -118,7 +119,7 @@ class LDPSGD(Parametrized):
             Their answers.
         rates : sequence of float
             The candidates, > 0.
-        repeats : int
+        n_repeats : int
             Runs of each, of which the losses are averaged.
 
         Returns
@@ -135,21 +136,18 @@ class LDPSGD(Parametrized):
         candidates = [_check.real(rate, "rates", positive=True) for rate in rates]
         if not candidates:
             raise ValueError("`rates` must hold at least one rate, got none")
-        number = _check.whole(repeats, "repeats", minimum=1)
+        number = _check.whole(n_repeats, "n_repeats", minimum=1)
         n, d = rows.shape
         sigma = GaussianMechanism(self._level(), self.delta, radius=1.0, dimension=d).sigma
         losses = {}
         for rate in candidates:
-            rng, runs = (
-                np.random.default_rng(0),
-                [],
-            )  # the same noise for every rate, of records that need no protection
+            rng, runs = np.random.default_rng(0), []  # the same noise for every rate; it need not protect
 
-            def told(_: int, gradients: Floats, rng: np.random.Generator = rng) -> Floats:
+            def release(_: int, gradients: Floats, rng: np.random.Generator = rng) -> Floats:
                 return np.asarray(gradients + sigma * rng.normal(size=gradients.shape))
 
             for _ in range(number):
-                weights = self._descend(task, rows, answers, rate, self._group(n, d), told)
+                weights = self._descend(task, rows, answers, rate, self._group(n, d), release)
                 runs.append(float(np.mean(_losses(task, rows @ weights, answers))))
             losses[rate] = float(np.mean(runs))
         self.learning_rate = min(losses, key=losses.__getitem__)
@@ -180,14 +178,14 @@ class LDPSGD(Parametrized):
         answers: Floats,
         rate: float,
         group: int,
-        told: Callable[[int, Floats], Floats],
+        release: Callable[[int, Floats], Floats],
     ) -> Floats:
         """Serve each user once, group by group."""
-        order = np.random.default_rng(self.random_state).permutation(len(rows))
+        order = generator(self.random_state, "random_state").permutation(len(rows))
         weights = np.zeros(rows.shape[1])
         for step, start in enumerate(range(0, len(rows), group), 1):
             users = order[start : start + group]
-            gradients = told(step, _gradients(task, weights, rows[users], answers[users]))
+            gradients = release(step, _gradients(task, weights, rows[users], answers[users]))
             weights = weights - rate / math.sqrt(step) * gradients.mean(axis=0)
         return weights
 
