@@ -67,7 +67,7 @@ def test_a_posterior_draw_keeps_its_guarantee(model, x, y, statistic, draws):
         return model.posterior(data).sample(size).values
 
     claim = model.guarantee(N).epsilon
-    found = audit(mechanism, x, y, draws=draws, epsilon=claim, statistic=statistic, vectorized=True)
+    found = audit(mechanism, x, y, n_draws=draws, epsilon=claim, statistic=statistic, vectorized=True)
     print(f"claimed {claim:.4f}, found {found.epsilon:.4f}")
     assert not found.rejected, found
     # Of a million draws the audit sees something; most of epsilon lies in rare events.
@@ -90,7 +90,7 @@ def test_a_regression_draw_keeps_its_guarantee():
         regression,
         one,
         other,
-        draws=60_000,
+        n_draws=60_000,
         epsilon=2.0 * (1 + 1e-9),
         statistic=lambda v: np.asarray(v)[:, 0],
         vectorized=True,
@@ -122,7 +122,7 @@ def test_a_fit_of_a_network_keeps_its_guarantee(mechanism):
         of_network(mechanism),
         BITS,
         MOVED,
-        draws=30_000,
+        n_draws=30_000,
         epsilon=1.0 + 1e-9,
         statistic=lambda v: np.asarray(v) @ weights,
     )
@@ -136,7 +136,7 @@ def test_the_exponential_mechanism_keeps_its_guarantee():
     def release(scores, size):
         return mechanism.release(np.broadcast_to(scores, (size, len(scores)))).values
 
-    found = audit(release, [0.0, 1.0, 1.0], [1.0, 0.0, 0.0], draws=60_000, epsilon=1.5, vectorized=True)
+    found = audit(release, [0.0, 1.0, 1.0], [1.0, 0.0, 0.0], n_draws=60_000, epsilon=1.5, vectorized=True)
     assert not found.rejected
     assert found.epsilon > 0.7
 
@@ -163,10 +163,10 @@ def test_the_samplers_of_the_thesis_do_not_keep_their_epsilon_of_three():
         zeros, ones = (after - before).T
         return np.log(values) @ ones + np.log1p(-np.asarray(values)) @ zeros
 
-    found = audit(release, True, False, draws=100_000, epsilon=3.0, statistic=loss, vectorized=True)
+    found = audit(release, True, False, n_draws=100_000, epsilon=3.0, statistic=loss, vectorized=True)
     assert found.rejected, found
     # The right trimming passes.
     right = BetaBernoulli(1, 1, trim=1 / (1 + math.exp(3.0 / (2 * (d + 1)))))
     node = right
-    found = audit(release, True, False, draws=60_000, epsilon=3.0, statistic=loss, vectorized=True)
+    found = audit(release, True, False, n_draws=60_000, epsilon=3.0, statistic=loss, vectorized=True)
     assert not found.rejected

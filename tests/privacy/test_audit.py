@@ -53,16 +53,15 @@ def found(result):
 
 
 def check_true(mechanism, x, y, draws, share):
-    by_likelihood = audit(mechanism, x, y, draws=draws, confidence=SURE)
+    by_likelihood = audit(mechanism, x, y, n_draws=draws, confidence=SURE)
     assert not by_likelihood.rejected, found(by_likelihood)
     assert by_likelihood.epsilon > share * mechanism.epsilon, found(by_likelihood)
 
     def released(data, size):
         return mechanism.release(np.broadcast_to(data, (size, *np.shape(data))))
 
-    by_cell = audit(
-        released, x, y, draws=draws, confidence=SURE, epsilon=mechanism.epsilon, delta=mechanism.delta, vectorized=True
-    )
+    claim = {"epsilon": mechanism.epsilon, "delta": mechanism.delta}
+    by_cell = audit(released, x, y, n_draws=draws, confidence=SURE, vectorized=True, **claim)
     assert not by_cell.rejected, found(by_cell)
     return by_likelihood, by_cell
 
@@ -98,20 +97,21 @@ def test_the_laplace_law_in_floats_is_rejected_by_its_last_bits():
     def impossible(outputs):
         return impossible_from(0.0, outputs)
 
-    result = audit(textbook, 0.0, 1.0, epsilon=1.0, statistic=impossible, vectorized=True, draws=6000, confidence=SURE)
+    known = {"epsilon": 1.0, "vectorized": True, "n_draws": 6000, "confidence": SURE}
+    result = audit(textbook, 0.0, 1.0, statistic=impossible, **known)
     assert result.rejected, found(result)
     assert result.direction == "y over x"
     assert result.hits[1] == 0
-    blind = audit(textbook, 0.0, 1.0, epsilon=1.0, vectorized=True, draws=6000, confidence=SURE)
+    blind = audit(textbook, 0.0, 1.0, **known)
     assert not blind.rejected  # its law is right but for those bits
     ours = LaplaceMechanism(1.0, 0.0, 1.0)
-    assert not audit(ours, 0.0, 1.0, statistic=impossible, draws=6000, confidence=SURE).rejected
+    assert not audit(ours, 0.0, 1.0, statistic=impossible, n_draws=6000, confidence=SURE).rejected
 
 
 def test_planted_claims_about_our_own_noise_are_rejected():
     planted = {
         "F8 the parallel maximum, of one replaced record": audit(HALF, [1, 0], [0, 1], epsilon=math.log(2)),
-        "F9 steps in l2 counted by rounding up": audit(HALF, [0, 0], [2, 2], epsilon=math.log(8), draws=400_000),
+        "F9 steps in l2 counted by rounding up": audit(HALF, [0, 0], [2, 2], epsilon=math.log(8), n_draws=400_000),
         "F10 subsampling a replaced record by the add/remove formula": audit(
             subsampled, 1, 0, epsilon=math.log(1.5), vectorized=True
         ),
@@ -133,7 +133,7 @@ def reject(claim, draws):
         delta=claim.delta,
         statistic=lambda ratios: ratios,
         vectorized=True,
-        draws=draws,
+        n_draws=draws,
     )
     print(claim.name, found(result))
     return result
@@ -157,7 +157,7 @@ def test_planted_strategies_are_rejected_however_small_their_gain(claim, draws):
 def test_a_vector_under_the_profile_of_one_number_is_rejected():
     # F2: at |v|_2 = 2 the profile of one number claims .13758 at 20/3. The bounds found are 7.75 +- .15.
     mechanism = DiscreteGaussianMechanism(variance=0.3, delta=0.15)
-    result = audit(mechanism, [0] * 4, [-1] * 4, epsilon=20 / 3, delta=0.13759, draws=1_000_000, confidence=SURE)
+    result = audit(mechanism, [0] * 4, [-1] * 4, epsilon=20 / 3, delta=0.13759, n_draws=1_000_000, confidence=SURE)
     print("F2", found(result))
     assert result.rejected
 
@@ -168,7 +168,7 @@ def test_a_claim_scaled_linearly_with_the_distance_is_rejected():
     # are 6.8 +- .14.
     mechanism = DiscreteGaussianMechanism(variance=16, delta=0.01628)
     assert mechanism.epsilon < 0.3
-    result = audit(mechanism, 0, 16, epsilon=4.8, delta=16 * mechanism.delta, draws=240_000, confidence=SURE)
+    result = audit(mechanism, 0, 16, epsilon=4.8, delta=16 * mechanism.delta, n_draws=240_000, confidence=SURE)
     print("F1, its like", found(result))
     assert result.rejected
 
@@ -201,13 +201,13 @@ def test_a_true_claim_is_rejected_no_more_often_than_stated():
     def response(bit, size):
         return rng.random(size) < (keep if bit else 1 - keep)
 
-    audits = [audit(response, 0, 1, epsilon=1.0, vectorized=True, draws=600, confidence=0.5) for _ in range(300)]
+    audits = [audit(response, 0, 1, epsilon=1.0, vectorized=True, n_draws=600, confidence=0.5) for _ in range(300)]
     assert sum(result.rejected for result in audits) <= stats.binom.isf(1e-6, 300, 0.5)
 
 
 def test_outputs_of_any_kind_are_audited():
     rng = np.random.default_rng(2)
-    words = audit(lambda x: ["yes", "no"][int(rng.random() < (0.9 if x else 0.1))], 1, 0, epsilon=1.0, draws=3000)
+    words = audit(lambda x: ["yes", "no"][int(rng.random() < (0.9 if x else 0.1))], 1, 0, epsilon=1.0, n_draws=3000)
     assert words.event == "coordinate 0 is no"
     assert words.rejected
     ragged = audit(
@@ -215,28 +215,28 @@ def test_outputs_of_any_kind_are_audited():
         4,
         0,
         epsilon=1.0,
-        draws=600,
+        n_draws=600,
         statistic=lambda z: list(map(len, z)),
     )
     assert ragged.rejected
-    assert audit(lambda x: privatize(x, epsilon=1.0), [2, 0], [1, 0], draws=60).claimed is None
-    rows = audit(lambda x, n: np.full((n, 2), x), 1, 0, epsilon=1.0, vectorized=True, draws=600)
+    assert audit(lambda x: privatize(x, epsilon=1.0), [2, 0], [1, 0], n_draws=60).claimed is None
+    rows = audit(lambda x, n: np.full((n, 2), x), 1, 0, epsilon=1.0, vectorized=True, n_draws=600)
     assert rows.event in ("the output is [1, 1]", "the output is [0, 0]")
-    reals = audit(lambda x, n: rng.normal([0, 9 * x, 0], size=(n, 3)), 1, 0, epsilon=1.0, vectorized=True, draws=6000)
+    reals = audit(lambda x, n: rng.normal([0, 9 * x, 0], size=(n, 3)), 1, 0, epsilon=1.0, vectorized=True, n_draws=6000)
     assert reals.event.startswith("coordinate 1 lies in [")
     assert reals.rejected
 
 
 def test_progress_is_reported_and_stops_the_audit():
     seen = []
-    audit(RandomizedResponse(1.0), 0, 1, draws=600, progress=lambda done, total: seen.append((done, total)))
+    audit(RandomizedResponse(1.0), 0, 1, n_draws=600, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (600, 600)
 
     def stop(done, total):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        audit(RandomizedResponse(1.0), 0, 1, draws=600, progress=stop)
+        audit(RandomizedResponse(1.0), 0, 1, n_draws=600, progress=stop)
 
 
 def test_bad_input_is_refused_by_name(monkeypatch):
@@ -247,8 +247,8 @@ def test_bad_input_is_refused_by_name(monkeypatch):
     for bad in (-0.1, 1.5, math.nan):
         with pytest.raises(ValueError, match="`delta`"):
             audit(fine, 0, 1, delta=bad)
-    with pytest.raises(ValueError, match="`draws`"):
-        audit(fine, 0, 1, draws=23)
+    with pytest.raises(ValueError, match="`n_draws`"):
+        audit(fine, 0, 1, n_draws=23)
     with pytest.raises(TypeError, match="`mechanism`"):
         audit(3, 0, 1)
     with pytest.raises(TypeError, match="`statistic`"):
@@ -258,9 +258,9 @@ def test_bad_input_is_refused_by_name(monkeypatch):
     with pytest.raises(ValueError, match="`statistic` must return a number"):
         audit(fine, 0, 1, statistic=lambda z: math.nan)
     with pytest.raises(ValueError, match="`statistic` must be given"):
-        audit(lambda x: {"a": x}, 1, 0, draws=24)
+        audit(lambda x: {"a": x}, 1, 0, n_draws=24)
     with pytest.raises(ValueError, match="along its first axis"):
-        audit(lambda x, n: np.zeros(3), 1, 0, vectorized=True, draws=600)
+        audit(lambda x, n: np.zeros(3), 1, 0, vectorized=True, n_draws=600)
     monkeypatch.setattr("quincunx._check.available_memory", lambda: 2**20)
     with pytest.raises(TooLargeError, match="choosing an event"):
-        audit(lambda x, n: np.zeros((n, 100)), 1, 0, vectorized=True, draws=10**7)
+        audit(lambda x, n: np.zeros((n, 100)), 1, 0, vectorized=True, n_draws=10**7)

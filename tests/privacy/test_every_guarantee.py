@@ -240,7 +240,7 @@ def test_the_audit_rejects_none_of_them():
             if "sensitivity" in arguments or neighbors(relation, True) is None or relation.radius < 1:
                 continue
             move = 1 if kind is RandomizedResponse else neighbors(relation, True)[0][0]
-            report = audit(mechanism, 0, move, draws=2000, confidence=1 - 1e-9)
+            report = audit(mechanism, 0, move, n_draws=2000, confidence=1 - 1e-9)
             assert not report.rejected, (arguments, report)
             seen += 1
     assert seen > 50

@@ -109,10 +109,10 @@ def test_whole_records_are_protected_where_units_are_not():
         first, second = (clip_records(np.array(data), 5).reshape(1, 4) for data in (one, other))
         return (np.abs(rows - second) - np.abs(rows - first)).sum(axis=1).astype(float)
 
-    whole = audit(released, one, other, epsilon=1.0, statistic=ratio, vectorized=True, draws=60_000, confidence=sure)
+    whole = audit(released, one, other, epsilon=1.0, statistic=ratio, vectorized=True, n_draws=60_000, confidence=sure)
     assert not whole.rejected
     assert whole.epsilon > 0.5  # the two records differ by the full 2A: nothing is given away
-    units = audit(GeometricMechanism(1.0, n=1), one, other, draws=60_000, confidence=sure)
+    units = audit(GeometricMechanism(1.0, n=1), one, other, n_draws=60_000, confidence=sure)
     assert units.rejected
 
 

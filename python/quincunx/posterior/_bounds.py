@@ -278,11 +278,7 @@ class LipschitzConstants:
         return min(1.0, math.sqrt(self.kl_bound(distance=distance, n_samples=n_samples) / 2))
 
     def delta_guarantee(
-        self,
-        *,
-        distance: float = 1.0,
-        n_samples: int = 1,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        self, *, distance: float = 1.0, n_samples: int = 1, relation: Relation = ReplaceOne()
     ) -> PrivacyGuarantee:
         """Return ``(0, TV)``, by `tv_bound`: for study, as it warns where delta says nothing.
 
@@ -308,7 +304,7 @@ class LipschitzConstants:
             raise ValueError(f"`distance` must be so small that delta is below 1, got {distance} with delta {delta}")
         return _warned(PrivacyGuarantee(0, delta, relation=_relations.check(relation)))
 
-    def guarantee(self, L: float, *, distance: float = 1.0, relation: Relation = ReplaceOne()) -> PrivacyGuarantee:  # noqa: B008
+    def guarantee(self, L: float, *, distance: float = 1.0, relation: Relation = ReplaceOne()) -> PrivacyGuarantee:
         """Return ``((L + C (L0 + 1/c)) distance, C exp(-c (L - L0)))``, for any ``L >= L0`` (T6).
 
         Parameters

@@ -49,7 +49,7 @@ class AuditResult:
         The event E in words.
     direction : {"x over y", "y over x"}
         Whose outputs lie in E more often.
-    hits, draws : (int, int)
+    hits, n_draws : (int, int)
         Outputs in E and outputs drawn, first of the data set that has more.
     bounds : (float, float)
         The lower bound of the first probability of E and the upper bound of the second.
@@ -57,8 +57,8 @@ class AuditResult:
     Examples
     --------
     >>> from quincunx.privacy import RandomizedResponse, audit
-    >>> result = audit(RandomizedResponse(1.0), 0, 1, draws=10_000, confidence=1 - 1e-9)
-    >>> result.draws
+    >>> result = audit(RandomizedResponse(1.0), 0, 1, n_draws=10_000, confidence=1 - 1e-9)
+    >>> result.n_draws
     (3334, 3334)
     >>> result.rejected
     False
@@ -71,7 +71,7 @@ class AuditResult:
     event: str
     direction: str
     hits: tuple[int, int]
-    draws: tuple[int, int]
+    n_draws: tuple[int, int]
     bounds: tuple[float, float]
 
     @property
@@ -85,7 +85,7 @@ def audit(
     x: Any,
     y: Any,
     *,
-    draws: int = 100_000,
+    n_draws: int = 100_000,
     confidence: float = 0.999,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -106,7 +106,7 @@ def audit(
         Anything with `release`, or a function of a data set that returns one output: a number or an array.
     x, y : array_like
         Two neighbors, as `release` takes them.
-    draws : int
+    n_draws : int
         Outputs drawn in all, at least 24.
     confidence : float
         In (0, 1). A mechanism that keeps its claim is rejected with a probability of at most one minus this.
@@ -146,7 +146,7 @@ def audit(
     --------
     >>> import numpy as np
     >>> from quincunx.privacy import GeometricMechanism, audit
-    >>> result = audit(GeometricMechanism(1.0, n=1), 0, 1, draws=100_000, confidence=1 - 1e-9)
+    >>> result = audit(GeometricMechanism(1.0, n=1), 0, 1, n_draws=100_000, confidence=1 - 1e-9)
     >>> 0.8 < result.epsilon < 1, result.rejected
     (True, False)
     >>> noise = np.random.default_rng(1)
@@ -154,7 +154,7 @@ def audit(
     >>> audit(too_little, 0.0, 1.0, epsilon=1.0, vectorized=True).rejected
     True
     """
-    total = _check.whole(draws, "draws", minimum=24)
+    total = _check.whole(n_draws, "n_draws", minimum=24)
     level = _check.open_probability(confidence, "confidence")
     claimed = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     granted = getattr(mechanism, "delta", 0.0) if delta is None else delta
@@ -196,7 +196,7 @@ def audit(
         event=events[direction].words,
         direction=("x over y", "y over x")[direction],
         hits=counts,
-        draws=(rest, rest),
+        n_draws=(rest, rest),
         bounds=bounds,
     )
 

@@ -107,7 +107,7 @@ class Budget:
         epsilon: float,
         delta: float = 0.0,
         *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
         filter: Literal["sum", "zcdp", "gaussian"] = "sum",
         failure: float = 0.0,
     ) -> None:

@@ -15,7 +15,7 @@ from quincunx.privacy import _curves, _rational, _relations
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Pure, Ranged
 from quincunx.privacy._losses import LossDistribution, connect_the_dots
 from quincunx.privacy._privacy_map import Declared, PrivacyMap
-from quincunx.privacy._relations import ONE_RECORD, NoGuarantee, Relation
+from quincunx.privacy._relations import ONE_RECORD, AddRemove, DataMetric, NoGuarantee, Relation
 
 #: A larger delta is no guarantee to a person: whole records may be published with that probability.
 LARGEST_DELTA = Fraction(1, 1000)
@@ -174,6 +174,20 @@ class Composition:
         if any(part.curve.rho is None for part in self.parts):
             return None
         return _rational.upwards(sum((part.rho or Fraction(0) for part in self.parts), Fraction(0)))
+
+    @property
+    def protects(self) -> str:
+        """What the guarantee is about, in words, with what was declared of it."""
+        relation = self.relation
+        if isinstance(relation, DataMetric) and relation.metric == "l1":
+            what = "counts" if all(part.privacy_map.whole for part in self.parts) else "values"
+            about = f"changes of at most {relation.radius} in the sum of all {what}"
+        elif isinstance(relation, DataMetric):
+            about = f"changes of at most {relation.radius} in the {relation.metric} distance"
+        else:
+            count = "one record" if relation.records == 1 else f"{relation.records} records"
+            about = count + (" added or removed" if isinstance(relation, AddRemove) else " replaced by any other")
+        return ", ".join([about, *filter(None, dict.fromkeys(part.words for part in self.parts))])
 
     @property
     def is_pure(self) -> bool:

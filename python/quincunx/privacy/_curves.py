@@ -1,13 +1,13 @@
 """Privacy curves: the pairs of laws that dominate a mechanism at one distance, and what follows from them.
 
-A curve is its dominating pair (`pairs`, all of it: nothing of a loss is told elsewhere) beside a `failure`; what
+A curve is its dominating pair (`pairs`, all of it: nothing of a loss is elsewhere) beside a `failure`; what
 zero-concentrated privacy it has (`rho`); what is left of it after k steps (`group`). Every question (delta, epsilon,
 Renyi, Kullback-Leibler, total variation) is answered from these. All figures are fractions, rounded towards the weaker
 guarantee where they are not exact. The curve of a mechanism's own noise stands beside the mechanism.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -44,6 +44,8 @@ class Curve:
     concentrated: ClassVar[bool] = False
     #: The orders at which alone Renyi divergences are known.
     orders: ClassVar[tuple[float, ...]] = ()
+    #: Whether less is guaranteed as each of its figures rises.
+    grows: ClassVar[bool] = False
     #: The distance by which shifts of several independent copies add up to one shift: "l1" or "l2".
     adds_by: ClassVar[str] = ""
 
@@ -62,8 +64,8 @@ class Curve:
 
     @property
     def rho(self) -> Fraction | None:
-        """The zero-concentrated level, None if there is none."""
-        return None
+        """The zero-concentrated level, None if there is none: at least that of randomized response."""
+        return None if self.pure is None else tanh_level(self.pure)
 
     def pairs(self, *, removed: bool = False) -> list[Pair] | None:
         """Return the dominating pair of a direction for the core; None if only a Renyi bound is known."""
@@ -71,7 +73,11 @@ class Curve:
 
     def group(self, steps: Fraction | int) -> "Curve":
         """Return the curve at so many steps of the distance, a whole number but for noise that follows a shift."""
-        raise NoGuarantee(f"no rule is known for {steps} steps of {self}")
+        if steps == 1:
+            return self
+        if self.pure is None:
+            raise NoGuarantee(f"no rule is known for {steps} steps of {self}")
+        return Pure(steps * self.pure)
 
     def along(self, steps: Fraction | int, metric: str) -> "Curve":
         """Return the curve at so many units of a shift, measured by a metric."""
@@ -88,8 +94,10 @@ class Curve:
         return self
 
     def bounds(self, other: "Curve") -> bool:
-        """Whether the curve is known to lie above another; False where that is not seen at once."""
-        return self == other
+        """Whether the curve is known to lie above another: of its kind, with all figures at least as large."""
+        if not self.grows or type(self) is not type(other):
+            return self == other
+        return all(getattr(self, field.name) >= getattr(other, field.name) for field in fields(self))
 
     @property
     def pure(self) -> Fraction | None:
@@ -157,6 +165,7 @@ class Ranged(Curve):
 
     range: Fraction
     kind: ClassVar[str] = "ranged"
+    grows: ClassVar[bool] = True
     concentrated: ClassVar[bool] = True
 
     @property
@@ -172,9 +181,6 @@ class Ranged(Curve):
 
     def group(self, steps: Fraction | int) -> "Ranged":
         return Ranged(steps * self.range)
-
-    def bounds(self, other: Curve) -> bool:
-        return isinstance(other, Ranged) and self.range >= other.range
 
     def delta_at(self, epsilon: float) -> float:
         # (e^(R/2) - e^(x/2))^2 / (e^R - 1) = e^x expm1((R - x)/2)^2 / expm1(R), over e^R where that overflows.
@@ -192,6 +198,7 @@ class Gaussian(Curve):
 
     squared: Fraction
     kind: ClassVar[str] = "gaussian"
+    grows: ClassVar[bool] = True
     adds_by: ClassVar[str] = "l2"
 
     @property
@@ -209,12 +216,7 @@ class Gaussian(Curve):
         return Gaussian(steps**2 * self.squared)
 
     def repeated(self, copies: int) -> tuple[Curve, int]:
-        return Gaussian(
-            copies * self.squared
-        ), 1  # a vector of equal shifts is one shift of sqrt(copies) times the size
-
-    def bounds(self, other: Curve) -> bool:
-        return isinstance(other, Gaussian) and self.squared >= other.squared
+        return Gaussian(copies * self.squared), 1  # equal shifts are one, sqrt(copies) times as far
 
     def delta_at(self, epsilon: float) -> float:
         u = _rational.root_upwards(self.squared)
@@ -241,15 +243,11 @@ class Outcomes(Curve):
 
     @property
     def pure(self) -> Fraction | None:
-        seen = [pair for pair in self.table if any(pair)]
-        if not all(p and q for p, q in seen):
+        possible = [pair for pair in self.table if any(pair)]
+        if not all(p and q for p, q in possible):
             return None
-        odds = max(max(p / q, q / p) for p, q in seen)
+        odds = max(max(p / q, q / p) for p, q in possible)
         return Fraction(_rational.log_upwards(odds))
-
-    @property
-    def rho(self) -> Fraction | None:
-        return None if self.pure is None else tanh_level(self.pure)
 
     def pairs(self, *, removed: bool = False) -> list[Pair]:
         flat: list[float] = []
@@ -257,13 +255,6 @@ class Outcomes(Curve):
             one, other = (q, p) if removed else (p, q)
             flat += [up(one), _rational.downwards(other)]
         return [("outcomes", flat)]
-
-    def group(self, steps: Fraction | int) -> Curve:
-        if steps == 1:
-            return self
-        if self.pure is None:
-            return super().group(steps)
-        return Pure(steps * self.pure)
 
     def worst(self) -> "Outcomes":
         """Return the pair whose profile is the larger of both directions': the envelope of two polygons, exactly.
@@ -343,6 +334,7 @@ class Zcdp(Curve):
 
     level: Fraction
     kind: ClassVar[str] = "zcdp"
+    grows: ClassVar[bool] = True
     concentrated: ClassVar[bool] = True
 
     @property
@@ -354,9 +346,6 @@ class Zcdp(Curve):
 
     def group(self, steps: Fraction | int) -> "Zcdp":
         return Zcdp(steps**2 * self.level)
-
-    def bounds(self, other: Curve) -> bool:
-        return isinstance(other, Zcdp) and self.level >= other.level
 
     def delta_at(self, epsilon: float) -> float:
         return _core.zcdp_delta(up(self.level), epsilon)
@@ -442,20 +431,9 @@ class Subsampled(Curve):
         base = self.base.pure
         return None if base is None else Fraction(_rational.amplified_upwards(up(base), up(self.rate)))
 
-    @property
-    def rho(self) -> Fraction | None:
-        return None if self.pure is None else tanh_level(self.pure)
-
     def pairs(self, *, removed: bool = False) -> list[Pair] | None:
-        base, way = self.base.pairs(removed=removed), "removed" if removed else "added"
-        return None if base is None else [(f"{way} {name}", [up(self.rate), *values]) for name, values in base]
-
-    def group(self, steps: Fraction | int) -> Curve:
-        if steps == 1:
-            return self
-        if self.pure is None:
-            return super().group(steps)
-        return Pure(steps * self.pure)
+        base, direction = self.base.pairs(removed=removed), "removed" if removed else "added"
+        return None if base is None else [(f"{direction} {name}", [up(self.rate), *values]) for name, values in base]
 
 
 def group_growth(epsilon: Fraction, steps: Fraction | int) -> Fraction:

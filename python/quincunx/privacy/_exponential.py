@@ -50,7 +50,7 @@ class ExponentialChoice(Noise):
     exponent: Fraction
     step: float
     kind = "exponential"
-    _instead = "`ExponentialMechanism.utility_bound` tells how far below the best score a choice lies"
+    _instead = "`ExponentialMechanism.utility_bound` says how far below the best score a choice lies"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", checked_exponent(self.exponent))
@@ -118,7 +118,7 @@ class ExponentialMechanism(Mechanism):
     sensitivity : float
         How much any one score changes at most between neighbors, > 0.
     monotonic : bool
-        Whether a neighbor moves all scores the same way (all up or all down), as counts do when a record is added.
+        Whether a neighbor moves all scores in one direction, as counts do when a record is added.
         Then ``exp(epsilon score / sensitivity)`` has the same epsilon.
     relation : ReplaceOne, AddRemove or DataMetric
         Which neighbors the sensitivity is about.
@@ -158,12 +158,7 @@ class ExponentialMechanism(Mechanism):
     """
 
     def __init__(
-        self,
-        epsilon: float,
-        sensitivity: float,
-        *,
-        monotonic: bool = False,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        self, epsilon: float, sensitivity: float, *, monotonic: bool = False, relation: Relation = ReplaceOne()
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
         self.sensitivity = _check.real(sensitivity, "sensitivity", positive=True)
@@ -197,7 +192,7 @@ class ExponentialMechanism(Mechanism):
         scores : array_like of float, shape (..., k)
             The score of each element; the leading axes are separate choices, each of which spends `epsilon`.
         insecure_seed : int, optional
-            Makes the choice repeatable, for tests: the guarantee then says that it protects nobody.
+            Makes the choice repeatable, for tests: the guarantee then says so.
 
         Returns
         -------

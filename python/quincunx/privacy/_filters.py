@@ -82,14 +82,14 @@ def cost_of(guarantee: PrivacyGuarantee, kind: str) -> Cost:
     if kind == "sum":
         return sums
     total = replace(sums, pure=Fraction(0), rho=Fraction(0), square=Fraction(0))
-    kept = Fraction(1)
+    survival = Fraction(1)
     for part in guarantee.parts:
         curve, count = part.curve, part.count
         if kind == "zcdp":
-            kept *= 1 - part.failure
+            survival *= 1 - part.failure
             cost, pure = part.rho, None if part.curve.failure and not part.failure else curve.pure
         else:
-            kept *= (1 - curve.failure) ** count if curve.failure else Fraction(1)
+            survival *= (1 - curve.failure) ** count if curve.failure else Fraction(1)
             cost, pure = part.ratio, curve.pure
         if isinstance(curve, Approx) and (kind == "gaussian" or part.failure):
             pure = curve.epsilon
@@ -101,7 +101,7 @@ def cost_of(guarantee: PrivacyGuarantee, kind: str) -> Cost:
         else:
             square = None if total.square is None or cost is None else total.square + cost
             total = replace(total, pure=all_pure, square=square)
-    return replace(total, failure=1 - kept)
+    return replace(total, failure=1 - survival)
 
 
 def pure_rho(epsilon: Fraction) -> Fraction:
@@ -213,7 +213,7 @@ class Filter:
     def after(self, account: Account, cost: Cost) -> Account:
         """Return an account with a cost added, or raise if that would pass the limit."""
         if cost.numerics == "insecure":
-            raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
+            raise BudgetExceeded("noise from a known seed protects nothing: not released")
         return self.accepted(self.added(account, cost))
 
     def accepted(self, total: Account) -> Account:

@@ -4,8 +4,8 @@
     csv     a line ``# quincunx release {...}`` with the same JSON, then a table; a masked cell is an empty field
     json    that object with ``values`` in lists beside it; a masked cell is null
 
-CSV and JSON may be compressed by gzip. A reader tells them apart by their first bytes; nothing is ever unpickled. The
-header has a ``checksum`` of all that is there, which tells of accidents, not of forgery; files of format 1 have none.
+CSV and JSON may be compressed by gzip. A reader recognizes them by their first bytes; nothing is ever unpickled. The
+header has a ``checksum`` of all that is there, which shows accidents, not forgery; files of format 1 have none.
 """
 
 import csv
@@ -65,8 +65,8 @@ def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
     header, values, mask = _read(source, name)
     if header["format"] not in READABLE:
         raise ValueError(f"its format is {header['format']}, this version reads {' and '.join(map(str, READABLE))}")
-    told = header.pop("checksum", None)
-    if (told is not None or header["format"] > 1) and told != _checksum((header, values, mask)):
+    stated = header.pop("checksum", None)
+    if (stated is not None or header["format"] > 1) and stated != _checksum((header, values, mask)):
         raise ValueError("its content is not that of its checksum: it was changed since it was written")
     return header, values, mask
 
@@ -190,7 +190,7 @@ def _of_csv(text: str) -> Parts:
 
 
 def _typed(header: dict[str, Any], cells: npt.NDArray[Any]) -> Parts:
-    """Return cells of Python's numbers, truth values or strings as an array of the kind that the header tells."""
+    """Return cells of Python's numbers, truth values or strings as an array of the kind that the header names."""
     dtype, shape = np.dtype(header.pop("dtype")), tuple(header.pop("shape"))
     if dtype.kind not in _READ or cells.shape != shape:
         raise ValueError(f"it must hold numbers or labels of shape {shape}")

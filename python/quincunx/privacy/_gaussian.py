@@ -31,7 +31,7 @@ ROUNDED = 1 + 2.0**-40
 #: apart by less than 2**-84 sqrt(2**40) deviations more.
 CUT = Fraction(1, 2**64)
 #: A sensitivity as it was declared, of the array or of each coordinate, and its shift in units of sigma.
-Said = tuple[float | tuple[float, ...], Fraction]
+Sensitivity = tuple[float | tuple[float, ...], Fraction]
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +228,7 @@ class GaussianMechanism(Mechanism):
         dimension: int = 1,
         sigma: float | None = None,
         scales: Sequence[float] | npt.NDArray[np.float64] | None = None,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
     ) -> None:
         relation = _relations.check(relation)
         if sensitivity is not None and radius is not None:
@@ -261,7 +261,7 @@ class GaussianMechanism(Mechanism):
         privacy_map = self._privacy_map(Fraction(ROUNDED) / Fraction(self.sigma), CUT)
         self.guarantee = guarantee_of(privacy_map, relation, delta, epsilon=level)
 
-    def _declared_shift(self, sensitivity: float | Sequence[float] | None) -> Said | None:
+    def _declared_shift(self, sensitivity: float | Sequence[float] | None) -> Sensitivity | None:
         """Return a given sensitivity with the least fraction not below its shift in units of sigma; None without it."""
         if sensitivity is None:
             return None
@@ -280,13 +280,15 @@ class GaussianMechanism(Mechanism):
         """Return what noise gives away of shifts that are so many deviations for each sigma, and a rest."""
         scales = [Fraction(scale) for scale in self._spread()]
         if self._declared is not None:
-            said, shift = self._declared
-            if isinstance(said, tuple):
-                each = list(said) if len(said) <= 8 else f"what was said of each of {len(said)}, {max(said):g} at most"
-                words = f"declared to move each coordinate by at most {each}"
+            given, shift = self._declared
+            if isinstance(given, tuple):
+                bounds = (
+                    list(given) if len(given) <= 8 else f"what was said of each of {len(given)}, {max(given):g} at most"
+                )
+                words = f"declared to move each coordinate by at most {bounds}"
             else:
                 over = "" if self.scales is None else ", over its scales"
-                words = f"declared to move the array by at most {said:g} in the l2 distance{over}"
+                words = f"declared to move the array by at most {given:g} in the l2 distance{over}"
             return Declared(Gaussian((shift * unit + rest) ** 2), self.relation, words)
         if self.radius is not None:
             return PerEntry(Gaussian((2 * Fraction(self.radius) / min(scales) * unit + rest) ** 2), False)
@@ -320,14 +322,15 @@ class GaussianMechanism(Mechanism):
 
     def _check_size(self, numbers: npt.NDArray[np.float64]) -> None:
         """Refuse more numbers than the guarantee speaks of, where it speaks of a number of them."""
-        said = self._declared[0] if self._declared is not None else None
-        natural = said is None and self.radius is None
-        several = natural and isinstance(self.relation, DataMetric) and self.relation.metric == "linf"
-        count = len(self._spread()) if self.scales is not None else self.dimension
-        count = len(said) if isinstance(said, tuple) else count
-        fixed = several or isinstance(said, tuple) or (self.scales is not None and self.radius is None)
-        if fixed and numbers.size != count:
-            raise ValueError(f"`x` must hold {count} numbers, got shape {numbers.shape}")
+        size, privacy_map = None, self.guarantee.parts[0].privacy_map
+        if self.scales is not None and self.radius is None:
+            size = len(self.scales)
+        elif self._declared is not None and isinstance(self._declared[0], tuple):
+            size = len(self._declared[0])
+        elif isinstance(privacy_map, Shift) and privacy_map.metric == "linf":
+            size = self.dimension
+        if size not in (None, numbers.size):
+            raise ValueError(f"`x` must hold {size} numbers, got shape {numbers.shape}")
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
@@ -336,7 +339,7 @@ class GaussianMechanism(Mechanism):
         Parameters
         ----------
         x : array_like of float, shape (..., dimension) where records are clipped
-            The private numbers. With `sensitivity`, the whole array is the value of which that was said.
+            The private numbers. With `sensitivity`, the whole array is the value that it bounds.
         {insecure_seed}
             With float64 values of the shape of `x`, multiples of `step`.
 

@@ -16,16 +16,7 @@ from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import (
-    Accuracy,
-    Floats,
-    Noise,
-    WholeNoise,
-    checked_exponent,
-    each,
-    read_only,
-    whole_bounds,
-)
+from quincunx.privacy._law import Accuracy, Floats, Noise, WholeNoise, checked_exponent, each, read_only, whole_bounds
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -120,6 +111,7 @@ class Geometric(Curve):
     decay: Fraction
     shift: int
     kind: ClassVar[str] = "geometric"
+    grows: ClassVar[bool] = True
     adds_by: ClassVar[str] = "l1"
 
     @property
@@ -140,9 +132,6 @@ class Geometric(Curve):
 
     def group(self, steps: Fraction | int) -> Geometric:
         return Geometric(self.decay, math.floor(steps * self.shift))
-
-    def bounds(self, other: Curve) -> bool:
-        return isinstance(other, Geometric) and self.decay >= other.decay and self.shift >= other.shift
 
 
 class GeometricMechanism(Mechanism):
@@ -176,7 +165,7 @@ class GeometricMechanism(Mechanism):
     Raises
     ------
     ValueError, TypeError
-        If an argument lies outside its domain, or not exactly one way of saying the noise is used.
+        If an argument lies outside its domain, or the noise is not given in exactly one form.
     NoGuarantee
         If nothing is proved for this use and relation.
 
@@ -308,12 +297,12 @@ class GeometricMechanism(Mechanism):
     def __repr__(self) -> str:
         bounds = "" if self.lower is None and self.upper is None else f", lower={self.lower}, upper={self.upper}"
         size = "" if self.n is None else f", n={self.n}"
-        way = f"alpha={self.alpha}" if self.exponent is None else f"epsilon_per_unit={float(self.exponent)}"
+        ratio = f"alpha={self.alpha}" if self.exponent is None else f"epsilon_per_unit={float(self.exponent)}"
         size += "" if self.sensitivity is None else f", sensitivity={self.sensitivity}"
         bounded = self.sensitivity is not None or (self.lower is not None and self.upper is not None)
         usual = ReplaceOne() if bounded and self.n is None else DataMetric("l1", self.n or 1)
         about = "" if self.relation == usual else f", relation={self.relation}"
-        return f"GeometricMechanism({way}{size}{bounds}{about})"
+        return f"GeometricMechanism({ratio}{size}{bounds}{about})"
 
 
 @lru_cache(maxsize=64)

@@ -14,13 +14,13 @@ from quincunx._html import table_html
 from quincunx.privacy import _guarantee_json, _rational, _relations
 from quincunx.privacy._composition import NUMERICS, Composition, Part, worse
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Renyi, Zcdp
-from quincunx.privacy._losses import LossDistribution
+from quincunx.privacy._losses import LossDistribution, outcomes
 from quincunx.privacy._privacy_map import Declared, PrivacyMap
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
 
 
 def guarantee_of(
-    privacy_map: PrivacyMap,
+    privacy_map: PrivacyMap | Curve,
     relation: Relation,
     delta: float | Fraction = 0,
     *,
@@ -29,26 +29,13 @@ def guarantee_of(
 ) -> "PrivacyGuarantee":
     """Return the guarantee that a privacy map proves about a relation: the only maker of guarantees.
 
-    `epsilon` is the level that noise was calibrated for at `delta`, where it was; else the least one is found. Raises
-    `NoGuarantee` where the privacy map has no answer.
+    A curve alone is one that was said to hold for the relation. `epsilon` is the level that noise was calibrated for at
+    `delta`, where it was; else the least one is found. Raises `NoGuarantee` where the privacy map has no answer.
     """
     relation = _relations.check(relation)
-    level = None if epsilon is None else Fraction(epsilon)
-    return PrivacyGuarantee.of_parts(
-        (Part.of(privacy_map, relation, Fraction(delta), level),), relation=relation, numerics=numerics
-    )
-
-
-def declared(
-    curve: Curve,
-    relation: Relation,
-    delta: float | Fraction,
-    *,
-    epsilon: float | None = None,
-    numerics: str,
-) -> "PrivacyGuarantee":
-    """Return the guarantee of a curve that was said to hold for the neighbors of a relation."""
-    return guarantee_of(Declared(curve, relation), relation, delta, epsilon=epsilon, numerics=numerics)
+    known = Declared(privacy_map, relation) if isinstance(privacy_map, Curve) else privacy_map
+    part = Part.of(known, relation, Fraction(delta), None if epsilon is None else Fraction(epsilon))
+    return PrivacyGuarantee.of_parts((part,), relation=relation, numerics=numerics)
 
 
 @assembled(
@@ -79,7 +66,7 @@ class PrivacyGuarantee(Composition):
         Which data sets are neighbors.
     numerics : {"exact", "float64", "insecure"}
         Whether the outputs have exactly the stated law, have it up to floating-point rounding (which an attacker may
-        exploit), or were drawn from a seed that somebody knows (no protection at all).
+        exploit), or were drawn from a known seed (no protection at all).
     range_bounded : bool
         Whether the logarithm of the density ratio of any two neighbors lies in an interval of *length* epsilon, as for
         a sample of a posterior; only with ``delta = 0``. Then ``zcdp = epsilon**2 / 8``.
@@ -95,7 +82,7 @@ class PrivacyGuarantee(Composition):
     zcdp : float or None
         The zero-concentrated level, None if there is none.
     parts : tuple of Part
-        What the guarantee is made of, with the figures that a filter charges: `epsilon` and `delta` (the stated pair of
+        What the guarantee is made of, with the figures that a filter adds up: `epsilon` and `delta` (the stated pair of
         one copy), `count`, and of all copies `pure`, `rho` beyond `failure`, and `ratio` (Gaussian u squared).
 
     {domain}
@@ -132,7 +119,7 @@ class PrivacyGuarantee(Composition):
         epsilon: float | Fraction,
         delta: float | Fraction = 0,
         *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
         numerics: str = "exact",
         range_bounded: bool = False,
         zcdp: float | Fraction | None = None,
@@ -180,7 +167,7 @@ class PrivacyGuarantee(Composition):
         *,
         sensitivity: float = 1.0,
         epsilon: float | None = None,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
         numerics: str = "exact",
     ) -> "PrivacyGuarantee":
         """Return the guarantee of Gaussian noise.
@@ -213,16 +200,11 @@ class PrivacyGuarantee(Composition):
         elif _core.gaussian_sigma(epsilon, delta, sensitivity) > sigma:
             raise ValueError(f"`epsilon` must be one that sigma = {sigma} keeps at delta = {delta}, got {epsilon}")
         curve = Gaussian((Fraction(sensitivity) / Fraction(sigma)) ** 2)
-        return declared(curve, relation, delta, epsilon=epsilon, numerics=numerics)
+        return guarantee_of(curve, relation, delta, epsilon=epsilon, numerics=numerics)
 
     @classmethod
     def of_zcdp(
-        cls,
-        rho: float | Fraction,
-        delta: float,
-        *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
-        numerics: str = "exact",
+        cls, rho: float | Fraction, delta: float, *, relation: Relation = ReplaceOne(), numerics: str = "exact"
     ) -> "PrivacyGuarantee":
         """Return the guarantee of a mechanism of which only the zero-concentrated level is known.
 
@@ -245,7 +227,7 @@ class PrivacyGuarantee(Composition):
         """
         level = _check.open_probability(delta, "delta")
         curve = Zcdp(_rational.fraction(rho, "rho"))
-        return declared(curve, relation, level, numerics=numerics)
+        return guarantee_of(curve, relation, level, numerics=numerics)
 
     @classmethod
     def of_outcomes(
@@ -254,7 +236,7 @@ class PrivacyGuarantee(Composition):
         q: Iterable[float | Fraction],
         delta: float | Fraction = 0,
         *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
         numerics: str = "exact",
     ) -> "PrivacyGuarantee":
         """Return the guarantee of a mechanism that is dominated by two laws on finitely many outcomes.
@@ -290,7 +272,7 @@ class PrivacyGuarantee(Composition):
             total = sum((pair[column] for pair in table), Fraction(0))
             if abs(total - 1) > Fraction(1, 2**40):
                 raise ValueError(f"`{name}` must sum to 1, got {float(total)}")
-        return declared(
+        return guarantee_of(
             Outcomes(table), relation, _rational.fraction(delta, "delta", below_one=True), numerics=numerics
         )
 
@@ -301,7 +283,7 @@ class PrivacyGuarantee(Composition):
         divergences: Iterable[float],
         delta: float,
         *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
         numerics: str = "exact",
     ) -> "PrivacyGuarantee":
         """Return the guarantee of a mechanism of which Renyi divergences are known, as other accountants report them.
@@ -331,8 +313,8 @@ class PrivacyGuarantee(Composition):
         >>> from quincunx.privacy import PrivacyGuarantee
         >>> gaussian = PrivacyGuarantee.of_gaussian(4.0, 1e-5)
         >>> orders = [1.5, 2, 4, 8, 16, 32, 64]
-        >>> told = PrivacyGuarantee.of_renyi(orders, [gaussian.renyi(order) for order in orders], 1e-5)
-        >>> round(gaussian.epsilon, 3), round(told.epsilon, 3)
+        >>> renyi = PrivacyGuarantee.of_renyi(orders, [gaussian.renyi(order) for order in orders], 1e-5)
+        >>> round(gaussian.epsilon, 3), round(renyi.epsilon, 3)
         (0.926, 1.018)
         """
         _check.fits(orders, "orders")
@@ -345,22 +327,7 @@ class PrivacyGuarantee(Composition):
         curve = Renyi(
             tuple((_rational.fraction(a, "orders"), _rational.fraction(bound, "divergences")) for a, bound in known)
         )
-        return declared(curve, relation, level, numerics=numerics)
-
-    @property
-    def protects(self) -> str:
-        """What the guarantee is about, in words, with what was declared of it."""
-        relation = self.relation
-        if isinstance(relation, DataMetric) and relation.metric == "l1":
-            what = "counts" if all(part.privacy_map.whole for part in self.parts) else "values"
-            about = f"changes of at most {relation.radius} in the sum of all {what}"
-        elif isinstance(relation, DataMetric):
-            about = f"changes of at most {relation.radius} in the {relation.metric} distance"
-        else:
-            count = "one record" if relation.records == 1 else f"{relation.records} records"
-            about = count + (" added or removed" if isinstance(relation, AddRemove) else " replaced by any other")
-        said = dict.fromkeys(part.words for part in self.parts)
-        return ", ".join([about, *filter(None, said)])
+        return guarantee_of(curve, relation, level, numerics=numerics)
 
     def _repr_html_(self) -> str:
         rows = {"epsilon": self.epsilon, "delta": self.delta, "relation": self.relation, "numerics": self.numerics}
@@ -426,7 +393,7 @@ class PrivacyGuarantee(Composition):
         delta: float = 0.0,
         *,
         infinite: float = 0.0,
-        relation: Relation = AddRemove(),  # noqa: B008
+        relation: Relation = AddRemove(),
         numerics: str = "float64",
     ) -> "PrivacyGuarantee":
         """Return the guarantee of a mechanism of which a law of privacy losses is known.
@@ -459,34 +426,8 @@ class PrivacyGuarantee(Composition):
         >>> round(response.epsilon, 6)  # ln 3
         1.098612
         """
-        if isinstance(losses, LossDistribution):
-            infinite = losses.infinite
-            places, weights = losses.losses.tolist(), losses.masses.tolist()
-        else:
-            for name, values in (("losses", losses), ("masses", masses)):
-                _check.fits(values, name)
-            places, weights = list(losses), list(masses or ())
-        if len(places) != len(weights) or not places:
-            raise ValueError(f"`masses` must have length {len(places)} and at least 1, got {len(weights)}")
-        law = {_check.real(place, "losses"): Fraction(0) for place in places}
-        for place, weight in zip(places, weights, strict=True):
-            law[float(place)] += _rational.fraction(weight, "masses")
-        beyond = _rational.fraction(infinite, "infinite")
-        missing = 1 - beyond - sum(law.values(), Fraction(0))
-        if beyond:
-            beyond += max(missing, Fraction(0))
-        else:  # what masses in floating point lack is given to the largest loss
-            law[max(law)] += max(missing, Fraction(0))
-        table = [(p, p * Fraction(math.exp(-place)) * (1 - Fraction(1, 2**50))) for place, p in law.items()]
-        other = 1 - sum((q for _, q in table), Fraction(0))
-        if abs(missing) > Fraction(1, 2**30) or other < -Fraction(1, 2**30):
-            raise ValueError(f"`masses` must sum to 1, and times exp(-losses) to at most 1, got {float(1 - missing)}")
-        # What Q lacks lies where P has nothing; if it is no more than roundings, at the least loss there is.
-        least = Fraction(math.exp(min(law))) if other < Fraction(1, 2**40) else Fraction(0)
-        table += [(beyond, Fraction(0)), (least * max(other, Fraction(0)), max(other, Fraction(0)))]
-        curve = Outcomes(tuple(pair for pair in table if any(pair)))
         failure = _rational.fraction(delta, "delta", below_one=True)
-        return declared(curve, relation, failure, numerics=numerics)
+        return guarantee_of(outcomes(losses, masses, infinite), relation, failure, numerics=numerics)
 
     def at(self, distance: float) -> "PrivacyGuarantee":
         """Return the guarantee for data at another distance.

@@ -94,6 +94,7 @@ class Laplace(Curve):
 
     shift: Fraction
     kind: ClassVar[str] = "laplace"
+    grows: ClassVar[bool] = True
     adds_by: ClassVar[str] = "l1"
 
     @property
@@ -112,9 +113,6 @@ class Laplace(Curve):
 
     def group(self, steps: Fraction | int) -> Laplace:
         return Laplace(steps * self.shift)
-
-    def bounds(self, other: Curve) -> bool:
-        return isinstance(other, Laplace) and self.shift >= other.shift
 
     def delta_at(self, epsilon: float) -> float:
         if Fraction(epsilon) >= self.shift:
@@ -185,7 +183,7 @@ class LaplaceMechanism(Mechanism):
         upper: float | None = None,
         *,
         sensitivity: float | None = None,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True)
         self.relation = _relations.check(relation)

@@ -29,7 +29,7 @@ APPLICATION = 0x51585042  # "QXPB"
 FORMAT = 1
 PATIENCE = 0.05  # seconds between attempts to get the lock: in between, signals are handled
 
-#: Where Linux tells the kind of each file system.
+#: Where Linux lists the kind of each file system.
 MOUNTS = "/proc/self/mountinfo"
 #: Kinds whose files other hosts may write; beside these every kind that a program serves ("fuse").
 SHARED = frozenset(
@@ -142,7 +142,7 @@ class FileLedger:
             if os.path.exists(left) and _has_content(left):
                 raise FileExistsError(f"{left} is left of a ledger that is gone: put that back, or remove the rest")
         folder, name = os.path.split(self.path)
-        handle, draft = tempfile.mkstemp(prefix=f".{name}-", dir=folder)  # nobody else may read who was asked
+        handle, draft = tempfile.mkstemp(prefix=f".{name}-", dir=folder)  # readable by its owner only
         os.close(handle)
         try:
             connection = sqlite3.connect(draft, isolation_level=None)
@@ -208,7 +208,7 @@ class FileLedger:
             # nothing could undo what is half written; the head, or the next opening undoes what was accepted.
             connection.execute("PRAGMA synchronous=FULL")
         except BaseException:
-            connection.close()  # so that nobody waits for somebody who waits
+            connection.close()  # a lock of its own would block others
             raise
         return connection
 

@@ -1,12 +1,16 @@
 """Laws of privacy losses on a grid, for accountants that compose them: from a guarantee and back."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx.privacy import _rational
+from quincunx.privacy._curves import Outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +93,33 @@ def connect_the_dots(step: float, most: int, heights: npt.NDArray[np.float64]) -
     # Heights differ by less than their roundings there: what the masses lose by them is lost to infinity.
     infinite = max(float(y[-1]), 1.0 - math.fsum(masses)) + 2.0**-45
     return LossDistribution(step, -most, masses, min(infinite, 1.0))
+
+
+def outcomes(losses: Iterable[float] | LossDistribution, masses: Iterable[float] | None, infinite: float) -> Outcomes:
+    """Return two laws of outcomes of which the first has these losses, its masses as they are given."""
+    if isinstance(losses, LossDistribution):
+        infinite = losses.infinite
+        places, weights = losses.losses.tolist(), losses.masses.tolist()
+    else:
+        for name, values in (("losses", losses), ("masses", masses)):
+            _check.fits(values, name)
+        places, weights = list(losses), list(masses or ())
+    if len(places) != len(weights) or not places:
+        raise ValueError(f"`masses` must have length {len(places)} and at least 1, got {len(weights)}")
+    law = {_check.real(place, "losses"): Fraction(0) for place in places}
+    for place, weight in zip(places, weights, strict=True):
+        law[float(place)] += _rational.fraction(weight, "masses")
+    beyond = _rational.fraction(infinite, "infinite")
+    missing = 1 - beyond - sum(law.values(), Fraction(0))
+    if beyond:
+        beyond += max(missing, Fraction(0))
+    else:  # what masses in floating point lack is given to the largest loss
+        law[max(law)] += max(missing, Fraction(0))
+    table = [(p, p * Fraction(math.exp(-place)) * (1 - Fraction(1, 2**50))) for place, p in law.items()]
+    other = 1 - sum((q for _, q in table), Fraction(0))
+    if abs(missing) > Fraction(1, 2**30) or other < -Fraction(1, 2**30):
+        raise ValueError(f"`masses` must sum to 1, and times exp(-losses) to at most 1, got {float(1 - missing)}")
+    # What Q lacks lies where P has nothing; if it is no more than roundings, at the least loss there is.
+    least = Fraction(math.exp(min(law))) if other < Fraction(1, 2**40) else Fraction(0)
+    table += [(beyond, Fraction(0)), (least * max(other, Fraction(0)), max(other, Fraction(0)))]
+    return Outcomes(tuple(pair for pair in table if any(pair)))

@@ -14,7 +14,7 @@ from quincunx.privacy._release import Guaranteed, Release, marked
 
 _INSECURE_SEED = """\
     insecure_seed : int, optional
-        Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+        Makes the noise repeatable, for tests: the noise can be removed by who knows the seed. The guarantee says so.
 
     Returns
     -------

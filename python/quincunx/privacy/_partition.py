@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Partition:
-    """Parts of the records with an account each, of which a budget is charged the largest; `Budget.partition` makes it.
+    """Parts of the records with an account each, the largest of which a budget pays; `Budget.partition` makes it.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Partition:
         self._account(part)
         rule, found = self._budget._rule, self._about_budget(guarantee)
         if found.numerics == "insecure":
-            raise BudgetExceeded("noise from a seed that somebody knows protects nothing: not released")
+            raise BudgetExceeded("noise from a known seed protects nothing: not released")
         with self._lock:
             spreads = self._spreads(found)
             if spreads and isinstance(found.relation, DataMetric):

@@ -60,7 +60,7 @@ def privatize(
         The release has these, in this order, whatever the data: what they lack is a zero that gets noise. Without it
         the labels that occur are published, and which ones occur is not protected: `protects` says so.
     insecure_seed : int, optional
-        Makes the noise repeatable, for tests: whoever knows the seed removes the noise. The guarantee says so.
+        Makes the noise repeatable, for tests: the noise can be removed by who knows the seed. The guarantee says so.
 
     Returns
     -------
@@ -72,8 +72,8 @@ def privatize(
     ------
     ValueError, TypeError
         If a count is negative, fractional or NaN, a column of a DataFrame is called and looks like an identifier, a
-        label is not in its domain, or another argument lies outside its domain. Whoever holds the data sees the message
-        and nobody else: nothing was released.
+        label is not in its domain, or another argument lies outside its domain. The message is for the holder of the
+        data: nothing was released.
 
     Notes
     -----

@@ -16,7 +16,6 @@ from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import Floats, Noise, checked_exponent, fraction, log_of_choice
-from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 
@@ -128,7 +127,7 @@ def quantile(
     lower: float,
     upper: float,
     step: float | None = None,
-    relation: Relation = ReplaceOne(),  # noqa: B008
+    relation: Relation = ReplaceOne(),
     insecure_seed: int | None = None,
 ) -> Release:
     """Release a quantile of private numbers, by the exponential mechanism on a declared grid.
@@ -152,7 +151,7 @@ def quantile(
     relation : ReplaceOne or AddRemove
         Which data sets are neighbors.
     insecure_seed : int, optional
-        Makes the choice repeatable, for tests: the guarantee then says that it protects nobody.
+        Makes the choice repeatable, for tests: the guarantee then says so.
 
     Returns
     -------
@@ -207,8 +206,7 @@ def quantile(
     losses = noise.losses(values)
     words = seed_words(insecure_seed)
     chosen = _core.choose(-losses, len(losses), exponent.numerator, exponent.denominator, words)
-    privacy_map = Declared(Ranged(exponent * 2 * moved), relation)
-    guarantee = marked(guarantee_of(privacy_map, relation), insecure_seed)
+    guarantee = marked(guarantee_of(Ranged(exponent * 2 * moved), relation), insecure_seed)
     return Release(np.asarray(noise.grid[chosen[0]]), guarantee, noise=noise, _owned=True)
 
 

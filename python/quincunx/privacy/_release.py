@@ -17,7 +17,7 @@ from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
 from quincunx.privacy._law import Array, Noise, from_json, to_json
 
-#: What a release tells of its guarantee beside its noise.
+#: What a release says of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
 
 
@@ -151,8 +151,8 @@ class Release(Guaranteed):
             for number, axis in enumerate(self.axes_)
             if axis.labels is not None and not axis.declared
         ]
-        told = f"; which labels occur in {' and '.join(named)} is published, unprotected" if named else ""
-        return self.guarantee.protects + told
+        published = f"; which labels occur in {' and '.join(named)} is published, unprotected" if named else ""
+        return self.guarantee.protects + published
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -309,10 +309,7 @@ class Release(Guaranteed):
         return table_html(f"Release, {self.mechanism} noise", rows)
 
     def save(
-        self,
-        target: str | os.PathLike[str] | BinaryIO,
-        *,
-        format: Literal["npz", "csv", "json"] | None = None,
+        self, target: str | os.PathLike[str] | BinaryIO, *, format: Literal["npz", "csv", "json"] | None = None
     ) -> None:
         """Write the release to a file, without pickle.
 

@@ -55,7 +55,7 @@ def shown_relation(mechanism: Mechanism) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RandomizedResponseNoise(CategoricalNoise):
-    """A bit is told as its opposite with a probability.
+    """A bit is released as its opposite with a probability.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class RandomizedResponseNoise(CategoricalNoise):
 
 
 class RandomizedResponse(Mechanism):
-    """A bit is told truly with probability ``p = exp(epsilon) / (1 + exp(epsilon))``, else its opposite.
+    """A bit is released as it is with probability ``p = exp(epsilon) / (1 + exp(epsilon))``, else its opposite.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class RandomizedResponse(Mechanism):
     relation : ReplaceOne or DataMetric
         Which neighbors it is about; where they differ in several records, each has its share of epsilon.
     categories : int or sequence
-        What is told: 2, for the bits 0 and 1, or two labels, of which the second is the one.
+        What is released: 2, for the bits 0 and 1, or two labels, of which the second is the one.
 
     Attributes
     ----------
@@ -143,11 +143,7 @@ class RandomizedResponse(Mechanism):
     """
 
     def __init__(
-        self,
-        epsilon: float,
-        *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
-        categories: int | Sequence[Any] = 2,
+        self, epsilon: float, *, relation: Relation = ReplaceOne(), categories: int | Sequence[Any] = 2
     ) -> None:
         self.categories = Categories.of(categories, "categories", maximum=2).declared
         level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
@@ -167,7 +163,7 @@ class RandomizedResponse(Mechanism):
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
-        """Tell bits, truly or not.
+        """Release bits, each as it is or as its opposite.
 
         Parameters
         ----------
@@ -208,8 +204,8 @@ class RandomizedResponse(Mechanism):
         return np.asarray((bits.mean(axis=0) - flip) / (1 - 2 * flip))
 
     def __repr__(self) -> str:
-        told = "" if self.categories == 2 else f", categories={self.categories}"
-        return f"RandomizedResponse({self.epsilon}{shown_relation(self)}{told})"
+        labels = "" if self.categories == 2 else f", categories={self.categories}"
+        return f"RandomizedResponse({self.epsilon}{shown_relation(self)}{labels})"
 
 
 def nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -228,7 +224,7 @@ def on_simplex(estimate: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedRandomizedResponseNoise(CategoricalNoise):
-    """A category is told as each other with a probability.
+    """A category is released as each other with a probability.
 
     Parameters
     ----------
@@ -279,7 +275,7 @@ class GeneralizedRandomizedResponseNoise(CategoricalNoise):
 
 @sections
 class GeneralizedRandomizedResponse(Mechanism):
-    """A category is told truly with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
+    """A category is released as it is with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, else another.
 
     Parameters
     ----------
@@ -315,13 +311,7 @@ class GeneralizedRandomizedResponse(Mechanism):
     ['tea']
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        categories: int | Sequence[Any],
-        *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
-    ) -> None:
+    def __init__(self, epsilon: float, categories: int | Sequence[Any], *, relation: Relation = ReplaceOne()) -> None:
         level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
         declared = Categories.of(categories, "categories")
         self.categories, k = declared.declared, len(declared)
@@ -353,7 +343,7 @@ class GeneralizedRandomizedResponse(Mechanism):
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
-        """Tell categories, truly or not.
+        """Release categories, each as it is or as another.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Tables of counts in text: what is a count in them and what is a label.
 
 A label that is taken for a count is released as one, and wrong without a word. So a row or column that may be either is
-refused until somebody says which it is. Numbers look like labels if they are
+refused until it is said which it is. Numbers look like labels if they are
 
     a run n, n + 1, ... (of four or more), all of 0..k-1 or 1..k, rising all the way (of five or more), or
     all different though there are so many that among as many independent ones two would be equal: n^2 > 25 R for n
@@ -39,12 +39,12 @@ class Table(NamedTuple):
     def describe(self) -> str:
         """Return a sentence about shape and labels."""
         shape = " x ".join(map(str, self.values.shape)) or "1"
-        said = ""
+        labels = ""
         for declared, how in ((True, "declared"), (False, "published as they are")):
             axes = [(place, axis) for place, axis in enumerate(self.axes) if axis.declared is declared]
             if named := [f"axis {place}: {_few(axis)}" for place, axis in axes if axis.labels is not None]:
-                said += f"; labels, {how}: {', '.join(named)}"
-        return f"{shape} counts" + (said or ", no labels")
+                labels += f"; labels, {how}: {', '.join(named)}"
+        return f"{shape} counts" + (labels or ", no labels")
 
     def on_domain(self, files: Sequence[str | os.PathLike[str]], *, square: bool = False) -> "Table":
         """Return the counts on the labels of files, one for each axis with labels, or one for a square table."""
@@ -72,7 +72,7 @@ def refuse_keys(frame: Any) -> None:
     """Refuse a DataFrame of pandas with a column of labels: one that is called an identifier and looks like it."""
     names = [str(name).lower() for name in frame.columns]
     called = [name in _ENDS or name.endswith("_id") for name in names]
-    keys = [column for column, told in zip(frame.columns, called, strict=True) if told]
+    keys = [column for column, key in zip(frame.columns, called, strict=True) if key]
     long = len(keys) >= 2 and names[-1] in _COUNTS
     for key in keys:
         column = frame[key]
@@ -93,7 +93,7 @@ def parse(
     long: bool | None = None,
     square: bool = False,
 ) -> Table:
-    """Read a table of counts; what may be either a label or a count is refused where nobody has said which it is."""
+    """Read a table of counts; what may be either a label or a count is refused where it is not said which it is."""
     lines = _split(text, name, delimiter)
     if long:
         if index is not None:
@@ -229,8 +229,8 @@ def _refuse_long(rows: list[Row], names: list[str] | None, name: str) -> None:
         grid = math.prod(len({key[place] for key in keys}) for place in range(width - 1))
         many = len(keys) >= 5 and len(keys) ** 2 > 25 * grid
         lower = [] if names is None else [word.lower() for word in names]
-        told = bool(lower) and lower[-1] in _COUNTS and any(word in _ENDS for word in lower[:-1])
-        suspicious = sorted_ or many or told
+        titled = bool(lower) and lower[-1] in _COUNTS and any(word in _ENDS for word in lower[:-1])
+        suspicious = sorted_ or many or titled
     if suspicious:
         raise ValueError(
             f"{name}: it looks like a long table, whose lines hold labels and one count "
@@ -318,15 +318,15 @@ def _long(lines: list[Row], name: str, header: bool | None, square: bool) -> Tab
     _tables.refuse_large([len(labels) for labels in different], name)
     places = [{label: place for place, label in enumerate(labels)} for labels in different]
     values = np.zeros([len(labels) for labels in different], dtype=np.int64)
-    told: dict[tuple[int, ...], int] = {}
+    lines_of: dict[tuple[int, ...], int] = {}
     for row, key in zip(rows, zip(*columns, strict=True), strict=True):
         cell = tuple(found[label] for found, label in zip(places, key, strict=True))
-        if cell in told:
+        if cell in lines_of:
             raise ValueError(
                 f"{name}, line {row.number}: each cell must have one line, got {', '.join(map(str, key))} "
-                f"on line {told[cell]} already"
+                f"on line {lines_of[cell]} already"
             )
-        told[cell] = row.number
+        lines_of[cell] = row.number
         values[cell] = _counts(row.fields[-1:], f"{name}, line {row.number}")[0]
     axes = tuple(Axis(None if names is None else names[place], labels) for place, labels in enumerate(different))
     return Table(values, axes)

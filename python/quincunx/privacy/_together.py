@@ -219,8 +219,8 @@ def subsampled(
     level = Fraction(_rational.amplified_upwards(up(part.epsilon), up(share)))
     if isinstance(relation, ReplaceOne):
         level = part.epsilon if rate is not None else min(level, part.epsilon)
-        kept: Curve = Approx(level, share * part.delta) if part.delta else Pure(level)
-        return guarantee_of(Declared(kept, relation, part.words), relation, share * part.delta, numerics=numerics)
+        curve: Curve = Approx(level, share * part.delta) if part.delta else Pure(level)
+        return guarantee_of(Declared(curve, relation, part.words), relation, share * part.delta, numerics=numerics)
     if part.curve.pairs() is None or isinstance(part.curve, Subsampled):
         raise NoGuarantee(f"no rule is known for a random subset and a curve of kind {part.curve.kind!r}")
     privacy_map = Declared(Subsampled(share, part.curve), relation, part.words)

@@ -27,14 +27,14 @@ from quincunx.privacy._response import WORD, entries, log_odds, nonempty, on_sim
 
 @dataclass(frozen=True, eq=False)
 class UnaryEncodingNoise(CategoricalNoise):
-    """A category is told as a row of bits, its one-hot row with noise on each.
+    """A category is released as a row of bits, its one-hot row with noise on each.
 
     Parameters
     ----------
     categories : int or sequence
         Their number k, >= 2, or k labels.
     one, zero : Fraction or float
-        The probabilities that the one, and that a zero, is told as a one.
+        The probabilities that the one, and that a zero, is released as a one.
 
     Examples
     --------
@@ -60,12 +60,12 @@ class UnaryEncodingNoise(CategoricalNoise):
 
     @property
     def one_probability(self) -> float:
-        """The probability that the one is told as a one."""
+        """The probability that the one is released as a one."""
         return float(self.one)
 
     @property
     def zero_probability(self) -> float:
-        """The probability that a zero is told as a one."""
+        """The probability that a zero is released as a one."""
         return float(self.zero)
 
     def rows(self, z: npt.ArrayLike, name: str = "z") -> npt.NDArray[Any]:
@@ -96,15 +96,15 @@ class UnaryEncodingNoise(CategoricalNoise):
         rows, values, k = self.rows(z), self.declared.encode(x, "x"), len(self.declared)
         shape = np.broadcast_shapes(rows.shape[:-1], values.shape)
         rows, values = np.broadcast_to(rows, (*shape, k)), np.broadcast_to(values, shape)
-        told = np.take_along_axis(rows, values[..., None], axis=-1)[..., 0]
+        own = np.take_along_axis(rows, values[..., None], axis=-1)[..., 0]
         (one, zero), (hit, miss) = ((math.log(p), log_not(p)) for p in (self.zero, self.one))
-        ones = rows.sum(axis=-1, dtype=np.int64) - told
-        return np.asarray(ones * one + (k - 1 - ones) * zero + np.where(told == 1, hit, miss))
+        ones = rows.sum(axis=-1, dtype=np.int64) - own
+        return np.asarray(ones * one + (k - 1 - ones) * zero + np.where(own == 1, hit, miss))
 
 
 @sections
 class UnaryEncoding(Mechanism):
-    """A category is told as a row of k bits, its one-hot row with noise on each bit.
+    """A category is released as a row of k bits, its one-hot row with noise on each bit.
 
     A zero becomes a one with probability q, the one stays with probability p. The optimal variant has p = 1/2 and
     ``q = 1 / (exp(epsilon) + 1)``; the symmetric one ``p = 1 - q`` and ``q = 1 / (exp(epsilon / 2) + 1)``.
@@ -159,14 +159,14 @@ class UnaryEncoding(Mechanism):
         categories: int | Sequence[Any],
         variant: Literal["optimal", "symmetric"] = "optimal",
         *,
-        relation: Relation = ReplaceOne(),  # noqa: B008
+        relation: Relation = ReplaceOne(),
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
         self.categories = Categories.of(categories, "categories").declared
         self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
         times = 1 if self.variant == "optimal" else 2
         self._flip = _core.flip_chance(level / times)
-        # The two bits in which two categories differ: told both truly, both falsely, or one of each.
+        # The two bits in which two categories differ: both true, both false, or one of each.
         q = Fraction(self._flip, WORD)
         p = Fraction(1, 2) if times == 1 else 1 - q
         used = min(level, times * log_odds(self._flip))
@@ -180,17 +180,17 @@ class UnaryEncoding(Mechanism):
 
     @property
     def zero_probability(self) -> float:
-        """The probability q that a zero is told as a one."""
+        """The probability q that a zero is released as a one."""
         return self.noise.zero_probability
 
     @property
     def one_probability(self) -> float:
-        """The probability p that the one is told as a one."""
+        """The probability p that the one is released as a one."""
         return self.noise.one_probability
 
     @release_doc
     def release(self, x: npt.ArrayLike, *, insecure_seed: int | None = None) -> Release:
-        """Tell categories as noisy rows of bits.
+        """Release categories as noisy rows of bits.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class UnaryEncoding(Mechanism):
         Parameters
         ----------
         counts : array_like of int, shape (..., k)
-            How many users told a one in each column.
+            How many users sent a one in each column.
         users : int
             How many users there are, >= 1.
 
