@@ -274,7 +274,7 @@ def test_partitions_refuse_what_they_cannot_keep():
     with pytest.raises(TypeError, match="`guarantee` must be"):
         parts.spend("a", 0.5)
     seeded = PrivacyGuarantee(0.1, relation=ADD, numerics="insecure")
-    with pytest.raises(BudgetExceeded, match="somebody knows"):
+    with pytest.raises(BudgetExceeded, match="a known seed"):
         parts.spend("a", seeded)
     for twice in (copy.copy, pickle.dumps):
         with pytest.raises(TypeError, match="cannot be pickled or copied"):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._progress import Progress, reporting
 from quincunx.errors import TooLargeError
+from quincunx.privacy._law import Array, Floats
 from quincunx.privacy._mechanism import Mechanism
 
 BLOCK = 2**20  # numbers drawn at a time
@@ -27,8 +28,10 @@ BINS = 32  # of a coordinate that has more values
 ROWS = 4096  # whole outputs that are cells of their own, at most
 GRAIN = 2.0**-30  # of logarithms of likelihood ratios: equal ones differ by less, rounding being what it is
 
-Estimate = Callable[..., npt.NDArray[np.float64]]  # of the hits of both data sets, for many events at once
-Outputs = Any  # an array with the draws along its first axis, or a list where they have no common shape
+Estimate = Callable[..., Floats]  # of the hits of both data sets, for many events at once
+Outputs: TypeAlias = (
+    "Array | list[object]"  # an array with the draws along its first axis, or a list where they have no common shape
+)
 
 
 @dataclass(frozen=True)
@@ -82,14 +85,14 @@ class AuditResult:
 
 def audit(
     mechanism: object,
-    x: Any,
-    y: Any,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
     *,
     n_draws: int = 100_000,
     confidence: float = 0.999,
     epsilon: float | None = None,
     delta: float | None = None,
-    statistic: Callable[[Any], npt.ArrayLike] | None = None,
+    statistic: Callable[[Outputs], npt.ArrayLike] | None = None,
     vectorized: bool = False,
     progress: Progress = None,
 ) -> AuditResult:
@@ -201,7 +204,7 @@ def audit(
     )
 
 
-def lower_bound(hits: npt.ArrayLike, draws: float, risk: float) -> npt.NDArray[np.float64]:
+def lower_bound(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
     """Return Clopper's and Pearson's lower bound of a probability, wrong with a probability of at most `risk`."""
     from scipy.special import betaincinv
 
@@ -210,7 +213,7 @@ def lower_bound(hits: npt.ArrayLike, draws: float, risk: float) -> npt.NDArray[n
         return np.where(k > 0, betaincinv(np.maximum(k, 1e-9), draws - k + 1, risk), 0.0)
 
 
-def upper_bound(hits: npt.ArrayLike, draws: float, risk: float) -> npt.NDArray[np.float64]:
+def upper_bound(hits: npt.ArrayLike, draws: float, risk: float) -> Floats:
     """Return Clopper's and Pearson's upper bound of a probability, wrong with a probability of at most `risk`."""
     from scipy.special import betainccinv
 
@@ -223,16 +226,17 @@ class _Source:
     """Draws outputs in blocks."""
 
     def __init__(
-        self, mechanism: Any, vectorized: bool, report: Callable[[int, int], object] | None, total: int
+        self, mechanism: object, vectorized: bool, report: Callable[[int, int], object] | None, total: int
     ) -> None:
         self.stacks = isinstance(mechanism, Mechanism) and mechanism.stacks
         self.vectorized = vectorized
-        self.call = getattr(mechanism, "release", mechanism)
-        if not callable(self.call):
+        call = getattr(mechanism, "release", mechanism)
+        if not callable(call):
             raise TypeError(f"`mechanism` must have `release` or be a function, got {type(mechanism).__name__}")
+        self.call: Callable[..., object] = call
         self.report, self.done, self.total = report, 0, total
 
-    def blocks(self, data: Any, number: int) -> Iterator[Outputs]:
+    def blocks(self, data: npt.ArrayLike, number: int) -> Iterator[Outputs]:
         """Yield stacks of outputs, `number` in all."""
         size = max(1, BLOCK // max(np.size(np.asarray(data)), 1)) if self.stacks or self.vectorized else CALLS
         while number:
@@ -252,9 +256,9 @@ class _Source:
             if self.report is not None:
                 self.report(self.done, self.total)
 
-    def gather(self, data: Any, number: int, reduce: Callable[[Outputs], Any] | None) -> npt.NDArray[Any]:
+    def gather(self, data: npt.ArrayLike, number: int, reduce: Callable[[Outputs], Floats] | None) -> Array:
         """Return `number` outputs, or what they are reduced to."""
-        parts: list[npt.NDArray[Any]] = []
+        parts: list[Array] = []
         for block in self.blocks(data, number):
             part = _array(block) if reduce is None else reduce(block)
             if not parts:
@@ -262,7 +266,9 @@ class _Source:
             parts.append(part)
         return np.concatenate(parts)
 
-    def count(self, data: Any, number: int, reduce: Callable[[Outputs], Any] | None, events: list[_Event]) -> list[int]:
+    def count(
+        self, data: npt.ArrayLike, number: int, reduce: Callable[[Outputs], Floats] | None, events: list[_Event]
+    ) -> list[int]:
         """Return how many of `number` outputs lie in each event."""
         hits = [0] * len(events)
         for block in self.blocks(data, number):
@@ -277,7 +283,7 @@ def _check_memory(needed: int) -> None:
         raise TooLargeError(f"choosing an event needs {needed} bytes, the limit is {limit} bytes", needed, limit)
 
 
-def _stacked(outputs: list[Any]) -> Outputs:
+def _stacked(outputs: list[object]) -> Outputs:
     """Return outputs as one array where they have a common shape."""
     arrays = [np.asarray(output) for output in outputs]
     if any(array.shape != arrays[0].shape or array.dtype.kind == "O" for array in arrays):
@@ -285,7 +291,7 @@ def _stacked(outputs: list[Any]) -> Outputs:
     return np.stack(arrays)
 
 
-def _array(block: Outputs) -> npt.NDArray[Any]:
+def _array(block: Outputs) -> Array:
     """Return outputs as rows of equal length."""
     if not isinstance(block, np.ndarray) or block.dtype.kind not in "biufUS":
         raise ValueError("`statistic` must be given where outputs are not arrays of one shape, of numbers or of words")
@@ -293,14 +299,14 @@ def _array(block: Outputs) -> npt.NDArray[Any]:
 
 
 def _reduction(
-    mechanism: Any, x: Any, y: Any, statistic: Callable[[Any], npt.ArrayLike] | None
-) -> Callable[[Outputs], Any] | None:
+    mechanism: object, x: npt.ArrayLike, y: npt.ArrayLike, statistic: Callable[[Outputs], npt.ArrayLike] | None
+) -> Callable[[Outputs], Floats] | None:
     """Return the function of a stack of outputs whose thresholds are events, None where there is none."""
     if statistic is not None:
         if not callable(statistic):
             raise TypeError(f"`statistic` must be a function, got {type(statistic).__name__}")
 
-        def reduced(block: Outputs) -> npt.NDArray[np.float64]:
+        def reduced(block: Outputs) -> Floats:
             values = np.asarray(statistic(block), dtype=np.float64)
             if values.shape != (len(block),) or np.isnan(values).any():
                 raise ValueError(f"`statistic` must return a number for each of {len(block)} outputs")
@@ -311,7 +317,7 @@ def _reduction(
     if likelihood is None or np.shape(x) != np.shape(y):
         return None
 
-    def ratio(block: Outputs) -> npt.NDArray[np.float64]:
+    def ratio(block: Outputs) -> Floats:
         one, other = (np.asarray(likelihood(block, data)).reshape(len(block), -1) for data in (x, y))
         with np.errstate(invalid="ignore"):
             parts = np.where(one == other, 0.0, one - other)
@@ -323,22 +329,18 @@ def _reduction(
 class _Event:
     """A set of outputs: where a number lies at or beyond a threshold, or in a cell."""
 
-    def __init__(self, words: str, contains: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]) -> None:
+    def __init__(self, words: str, contains: Callable[[Array], npt.NDArray[np.bool_]]) -> None:
         self.words, self.contains = words, contains
 
 
-def _estimates(
-    more: npt.NDArray[Any], less: npt.NDArray[Any], *, draws: int, times: float, delta: float, risk: float
-) -> npt.NDArray[np.float64]:
+def _estimates(more: Array, less: Array, *, draws: int, times: float, delta: float, risk: float) -> Floats:
     """Return the bounds to expect of the draws to come, `times` as many, from the hits in the first ones."""
     low = lower_bound(more * times, draws * times, risk)
     high = upper_bound(less * times, draws * times, risk)
     return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -np.inf)
 
 
-def _best_threshold(
-    more: npt.NDArray[np.float64], less: npt.NDArray[np.float64], estimate: Estimate, tails: Sequence[bool], ratio: bool
-) -> _Event:
+def _best_threshold(more: Floats, less: Floats, estimate: Estimate, tails: Sequence[bool], ratio: bool) -> _Event:
     """Return the tail of a statistic, an upper one (True) or a lower one, that tells the two most apart."""
     values = np.unique(np.concatenate([more, less]))
     if len(values) > THRESHOLDS:
@@ -362,12 +364,12 @@ def _best_threshold(
     return _Event(words, (lambda s: s >= bound) if above else (lambda s: s <= bound))
 
 
-def _best_cell(more: npt.NDArray[Any], less: npt.NDArray[Any], estimate: Estimate) -> _Event:
+def _best_cell(more: Array, less: Array, estimate: Estimate) -> _Event:
     """Return the cell that tells the two most apart: a whole output, or a value or range of one coordinate."""
     both = np.concatenate([more, less])
     best: tuple[float, _Event] | None = None
 
-    def offer(codes: npt.NDArray[Any], number: int, make: Callable[[int], _Event]) -> None:
+    def offer(codes: Array, number: int, make: Callable[[int], _Event]) -> None:
         nonlocal best
         found = estimate(*(np.bincount(part, minlength=number) for part in np.split(codes, [len(more)])))
         place = int(np.argmax(found))
@@ -390,17 +392,17 @@ def _best_cell(more: npt.NDArray[Any], less: npt.NDArray[Any], estimate: Estimat
     return best[1]
 
 
-def _row_event(rows: npt.NDArray[Any], place: int) -> _Event:
+def _row_event(rows: Array, place: int) -> _Event:
     row = rows[place]
     return _Event(f"the output is {row.tolist()}", lambda these: np.all(these == row, axis=1))
 
 
-def _value_event(column: int, values: npt.NDArray[Any], place: int) -> _Event:
+def _value_event(column: int, values: Array, place: int) -> _Event:
     value = values[place]
     return _Event(f"coordinate {column} is {value}", lambda rows: rows[:, column] == value)
 
 
-def _bin_event(column: int, edges: npt.NDArray[Any], place: int) -> _Event:
+def _bin_event(column: int, edges: Array, place: int) -> _Event:
     low = -math.inf if place == 0 else float(edges[place - 1])
     high = math.inf if place == len(edges) else float(edges[place])
     return _Event(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from operator import and_
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from quincunx import _check
 from quincunx._docs import assembled
@@ -181,7 +181,7 @@ class Budget:
         ...     Budget.open(path).remaining("ada")
         0.75
         """
-        given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "filter": filter, "failure": failure}
+        given: dict[str, object] = {"epsilon": epsilon, "delta": delta, "filter": filter, "failure": failure}
         given["relation"] = None if relation is None else relation_to_json(_relations.check(relation))
         limits = None
         if epsilon is not None:
@@ -506,7 +506,7 @@ class Budget:
         where = "" if self.path is None else f", path={self.path!r}"
         return f"Budget({self.epsilon}, {self.delta}, relation={self.relation}{rule}{where})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         if isinstance(self._ledger, FileLedger):
             return Budget._reopen, (self._ledger.path, self._ledger.timeout, self._ledger.allow_network)
         raise TypeError(
@@ -566,7 +566,7 @@ class Plan:
                 raise BudgetExceeded(f"{found} was not announced, or is used up: not released")
             del self._slots[keys.index(_multiset(found))]
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a plan cannot be pickled or copied: both would use what was announced once")
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +15,7 @@ from quincunx._docs import sections
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Floats, Noise, checked_exponent, log_of_choice
+from quincunx.privacy._law import Facts, Floats, Ints, Noise, checked_exponent, log_of_choice
 from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import Relation, ReplaceOne
@@ -57,11 +55,11 @@ class ExponentialChoice(Noise):
         _check.real(self.step, "step", positive=True)
 
     @classmethod
-    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Facts) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         return cls(facts["exponent"], facts["step"] if "step" in facts else _grid(facts["sensitivity"]))
 
-    def units(self, scores: npt.ArrayLike, name: str = "x") -> npt.NDArray[np.int64]:
+    def units(self, scores: npt.ArrayLike, name: str = "x") -> Ints:
         """Return scores in steps.
 
         Parameters

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from quincunx import _tables
 from quincunx._npz import NPY, ZIP, open_npz, unpacked, write_npz, write_whole
 from quincunx._tables import Axes
+from quincunx.privacy._law import Array, Facts
 
 FORMATS = ("npz", "csv", "json")
 FORMAT = 2
@@ -30,7 +31,7 @@ READABLE = (1, FORMAT)
 TITLE = "# quincunx release "
 
 #: A header of JSON, the values, and where cells are masked.
-Parts = tuple[dict[str, Any], npt.NDArray[Any], npt.NDArray[np.bool_] | None]
+Parts = tuple[Facts, Array, npt.NDArray[np.bool_] | None]
 
 
 def by_name(target: object) -> tuple[str, bool]:
@@ -48,7 +49,7 @@ def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str
     header, values, mask = parts
     header = header | {"checksum": _checksum(parts)}
     if format == "npz":
-        arrays: dict[str, Any] = {"values": values, "release": np.array(json.dumps(header, allow_nan=False))}
+        arrays: dict[str, Array] = {"values": values, "release": np.array(json.dumps(header, allow_nan=False))}
         if mask is not None:
             arrays["mask"] = mask
         write_npz(target, arrays, ".release-")
@@ -119,12 +120,12 @@ def _of_npz(file: BinaryIO, name: object) -> Parts:
 # Text. An int is written in digits and a double so that it is read back bit for bit.
 
 
-def _to_json(header: dict[str, Any], values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> str:
+def _to_json(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) -> str:
     shown = {"dtype": str(values.dtype), "shape": list(values.shape), "values": _lists(values, mask)}
     return json.dumps(header | shown, allow_nan=False) + "\n"
 
 
-def _lists(values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> Any:
+def _lists(values: Array, mask: npt.NDArray[np.bool_] | None) -> Any:
     if mask is None:
         return values.tolist()
     return np.where(mask, None, values.astype(object)).tolist()  # type: ignore[call-overload]
@@ -135,7 +136,7 @@ def _of_json(text: str) -> Parts:
     return _typed(header, np.array(header.pop("values"), dtype=object))
 
 
-def _to_csv(header: dict[str, Any], values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None) -> str:
+def _to_csv(header: Facts, values: Array, mask: npt.NDArray[np.bool_] | None) -> str:
     if not 1 <= values.ndim <= 2 or not values.size:
         raise ValueError(f"a table must have one or two axes, got a release of shape {values.shape}: write npz or json")
     if values.dtype.kind == "U" and (values == "").any():
@@ -189,7 +190,7 @@ def _of_csv(text: str) -> Parts:
     return _typed(header, np.array(cells, dtype=object).reshape(shape))
 
 
-def _typed(header: dict[str, Any], cells: npt.NDArray[Any]) -> Parts:
+def _typed(header: Facts, cells: Array) -> Parts:
     """Return cells of Python's numbers, truth values or strings as an array of the kind that the header names."""
     dtype, shape = np.dtype(header.pop("dtype")), tuple(header.pop("shape"))
     if dtype.kind not in _READ or cells.shape != shape:

@@ -227,7 +227,7 @@ class GaussianMechanism(Mechanism):
         radius: float | None = None,
         dimension: int = 1,
         sigma: float | None = None,
-        scales: Sequence[float] | npt.NDArray[np.float64] | None = None,
+        scales: Sequence[float] | Floats | None = None,
         relation: Relation = ReplaceOne(),
     ) -> None:
         relation = _relations.check(relation)
@@ -320,7 +320,7 @@ class GaussianMechanism(Mechanism):
             found[scale] = (_core.NormalNoise(deviation / step), step)
         return found
 
-    def _check_size(self, numbers: npt.NDArray[np.float64]) -> None:
+    def _check_size(self, numbers: Floats) -> None:
         """Refuse more numbers than the guarantee speaks of, where it speaks of a number of them."""
         size, privacy_map = None, self.guarantee.parts[0].privacy_map
         if self.scales is not None and self.radius is None:
@@ -367,7 +367,7 @@ class GaussianMechanism(Mechanism):
         return f"GaussianMechanism({self.epsilon}, {self.delta}, {bound}, dimension={self.dimension}{more}{about})"
 
 
-def _positive(values: Sequence[float] | npt.NDArray[np.float64], name: str) -> tuple[float, ...]:
+def _positive(values: Sequence[float] | Floats, name: str) -> tuple[float, ...]:
     """Return positive numbers as a tuple."""
     if np.ndim(values) != 1 or not len(values):
         raise ValueError(f"`{name}` must be a number or a list of at least one, got shape {np.shape(values)}")

@@ -16,7 +16,17 @@ from quincunx import _check, _core, _tables
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Curve, Pair, tanh_level
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Accuracy, Floats, Noise, WholeNoise, checked_exponent, each, read_only, whole_bounds
+from quincunx.privacy._law import (
+    Accuracy,
+    Floats,
+    Ints,
+    Noise,
+    WholeNoise,
+    checked_exponent,
+    each,
+    read_only,
+    whole_bounds,
+)
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import Declared, PerEntry, PrivacyMap, Shift
 from quincunx.privacy._relations import DataMetric, Relation, ReplaceOne
@@ -288,7 +298,7 @@ class GeometricMechanism(Mechanism):
         numbers = _check.counts(_tables.array(x, "x"), "x", minimum=None)
         return labelled(self._release(numbers, insecure_seed), x)
 
-    def _release(self, numbers: npt.NDArray[np.int64], insecure_seed: int | None) -> Release:
+    def _release(self, numbers: Ints, insecure_seed: int | None) -> Release:
         words = seed_words(insecure_seed)
         noisy = self._sampler.add(numbers.reshape(-1), *self.noise.bounds, words)
         guarantee, about = marked(self.guarantee, insecure_seed), {"n": self.n}

@@ -14,6 +14,7 @@ from quincunx._html import table_html
 from quincunx.privacy import _guarantee_json, _rational, _relations
 from quincunx.privacy._composition import NUMERICS, Composition, Part, worse
 from quincunx.privacy._curves import Approx, Curve, Gaussian, Outcomes, Pure, Ranged, Renyi, Zcdp
+from quincunx.privacy._law import Facts
 from quincunx.privacy._losses import LossDistribution, outcomes
 from quincunx.privacy._privacy_map import Declared, PrivacyMap
 from quincunx.privacy._relations import AddRemove, DataMetric, Relation, ReplaceOne
@@ -346,7 +347,7 @@ class PrivacyGuarantee(Composition):
     def __hash__(self) -> int:
         return hash((self.relation, self.numerics, frozenset(self.parts)))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"relation": self.relation, "numerics": self.numerics, "parts": self.parts}
 
     def __and__(self, other: object) -> "PrivacyGuarantee":
@@ -526,7 +527,7 @@ class PrivacyGuarantee(Composition):
         axes.legend()
         return axes
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Return the guarantee as words and numbers that JSON can hold, exactly.
 
         Returns
@@ -550,7 +551,7 @@ class PrivacyGuarantee(Composition):
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "PrivacyGuarantee":
+    def from_dict(cls, values: Facts) -> "PrivacyGuarantee":
         """Return the guarantee that `to_dict` described.
 
         Parameters

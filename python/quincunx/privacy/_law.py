@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import MISSING, fields
 from fractions import Fraction
 from functools import cached_property
@@ -156,7 +156,7 @@ class Noise:
         return {name: _plain(getattr(self, name)) for name in self._names()}
 
     @classmethod
-    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Facts) -> Noise:
         """Return the law of such fields; others are not looked at."""
         return cls(**{name: facts[name] for name in cls._names() if name in facts})
 
@@ -287,7 +287,7 @@ class WholeNoise(Noise):
 class CategoricalNoise(Noise):
     """A law of declared categories, which are released by their labels where they have any."""
 
-    categories: int | Sequence[Any]
+    categories: int | Sequence[Hashable]
     _instead = "the mechanism's `estimate` has shares, `log_likelihood` is its law"
     _most: ClassVar[int] = 2**31
 
@@ -319,7 +319,7 @@ def to_json(noise: Noise | None) -> Facts:
     return {"mechanism": noise.kind, "parameters": noise.facts()}
 
 
-def from_json(kind: str | None, facts: Mapping[str, Any], others: Iterable[str] = ()) -> Noise | None:
+def from_json(kind: str | None, facts: Facts, others: Iterable[str] = ()) -> Noise | None:
     """Return the law of a name and facts, which are its fields or have one of other names.
 
     Raises

@@ -20,13 +20,14 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 from quincunx.privacy._composition import NUMERICS
 from quincunx.privacy._filters import Account
 
 APPLICATION = 0x51585042  # "QXPB"
 FORMAT = 1
+T = TypeVar("T")
 PATIENCE = 0.05  # seconds between attempts to get the lock: in between, signals are handled
 
 #: Where Linux lists the kind of each file system.
@@ -115,7 +116,7 @@ def _checked(user: Hashable) -> Hashable:
 class FileLedger:
     """Accounts in an SQLite file."""
 
-    def __init__(self, path: str, limits: dict[str, Any] | None, timeout: float, allow_network: bool) -> None:
+    def __init__(self, path: str, limits: dict[str, object] | None, timeout: float, allow_network: bool) -> None:
         self.path, self.timeout, self.allow_network = os.path.abspath(path), timeout, allow_network
         kind = kind_of_file_system(self.path)
         if not allow_network and (kind in SHARED or re.fullmatch(r"fuse(?!\.fuse-overlayfs$)(\..*)?", kind)):
@@ -136,7 +137,7 @@ class FileLedger:
         with self._transaction() as connection:
             self.limits = self._limits(connection)
 
-    def _create(self, limits: dict[str, Any]) -> None:
+    def _create(self, limits: dict[str, object]) -> None:
         """Make a ledger in its place, whole or not at all, unless another process was faster."""
         for left in (self.path + "-journal", self.path + "-wal"):
             if os.path.exists(left) and _has_content(left):
@@ -228,7 +229,7 @@ class FileLedger:
                 "`Budget.open` opens what is there now"
             )
 
-    def _patiently(self, work: Callable[[], Any]) -> Any:
+    def _patiently(self, work: Callable[[], T]) -> T:
         """Do what may find the file locked, again and again until the time is over."""
         end = time.monotonic() + self.timeout
         wait = 0.0002
@@ -263,14 +264,14 @@ class FileLedger:
         except sqlite3.DatabaseError as reason:
             raise ValueError(f"`path` must be a ledger written by quincunx, got {self.path}: {reason}") from reason
 
-    def _limits(self, connection: sqlite3.Connection) -> dict[str, Any]:
+    def _limits(self, connection: sqlite3.Connection) -> dict[str, object]:
         """Return the limits of a ledger that is whole: a copy that was made within a spend may not be."""
         flaw = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         text = connection.execute("SELECT text FROM limits").fetchone()
         try:
             if flaw != "ok":
                 raise ValueError(flaw)
-            stored: dict[str, Any] = json.loads(text[0])
+            stored: dict[str, object] = json.loads(text[0])
         except (TypeError, ValueError) as reason:
             raise ValueError(f"`path` must be a ledger written by quincunx, got {self.path}: {reason}") from reason
         return stored

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from quincunx import _tables
 from quincunx._docs import assembled
-from quincunx.privacy._law import Accuracy, Array, Floats, Noise, law_doc
+from quincunx.privacy._law import Accuracy, Array, Facts, Floats, Noise, law_doc
 from quincunx.privacy._release import Guaranteed, Release, marked
 
 _INSECURE_SEED = """\
@@ -79,7 +79,7 @@ class Mechanism(Guaranteed):
         guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)
         return Release(values, guarantee, noise=self.noise, about=about, _owned=True, _axes=axes)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Facts:
         cached = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}
         return {name: value for name, value in vars(self).items() if name not in cached}
 

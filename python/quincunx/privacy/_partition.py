@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Hashable, Iterable
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from quincunx import _check
 from quincunx.privacy._composition import worse
@@ -180,7 +180,7 @@ class Partition:
         )
         return follows and (guarantee.is_pure if self._budget.filter == "sum" else True)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a partition cannot be pickled or copied: both would count to the largest part alone")
 
 

@@ -9,8 +9,8 @@ within the ball take the same work, so that time does not tell which were outsid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from quincunx import _check, _core, _tables
 from quincunx.privacy._geometric import GeometricMechanism, GeometricNoise
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import LARGEST
+from quincunx.privacy._law import LARGEST, Array, Floats, Ints
 from quincunx.privacy._privacy_map import Declared
 from quincunx.privacy._relations import ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
@@ -28,10 +28,10 @@ from quincunx.privacy._text import refuse_keys
 def privatize(
     counts: npt.ArrayLike,
     *,
-    epsilon: Any,
+    epsilon: npt.ArrayLike,
     n: int = 1,
     record_bound: int | None = None,
-    domain: Any = None,
+    domain: Sequence[object] | None = None,
     insecure_seed: int | None = None,
 ) -> Release:
     """Release counts with limited-precision privacy, or with the privacy of whole records.
@@ -109,10 +109,14 @@ def privatize(
     return release
 
 
-def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, insecure_seed: int | None) -> Release:
+def _privatize(
+    counts: npt.ArrayLike, epsilon: npt.ArrayLike, n: int, record_bound: int | None, insecure_seed: int | None
+) -> Release:
     """Release an array of counts."""
-    mask = np.ma.getmaskarray(counts) if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts) else None
-    numbers = _check.counts(counts if mask is None else counts.filled(0), "counts")
+    mask = None
+    if isinstance(counts, np.ma.MaskedArray) and np.ma.is_masked(counts):
+        mask, counts = np.ma.getmaskarray(counts), counts.filled(0)
+    numbers = _check.counts(counts, "counts")
     if type(epsilon) is not float and np.ndim(epsilon):
         if record_bound is not None:
             raise TypeError("`epsilon` must be one number beside `record_bound`")
@@ -127,7 +131,7 @@ def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, inse
             raise TypeError(f"`n` must not be given beside `record_bound`, got {n}")
         if numbers.ndim == 0:
             raise ValueError("`counts` must have a first axis, of records, where `record_bound` is given; got a number")
-        mechanism = GeometricMechanism(epsilon, n=record_distance(numbers, bound))
+        mechanism = GeometricMechanism(_check.real(epsilon, "epsilon"), n=record_distance(numbers, bound))
         release = mechanism._release(clip_records(numbers, bound), insecure_seed)
         # The noise protects every change of n in sum, and so whatever a clipped record is replaced by.
         (part,) = release.guarantee.parts
@@ -138,9 +142,7 @@ def _privatize(counts: Any, epsilon: Any, n: int, record_bound: int | None, inse
     return release if mask is None else release.masked(mask)
 
 
-def _each(
-    numbers: npt.NDArray[np.int64], epsilon: npt.NDArray[np.float64], n: int, insecure_seed: int | None
-) -> Release:
+def _each(numbers: Ints, epsilon: Floats, n: int, insecure_seed: int | None) -> Release:
     """Release counts with a ratio for each: an L1 distance of n costs at most n times the largest decay."""
     levels = _check.reals(epsilon, "epsilon")
     try:
@@ -168,14 +170,14 @@ def _for_counts(epsilon: float, n: int) -> GeometricMechanism:
     return GeometricMechanism(epsilon, n=n)
 
 
-def clip_records(counts: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.int64]:
+def clip_records(counts: Ints, bound: int) -> Ints:
     """Return counts whose every row, along the first axis, has a sum of at most `bound`."""
     if not counts.size:
         return counts
     return _core.clip_records(counts.reshape(-1), counts.size // len(counts), bound).reshape(counts.shape)
 
 
-def record_distance(counts: npt.NDArray[Any], bound: int) -> int:
+def record_distance(counts: Array, bound: int) -> int:
     """Return the largest L1 distance of two clipped records."""
     numbers = int(np.prod(counts.shape[1:], dtype=object))
     return bound if numbers == 1 else 2 * bound

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from quincunx import _check, _core
 from quincunx.privacy import _rational, _relations
 from quincunx.privacy._curves import Ranged
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import Floats, Noise, checked_exponent, fraction, log_of_choice
+from quincunx.privacy._law import Array, Floats, Ints, Noise, checked_exponent, fraction, log_of_choice
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release, marked, seed_words
 
@@ -70,7 +70,7 @@ class QuantileChoice(Noise):
         _check.room(math.floor(min((high - low) / step, 2.0**60)) * 64, "a grid of so many steps")
 
     @cached_property
-    def grid(self) -> npt.NDArray[Any]:
+    def grid(self) -> Array:
         """The numbers that may be chosen, int64 or float64."""
         low, high, step = self.lower, self.upper, self.step
         if all(isinstance(number, int) for number in (low, high, step)):
@@ -78,10 +78,10 @@ class QuantileChoice(Noise):
         points = low + step * np.arange(math.floor((high - low) / step * (1 + 2.0**-50)) + 1)
         if not (np.diff(points) > 0).all():
             raise ValueError(f"`step` must lead to different floats between {low} and {high}, got {step}")
-        capped: npt.NDArray[np.float64] = np.minimum(points, high)
+        capped: Floats = np.minimum(points, high)
         return capped
 
-    def losses(self, x: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def losses(self, x: npt.ArrayLike) -> Ints:
         """Return the loss of every number of the grid.
 
         Parameters
@@ -103,11 +103,11 @@ class QuantileChoice(Noise):
             raise ValueError(f"`values` must have one axis, of records, got shape {values.shape}")
         grid, one, part = self.grid, self.q.denominator, self.q.numerator * len(values)
 
-        def counted(side: Literal["left", "right"]) -> npt.NDArray[np.int64]:
+        def counted(side: Literal["left", "right"]) -> Ints:
             first = np.searchsorted(grid, values, side)  # from where on a number is below, or not above
             return np.cumsum(np.bincount(first, minlength=len(grid) + 1)[:-1])
 
-        missed: npt.NDArray[np.int64] = np.maximum(one * counted("right") - part, part - one * counted("left"))
+        missed: Ints = np.maximum(one * counted("right") - part, part - one * counted("left"))
         return np.maximum(missed, 0)
 
     def _log_likelihood(self, z: npt.ArrayLike, x: npt.ArrayLike) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from quincunx._tables import Axes
 from quincunx.errors import TooLargeError
 from quincunx.privacy import _formats
 from quincunx.privacy._guarantee import PrivacyGuarantee
-from quincunx.privacy._law import Array, Noise, from_json, to_json
+from quincunx.privacy._law import Array, Facts, Noise, from_json, to_json
 
 #: What a release says of its guarantee beside its noise.
 ABOUT = ("n", "record_bound", "sensitivity", "monotonic")
@@ -91,7 +91,7 @@ class Release(Guaranteed):
         guarantee: PrivacyGuarantee,
         *,
         noise: Noise | None = None,
-        about: Mapping[str, Any] | None = None,
+        about: Facts | None = None,
         _owned: bool = False,
         _axes: Axes = (),
     ) -> None:
@@ -110,21 +110,21 @@ class Release(Guaranteed):
         self.values: Array = array
         self.guarantee = guarantee
         self.noise = noise
-        self.about: dict[str, Any] = dict(about or {})
+        self.about: Facts = dict(about or {})
         if unknown := sorted(set(self.about) - set(ABOUT)):
             raise ValueError(f"`about` must have no names but {list(ABOUT)}, got {unknown}")
         self.axes_: Axes = _tables.fitting(_axes, array.shape)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Facts) -> None:
         self.__dict__.update({"axes_": ()} | state)
 
     @property
-    def index(self) -> tuple[Any, ...] | None:
+    def index(self) -> tuple[Hashable, ...] | None:
         """Labels of the first axis, where the data had them."""
         return self.axes_[0].labels if self.axes_ else None
 
     @property
-    def columns(self) -> tuple[Any, ...] | None:
+    def columns(self) -> tuple[Hashable, ...] | None:
         """Labels of the second axis, where the data had them."""
         return self.axes_[1].labels if len(self.axes_) > 1 else None
 
@@ -344,9 +344,7 @@ class Release(Guaranteed):
         found, packed = _formats.by_name(target)
         if format is not None:
             found = _check.one_of(format, "format", _formats.FORMATS)
-        header: dict[str, Any] = (
-            {"format": _formats.FORMAT} | to_json(self.noise) | {"guarantee": self.guarantee.to_dict()}
-        )
+        header: Facts = {"format": _formats.FORMAT} | to_json(self.noise) | {"guarantee": self.guarantee.to_dict()}
         header["parameters"] |= self.about
         if self.axes_:
             header["axes"] = _tables.to_json(self.axes_)

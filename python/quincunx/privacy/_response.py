@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from quincunx._docs import sections
 from quincunx.privacy import _relations
 from quincunx.privacy._curves import Outcomes, Pure
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import CategoricalNoise, Floats, Noise, chance, log_not
+from quincunx.privacy._law import Array, CategoricalNoise, Facts, Floats, Noise, chance, log_not
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
@@ -72,7 +71,7 @@ class RandomizedResponseNoise(CategoricalNoise):
     """
 
     flip: Fraction
-    categories: int | Sequence[Any] = 2
+    categories: int | Sequence[Hashable] = 2
     kind = "randomized-response"
     _most = 2
     earlier = ("keep_probability",)
@@ -81,12 +80,12 @@ class RandomizedResponseNoise(CategoricalNoise):
         self._set(flip=self.flip)
 
     @classmethod
-    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Facts) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         flip = facts["flip"] if "flip" in facts else 1 - chance(facts["keep_probability"], "keep_probability")
         return cls(flip, facts.get("categories", 2))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Return the fields as JSON can hold them; bits need no categories."""
         return {name: fact for name, fact in super().facts().items() if fact != 2 or name != "categories"}
 
@@ -143,7 +142,7 @@ class RandomizedResponse(Mechanism):
     """
 
     def __init__(
-        self, epsilon: float, *, relation: Relation = ReplaceOne(), categories: int | Sequence[Any] = 2
+        self, epsilon: float, *, relation: Relation = ReplaceOne(), categories: int | Sequence[Hashable] = 2
     ) -> None:
         self.categories = Categories.of(categories, "categories", maximum=2).declared
         level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
@@ -180,7 +179,7 @@ class RandomizedResponse(Mechanism):
         noisy = _core.flip_bits(bits.astype(np.uint8, copy=False).reshape(-1), self._flip, seed_words(insecure_seed))
         return self._published(declared.decode(noisy.reshape(bits.shape)), x, insecure_seed)
 
-    def estimate(self, z: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def estimate(self, z: npt.ArrayLike) -> Floats:
         """Unbiased estimate of the share of ones, or of the second label.
 
         Parameters
@@ -208,13 +207,13 @@ class RandomizedResponse(Mechanism):
         return f"RandomizedResponse({self.epsilon}{shown_relation(self)}{labels})"
 
 
-def nonempty(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def nonempty(z: Array) -> Array:
     if z.ndim == 0 or z.size == 0:
         raise ValueError(f"`z` must hold at least one report along its first axis, got shape {z.shape}")
     return z
 
 
-def on_simplex(estimate: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def on_simplex(estimate: Floats) -> Floats:
     """Return the nearest point of the simplex: what is above the water level that makes the sum one."""
     ordered = np.sort(estimate)[::-1]
     levels = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
@@ -240,7 +239,7 @@ class GeneralizedRandomizedResponseNoise(CategoricalNoise):
     0.75
     """
 
-    categories: int | Sequence[Any]
+    categories: int | Sequence[Hashable]
     other: Fraction
     kind = "generalized-randomized-response"
     earlier = ("keep_probability",)
@@ -251,7 +250,7 @@ class GeneralizedRandomizedResponseNoise(CategoricalNoise):
             raise ValueError(f"`other` must be below 1 / (categories - 1), got {self.other!s:.40}")
 
     @classmethod
-    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Facts) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         if "other" in facts:
             return super()._of_facts(facts)
@@ -311,7 +310,9 @@ class GeneralizedRandomizedResponse(Mechanism):
     ['tea']
     """
 
-    def __init__(self, epsilon: float, categories: int | Sequence[Any], *, relation: Relation = ReplaceOne()) -> None:
+    def __init__(
+        self, epsilon: float, categories: int | Sequence[Hashable], *, relation: Relation = ReplaceOne()
+    ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
         declared = Categories.of(categories, "categories")
         self.categories, k = declared.declared, len(declared)
@@ -363,7 +364,7 @@ class GeneralizedRandomizedResponse(Mechanism):
         )
         return self._published(declared.decode(noisy.reshape(values.shape)), x, insecure_seed)
 
-    def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
+    def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> Floats:
         """Unbiased estimate of the shares of the categories, in the order of their declaration.
 
         Parameters

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from quincunx._tables import Axes, Axis
 _KEYS = {"id", "index", "key", "name", "row", "col", "column", "user", "person", "unnamed: 0"}
 _ENDS = {"from", "to", "source", "target", "sender", "receiver", "i", "j"} | _KEYS
 _COUNTS = {"count", "counts", "n", "number", "freq", "frequency", "value", "weight", "messages", "total"}
+
+#: All ints or all strings.
+Labels: TypeAlias = tuple[Any, ...]
 
 
 class Table(NamedTuple):
@@ -286,7 +289,7 @@ def _count(field: str, place: str) -> int:
     return int(value)
 
 
-def _labels(fields: Sequence[str]) -> tuple[Any, ...]:
+def _labels(fields: Sequence[str]) -> Labels:
     """Return labels as ints where all are written as such, else as strings."""
     whole = all(field.removeprefix("-").isdecimal() and field.isascii() for field in fields)
     return tuple(map(int, fields)) if whole and all(str(int(f)) == f for f in fields) else tuple(fields)
@@ -332,7 +335,7 @@ def _long(lines: list[Row], name: str, header: bool | None, square: bool) -> Tab
     return Table(values, axes)
 
 
-def _different(labels: tuple[Any, ...]) -> tuple[Any, ...]:
+def _different(labels: Labels) -> Labels:
     """Return each label once: numbers rising, strings as they first appear."""
     found = dict.fromkeys(labels)
     return tuple(sorted(found)) if isinstance(labels[0], int) else tuple(found)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from quincunx._categories import Categories
 from quincunx._docs import sections
 from quincunx._tables import Axis
 from quincunx.privacy._guarantee import guarantee_of
-from quincunx.privacy._law import CategoricalNoise, Floats, Noise, log_not
+from quincunx.privacy._law import Array, CategoricalNoise, Facts, Floats, Noise, log_not
 from quincunx.privacy._mechanism import Mechanism, release_doc
 from quincunx.privacy._privacy_map import PerEntry
 from quincunx.privacy._relations import Relation, ReplaceOne
@@ -43,7 +43,7 @@ class UnaryEncodingNoise(CategoricalNoise):
     -0.980829
     """
 
-    categories: int | Sequence[Any]
+    categories: int | Sequence[Hashable]
     one: Fraction
     zero: Fraction
     kind = "unary-encoding"
@@ -53,7 +53,7 @@ class UnaryEncodingNoise(CategoricalNoise):
         self._set(one=self.one, zero=self.zero)
 
     @classmethod
-    def _of_facts(cls, facts: Mapping[str, Any]) -> Noise:
+    def _of_facts(cls, facts: Facts) -> Noise:
         """Return the law of such fields, or of the names that earlier files have."""
         one, zero = (facts[name] if name in facts else facts[f"{name}_probability"] for name in ("one", "zero"))
         return cls(facts["categories"], one, zero)
@@ -68,7 +68,7 @@ class UnaryEncodingNoise(CategoricalNoise):
         """The probability that a zero is released as a one."""
         return float(self.zero)
 
-    def rows(self, z: npt.ArrayLike, name: str = "z") -> npt.NDArray[Any]:
+    def rows(self, z: npt.ArrayLike, name: str = "z") -> Array:
         """Return rows of bits, checked.
 
         Parameters
@@ -156,7 +156,7 @@ class UnaryEncoding(Mechanism):
     def __init__(
         self,
         epsilon: float,
-        categories: int | Sequence[Any],
+        categories: int | Sequence[Hashable],
         variant: Literal["optimal", "symmetric"] = "optimal",
         *,
         relation: Relation = ReplaceOne(),
@@ -214,7 +214,7 @@ class UnaryEncoding(Mechanism):
             release.axes_ = (*(release.axes_[:-1] or (Axis(),) * values.ndim), Axis("category", self.categories, True))
         return release
 
-    def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> npt.NDArray[np.float64]:
+    def estimate(self, z: npt.ArrayLike, *, simplex: bool = False) -> Floats:
         """Unbiased estimate of the shares of the categories.
 
         Parameters
@@ -238,7 +238,7 @@ class UnaryEncoding(Mechanism):
         found = self.estimate_from_counts(nonempty(rows).sum(axis=0, dtype=np.int64), len(rows))
         return on_simplex(found) if simplex else found
 
-    def estimate_from_counts(self, counts: npt.ArrayLike, users: int) -> npt.NDArray[np.float64]:
+    def estimate_from_counts(self, counts: npt.ArrayLike, users: int) -> Floats:
         """Unbiased estimate of the shares of the categories, from the column sums of the rows.
 
         Parameters
