@@ -55,7 +55,7 @@ def jobs(folder: Path, number: int, dice: random.Random) -> dict[str, Callable[[
 
     def fit() -> bool:
         counts = np.random.default_rng(1).poisson(2.0, (30, 20))
-        model = PoissonFactorization(3, n_iter=40, burn_in=20, random_state=5).fit(counts)
+        model = PoissonFactorization(3, n_warmup=20, n_draws=5, n_chains=1, random_state=5).fit(counts)
         path = folder / f"model-{number}.npz"
         model.save(path)
         again = PoissonFactorization.load(path)
@@ -126,7 +126,7 @@ def prepare(folder: Path, size: int) -> None:
     counts = np.random.default_rng(1).poisson(2.0, (30, 20))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rates = PoissonFactorization(3, n_iter=40, burn_in=20, random_state=5).fit(counts).rates_
+        rates = PoissonFactorization(3, n_warmup=20, n_draws=5, n_chains=1, random_state=5).fit(counts).rates_
     channel = leakage.Channel(np.random.default_rng(2).random((64, 64)), normalize=True)
     average = channel.symmetrize(graphs.hamming(6, 2)).channel.matrix
     known = {

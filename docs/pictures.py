@@ -81,7 +81,7 @@ def posterior() -> str:
     group, topic = np.arange(24) // 8, np.arange(18) // 6
     counts = rng.poisson(np.where(group[:, None] == topic, 9.0, 0.4) * rng.gamma(4.0, 0.25, (24, 1)))
     release = privacy.privatize(counts, epsilon=0.5, insecure_seed=1)  # a picture protects nobody
-    model = factorization.PoissonFactorization(3, n_chains=2, n_iter=8000, random_state=0)
+    model = factorization.PoissonFactorization(3, n_chains=2, n_draws=1750, random_state=0)
     rates = model.fit(release).rates_
     drawn = []
     for i, (name, values) in enumerate([("counts, secret", counts), ("released", release.values), ("inferred", rates)]):

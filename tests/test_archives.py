@@ -35,7 +35,9 @@ def poisoned(path, trace):
 def test_no_loader_runs_what_an_archive_holds(tmp_path):
     trace, release, model = tmp_path / "trace", tmp_path / "release.npz", tmp_path / "model.npz"
     privatize([[3, 0, 1], [7, 1, 2]], epsilon=1.0).save(release)
-    PoissonFactorization(1, inference="vi", n_iter=5000, tol=1e-3, random_state=0).fit([[3, 0], [7, 1]]).save(model)
+    PoissonFactorization(1, inference="vi", n_chains=1, max_iter=5000, tol=1e-3, random_state=0).fit(
+        [[3, 0], [7, 1]]
+    ).save(model)
     for path, load in ((release, Release.load), (model, PoissonFactorization.load)):
         names = 0
         for _name in poisoned(path, trace):

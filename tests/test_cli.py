@@ -686,7 +686,20 @@ def test_factorize_prints_components_and_writes_them_for_other_programs(run, tmp
     people, words = [f"p{i}" for i in range(12)], ["tea", "gin", "milk", "rum", "cocoa", "beer"]
     released = tmp_path / "released.csv"
     privatize(pd.DataFrame(counts, people, words), epsilon=3.0, insecure_seed=1).save(released)
-    fit = ["factorize", released, "--components", "2", "--inference", "vi", "--seed", "3", "--iterations", "2000"]
+    fit = [
+        "factorize",
+        released,
+        "--components",
+        "2",
+        "--inference",
+        "vi",
+        "--seed",
+        "3",
+        "--iterations",
+        "2000",
+        "--chains",
+        "1",
+    ]
     status, out, _ = run(*fit, "--top", "3")
     shown = [line.split("  ")[-1].split(", ") for line in out.splitlines() if line.startswith("component ")]
     assert status == 0
@@ -748,7 +761,7 @@ def test_an_estimate_is_said_in_units_of_people_too(run):
 def test_completion_knows_every_verb_and_option(run, shell):
     status, script, err = run("completion", shell)
     assert (status, err) == (0, "")
-    for word in ("hard-core", "privatize", "bayesnet", "free cylinder torus", "kagome", "burn-in", "no-header"):
+    for word in ("hard-core", "privatize", "bayesnet", "free cylinder torus", "kagome", "warmup", "no-header"):
         assert word in script
 
 
@@ -808,7 +821,7 @@ def released(tmp_path):
     return file
 
 
-SHORT = ["--components", "2", "--iterations", "40", "--burn-in", "10", "--thin", "2", "--seed", "7"]
+SHORT = ["--components", "2", "--warmup", "10", "--draws", "15", "--thin", "2", "--chains", "1", "--seed", "7"]
 
 
 def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
@@ -818,19 +831,31 @@ def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
     assert out.splitlines()[0] == "model            PoissonFactorization, 2 components"
     assert "kept draws       15" in out
     assert "effective draws" in err
-    assert err.rstrip().endswith("raise `--iterations`")
+    assert err.rstrip().endswith("raise `--draws`")
     model = PoissonFactorization.load(kept)
     assert model.draws_["embedding"].shape == (1, 15, 6, 2)
     status, out, err = run("factorize", released, "--resume", kept, "--out", kept, "--json")
     facts = json.loads(out)
-    assert (status, facts["sweeps"], facts["kept_draws"], facts["observed_cells"]) == (0, 80, 35, 36)
-    assert PoissonFactorization.load(kept).n_iter_ == 80
+    assert (status, facts["sweeps"], facts["kept_draws"], facts["observed_cells"]) == (0, 70, 30, 36)
+    assert PoissonFactorization.load(kept).n_iter_ == 70
 
 
 @pytest.mark.parametrize("model", ["directed", "undirected", "tensor"])
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])
 def test_other_models_are_named_by_a_word(run, released, model, inference):
-    arguments = ["--model", model, "--inference", inference, "--chains", "2", "--threads", "1", "--json"]
+    arguments = [
+        "--model",
+        model,
+        "--inference",
+        inference,
+        "--iterations",
+        "40",
+        "--chains",
+        "2",
+        "--threads",
+        "1",
+        "--json",
+    ]
     status, out, _ = run("factorize", released, *SHORT, *arguments)
     facts = json.loads(out)
     assert status == 0
@@ -842,7 +867,7 @@ def test_other_models_are_named_by_a_word(run, released, model, inference):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--iterations", "10"], "`--burn-in` must be less than the number of sweeps (10), got 1000"),
+        (["--draws", "0"], "`--draws` must be at least 1, got 0"),
         (["--components", "0"], "`--components` must be at least 1, got 0"),
         (["--method", "published"], "`--method` must be one of"),
         (["--model", "graph"], "--model"),

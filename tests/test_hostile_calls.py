@@ -103,7 +103,7 @@ MODELS = (PoissonFactorization, PoissonTensorFactorization, PoissonBlockmodel)
 @pytest.mark.parametrize("data", HUGE.values(), ids=HUGE)
 def test_data_that_no_memory_holds_are_a_too_large_error(model, data):
     small = np.ones((4, 4), int)
-    fitted = model(2, inference="vi", n_iter=500, tol=1e-2, random_state=0).fit(small)
+    fitted = model(2, inference="vi", n_chains=1, max_iter=500, tol=1e-2, random_state=0).fit(small)
     for name in ("fit", "fit_transform", "fit_predict", "transform", "score", "predict"):
         if hasattr(model, name):
             with pytest.raises((TooLargeError, ValueError), match=r"memory|bytes|must have|expecting"):
@@ -122,7 +122,7 @@ def test_data_without_cells_are_a_value_error_or_a_type_error(model, data):
     for name in ("fit", "fit_transform", "fit_predict"):
         if hasattr(model, name):
             with pytest.raises((ValueError, TypeError)):
-                getattr(model(2, inference="vi", n_iter=3), name)(data)
+                getattr(model(2, inference="vi", n_chains=1, max_iter=3), name)(data)
 
 
 LONG = 10**400

@@ -37,7 +37,7 @@ class Walk:
             self._place = proposal if moved else self._place
             self._accepted.append(float(moved))
             self.iteration += 1
-            if self.iteration > self._schedule.burn_in and self.iteration % self._schedule.thin == 0:
+            if self.iteration > self._schedule.n_warmup and self.iteration % self._schedule.thin == 0:
                 self._draws.append(np.array([self._place, self._place**2]))
                 self._kept.append(self.iteration)
             if report is not None:
@@ -90,7 +90,7 @@ class Normal(inference.PosteriorEstimator):
         def work():
             self._check_runs(executor)
             runs = self._fresh_or_continued(Problem(), lambda old: True)
-            schedule = inference.Schedule(max(run.iteration for run in runs) + self.n_iter, burn_in=10, thin=2)
+            schedule = inference.Schedule(max(run.iteration for run in runs) + self.n_iter, n_warmup=10, thin=2)
             return self._infer(Problem(), runs, schedule, executor)
 
         self._fit_or_restore(work)

@@ -90,9 +90,9 @@ LASTING = {
     "draws": lambda: distributions.Skellam(1e6, 1e6).sample(3 * 10**7),
     "noise": lambda: privacy.GeometricMechanism(0.01, lower=0, upper=10).release(np.zeros(3 * 10**7, dtype=int)),
     "a fit by draws": lambda: factorization.PoissonFactorization(20).fit(COUNTS, alpha=0.5),
-    "a fit by iteration": lambda: factorization.PoissonFactorization(20, inference="vi", n_iter=10**5, tol=1e-300).fit(
-        COUNTS, alpha=0.5
-    ),
+    "a fit by iteration": lambda: factorization.PoissonFactorization(
+        20, inference="vi", n_chains=1, max_iter=10**5, tol=1e-300
+    ).fit(COUNTS, alpha=0.5),
     "a bound": lambda: entropy.entropy_bounds("square", digits=40),
     "eigenvalues": lambda: spectra.spectrum(graphs.path(3000)),
     "an estimate": lambda: entropy.entropy_estimate("square", digits=40),
@@ -260,8 +260,8 @@ def what_is_imported_is():
     """Call what imports at its first use: an interrupted import leaves files open, which is Python's to mend."""
     leakage.optimal_mechanism(graphs.path(4), 1.0, method="linear program")
     with warnings.catch_warnings(action="ignore"):  # so few draws are warned of
-        for how in ({"burn_in": 10}, {"inference": "vi"}):
-            factorization.PoissonFactorization(2, n_iter=20, **how).fit(COUNTS[:5, :4], alpha=0.5)
+        for how in ({"n_draws": 3}, {"inference": "vi"}):
+            factorization.PoissonFactorization(2, n_warmup=10, max_iter=20, **how).fit(COUNTS[:5, :4], alpha=0.5)
     entropy.entropy_bounds("square", digits=3)
     entropy.entropy_estimate("square", digits=3)
     spectra.spectrum(graphs.path(4))

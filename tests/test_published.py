@@ -17,7 +17,7 @@ from quincunx.privacy import AddRemove, ReplaceOne
 ORIGINS = {"declared", "shape", "noise", "released"}
 ROOMS = (factorization, ldp, posterior)
 FEW = {"n_chains": 1, "n_warmup": 20, "n_draws": 20, "max_depth": 4, "random_state": 0}
-SHORT = {"n_iter": 6, "burn_in": 2, "random_state": 0}
+SHORT = {"n_warmup": 2, "n_draws": 1, "n_chains": 1, "random_state": 0}
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

@@ -67,7 +67,9 @@ def _saved(thing):
 
 
 def _model():
-    return PoissonFactorization(2, inference="vi", n_iter=500, tol=1e-2, random_state=0).fit(np.ones((6, 4), int))
+    return PoissonFactorization(2, inference="vi", n_chains=1, max_iter=500, tol=1e-2, random_state=0).fit(
+        np.ones((6, 4), int)
+    )
 
 
 TABLES = ("npz", "npz in gzip", "npy in gzip", "sparse", "text", "text in parts")

@@ -74,15 +74,16 @@ def compare(
             for method in METHODS:
                 if (method == "non-private") != (level is None):
                     continue
+                thin = max(1, sweeps // 200)
                 noise = {"non-private": "none", "naive": "naive", "private": "geometric"}[method]
                 model = PoissonBlockmodel(
                     width,
                     prior_shape=0.1,
                     prior_rate=1.0,
                     noise=noise,
-                    n_iter=sweeps,
-                    burn_in=sweeps // 2,
-                    thin=max(1, sweeps // 200),
+                    n_warmup=sweeps // 2,
+                    n_draws=sweeps // 2 // thin,
+                    thin=thin,
                     n_chains=3,
                     random_state=3,
                 )

@@ -54,7 +54,8 @@ def main() -> None:
     theta, phi = rng.gamma(SHAPE, 1 / RATE, (size, RANK)), rng.gamma(SHAPE, 1 / RATE, (RANK, size))
     counts = rng.poisson(theta @ phi)
     chosen = rng.choice(counts.size, 25, replace=False)
-    common = {"n_iter": sweeps, "thin": 1, "random_state": 1}
+    thin = max(1, sweeps // 250)
+    common = {"n_chains": 1, "random_state": 1}
     print(f"{size} x {size}, rank {RANK}, mean count {counts.mean():.2f}, {sweeps} sweeps")
     print(
         "counts: mean distance of release and of posterior mean to the truth; share of true counts within the central"
@@ -67,7 +68,13 @@ def main() -> None:
         released = counts + noise
         start = time.perf_counter()
         model = PoissonFactorization(
-            RANK, prior_shape=SHAPE, prior_rate=RATE, burn_in=sweeps // 4, **(common | {"thin": max(1, sweeps // 250)})
+            RANK,
+            prior_shape=SHAPE,
+            prior_rate=RATE,
+            n_warmup=sweeps // 4,
+            n_draws=3 * sweeps // 4 // thin,
+            thin=thin,
+            **common,
         ).fit(released, alpha=alpha)
         taken = time.perf_counter() - start
         draws = true_counts(model, released, alpha, rng)
@@ -81,7 +88,13 @@ def main() -> None:
         if alpha == 0.5:
             histograms = draws.reshape(len(draws), -1)[:, chosen]
         known = PoissonFactorization(
-            RANK, prior_shape=(SHAPE, NARROW), prior_rate=(RATE, NARROW / np.maximum(phi, 1e-200)), burn_in=0, **common
+            RANK,
+            prior_shape=(SHAPE, NARROW),
+            prior_rate=(RATE, NARROW / np.maximum(phi, 1e-200)),
+            n_warmup=0,
+            n_draws=sweeps,
+            thin=1,
+            **common,
         ).fit(released, alpha=alpha)
         traces[alpha] = divergence(theta, known.draws_["embedding"][0])
     marks = [mark for mark in (1, 3, 10, 30, 100, 300, 1000, 3000) if mark <= sweeps]

@@ -35,14 +35,15 @@ VARIATIONAL = ("collapsed", "bessel-mean", "published")
 
 def fits(rank: int, prior: dict[str, Any], sweeps: int, iterations: int) -> list[tuple[str, PoissonFactorization]]:
     """Return the fits to compare; the papers' sampler has a tenth of the sweeps, for its time per sweep."""
-    gibbs = {"burn_in": 2 * sweeps // 3, "thin": max(1, sweeps // 300), "n_iter": sweeps}
-    short = {"burn_in": 2 * sweeps // 30, "thin": 1, "n_iter": max(sweeps // 10, 2)}
+    thin = max(1, sweeps // 300)
+    gibbs = {"n_warmup": 2 * sweeps // 3, "thin": thin, "n_draws": max(sweeps // 3 // thin, 1), "n_chains": 1}
+    short = {"n_warmup": 2 * sweeps // 30, "thin": 1, "n_draws": max(sweeps // 30, 1), "n_chains": 1}
     made = [
         ("Gibbs, auto", PoissonFactorization(rank, random_state=4, **prior, **gibbs)),
         ("Gibbs, bessel", PoissonFactorization(rank, method="bessel", random_state=4, **prior, **short)),
     ]
     for method in VARIATIONAL:
-        how = {"inference": "vi", "method": method, "n_iter": iterations, "tol": 1e-6}
+        how = {"inference": "vi", "method": method, "max_iter": iterations, "n_chains": 1, "tol": 1e-6}
         made.append((f"variational, {method}", PoissonFactorization(rank, random_state=4, **prior, **how)))
     return made
 

@@ -18,7 +18,7 @@ from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
 
 # Options with other names than the parameters behind them; the `n_` of numbers is left out.
-_NAMES = {"memory_limit": "memory", "random_state": "seed", "n_iter": "iterations", "size": "max"}
+_NAMES = {"memory_limit": "memory", "random_state": "seed", "max_iter": "iterations", "size": "max"}
 
 # What is said of an option where no docstring does.
 _COMMON = {

@@ -117,7 +117,9 @@ def _sum_of_rates() -> float:
     from quincunx import factorization
 
     counts = np.outer([2, 4, 8], [3, 1, 2])
-    model = factorization.PoissonFactorization(1, inference="vi", prior_shape=1e-3, prior_rate=1e-3, random_state=0)
+    model = factorization.PoissonFactorization(
+        1, inference="vi", n_chains=1, prior_shape=1e-3, prior_rate=1e-3, random_state=0
+    )
     return float(model.fit(counts).rates_.sum())
 
 

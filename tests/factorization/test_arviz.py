@@ -20,7 +20,7 @@ from quincunx.privacy import privatize
 matplotlib.use("agg")
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 
-HOW = {"n_iter": 60, "burn_in": 20, "thin": 2, "n_chains": 2, "random_state": 7}
+HOW = {"n_warmup": 20, "n_draws": 20, "thin": 2, "max_iter": 60, "n_chains": 2, "random_state": 7}
 RNG = np.random.default_rng(1)
 COUNTS = RNG.poisson(RNG.gamma(0.5, 4.0, (12, 2)) @ RNG.gamma(0.5, 1.0, (2, 9)))
 RELEASE = privatize(COUNTS, epsilon=1.0, insecure_seed=1)
@@ -86,7 +86,7 @@ def test_tensors_and_variational_inference_have_likelihoods_too():
     counts = RNG.poisson(1.0, (4, 3, 2))
     tensor = PoissonTensorFactorization(2, weights=True, **HOW).fit(counts).to_datatree(log_likelihood=True)
     assert tensor["log_likelihood"]["released"].shape == (2, 20, 4, 3, 2)
-    model = PoissonFactorization(2, inference="vi", n_iter=50, random_state=1).fit(RELEASE)
+    model = PoissonFactorization(2, inference="vi", n_chains=1, max_iter=50, random_state=1).fit(RELEASE)
     tree = model.to_datatree(n_draws=30, log_likelihood=True, posterior_predictive=True)
     rates = tree["posterior"]["embedding"].values @ tree["posterior"]["components"].values
     expected = TwoPiecePoisson(RELEASE.values, rates, RELEASE.alpha).log_marginal()
@@ -142,7 +142,7 @@ def worst_rhat(arviz_stats, model):
 
 
 def test_aligned_chains_agree_on_components(arviz_stats):
-    how = {"n_iter": 3000, "burn_in": 500, "thin": 5, "n_chains": 4, "random_state": 3}
+    how = {"n_warmup": 500, "n_draws": 500, "thin": 5, "n_chains": 4, "random_state": 3}
     model = PoissonFactorization(3, prior_shape=0.5, **how).fit(privatize(separated(), epsilon=2.0, insecure_seed=1))
     before, rates, draws = worst_rhat(arviz_stats, model), model.rates_, model.draws_
     assert before > 1.5, "the chains are in different orders, or the test sees nothing"
@@ -203,7 +203,7 @@ def test_the_best_order_undoes_a_permutation_whatever_the_scales():
 
 
 def test_there_is_nothing_to_align_without_chains():
-    model = PoissonFactorization(2, inference="vi", n_iter=20, random_state=1)
+    model = PoissonFactorization(2, inference="vi", n_chains=1, max_iter=20, random_state=1)
     with pytest.raises(ValueError, match="not fitted"):
         model.align()
     with pytest.raises(ValueError, match="`align` is for chains"):

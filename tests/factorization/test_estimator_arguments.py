@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarn
 
 COUNTS = np.random.default_rng(1).poisson(2.0, (6, 5))
 HALF = np.full((6, 5), 0.5)
-SHORT = {"n_components": 2, "n_iter": 12, "burn_in": 4, "thin": 2, "random_state": 7}
+SHORT = {"n_components": 2, "n_warmup": 4, "n_draws": 4, "thin": 2, "n_chains": 1, "random_state": 7}
 
 
 def changed(array, index, value, dtype=np.float64):
@@ -40,10 +40,9 @@ def changed(array, index, value, dtype=np.float64):
         ({"method": "published"}, ValueError, "'split', 'bessel'], got 'published'"),
         ({"inference": "vi", "method": "event"}, ValueError, "`method` must be one of"),
         ({"noise": "laplace"}, ValueError, "`noise` must be one of ['geometric', 'none', 'naive'], got 'laplace'"),
-        ({"n_iter": 0}, ValueError, "`n_iter` must be at least 1, got 0"),
-        ({"burn_in": -1}, ValueError, "`burn_in` must be at least 0, got -1"),
-        ({"burn_in": 12}, ValueError, "`burn_in` must be less than the number of sweeps (12), got 12"),
-        ({"thin": 13}, ValueError, "`thin` must be at most 8, or no sweep is kept, got 13"),
+        ({"max_iter": 0}, ValueError, "`max_iter` must be at least 1, got 0"),
+        ({"n_warmup": -1}, ValueError, "`n_warmup` must be at least 0, got -1"),
+        ({"n_draws": 0}, ValueError, "`n_draws` must be at least 1, got 0"),
         ({"thin": 0}, ValueError, "`thin` must be at least 1, got 0"),
         ({"n_chains": 0}, ValueError, "`n_chains` must be at least 1, got 0"),
         ({"tol": -1.0}, ValueError, "`tol` must be at least 0, got -1.0"),
@@ -148,8 +147,8 @@ def test_an_estimator_that_is_not_fitted_has_no_results(name):
 
 def test_a_fit_that_would_not_fit_into_memory_is_refused_before_any_work(monkeypatch):
     monkeypatch.setattr(_check, "available_memory", lambda: 10**6)
-    model = PoissonFactorization(2, n_iter=10**9, burn_in=0, thin=1)
-    with pytest.raises(TooLargeError, match="raise `thin`") as caught:
+    model = PoissonFactorization(2, n_warmup=0, n_draws=1_000_000_000, thin=1)
+    with pytest.raises(TooLargeError, match="take fewer draws") as caught:
         model.fit(COUNTS)
     assert caught.value.needed > 10**9 * 8 * 22
     assert caught.value.limit == 10**6

@@ -15,7 +15,7 @@ from quincunx.privacy import Release, privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 
-SHORT = {"n_iter": 30, "burn_in": 10, "thin": 2, "random_state": 7}
+SHORT = {"n_warmup": 10, "n_draws": 10, "thin": 2, "n_chains": 1, "random_state": 7}
 RNG = np.random.default_rng(1)
 COUNTS = RNG.poisson(RNG.gamma(0.5, 4.0, (12, 2)) @ RNG.gamma(0.5, 1.0, (2, 9)))
 PEOPLE = [f"person{i}" for i in range(12)]
@@ -108,7 +108,7 @@ def test_a_network_is_fitted_in_any_form(kind):
 
 def test_an_undirected_graph_is_fitted():
     graph = nx.les_miserables_graph()
-    model = PoissonBlockmodel(3, directed=False, inference="vi", n_iter=100, random_state=1).fit(graph)
+    model = PoissonBlockmodel(3, directed=False, inference="vi", n_chains=1, max_iter=100, random_state=1).fit(graph)
     assert "Valjean" in {name for top in model.top_features(n=3) for name, _ in top}
     release = privatize(graph, epsilon=50.0)
     assert (release.values == np.triu(nx.to_numpy_array(graph))).all()
@@ -165,7 +165,9 @@ def agree(labels, group):
 @pytest.mark.parametrize("directed", [True, False])
 def test_planted_communities_are_found_and_new_actors_join_them(directed):
     group, counts = planted(directed)
-    model = PoissonBlockmodel(3, directed=directed, inference="vi", n_iter=2000, tol=1e-6, n_chains=16, random_state=2)
+    model = PoissonBlockmodel(
+        3, directed=directed, inference="vi", max_iter=2000, tol=1e-6, n_chains=16, random_state=2
+    )
     labels = model.fit_predict(privatize(counts, epsilon=2.0, insecure_seed=1))
     assert agree(labels, group)
     new = np.random.default_rng(6).poisson(np.where(np.arange(6)[:, None] % 3 == group, 8.0, 0.3))

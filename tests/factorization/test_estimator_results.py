@@ -18,7 +18,7 @@ EMBEDDING, COMPONENTS = RNG.gamma(0.5, 4.0, (12, 2)), RNG.gamma(0.5, 1.0, (2, 9)
 COUNTS = RNG.poisson(EMBEDDING @ COMPONENTS)
 RELEASE = privatize(COUNTS, epsilon=1.0, insecure_seed=3)
 MASK = np.arange(COUNTS.size).reshape(COUNTS.shape) % 7 == 2
-HOW = {"n_iter": 60, "burn_in": 20, "thin": 2, "random_state": 7}
+HOW = {"n_warmup": 20, "n_draws": 20, "thin": 2, "max_iter": 60, "n_chains": 1, "random_state": 7}
 
 short = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 
@@ -33,7 +33,15 @@ def test_a_posterior_that_is_known_is_found(method):
     released, alpha = np.array([[3, -1], [1, 6]]), np.exp(-1.0)
     expected = [[1.240829, 0.375485], [0.984710, 3.978043]]
     model = PoissonFactorization(
-        1, prior_shape=1.0, prior_rate=1.0, method=method, n_iter=21_000, burn_in=1000, thin=4, random_state=4
+        1,
+        prior_shape=1.0,
+        prior_rate=1.0,
+        method=method,
+        n_warmup=1000,
+        n_draws=5000,
+        thin=4,
+        n_chains=1,
+        random_state=4,
     ).fit(released, alpha=alpha)
     # A mean is off by more than 5.3 standard errors once in 10**7; 2000 draws at least are effective, of deviation 2.
     np.testing.assert_allclose(model.expected_counts_, expected, atol=5.3 * 2 / 2000**0.5)
@@ -42,7 +50,7 @@ def test_a_posterior_that_is_known_is_found(method):
 
 @short
 def test_means_over_draws_are_what_they_say():
-    model = PoissonFactorization(2, n_chains=2, **HOW).fit(RELEASE)
+    model = PoissonFactorization(2, **(HOW | {"n_chains": 2})).fit(RELEASE)
     rates = model.draws_["embedding"] @ model.draws_["components"]
     np.testing.assert_allclose(model.rates_, rates.mean(axis=(0, 1)), rtol=1e-12)
     expected = TwoPiecePoisson(RELEASE.values, rates, RELEASE.alpha).mean()
@@ -168,11 +176,11 @@ def test_whole_numbers_may_be_asked_for_by_rounding():
 
 def test_short_chains_are_warned_of():
     with pytest.warns(ConvergenceWarning, match=r"the total rate has \d+ effective draws \(fewer than 400\)"):
-        PoissonFactorization(2, n_chains=2, **HOW).fit(RELEASE)
+        PoissonFactorization(2, **(HOW | {"n_chains": 2})).fit(RELEASE)
 
 
 def test_chains_that_do_not_agree_are_warned_of(monkeypatch):
-    model = PoissonFactorization(2, n_chains=2, **HOW)
+    model = PoissonFactorization(2, **(HOW | {"n_chains": 2}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(RELEASE)
@@ -182,7 +190,7 @@ def test_chains_that_do_not_agree_are_warned_of(monkeypatch):
 
 
 def test_long_chains_are_not_warned_of():
-    model = PoissonFactorization(1, prior_shape=2.0, n_iter=4000, burn_in=200, thin=2, n_chains=2, random_state=1)
+    model = PoissonFactorization(1, prior_shape=2.0, n_warmup=200, n_draws=1900, thin=2, n_chains=2, random_state=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(RELEASE)
@@ -194,10 +202,10 @@ def test_long_chains_are_not_warned_of():
 
 def test_an_ascent_that_goes_on_is_warned_of():
     with pytest.warns(ConvergenceWarning, match="the ELBO still changes by more than `tol` after 3 iterations"):
-        PoissonFactorization(2, inference="vi", n_iter=3, tol=0.0, random_state=1).fit(RELEASE)
+        PoissonFactorization(2, inference="vi", n_chains=1, max_iter=3, tol=0.0, random_state=1).fit(RELEASE)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        PoissonFactorization(2, inference="vi", n_iter=500, tol=1e-4, random_state=1).fit(RELEASE)
+        PoissonFactorization(2, inference="vi", n_chains=1, max_iter=500, tol=1e-4, random_state=1).fit(RELEASE)
 
 
 def test_without_arviz_there_is_no_check_and_no_tree(monkeypatch):
@@ -217,7 +225,7 @@ def test_without_arviz_there_is_no_check_and_no_tree(monkeypatch):
 def test_a_tree_has_names_for_its_axes(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(RELEASE.values, columns=[f"word{v}" for v in range(9)])
-    model = PoissonFactorization(2, n_chains=2, **HOW).fit(frame, alpha=RELEASE.alpha, mask=MASK)
+    model = PoissonFactorization(2, **(HOW | {"n_chains": 2})).fit(frame, alpha=RELEASE.alpha, mask=MASK)
     tree = model.to_datatree()
     assert isinstance(tree, xarray.DataTree)
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "constant_data"}
@@ -253,7 +261,7 @@ def test_a_tree_of_any_model_has_its_factors():
 
 @short
 def test_a_tree_of_variational_inference_holds_draws_from_its_gamma_laws():
-    model = PoissonFactorization(2, inference="vi", n_iter=50, random_state=1).fit(RELEASE)
+    model = PoissonFactorization(2, inference="vi", n_chains=1, max_iter=50, random_state=1).fit(RELEASE)
     tree = model.to_datatree(n_draws=400)
     draws = tree["posterior"]["embedding"].values
     assert draws.shape == (1, 400, 12, 2)

@@ -17,7 +17,7 @@ from quincunx.privacy import privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 
-SHORT = {"n_iter": 30, "burn_in": 10, "thin": 2, "random_state": 7}
+SHORT = {"n_warmup": 10, "n_draws": 10, "thin": 2, "max_iter": 30, "n_chains": 1, "random_state": 7}
 RNG = np.random.default_rng(1)
 COUNTS = RNG.poisson(RNG.gamma(0.5, 4.0, (12, 2)) @ RNG.gamma(0.5, 1.0, (2, 9)))
 NETWORK = RNG.poisson(1.0, (8, 8))
@@ -37,10 +37,10 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
 
 @parametrize_with_checks(
     [
-        PoissonFactorization(non_integer="round", n_iter=30, burn_in=10),
-        PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_iter=30),
-        PoissonBlockmodel(non_integer="round", n_iter=30, burn_in=10),
-        PoissonTensorFactorization(non_integer="round", n_iter=30, burn_in=10),
+        PoissonFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
+        PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_chains=1, max_iter=30),
+        PoissonBlockmodel(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
+        PoissonTensorFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
     ],
     expected_failed_checks=lambda estimator: (
         {"check_estimators_nan_inf": "the NaN is on the diagonal, where a cell is held out and may hold anything"}
@@ -93,8 +93,8 @@ def test_clones_and_pickles_are_equal(model, counts):
 
 def test_the_constructor_only_stores():
     odd = object()
-    model = PoissonFactorization(odd, method=odd, n_iter=odd)
-    assert model.n_components is model.method is model.n_iter is odd
+    model = PoissonFactorization(odd, method=odd, n_draws=odd)
+    assert model.n_components is model.method is model.n_draws is odd
 
 
 def test_data_frames_give_their_names():
@@ -112,13 +112,13 @@ def test_data_frames_give_their_names():
 def test_what_holds_the_counts_does_not_matter(container, dtype):
     array = COUNTS.astype(dtype)
     data = array.tolist() if container is list else container(array)
-    model = PoissonFactorization(2, n_iter=12, burn_in=4, random_state=7)
+    model = PoissonFactorization(2, n_warmup=4, n_draws=2, n_chains=1, random_state=7)
     expected = clone(model).fit(COUNTS)
     np.testing.assert_array_equal(clone(model).fit(data).embedding_, expected.embedding_)
 
 
 def test_a_network_may_hold_booleans():
-    model = PoissonBlockmodel(2, n_iter=12, burn_in=4, random_state=7)
+    model = PoissonBlockmodel(2, n_warmup=4, n_draws=2, n_chains=1, random_state=7)
     edges = NETWORK > 0
     np.testing.assert_array_equal(clone(model).fit(edges).embedding_, clone(model).fit(edges * 1).embedding_)
 
@@ -135,7 +135,7 @@ def test_the_data_of_the_user_are_neither_changed_nor_kept():
 
 
 def test_pipelines_and_cross_validation_take_the_estimator():
-    model = PoissonFactorization(2, inference="vi", n_iter=20, random_state=0)
+    model = PoissonFactorization(2, inference="vi", n_chains=1, max_iter=20, random_state=0)
     pipeline = make_pipeline(FunctionTransformer(np.abs), model)
     assert pipeline.fit_transform(COUNTS).shape == (12, 2)
     assert np.isfinite(cross_val_score(model, COUNTS, cv=3)).all()
@@ -144,7 +144,7 @@ def test_pipelines_and_cross_validation_take_the_estimator():
 def test_the_noise_is_routed_through_cross_validation():
     released = privatize(COUNTS, epsilon=1.0, insecure_seed=3).values
     each = np.full(len(released), 0.5)[:, None]
-    model = PoissonFactorization(2, inference="vi", n_iter=20, random_state=0)
+    model = PoissonFactorization(2, inference="vi", n_chains=1, max_iter=20, random_state=0)
     assert np.isfinite(cross_val_score(model, released, cv=3, params={"alpha": 0.5})).all()
     with sklearn.config_context(enable_metadata_routing=True):
         model.set_fit_request(alpha=True).set_score_request(alpha=True)
@@ -155,7 +155,7 @@ def test_the_noise_is_routed_through_cross_validation():
 
 def test_new_rows_have_the_same_embedding_in_any_company():
     released = privatize(COUNTS, epsilon=1.0, insecure_seed=3)
-    model = PoissonFactorization(2, inference="vi", n_iter=100).fit(released)
+    model = PoissonFactorization(2, inference="vi", n_chains=1, max_iter=100).fit(released)
     together = model.transform(released)
     alone = [model.transform(released.values[i : i + 1])[0] for i in range(len(COUNTS))]
     np.testing.assert_allclose(alone, together, rtol=1e-6)
@@ -168,14 +168,15 @@ def test_the_embedding_of_the_rows_of_the_fit_is_found_again(inference):
     rng = np.random.default_rng(5)
     counts = rng.poisson(rng.gamma(0.5, 50.0, (30, 3)) @ rng.gamma(0.5, 1.0, (3, 40)))
     released = privatize(counts, epsilon=1.0, insecure_seed=3)
-    model = PoissonFactorization(3, inference=inference, n_iter=600, burn_in=400, random_state=2).fit(released)
+    how = {"n_warmup": 400, "n_draws": 50, "max_iter": 600, "n_chains": 1, "random_state": 2}
+    model = PoissonFactorization(3, inference=inference, **how).fit(released)
     size = model.embedding_.max(axis=1)
     assert (np.abs(model.transform(released) - model.embedding_).max(axis=1) < 0.1 * size + 0.5).all()
     assert np.abs(model.transform(released) - model.embedding_).mean() < 0.02 * model.embedding_.mean()
 
 
 def test_slices_of_a_tensor_are_transformed_along_the_first_mode():
-    model = PoissonTensorFactorization(2, weights=True, inference="vi", n_iter=100).fit(TENSOR)
+    model = PoissonTensorFactorization(2, weights=True, inference="vi", n_chains=1, max_iter=100).fit(TENSOR)
     np.testing.assert_allclose(model.transform(TENSOR[1:3]), model.transform(TENSOR)[1:3], rtol=1e-6)
     with pytest.raises(ValueError, match=r"`released` must have shape \(n, 4, 3\), got \(5, 3, 4\)"):
         model.transform(TENSOR.swapaxes(1, 2))

@@ -18,7 +18,7 @@ SAVING = """
 import os, sys
 import numpy as np
 from quincunx.factorization import PoissonFactorization
-fit = PoissonFactorization(3, n_iter=400, burn_in=0, thin=1, random_state=1)
+fit = PoissonFactorization(3, n_warmup=0, n_draws=400, thin=1, n_chains=1, random_state=1)
 counts = np.arange(600).reshape(30, 20) % 7
 fit.fit(counts, alpha=0.5)
 while sys.stdin.readline():

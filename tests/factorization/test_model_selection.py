@@ -49,7 +49,9 @@ def releases():
 
 
 def model(structure, **how):
-    return KINDS[structure](2, **{"inference": "vi", "n_iter": 40, "tol": 1e-2, "random_state": 0} | how)
+    return KINDS[structure](
+        2, **{"inference": "vi", "max_iter": 40, "tol": 1e-2, "n_chains": 1, "random_state": 0} | how
+    )
 
 
 def by_hand(fitted, release, rows):
@@ -92,7 +94,7 @@ def test_a_grid_search_on_a_release_sees_its_noise_in_every_fit(structure, relea
             seen.append(("score", released))
             return super().score(released, y, **how)
 
-    watched = Watched(2, inference="vi", n_iter=20, tol=1e-1, random_state=0)
+    watched = Watched(2, inference="vi", n_chains=1, max_iter=20, tol=1e-1, random_state=0)
     search = GridSearchCV(watched, {"n_components": [1, 2]}, cv=3, error_score="raise").fit(release)
     assert [what for what, _ in seen] == ["fit", "score"] * 6 + ["fit"]
     assert all(type(part) is Release and part.alpha is not None for _, part in seen)
@@ -104,7 +106,7 @@ def test_a_grid_search_on_a_release_sees_its_noise_in_every_fit(structure, relea
 
 def test_other_searches_of_scikit_learn_take_releases():
     release = privatize(counts((24, 8), 3), epsilon=0.2, insecure_seed=5)
-    fast = model("matrix", n_iter=20, tol=1e-1)
+    fast = model("matrix", max_iter=20, tol=1e-1)
     assert np.isfinite(cross_val_score(fast, release, cv=3, n_jobs=2, error_score="raise")).all()
     sizes, _, scores = learning_curve(fast, release, None, train_sizes=[0.5, 1.0], cv=3, error_score="raise")
     assert sizes.tolist() == [8, 16]
@@ -118,13 +120,16 @@ def networks():
 
 
 def structures():
-    few, fast = {"n_iter": 30, "burn_in": 10, "thin": 5}, {"inference": "vi", "n_iter": 30, "tol": 1e-2}
+    few, fast = (
+        {"n_warmup": 10, "n_draws": 4, "thin": 5, "n_chains": 1},
+        {"inference": "vi", "max_iter": 30, "tol": 1e-2, "n_chains": 1},
+    )
     matrix, tensor = counts((14, 9), 3, 4.0), counts((9, 4, 3), 4, 4.0)
     masked = np.ma.array(matrix, mask=np.random.default_rng(4).random(matrix.shape) < 0.2)
     levels = np.linspace(0.3, 2.0, 14)[:, None] * np.ones(9)
     yield "matrix", PoissonFactorization(**few), privatize(matrix, epsilon=0.5, insecure_seed=1)
     yield "ascent", PoissonFactorization(**fast), privatize(matrix, epsilon=0.5, insecure_seed=1)
-    yield "ratios", PoissonFactorization(**few, n_chains=2), privatize(matrix, epsilon=levels, insecure_seed=1)
+    yield "ratios", PoissonFactorization(**(few | {"n_chains": 2})), privatize(matrix, epsilon=levels, insecure_seed=1)
     yield "masked", PoissonFactorization(**few), privatize(masked, epsilon=0.5, insecure_seed=1)
     yield "tensor", PoissonTensorFactorization(**few, weights=True), privatize(tensor, epsilon=0.5, insecure_seed=1)
     yield "directed", PoissonBlockmodel(**few), privatize(networks(), epsilon=0.5, insecure_seed=1)
@@ -187,7 +192,7 @@ def test_each_fold_is_a_fit_by_hand_with_its_mask(how, released):
 def test_the_ascent_is_judged_by_draws_of_its_gamma_laws():
     """The mean of 200 densities is within 6 standard errors of one of 20000, at a false-alarm rate of 1e-6 for all."""
     released = privatize(counts((14, 9), 3, 4.0), epsilon=0.5, insecure_seed=1)
-    how = PoissonFactorization(inference="vi", n_iter=30, tol=1e-2)
+    how = PoissonFactorization(inference="vi", n_chains=1, max_iter=30, tol=1e-2)
     found = factorization.cross_validate(released, model=how, n_components=[2], folds=2, random_state=11)
     fitted = clone(how).set_params(n_components=2, random_state=11).fit(released, mask=found.mask(0))
     (theta, theta_rate), (phi, phi_rate) = gammas(fitted._posterior.best)
@@ -201,7 +206,7 @@ def test_the_ascent_is_judged_by_draws_of_its_gamma_laws():
 
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_the_table_does_not_depend_on_threads_executors_or_the_kind_of_seed():
-    how, told = PoissonFactorization(n_iter=30, burn_in=10, thin=5, random_state=3), []
+    how, told = PoissonFactorization(n_warmup=10, n_draws=4, thin=5, n_chains=1, random_state=3), []
     release = privatize(counts((14, 9), 3, 4.0), epsilon=0.5, insecure_seed=1)
 
     def run(**more):
@@ -219,14 +224,17 @@ def test_the_table_does_not_depend_on_threads_executors_or_the_kind_of_seed():
     generated = run(random_state=np.random.default_rng(5))
     assert np.array_equal(run(random_state=generated.random_state).scores, generated.scores)
     assert not np.array_equal(generated.scores, first.scores)
-    assert how.get_params() == PoissonFactorization(n_iter=30, burn_in=10, thin=5, random_state=3).get_params()
+    assert (
+        how.get_params()
+        == PoissonFactorization(n_warmup=10, n_draws=4, thin=5, n_chains=1, random_state=3).get_params()
+    )
     assert pickle.loads(pickle.dumps(first)).best == first.best
 
 
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_the_table_of_pandas_has_a_row_for_each_number_of_components():
     release = privatize(counts((14, 9), 3, 4.0), epsilon=0.5, insecure_seed=1)
-    how = PoissonFactorization(n_iter=30, burn_in=10, thin=5, random_state=3)
+    how = PoissonFactorization(n_warmup=10, n_draws=4, thin=5, n_chains=1, random_state=3)
     found = factorization.cross_validate(release, model=how, n_components=np.array([1, 3]), folds=2)
     table = found.to_pandas()
     errors = ["mean", "standard_error", "difference", "difference_error"]
@@ -299,7 +307,7 @@ def test_densities_that_memory_has_no_room_for_are_refused(monkeypatch):
 
 def test_fits_that_do_not_converge_are_counted_and_an_exception_of_the_caller_goes_on():
     release = privatize(counts((14, 9), 3, 4.0), epsilon=0.5, insecure_seed=1)
-    how = PoissonFactorization(inference="vi", n_iter=2, tol=0.0, random_state=3)
+    how = PoissonFactorization(inference="vi", n_chains=1, max_iter=2, tol=0.0, random_state=3)
     with pytest.warns(ConvergenceWarning, match="4 of 4 fits did not converge, one of them since the ELBO") as caught:
         found = factorization.cross_validate(release, model=how, n_components=[1, 2], folds=2)
     assert caught[0].filename == __file__
@@ -352,7 +360,9 @@ def test_three_components_are_chosen_where_three_are_the_truth():
         rng = np.random.default_rng(seed)
         table = rng.poisson(rng.gamma(1.0, 2.0, (30, 3)) @ rng.gamma(1.0, 2.0, (3, 24)))
         release = privatize(table, epsilon=1.0, insecure_seed=seed)
-        how = PoissonFactorization(prior_shape=1.0, prior_rate=0.5, n_iter=300, burn_in=100, thin=4, random_state=seed)
+        how = PoissonFactorization(
+            prior_shape=1.0, prior_rate=0.5, n_warmup=100, n_draws=50, thin=4, n_chains=1, random_state=seed
+        )
         found = factorization.cross_validate(release, model=how, n_components=[1, 3, 9], folds=4, threads=1)
         chosen.append(found.simplest)
     assert chosen.count(3) >= 3, chosen

@@ -278,7 +278,7 @@ def test_a_model_refuses_other_laws_by_name(name):
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
 def test_factorizations_know_the_ratio_and_refuse_clipped_counts():
     counts = np.random.default_rng(0).poisson(3.0, (6, 4))
-    how = {"n_iter": 20, "burn_in": 5, "random_state": 0}
+    how = {"n_warmup": 5, "n_draws": 3, "n_chains": 1, "random_state": 0}
 
     def made(law):
         return factorization.PoissonFactorization(1, **how).fit(

@@ -84,7 +84,7 @@ class ChainSampler:
         threads = _check.threads(self._schedule.threads)
         start = self.iteration
         end = start + steps
-        for stage, keep_every in ((min(end, self._schedule.burn_in), 0), (end, self._schedule.thin)):
+        for stage, keep_every in ((min(end, self._schedule.n_warmup), 0), (end, self._schedule.thin)):
             if (now := self.iteration) < stage:
                 hear = report and _part(report, now - start, stage - now, steps)
                 self._chain.run(stage - now, keep_every, threads, hear, self._trace)

@@ -78,7 +78,7 @@ class Schedule:
     ----------
     until : int
         The iteration at which runs end.
-    burn_in : int
+    n_warmup : int
         Iterations before the first that may be kept.
     thin : int
         Later ones are kept whose number this divides.
@@ -89,14 +89,14 @@ class Schedule:
     """
 
     until: int
-    burn_in: int = 0
+    n_warmup: int = 0
     thin: int = 1
     tolerance: float = 0.0
     threads: int | None = None
 
     def kept_after(self, iteration: int) -> int:
         """Return how many iterations after the given one are kept."""
-        return max(0, self.until // self.thin - max(iteration, self.burn_in) // self.thin)
+        return max(0, self.until // self.thin - max(iteration, self.n_warmup) // self.thin)
 
 
 @dataclass(eq=False)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _tables
-from quincunx._inference import Callback, Floats
-from quincunx._progress import Progress
-from quincunx._rng import RandomSource
-from quincunx._sklearn import store
+from quincunx._inference import Array, Floats, parameters
 from quincunx._tables import Axes
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
-from quincunx.factorization._estimator import Method, PoissonModel, model_doc
+from quincunx.factorization._estimator import CountFactorization, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 from quincunx.privacy._release import Release
 
 
 @model_doc
-class PoissonBlockmodel(PoissonModel):
+@parameters
+class PoissonBlockmodel(CountFactorization):
     """Mixed-membership Poisson blockmodel of a network of counts that was released with noise.
 
     ``released = count + noise``, ``count[i, j] ~ Poisson(sum_cd embedding[i, c] interaction[c, d] embedding[j, d])``
@@ -78,36 +76,14 @@ class PoissonBlockmodel(PoissonModel):
     >>> group = np.arange(20) % 2
     >>> counts = np.random.default_rng(1).poisson(np.where(group[:, None] == group, 6.0, 0.5))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonBlockmodel(2, inference="vi", n_iter=5000, tol=1e-5, n_chains=4, random_state=0).fit(release)
+    >>> model = PoissonBlockmodel(2, inference="vi", max_iter=5000, tol=1e-5, n_chains=4, random_state=0).fit(release)
     >>> model.embedding_.shape, model.interaction_.shape, model.rates_.shape
     ((20, 2), (2, 2), (20, 20))
     """
 
-    directed: bool
+    PUBLISHED: ClassVar = CountFactorization.PUBLISHED | {"interaction_": "released", "labels_": "released"}
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        directed: bool = True,
-        prior_shape: Any = 0.1,
-        prior_rate: Any = 1.0,
-        inference: Literal["mcmc", "vi"] = "mcmc",
-        method: Method = "auto",
-        noise: Literal["geometric", "none", "naive"] = "geometric",
-        n_iter: int = 3000,
-        burn_in: int = 1000,
-        thin: int = 4,
-        n_chains: int = 1,
-        tol: float = 1e-6,
-        threads: int | None = None,
-        random_state: RandomSource | np.random.RandomState = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-        callback: Callback | None = None,
-        non_integer: Literal["error", "round"] = "error",
-    ) -> None:
-        store(self, locals())
+    directed: bool = True
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         width = int(self.n_components)
@@ -116,8 +92,6 @@ class PoissonBlockmodel(PoissonModel):
             Factor("interaction", (width, width), ("component", "to_component")),
         )
         return Layout("directed" if self.directed else "undirected", (shape[0],), width, factors, ("actor", "to_actor"))
-
-    PUBLISHED: ClassVar = PoissonModel.PUBLISHED | {"interaction_": "released", "labels_": "released"}
 
     def _check_parameters(self, executor: Any) -> None:
         super()._check_parameters(executor)
@@ -140,7 +114,7 @@ class PoissonBlockmodel(PoissonModel):
             raise ValueError("`released` must have the same labels in the same order on rows and columns")
         return data
 
-    def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
+    def _checked_values(self, released: Any, *, reset: bool) -> Array:
         values = super()._checked_values(released, reset=reset)
         if values.shape[0] != values.shape[1]:
             raise ValueError(f"`released` must have as many rows as columns, one for each actor, got {values.shape}")
@@ -211,7 +185,7 @@ class PoissonBlockmodel(PoissonModel):
         if alpha is None and not isinstance(released, Release):
             alpha = self._earlier_alpha()
         values, ratios, held_out = unpack(_tables.array(released, "released"), alpha, mask, self.noise)
-        checked = PoissonModel._checked_values(self, values, reset=False)
+        checked = CountFactorization._checked_values(self, values, reset=False)
         held_out = as_mask(held_out, checked.shape)
         data = as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
         memberships = self._infer_rows(data, self.components_)

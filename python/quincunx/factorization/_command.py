@@ -36,10 +36,12 @@ class Parameters(TypedDict, total=False):
     inference: Literal["mcmc", "vi"] | None
     method: Annotated[str | None, "auto (default), collapsed, event, split, bessel; bessel-mean, ..."]
     noise: Annotated[Literal["geometric", "none", "naive"] | None, "how the noise is treated (default geometric)"]
-    n_iter: int | None
-    burn_in: int | None
-    thin: int | None
     n_chains: int | None
+    n_warmup: int | None
+    n_draws: int | None
+    thin: int | None
+    max_iter: int | None
+    tol: float | None
     random_state: int | None
     threads: int | None
     progress: Progress
@@ -68,7 +70,7 @@ def factorize_command(
         Where the fitted model goes, an interrupted one too; .csv, .csv.gz or .json: its components, for other programs.
         That is a table with a row for each component and a column for each feature, or all factors with their labels.
     resume : path, optional
-        Go on with a model that was kept, with as many sweeps again.
+        Go on with a model that was kept, with as many draws again.
     top : int
         How many features of each component to print.
     json : bool
@@ -80,7 +82,7 @@ def factorize_command(
     >>> from quincunx.privacy import privatize
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "released.npz"
     >>> privatize([[3, 0, 1], [4, 1, 0]], epsilon=1.0, insecure_seed=1).save(file)
-    >>> text = factorize_command(file, inference="vi", n_components=2, n_iter=2000, random_state=1)
+    >>> text = factorize_command(file, inference="vi", n_components=2, max_iter=2000, random_state=1)
     >>> print(text.splitlines()[0])
     model            PoissonFactorization, 2 components
     """

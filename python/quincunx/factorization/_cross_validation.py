@@ -27,7 +27,7 @@ from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization._blockmodel import PoissonBlockmodel
 from quincunx.factorization._data import Data
-from quincunx.factorization._estimator import PoissonModel
+from quincunx.factorization._estimator import CountFactorization
 from quincunx.factorization._groups import rates_of
 from quincunx.factorization._matrix import PoissonFactorization
 from quincunx.factorization._posterior import Posterior
@@ -62,7 +62,7 @@ class CrossValidation:
     >>> from quincunx.privacy import privatize
     >>> counts = np.random.default_rng(1).poisson(20.0, (12, 8))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonFactorization(inference="vi", n_iter=5000, tol=1e-4)
+    >>> model = PoissonFactorization(inference="vi", max_iter=5000, tol=1e-4)
     >>> found = cross_validate(release, model=model, n_components=[1, 2], folds=3, random_state=1)
     >>> found.scores.shape, found.means.shape, found.simplest
     ((2, 3), (2,), 1)
@@ -186,7 +186,7 @@ def cross_validate(
     released: Any,
     *,
     n_components: Sequence[int],
-    model: PoissonModel | None = None,
+    model: CountFactorization | None = None,
     folds: int | npt.ArrayLike = 5,
     alpha: npt.ArrayLike | None = None,
     mask: npt.ArrayLike | None = None,
@@ -257,17 +257,17 @@ def cross_validate(
     >>> rng = np.random.default_rng(1)
     >>> counts = rng.poisson(rng.gamma(0.3, 20.0, (30, 2)) @ rng.gamma(0.3, 1.0, (2, 20)))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonFactorization(inference="vi", n_iter=5000, tol=1e-5, n_chains=2)
+    >>> model = PoissonFactorization(inference="vi", max_iter=5000, tol=1e-5, n_chains=2)
     >>> found = cross_validate(release, model=model, n_components=[1, 2, 3], folds=4, random_state=0)
     >>> found.best, found.simplest
     (2, 2)
-    >>> again = PoissonFactorization(2, inference="vi", n_iter=5000, tol=1e-5, n_chains=2, random_state=0)
+    >>> again = PoissonFactorization(2, inference="vi", max_iter=5000, tol=1e-5, n_chains=2, random_state=0)
     >>> again = again.fit(release, mask=found.mask(0))  # a fit of the first fold by hand
     """
     numbers = _numbers(n_components)
     if model is None:
         model = _default(released)
-    if not isinstance(model, PoissonModel):
+    if not isinstance(model, CountFactorization):
         raise TypeError(f"`model` must be a model of quincunx.factorization or None, got {type(model).__name__}")
     job = Job(model.threads if threads is None else threads, progress=progress, executor=executor)
     seed = _seed(model.random_state if random_state is None else random_state)
@@ -318,7 +318,7 @@ def _numbers(n_components: Any) -> list[int]:
     return numbers
 
 
-def _default(released: Any) -> PoissonModel:
+def _default(released: Any) -> CountFactorization:
     """Return the model of data of a kind."""
     if _tables.is_network(released):
         return PoissonBlockmodel(directed=released.is_directed())
@@ -363,7 +363,7 @@ def _folds(folds: Any, data: Data, seed: int) -> npt.NDArray[np.intp]:
 
 def _judged(
     executor: Executor | None,
-    models: list[PoissonModel],
+    models: list[CountFactorization],
     data: Data,
     fold_of_cell: npt.NDArray[np.intp],
     tasks: list[tuple[int, int]],
@@ -384,7 +384,7 @@ def _judged(
             future.cancel()
 
 
-def judge(model: PoissonModel, data: Data, held: npt.NDArray[np.bool_]) -> tuple[Floats, str | None]:
+def judge(model: CountFactorization, data: Data, held: npt.NDArray[np.bool_]) -> tuple[Floats, str | None]:
     """Fit a model without some cells; return the log predictive density of these, and what to warn of."""
     values = np.where(held, np.zeros((), dtype=data.values.dtype), data.values)
     _, stopped = model._fit_to(replace(data, values=values, held_out=~data.observed | held), None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import field
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -11,21 +13,22 @@ import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
-from quincunx._inference import Callback, Floats, PosteriorEstimator, Run, Schedule
-from quincunx._optional import require
+from quincunx._inference import Array, Arrays, Callback, Facts, Floats, Run, Schedule, parameters
 from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
 from quincunx._tables import Axes
 from quincunx.errors import TooLargeError
-from quincunx.factorization import _plot
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data, as_data, as_mask, unpack
 from quincunx.factorization._layout import Layout
 from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._results import Results
 from quincunx.factorization._rows import infer_rows, row_prior
 from quincunx.privacy._release import Release
 
+#: A number, or for each factor a number or an array.
+PriorLike: TypeAlias = float | Sequence[npt.ArrayLike] | Floats
 #: The methods of both kinds of inference.
 Method: TypeAlias = Literal["auto", "collapsed", "event", "split", "bessel", "bessel-mean", "bessel-mode", "published"]
 
@@ -56,15 +59,17 @@ model_doc = assembled(
     noise : {"geometric", "none", "naive"}, default="geometric"
         ``"geometric"``: the release carries two-sided geometric noise. The others are references: ``"none"``: it is the
         true counts; ``"naive"``: it is taken for the true counts after negative ones are set to 0.
-    n_iter : int, default=3000
-        Sweeps in all, or the most iterations of variational inference.
-    burn_in : int, default=1000
-        Sweeps before the first that may be kept.
-    thin : int, default=4
-        Of the later sweeps those are kept whose number it divides. Each costs another pass over all cells, for its
-        likelihood.
-    n_chains : int, default=1
+    n_chains : int, default=4
         Independent chains, or starts of variational inference, of which the one of highest ELBO wins.
+    n_warmup : int, default=1000
+        Sweeps of each chain before the first that may be kept.
+    n_draws : int, default=500
+        Draws that each chain keeps.
+    thin : int, default=4
+        Sweeps for each draw: of those after the warm-up, ``n_draws * thin`` in all, the ones are kept whose number it
+        divides. Each draw costs another pass over all cells, for its likelihood.
+    max_iter : int, default=3000
+        The most iterations of variational inference.
     tol : float, default=1e-6
         Relative change of the ELBO below which variational inference ends.
     threads : int, optional
@@ -72,9 +77,9 @@ model_doc = assembled(
     random_state : int, SeedSequence, Generator, RandomState or None
         Where all randomness comes from. Each chain has a stream of its own, whatever the number of chains.
     warm_start : bool, default=False
-        Whether `fit` goes on where the last one ended: with the same data and priors, `n_iter` more sweeps, bit for
-        bit as if they had been done at once; with others of the same shape, a new posterior that begins at the last
-        factors.
+        Whether `fit` goes on where the last one ended: with the same data and priors, `n_draws` more draws or
+        `max_iter` more iterations, bit for bit as if they had been done at once; with others of the same shape, a new
+        posterior that begins at the last factors.
     progress : bool or callable, default=False
         `True` shows a bar; a function is called as ``progress(done, total)``.
     callback : callable, optional
@@ -87,16 +92,18 @@ model_doc = assembled(
 )
 
 
-class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
+@parameters
+class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     """Parameters, fit, results and files of all models of this room."""
 
     _room: ClassVar = "factorization"
-    PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | {
+    PUBLISHED: ClassVar = Results.PUBLISHED | {
         "n_features_in_": "shape",
         "feature_names_in_": "shape",
-        **dict.fromkeys(("components_", "elbo_", "embedding_", "expected_counts_", "n_iter_", "rates_"), "released"),
+        "components_": "released",
+        "embedding_": "released",
     }
-    _posterior: Posterior
+    _posterior: Posterior = field(init=False)
 
     # The data go by position, and are no metadata to route.
     _data_arguments: ClassVar = {
@@ -107,44 +114,24 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         "inverse_transform": "embedding",
     }
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        prior_shape: Any = 0.1,
-        prior_rate: Any = 1.0,
-        inference: Literal["mcmc", "vi"] = "mcmc",
-        method: Method = "auto",
-        noise: Literal["geometric", "none", "naive"] = "geometric",
-        n_iter: int = 3000,
-        burn_in: int = 1000,
-        thin: int = 4,
-        n_chains: int = 1,
-        tol: float = 1e-6,
-        threads: int | None = None,
-        random_state: RandomSource | np.random.RandomState = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-        callback: Callback | None = None,
-        non_integer: Literal["error", "round"] = "error",
-    ) -> None:
-        self.n_components = n_components
-        self.prior_shape = prior_shape
-        self.prior_rate = prior_rate
-        self.inference = inference
-        self.method = method
-        self.noise = noise
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.tol = tol
-        self.threads = threads
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.progress = progress
-        self.callback = callback
-        self.non_integer = non_integer
+    n_components: int = field(default=10, kw_only=False)
+    prior_shape: PriorLike = 0.1
+    prior_rate: PriorLike = 1.0
+    inference: Literal["mcmc", "vi"] = "mcmc"
+    method: Method = "auto"
+    noise: Literal["geometric", "none", "naive"] = "geometric"
+    n_chains: int = 4
+    n_warmup: int = 1000
+    n_draws: int = 500
+    thin: int = 4
+    max_iter: int = 3000
+    tol: float = 1e-6
+    threads: int | None = None
+    random_state: RandomSource | np.random.RandomState = None
+    warm_start: bool = False
+    progress: Progress = False
+    callback: Callback | None = None
+    non_integer: Literal["error", "round"] = "error"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,11 +144,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         raise NotImplementedError
 
-    def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
-        """Return the cells that the model has no rate for."""
-        return None
-
-    def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
+    def _checked_values(self, released: Any, *, reset: bool) -> Array:
         """Return the values as an array of the model's number of axes, scikit-learn's way."""
         if _tables.is_sparse(released):
             _tables.refuse_large(released.shape, "released")
@@ -251,7 +234,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         self._forecast(problem, runs, schedule)
         return self._infer(problem, runs, schedule, executor)
 
-    def _fixed_settings(self) -> dict[str, Any]:
+    def _fixed_settings(self) -> Facts:
         found = {"n_components": int(self.n_components), "inference": self.inference, "n_chains": int(self.n_chains)}
         return found | {name: bool(getattr(self, name)) for name in ("directed", "weights") if hasattr(self, name)}
 
@@ -261,9 +244,9 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         _check.one_of(self.method, "method", METHODS[self.inference])
         _check.one_of(self.noise, "noise", ("geometric", "none", "naive"))
         _check.one_of(self.non_integer, "non_integer", ("error", "round"))
-        _check.whole(self.n_iter, "n_iter", minimum=1)
-        _check.whole(self.burn_in, "burn_in")
-        _check.whole(self.thin, "thin", minimum=1)
+        _check.whole(self.n_warmup, "n_warmup")
+        for name in ("n_draws", "thin", "max_iter"):
+            _check.whole(getattr(self, name), name, minimum=1)
         if _check.real(self.tol, "tol") < 0:
             raise ValueError(f"`tol` must be at least 0, got {self.tol}")
         self._check_runs(executor)
@@ -295,7 +278,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         named = _tables.fitting(axes, checked.shape)
         return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer, axes=named)
 
-    def _checked_names(self, values: Any, axes: Axes, *, reset: bool) -> npt.NDArray[Any]:
+    def _checked_names(self, values: Any, axes: Axes, *, reset: bool) -> Array:
         """Check values; the columns of a release have names as those of a data frame do."""
         names = axes[1].labels if len(axes) > 1 and not hasattr(values, "columns") else None
         if not names or not all(isinstance(name, str) for name in names):
@@ -322,17 +305,13 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
 
         return self._fresh_or_continued(problem, same)
 
-    def _carried(self, state: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    def _carried(self, state: Arrays) -> Arrays:
         return {name: array for name, array in state.items() if not name.startswith("noise")}
 
     def _schedule(self, runs: list[Run]) -> Schedule:
-        until = max(run.iteration for run in runs) + int(self.n_iter)
-        if self.inference == "mcmc" and not any(run.has_draws for run in runs):
-            if not self.burn_in < until:
-                raise ValueError(f"`burn_in` must be less than the number of sweeps ({until}), got {self.burn_in}")
-            if until // self.thin == self.burn_in // self.thin:
-                raise ValueError(f"`thin` must be at most {until - self.burn_in}, or no sweep is kept, got {self.thin}")
-        return Schedule(until, int(self.burn_in), int(self.thin), float(self.tol), self.threads)
+        done, warmup, thin = max(run.iteration for run in runs), int(self.n_warmup), int(self.thin)
+        until = done + int(self.max_iter) if self.inference == "vi" else max(done, warmup) + int(self.n_draws) * thin
+        return Schedule(until, warmup, thin, float(self.tol), self.threads)
 
     def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule) -> None:
         """Refuse a fit whose draws, or whose means over cells, would not fit into memory."""
@@ -340,7 +319,7 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         entries = sum(factor.length for factor in layout.factors) * layout.n_components
         kept = 0
         if problem.inference == "mcmc":
-            kept = max(0, schedule.until // schedule.thin - schedule.burn_in // schedule.thin)
+            kept = schedule.until // schedule.thin - schedule.n_warmup // schedule.thin
         # What a run works with: its factors and the tallies of each thread; an ascent has laws instead, and their sums.
         arrays = (4 if problem.inference == "mcmc" else 14) + _check.threads(self.threads)
         draws = 8 * entries * (kept + arrays) * len(runs)
@@ -353,248 +332,10 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         if (needed := draws + state + means) > limit:
             raise TooLargeError(
                 f"the fit needs about {needed} bytes, {draws} of them for {kept} draws of each of {len(runs)} chains, "
-                f"and {limit} are available: raise `thin` or take fewer components",
+                f"and {limit} are available: take fewer draws or components",
                 needed,
                 limit,
             )
-
-    # Results.
-
-    def _set_fitted(self, posterior: Posterior) -> None:
-        """Set the fitted attributes that all models have."""
-        self.n_iter_ = max(run.iteration for run in posterior.with_draws)
-        self.__dict__.pop("elbo_", None)
-        if not posterior.sampled:
-            self.elbo_ = posterior.best.elbo
-
-    def _fitted(self) -> Posterior:
-        validation().check_is_fitted(self)
-        return self._posterior
-
-    @property
-    def rates_(self) -> Floats:
-        """The posterior mean of the rate of each cell, over all chains; computed when first asked for."""
-        rates: Floats = self._lazily().rates(self.threads)
-        return rates
-
-    @property
-    def expected_counts_(self) -> Floats:
-        """The posterior mean of the count before noise of each cell, over all chains; computed when first asked for.
-
-        The mean over the kept draws of ``E[count | released, rate]``; where a cell is held out, of the rate.
-        """
-        counts: Floats = self._lazily().expected_counts(self.threads)
-        return counts
-
-    def reconstruct(self) -> Floats:
-        """Return the posterior mean of the rate of each cell.
-
-        Returns
-        -------
-        ndarray of float64, of the shape of the data
-            A copy of `rates_`.
-        """
-        self._fitted()
-        return self.rates_.copy()
-
-    def heldout_error(self, counts: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> float:
-        """Return the mean absolute difference of true counts and their expected rates, over the cells held out.
-
-        Parameters
-        ----------
-        counts : array_like
-            The true counts, of the shape of the data.
-        mask : array_like of bool, optional
-            True where a cell counts; by default the cells held out of the fit. With the complement this is the
-            reconstruction error.
-
-        Returns
-        -------
-        float
-            Over the cells of the mask.
-
-        Raises
-        ------
-        ValueError
-            If a shape is wrong, or there is no such cell.
-        """
-        posterior = self._fitted()
-        shape = posterior.problem.data.shape
-        own = self._own_held_out(shape)
-        chosen = posterior.problem.data.held_out if mask is None else as_mask(mask, shape)
-        if chosen is not None and own is not None:
-            chosen = chosen & ~own
-        if chosen is None or not chosen.any():
-            raise ValueError("`mask` must be True for a cell at least, got none")
-        truth = _check.reals(counts, "counts")
-        if truth.shape != shape:
-            raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
-        return float(np.abs(self.rates_ - truth)[chosen].mean())
-
-    def to_datatree(
-        self, *, n_draws: int = 1000, log_likelihood: bool = False, posterior_predictive: bool = False
-    ) -> Any:
-        """Return the posterior as an xarray DataTree, for ArviZ.
-
-        Groups ``posterior`` (the factors by name), ``sample_stats`` (``total_log_likelihood``, ``total_rate``,
-        ``sweep``), ``observed_data`` and, where cells were held out, ``constant_data``. Axes have the labels of the
-        data. Components carry other labels in other chains until `align` is called.
-
-        Parameters
-        ----------
-        n_draws : int
-            With variational inference, how many draws of the approximation are made; else without effect.
-        log_likelihood : bool
-            Whether to add a group of that name with a number for each draw and each released count, which ArviZ's
-            ``loo`` works on. Where cells were held out, it has one axis ``cell`` of the others.
-        posterior_predictive : bool
-            Whether to add a group of that name with a release drawn anew for each draw, noise and all.
-
-        Returns
-        -------
-        xarray.DataTree
-
-        Raises
-        ------
-        ImportError
-            If ArviZ is not installed: ``pip install 'quincunx[arviz]'``.
-        TooLargeError
-            If a number for each cell and draw does not fit into memory.
-
-        Notes
-        -----
-        Both groups cost a pass over all cells for each draw, and 8 bytes for each cell and draw.
-        """
-        posterior = self._fitted()
-        return posterior.to_datatree(
-            _check.whole(n_draws, "n_draws", minimum=1),
-            pointwise=bool(log_likelihood),
-            predictive=bool(posterior_predictive),
-            threads=self.threads,
-        )
-
-    def align(self, *, each_draw: bool = False) -> Self:
-        """Give components that are alike the same label in all chains.
-
-        The posterior is the same under any permutation of its components, and chains end up in different ones; R-hat
-        of a factor means something only after this. Each chain gets the permutation in which its mean components
-        correlate best with those of the chain of highest mean log-likelihood, summed over the factors, by the
-        Hungarian method.
-
-        Parameters
-        ----------
-        each_draw : bool
-            Whether each draw gets a permutation of its own, for chains whose labels change on the way.
-
-        Returns
-        -------
-        self
-            With `draws_`, `to_datatree` and the posterior means in the new order. A later `fit` has none.
-
-        Raises
-        ------
-        ValueError
-            If there is no fit, or it was of variational inference, which has no chains.
-        """
-        posterior = self._fitted()
-        if not posterior.sampled:
-            raise ValueError("`align` is for chains, and variational inference has none")
-        posterior.align(bool(each_draw))
-        self._set_fitted(posterior)
-        return self
-
-    def top_features(self, component: int | None = None, *, n: int = 10, axis: int = -1) -> Any:
-        """Return what weighs most in a component.
-
-        Parameters
-        ----------
-        component : int, optional
-            Which; by default all of them.
-        n : int
-            How many features.
-        axis : int
-            Of which axis of the data, for tensors; by default the last.
-
-        Returns
-        -------
-        list of tuple
-            Labels of the axis (numbers where it has none) and shares of the component, which sum to one over all
-            features; for all components a list of such lists.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If there is no fit, no such component or axis, or `n` is not at least 1.
-        """
-        posterior = self._fitted()
-        number = _check.whole(n, "n", minimum=1)
-        shape = posterior.problem.data.shape
-        place = _check.whole(axis, "axis", minimum=-len(shape), maximum=len(shape) - 1) % len(shape)
-        table = self._axis_factor(place)
-        axes = posterior.problem.data.axes
-        named = axes[place].labels if axes else None
-        labels = range(shape[place]) if named is None else named
-        width = table.shape[1]
-        if component is not None:
-            component = _check.whole(component, "component", maximum=width - 1)
-        found = []
-        for k in range(width) if component is None else [component]:
-            shares = table[:, k] / (table[:, k].sum() or 1.0)
-            order = np.argsort(-shares, kind="stable")[:number]
-            found.append([(labels[i], float(shares[i])) for i in order])
-        return found if component is None else found[0]
-
-    def _axis_factor(self, axis: int) -> Floats:
-        """Return the table (extent, n_components) of posterior means that belongs to an axis of the data."""
-        raise NotImplementedError
-
-    def plot_components(self, ax: Any = None, *, n: int = 10, axis: int = -1) -> Any:
-        """Draw the components: for each a bar for everything that weighs most in it.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib.axes.Axes, optional
-            Where to draw, one for each component; a new figure if left out.
-        n, axis
-            As for `top_features`.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            One for each component.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `ax` does not hold one for each component, or as `top_features`.
-        """
-        return _plot.plot_components(self.top_features(n=n, axis=axis), ax)
-
-    def plot_trace(self, ax: Any = None) -> Any:
-        """Draw how the chains went: total rate and log-likelihood by sweep, or the bound of variational inference.
-
-        Both are the same under any permutation of the components.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib.axes.Axes, optional
-            Where to draw: two, or one for variational inference; a new figure if left out.
-
-        Returns
-        -------
-        list of matplotlib.axes.Axes
-            One for each quantity.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If there is no fit, or `ax` has another length.
-        """
-        return _plot.plot_trace(self._fitted(), ax)
 
     # New data.
 
@@ -626,20 +367,13 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
         shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
         return infer_rows(data, components, (shape, rate), _check.threads(self.threads))
 
-    def _labelled_rows(self, data: Data, rows: Floats) -> Any:
-        """Return an array with a row for each of the data, with their labels where `set_output` asks for a frame."""
-        wanted = require("sklearn.utils._set_output", "sklearn")._get_output_config("transform", self)["dense"]
-        if wanted == "pandas" and data.axes and data.axes[0].labels is not None:
-            return _tables.to_pandas(rows, (data.axes[0], _tables.Axis()))
-        return rows
-
     def _row_factor(self) -> int:
         """Return which factor of the core is the embedding."""
         return 0
 
     # Files.
 
-    def _problem_to_archive(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _problem_to_archive(self) -> tuple[Facts, Arrays]:
         problem = self._posterior.problem
         axes = _tables.to_json(problem.data.axes)
         arrays = {"values": problem.data.values, "alpha": problem.data.alpha}
@@ -662,13 +396,13 @@ class PoissonModel(Deferred, PosteriorEstimator, sklearn=("BaseEstimator",)):
             "layout": {"directed": problem.layout.model != "undirected", "weights": "weights" in names},
         }, arrays
 
-    def _restore(self, header: dict[str, Any], arrays: Any, runs: list[Run]) -> None:
+    def _restore(self, header: Facts, arrays: Any, runs: list[Run]) -> None:
         super()._restore(header, arrays, runs)
         if "order" in arrays:
             self._posterior.order = arrays["order"]
             self._set_fitted(self._posterior)
 
-    def _problem_from_archive(self, header: dict[str, Any], arrays: Any) -> Problem:
+    def _problem_from_archive(self, header: Facts, arrays: Any) -> Problem:
         self.n_features_in_ = header["n_features"]
         if header["features"] is not None:
             self.feature_names_in_ = np.array(header["features"], dtype=object)
@@ -692,69 +426,3 @@ def _equal(some: list[tuple[Floats, Floats]], others: list[tuple[Floats, Floats]
     return all(
         np.array_equal(a, b) for pair, other in zip(some, others, strict=True) for a, b in zip(pair, other, strict=True)
     )
-
-
-class RowTransformer(Deferred, sklearn=("TransformerMixin", "ClassNamePrefixFeaturesOutMixin")):
-    """Embeddings of new rows, for models whose first axis holds samples."""
-
-    def fit_transform(
-        self,
-        released: Any,
-        y: Any = None,
-        *,
-        alpha: npt.ArrayLike | None = None,
-        mask: npt.ArrayLike | None = None,
-        executor: Executor | None = None,
-    ) -> Any:
-        """Fit, and return what `transform` returns for the same data.
-
-        Parameters
-        ----------
-        released, y, alpha, mask, executor
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows, n_components)
-            Close to `embedding_`, which is the joint posterior mean.
-        """
-        model: Any = self
-        return model.fit(released, y, alpha=alpha, mask=mask, executor=executor).transform(
-            released, alpha=alpha, mask=mask
-        )
-
-    def score(
-        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
-    ) -> float:
-        """Return the mean log-likelihood of a release per observed cell, at its expected rates.
-
-        The rates are those of the embedding that `transform` finds; the counts before noise are summed out.
-
-        Parameters
-        ----------
-        released, alpha, mask
-            As in `transform`.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be, or all is held out.
-        """
-        model: Any = self
-        data, rows, components = self._embedded(released, alpha, mask)
-        return float(model._mean_log_likelihood(data, rows @ components))
-
-    def _embedded(self, released: Any, alpha: Any, mask: Any) -> tuple[Data, Floats, Floats]:
-        """Return new data, their embedding, and the components as a matrix."""
-        model: Any = self
-        model._fitted()
-        data = model._new_data(released, alpha, mask)
-        components = model.components_.reshape(model._n_features_out, -1)
-        return data, model._infer_rows(data, components), components

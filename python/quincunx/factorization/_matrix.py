@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._inference import Floats
 from quincunx._sklearn import validation
-from quincunx.factorization._estimator import PoissonModel, RowTransformer, model_doc
+from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._transform import RowTransformer
 
 
 @model_doc
-class PoissonFactorization(RowTransformer, PoissonModel):
+class PoissonFactorization(RowTransformer):
     """Poisson factorization of a matrix of counts that was released with noise.
 
     ``released = count + noise``, ``count[d, v] ~ Poisson(sum_k embedding[d, k] components[k, v])``, the noise two-sided
@@ -72,7 +71,7 @@ class PoissonFactorization(RowTransformer, PoissonModel):
     >>> rng = np.random.default_rng(1)
     >>> counts = rng.poisson(rng.gamma(0.5, 4.0, (30, 2)) @ rng.gamma(0.5, 1.0, (2, 20)))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonFactorization(2, inference="vi", n_iter=5000, tol=1e-5, random_state=0).fit(release)
+    >>> model = PoissonFactorization(2, inference="vi", max_iter=5000, tol=1e-5, random_state=0).fit(release)
     >>> model.components_.shape, model.embedding_.shape, model.expected_counts_.shape
     ((2, 20), (30, 2), (30, 20))
     >>> bool(np.all(np.diff(model.elbo_) > -1e-6))
@@ -99,39 +98,6 @@ class PoissonFactorization(RowTransformer, PoissonModel):
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
-
-    def transform(
-        self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
-    ) -> Floats:
-        """Return the embedding of rows, the components being known.
-
-        The variational posterior mean (method ``"collapsed"``) with `components_` fixed. It is deterministic, and no
-        row depends on another.
-
-        Parameters
-        ----------
-        released, mask
-            As in `fit`.
-        alpha : float or array_like, optional
-            Ratio of the noise; by default that of the fit, if it was one number.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows, n_components)
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be.
-
-        Notes
-        -----
-        Ten iterations at a time, until no entry of a row moves by more than 1e-4 of the row's largest; rows that stand
-        still are left out of the next ten.
-        """
-        data, rows, _ = self._embedded(released, alpha, mask)
-        found: Floats = self._labelled_rows(data, rows)
-        return found
 
     def inverse_transform(self, embedding: npt.ArrayLike) -> Floats:
         """Return the rates of rows with a given embedding.

@@ -155,10 +155,10 @@ class Posterior(inference.Posterior[Problem]):
     def complaint(self) -> str | None:
         """Return what is wrong: chains that do not agree or are short, by ArviZ if installed; ascents that go on."""
         if self.sampled:
-            return inference.complaint_of(self.scalars(), "raise `n_iter`")
+            return inference.complaint_of(self.scalars(), "raise `n_draws`")
         if self.best.converged:
             return None
-        return f"the ELBO still changes by more than `tol` after {self.best.iteration} iterations: raise `n_iter`"
+        return f"the ELBO still changes by more than `tol` after {self.best.iteration} iterations: raise `max_iter`"
 
     def warn(self) -> None:
         """Warn of what is wrong."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from quincunx._inference import Callback, Floats
-from quincunx._progress import Progress
-from quincunx._rng import RandomSource
-from quincunx._sklearn import store, validation
-from quincunx.factorization._estimator import Method, PoissonModel, RowTransformer, model_doc
+from quincunx._inference import Array, Floats, parameters
+from quincunx._sklearn import validation
+from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._transform import RowTransformer
 
 
 @model_doc
-class PoissonTensorFactorization(RowTransformer, PoissonModel):
+@parameters
+class PoissonTensorFactorization(RowTransformer):
     """CP Poisson factorization of a tensor of counts that was released with noise.
 
     ``released = count + noise``, ``count[i] ~ Poisson(sum_k weights[k] prod_m factors[m][i_m, k])``, the noise
@@ -70,38 +69,14 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
     >>> from quincunx.privacy import privatize
     >>> counts = np.random.default_rng(1).poisson(2.0, (6, 5, 4))
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)  # a seed protects nobody
-    >>> model = PoissonTensorFactorization(2, inference="vi", n_iter=5000, tol=1e-5, random_state=0).fit(release)
+    >>> model = PoissonTensorFactorization(2, inference="vi", max_iter=5000, tol=1e-5, random_state=0).fit(release)
     >>> [factor.shape for factor in model.factors_], model.rates_.shape
     ([(6, 2), (5, 2), (4, 2)], (6, 5, 4))
     """
 
-    weights: bool
+    PUBLISHED: ClassVar = RowTransformer.PUBLISHED | {"factors_": "released", "weights_": "released"}
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        weights: bool = False,
-        prior_shape: Any = 0.1,
-        prior_rate: Any = 1.0,
-        inference: Literal["mcmc", "vi"] = "mcmc",
-        method: Method = "auto",
-        noise: Literal["geometric", "none", "naive"] = "geometric",
-        n_iter: int = 3000,
-        burn_in: int = 1000,
-        thin: int = 4,
-        n_chains: int = 1,
-        tol: float = 1e-6,
-        threads: int | None = None,
-        random_state: RandomSource | np.random.RandomState = None,
-        warm_start: bool = False,
-        progress: Progress = False,
-        callback: Callback | None = None,
-        non_integer: Literal["error", "round"] = "error",
-    ) -> None:
-        store(self, locals())
-
-    PUBLISHED: ClassVar = PoissonModel.PUBLISHED | {"factors_": "released", "weights_": "released"}
+    weights: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,7 +100,7 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
         if not isinstance(self.weights, (bool, np.bool_)):
             raise TypeError(f"`weights` must be True or False, got {self.weights!r}")
 
-    def _checked_values(self, released: Any, *, reset: bool) -> npt.NDArray[Any]:
+    def _checked_values(self, released: Any, *, reset: bool) -> Array:
         if getattr(released, "ndim", 0) < 3 and (hasattr(released, "ndim") or np.ndim(np.asarray(released)) < 3):
             values = super()._checked_values(released, reset=reset)
         else:
@@ -167,31 +142,3 @@ class PoissonTensorFactorization(RowTransformer, PoissonModel):
     @property
     def _n_features_out(self) -> int:
         return len(self.weights_)
-
-    def transform(
-        self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
-    ) -> Floats:
-        """Return the embedding of slices along the first mode, the other factors being known.
-
-        The variational posterior mean (method ``"collapsed"``) with `components_` fixed. It is deterministic, and no
-        slice depends on another.
-
-        Parameters
-        ----------
-        released, mask
-            As in `fit`, with any extent of the first mode.
-        alpha : float or array_like, optional
-            Ratio of the noise; by default that of the fit, if it was one number.
-
-        Returns
-        -------
-        ndarray of float64, shape (n, n_components)
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be.
-        """
-        data, rows, _ = self._embedded(released, alpha, mask)
-        found: Floats = self._labelled_rows(data, rows)
-        return found

@@ -1,0 +1,265 @@
+"""What a fit of this room amounts to: posterior means, held-out errors, labels, draws for ArviZ, pictures."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._inference import Floats, PosteriorEstimator
+from quincunx._sklearn import validation
+from quincunx.factorization import _plot
+from quincunx.factorization._data import as_mask
+from quincunx.factorization._posterior import Posterior
+
+
+class Results(PosteriorEstimator):
+    """The results that all models of this room have."""
+
+    PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | dict.fromkeys(
+        ("elbo_", "expected_counts_", "n_iter_", "rates_"), "released"
+    )
+    threads: int | None
+    _posterior: Posterior
+
+    def _own_held_out(self, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+        """Return the cells that the model has no rate for."""
+        return None
+
+    def _axis_factor(self, axis: int) -> Floats:
+        """Return the table (extent, n_components) of posterior means that belongs to an axis of the data."""
+        raise NotImplementedError
+
+    def _set_fitted(self, posterior: Posterior) -> None:
+        """Set the fitted attributes that all models have."""
+        self.n_iter_ = max(run.iteration for run in posterior.with_draws)
+        self.__dict__.pop("elbo_", None)
+        if not posterior.sampled:
+            self.elbo_ = posterior.best.elbo
+
+    def _fitted(self) -> Posterior:
+        validation().check_is_fitted(self)
+        return self._posterior
+
+    @property
+    def rates_(self) -> Floats:
+        """The posterior mean of the rate of each cell, over all chains; computed when first asked for."""
+        rates: Floats = self._lazily().rates(self.threads)
+        return rates
+
+    @property
+    def expected_counts_(self) -> Floats:
+        """The posterior mean of the count before noise of each cell, over all chains; computed when first asked for.
+
+        The mean over the kept draws of ``E[count | released, rate]``; where a cell is held out, of the rate.
+        """
+        counts: Floats = self._lazily().expected_counts(self.threads)
+        return counts
+
+    def reconstruct(self) -> Floats:
+        """Return the posterior mean of the rate of each cell.
+
+        Returns
+        -------
+        ndarray of float64, of the shape of the data
+            A copy of `rates_`.
+        """
+        self._fitted()
+        return self.rates_.copy()
+
+    def heldout_error(self, counts: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> float:
+        """Return the mean absolute difference of true counts and their expected rates, over the cells held out.
+
+        Parameters
+        ----------
+        counts : array_like
+            The true counts, of the shape of the data.
+        mask : array_like of bool, optional
+            True where a cell counts; by default the cells held out of the fit. With the complement this is the
+            reconstruction error.
+
+        Returns
+        -------
+        float
+            Over the cells of the mask.
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, or there is no such cell.
+        """
+        posterior = self._fitted()
+        shape = posterior.problem.data.shape
+        own = self._own_held_out(shape)
+        chosen = posterior.problem.data.held_out if mask is None else as_mask(mask, shape)
+        if chosen is not None and own is not None:
+            chosen = chosen & ~own
+        if chosen is None or not chosen.any():
+            raise ValueError("`mask` must be True for a cell at least, got none")
+        truth = _check.reals(counts, "counts")
+        if truth.shape != shape:
+            raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
+        return float(np.abs(self.rates_ - truth)[chosen].mean())
+
+    def to_datatree(
+        self, *, n_draws: int = 1000, log_likelihood: bool = False, posterior_predictive: bool = False
+    ) -> Any:
+        """Return the posterior as an xarray DataTree, for ArviZ.
+
+        Groups ``posterior`` (the factors by name), ``sample_stats`` (``total_log_likelihood``, ``total_rate``,
+        ``sweep``), ``observed_data`` and, where cells were held out, ``constant_data``. Axes have the labels of the
+        data. Components carry other labels in other chains until `align` is called.
+
+        Parameters
+        ----------
+        n_draws : int
+            With variational inference, how many draws of the approximation are made; else without effect.
+        log_likelihood : bool
+            Whether to add a group of that name with a number for each draw and each released count, which ArviZ's
+            ``loo`` works on. Where cells were held out, it has one axis ``cell`` of the others.
+        posterior_predictive : bool
+            Whether to add a group of that name with a release drawn anew for each draw, noise and all.
+
+        Returns
+        -------
+        xarray.DataTree
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed: ``pip install 'quincunx[arviz]'``.
+        TooLargeError
+            If a number for each cell and draw does not fit into memory.
+
+        Notes
+        -----
+        Both groups cost a pass over all cells for each draw, and 8 bytes for each cell and draw.
+        """
+        posterior = self._fitted()
+        return posterior.to_datatree(
+            _check.whole(n_draws, "n_draws", minimum=1),
+            pointwise=bool(log_likelihood),
+            predictive=bool(posterior_predictive),
+            threads=self.threads,
+        )
+
+    def align(self, *, each_draw: bool = False) -> Self:
+        """Give components that are alike the same label in all chains.
+
+        The posterior is the same under any permutation of its components, and chains end up in different ones; R-hat
+        of a factor means something only after this. Each chain gets the permutation in which its mean components
+        correlate best with those of the chain of highest mean log-likelihood, summed over the factors, by the
+        Hungarian method.
+
+        Parameters
+        ----------
+        each_draw : bool
+            Whether each draw gets a permutation of its own, for chains whose labels change on the way.
+
+        Returns
+        -------
+        self
+            With `draws_`, `to_datatree` and the posterior means in the new order. A later `fit` has none.
+
+        Raises
+        ------
+        ValueError
+            If there is no fit, or it was of variational inference, which has no chains.
+        """
+        posterior = self._fitted()
+        if not posterior.sampled:
+            raise ValueError("`align` is for chains, and variational inference has none")
+        posterior.align(bool(each_draw))
+        self._set_fitted(posterior)
+        return self
+
+    def top_features(self, component: int | None = None, *, n: int = 10, axis: int = -1) -> Any:
+        """Return what weighs most in a component.
+
+        Parameters
+        ----------
+        component : int, optional
+            Which; by default all of them.
+        n : int
+            How many features.
+        axis : int
+            Of which axis of the data, for tensors; by default the last.
+
+        Returns
+        -------
+        list of tuple
+            Labels of the axis (numbers where it has none) and shares of the component, which sum to one over all
+            features; for all components a list of such lists.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no fit, no such component or axis, or `n` is not at least 1.
+        """
+        posterior = self._fitted()
+        number = _check.whole(n, "n", minimum=1)
+        shape = posterior.problem.data.shape
+        place = _check.whole(axis, "axis", minimum=-len(shape), maximum=len(shape) - 1) % len(shape)
+        table = self._axis_factor(place)
+        axes = posterior.problem.data.axes
+        named = axes[place].labels if axes else None
+        labels = range(shape[place]) if named is None else named
+        width = table.shape[1]
+        if component is not None:
+            component = _check.whole(component, "component", maximum=width - 1)
+        found = []
+        for k in range(width) if component is None else [component]:
+            shares = table[:, k] / (table[:, k].sum() or 1.0)
+            order = np.argsort(-shares, kind="stable")[:number]
+            found.append([(labels[i], float(shares[i])) for i in order])
+        return found if component is None else found[0]
+
+    def plot_components(self, ax: Any = None, *, n: int = 10, axis: int = -1) -> Any:
+        """Draw the components: for each a bar for everything that weighs most in it.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib.axes.Axes, optional
+            Where to draw, one for each component; a new figure if left out.
+        n, axis
+            As for `top_features`.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            One for each component.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `ax` does not hold one for each component, or as `top_features`.
+        """
+        return _plot.plot_components(self.top_features(n=n, axis=axis), ax)
+
+    def plot_trace(self, ax: Any = None) -> Any:
+        """Draw how the chains went: total rate and log-likelihood by sweep, or the bound of variational inference.
+
+        Both are the same under any permutation of the components.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib.axes.Axes, optional
+            Where to draw: two, or one for variational inference; a new figure if left out.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            One for each quantity.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If there is no fit, or `ax` has another length.
+        """
+        return _plot.plot_trace(self._fitted(), ax)

@@ -1,0 +1,114 @@
+"""Embeddings of new rows, for models whose first axis holds samples."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy.typing as npt
+
+from quincunx import _tables
+from quincunx._inference import Floats
+from quincunx._optional import require
+from quincunx.factorization._data import Data
+from quincunx.factorization._estimator import CountFactorization
+
+
+class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassNamePrefixFeaturesOutMixin")):
+    """A model whose first axis holds samples."""
+
+    @property
+    def _n_features_out(self) -> int:
+        raise NotImplementedError
+
+    def fit_transform(
+        self,
+        released: Any,
+        y: Any = None,
+        *,
+        alpha: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        executor: Executor | None = None,
+    ) -> Any:
+        """Fit, and return what `transform` returns for the same data.
+
+        Parameters
+        ----------
+        released, y, alpha, mask, executor
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_components)
+            Close to `embedding_`, which is the joint posterior mean.
+        """
+        fitted = self.fit(released, y, alpha=alpha, mask=mask, executor=executor)
+        return fitted.transform(released, alpha=alpha, mask=mask)
+
+    def transform(self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None) -> Any:
+        """Return the embedding of rows, or of slices along the first mode, the components being known.
+
+        The variational posterior mean (method ``"collapsed"``) with `components_` fixed. It is deterministic, and no
+        row depends on another.
+
+        Parameters
+        ----------
+        released, mask
+            As in `fit`, with any number of rows.
+        alpha : float or array_like, optional
+            Ratio of the noise; by default that of the fit, if it was one number.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_components)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be.
+
+        Notes
+        -----
+        Ten iterations at a time, until no entry of a row moves by more than 1e-4 of the row's largest; rows that stand
+        still are left out of the next ten.
+        """
+        data, rows, _ = self._embedded(released, alpha, mask)
+        wanted = require("sklearn.utils._set_output", "sklearn")._get_output_config("transform", self)["dense"]
+        if wanted == "pandas" and data.axes and data.axes[0].labels is not None:
+            return _tables.to_pandas(rows, (data.axes[0], _tables.Axis()))
+        return rows
+
+    def score(
+        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+    ) -> float:
+        """Return the mean log-likelihood of a release per observed cell, at its expected rates.
+
+        The rates are those of the embedding that `transform` finds; the counts before noise are summed out.
+
+        Parameters
+        ----------
+        released, alpha, mask
+            As in `transform`.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        float
+            In nats.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data are not what they should be, or all is held out.
+        """
+        data, rows, components = self._embedded(released, alpha, mask)
+        return self._mean_log_likelihood(data, rows @ components)
+
+    def _embedded(self, released: Any, alpha: Any, mask: Any) -> tuple[Data, Floats, Floats]:
+        """Return new data, their embedding, and the components as a matrix."""
+        self._fitted()
+        data = self._new_data(released, alpha, mask)
+        model: Any = self
+        components = model.components_.reshape(self._n_features_out, -1)
+        return data, self._infer_rows(data, components), components
