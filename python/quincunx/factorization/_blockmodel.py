@@ -10,7 +10,7 @@ import numpy.typing as npt
 from quincunx import _check, _tables
 from quincunx._inference import Array, Floats, parameters
 from quincunx._tables import Axes
-from quincunx.factorization._data import Data, as_data, as_mask, unpack
+from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._estimator import CountFactorization, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
@@ -83,6 +83,7 @@ class PoissonBlockmodel(CountFactorization):
 
     PUBLISHED: ClassVar = CountFactorization.PUBLISHED | {"interaction_": "released", "labels_": "released"}
 
+    _switches: ClassVar = ("directed",)
     directed: bool = True
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
@@ -91,14 +92,10 @@ class PoissonBlockmodel(CountFactorization):
             Factor("embedding", (shape[0], width), ("actor", "component")),
             Factor("interaction", (width, width), ("component", "to_component")),
         )
-        return Layout("directed" if self.directed else "undirected", (shape[0],), width, factors, ("actor", "to_actor"))
+        model = "directed" if self.directed else "undirected"
+        return Layout(model, (shape[0],), width, factors, ("actor", "to_actor"), not self.directed)
 
-    def _check_parameters(self, executor: Any) -> None:
-        super()._check_parameters(executor)
-        if not isinstance(self.directed, (bool, np.bool_)):
-            raise TypeError(f"`directed` must be True or False, got {self.directed!r}")
-
-    def _table(self, released: Any) -> tuple[Any, Axes, bool]:
+    def _table(self, released: Counts) -> tuple[Counts, Axes, bool]:
         if _tables.is_long(released) or _tables.is_list_of_edges(released):
             return _tables.from_long(released, "released", square=True)
         return super()._table(released)
@@ -108,13 +105,13 @@ class PoissonBlockmodel(CountFactorization):
         tags.input_tags.pairwise = True
         return tags
 
-    def _data(self, released: Any, alpha: Any, mask: Any, *, reset: bool) -> Data:
+    def _data(self, released: Counts, alpha: Given, mask: Given, *, reset: bool) -> Data:
         data = super()._data(released, alpha, mask, reset=reset)
         if len({axis.labels for axis in data.axes if axis.labels is not None}) > 1:
             raise ValueError("`released` must have the same labels in the same order on rows and columns")
         return data
 
-    def _checked_values(self, released: Any, *, reset: bool) -> Array:
+    def _checked_values(self, released: Counts, *, reset: bool) -> Array:
         values = super()._checked_values(released, reset=reset)
         if values.shape[0] != values.shape[1]:
             raise ValueError(f"`released` must have as many rows as columns, one for each actor, got {values.shape}")
@@ -142,7 +139,7 @@ class PoissonBlockmodel(CountFactorization):
         labels: npt.NDArray[np.intp] = both.argmax(axis=1)
         return labels
 
-    def fit_predict(self, released: Any, y: Any = None, **how: Any) -> npt.NDArray[np.intp]:
+    def fit_predict(self, released: Counts, y: object = None, **how: Any) -> npt.NDArray[np.intp]:
         """Fit, and return the community of each actor.
 
         {as_fit}
@@ -154,9 +151,7 @@ class PoissonBlockmodel(CountFactorization):
         """
         return self.fit(released, y, **how).labels_
 
-    def predict(
-        self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
-    ) -> npt.NDArray[np.intp]:
+    def predict(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> npt.NDArray[np.intp]:
         """Return the community of new actors, by what they send to those of the fit.
 
         The memberships of each are found by variational inference with the other factors known, as `transform` of a
@@ -202,7 +197,7 @@ class PoissonBlockmodel(CountFactorization):
         components: Floats = self.interaction_ @ self.embedding_.T
         return components
 
-    def fit_transform(self, released: Any, y: Any = None, **how: Any) -> Floats:
+    def fit_transform(self, released: Counts, y: object = None, **how: Any) -> Floats:
         """Fit, and return the memberships.
 
         {as_fit}
@@ -216,7 +211,12 @@ class PoissonBlockmodel(CountFactorization):
         return memberships
 
     def score(
-        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+        self,
+        released: Counts,
+        y: object = None,
+        *,
+        alpha: Given = None,
+        mask: Given = None,
     ) -> float:
         """Return the mean log-likelihood per observed cell of a release of the same actors, at `rates_`.
 

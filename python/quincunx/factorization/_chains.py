@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import ChainSampler, Floats, Report, Run, Sampler, Schedule
+from quincunx._inference import Array, Arrays, ChainSampler, Floats, Report, Run, Sampler, Schedule
 from quincunx.factorization._data import Data
 from quincunx.factorization._layout import Factor, Layout
 
@@ -46,11 +45,11 @@ class Problem:
         return self.data.counts, layout.model, list(layout.extents), layout.n_components, self.priors, self.method
 
 
-def _numbered(name: str, arrays: Iterable[npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def _numbered(name: str, arrays: Iterable[Array]) -> Arrays:
     return {f"{name}_{i}": array for i, array in enumerate(arrays)}
 
 
-def _with_prefix(name: str, state: dict[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+def _with_prefix(name: str, state: Arrays) -> list[Array]:
     return [state[key] for i in range(len(state)) if (key := f"{name}_{i}") in state]
 
 
@@ -70,7 +69,7 @@ class GibbsSampler(ChainSampler):
                 chain.set_noise(noise)
         super().__init__(chain, problem.variables, run, schedule)
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def state(self) -> Arrays:
         """Return the factors and the counts of noise."""
         return _numbered("factor", self._gibbs.factors()) | _numbered("noise", self._gibbs.noise())
 

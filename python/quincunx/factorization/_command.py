@@ -10,23 +10,21 @@ from typing import Annotated, Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpa
 
 import numpy as np
 
-from quincunx import _check
+from quincunx import _check, factorization
 from quincunx._docs import sections
 from quincunx._npz import write_whole
 from quincunx._progress import Progress
 from quincunx._tables import Axis
 from quincunx.privacy import Release
 
-MODELS = ("matrix", "directed", "undirected", "tensor")
+#: The estimator of each model, and what it is told besides.
+MODELS: dict[str, tuple[str, dict[str, bool]]] = {
+    "matrix": ("PoissonFactorization", {}),
+    "directed": ("PoissonBlockmodel", {"directed": True}),
+    "undirected": ("PoissonBlockmodel", {"directed": False}),
+    "tensor": ("PoissonTensorFactorization", {}),
+}
 File: TypeAlias = str | os.PathLike[str]
-
-
-def _class(model: str) -> Any:
-    from quincunx import factorization
-
-    if model == "matrix":
-        return factorization.PoissonFactorization
-    return factorization.PoissonTensorFactorization if model == "tensor" else factorization.PoissonBlockmodel
 
 
 class Parameters(TypedDict, total=False):
@@ -86,15 +84,11 @@ def factorize_command(
     >>> print(text.splitlines()[0])
     model            PoissonFactorization, 2 components
     """
-    cls = _class(_check.one_of(model, "model", MODELS))
+    name, switches = MODELS[_check.one_of(model, "model", MODELS)]
+    cls = getattr(factorization, name)
     release = Release.load(source)
-    given = {name: value for name, value in parameters.items() if value is not None}
-    if model in ("directed", "undirected"):
-        given["directed"] = model == "directed"
-    if resume is None:
-        estimator = cls(**given)
-    else:
-        estimator = cls.load(resume).set_params(**given, warm_start=True)
+    given = switches | {name: value for name, value in parameters.items() if value is not None}
+    estimator = cls(**given) if resume is None else cls.load(resume).set_params(**given, warm_start=True)
     _check.whole(top, "top")
     named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
     table = re.search(r"\.(csv|json)(\.gz)?$", named)

@@ -26,9 +26,8 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization._blockmodel import PoissonBlockmodel
-from quincunx.factorization._data import Data
+from quincunx.factorization._data import Counts, Data, Given
 from quincunx.factorization._estimator import CountFactorization
-from quincunx.factorization._groups import rates_of
 from quincunx.factorization._matrix import PoissonFactorization
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._tensor import PoissonTensorFactorization
@@ -183,13 +182,13 @@ class CrossValidation:
 
 
 def cross_validate(
-    released: Any,
+    released: Counts,
     *,
     n_components: Sequence[int],
     model: CountFactorization | None = None,
     folds: int | npt.ArrayLike = 5,
-    alpha: npt.ArrayLike | None = None,
-    mask: npt.ArrayLike | None = None,
+    alpha: Given = None,
+    mask: Given = None,
     threads: int | None = None,
     executor: Executor | None = None,
     random_state: RandomSource | np.random.RandomState = None,
@@ -303,7 +302,7 @@ def cross_validate(
     return CrossValidation(tuple(numbers), densities, fold_of_cell, seed, converged)
 
 
-def _numbers(n_components: Any) -> list[int]:
+def _numbers(n_components: Sequence[int]) -> list[int]:
     """Return the numbers of components to try."""
     _check.fits(n_components, "n_components")
     try:
@@ -318,7 +317,7 @@ def _numbers(n_components: Any) -> list[int]:
     return numbers
 
 
-def _default(released: Any) -> CountFactorization:
+def _default(released: Counts) -> CountFactorization:
     """Return the model of data of a kind."""
     if _tables.is_network(released):
         return PoissonBlockmodel(directed=released.is_directed())
@@ -337,7 +336,7 @@ def _seed(random_state: RandomSource | np.random.RandomState) -> int:
     return keys(random_state, 1)[0][0]
 
 
-def _folds(folds: Any, data: Data, seed: int) -> npt.NDArray[np.intp]:
+def _folds(folds: int | npt.ArrayLike, data: Data, seed: int) -> npt.NDArray[np.intp]:
     """Return the fold of each cell, -1 where a cell is held out of all fits."""
     if not np.ndim(folds):
         number, cells = _check.whole(folds, "folds", minimum=2), np.flatnonzero(data.observed)
@@ -398,7 +397,7 @@ def judge(model: CountFactorization, data: Data, held: npt.NDArray[np.bool_]) ->
     total, number = np.full(cells.values.size, -np.inf), 0
     for tables in runs:
         for draw in range(len(tables[0])):
-            rates = rates_of(posterior.problem, tables, draw, threads)[chosen]
+            rates = posterior.problem.layout.rates([table[draw] for table in tables], threads)[chosen]
             total = np.logaddexp(total, _core.log_likelihoods(cells.counts, rates, threads))
             number += 1
     return total - np.log(number), posterior.complaint()

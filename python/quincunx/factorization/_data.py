@@ -4,18 +4,25 @@ import hashlib
 import reprlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._inference import Array, Floats
 from quincunx._tables import Axes
 from quincunx.privacy import Release
 from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy.noise import GeometricNoise
 
 _WIDTHS = (np.int8, np.int16, np.int32, np.int64)
+
+
+#: What a model is fitted to: a Release, an array or what is like one, a data frame, a sparse array, a graph.
+Counts: TypeAlias = Any
+#: Ratios of noise, or a mask of cells.
+Given: TypeAlias = npt.ArrayLike | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +41,14 @@ class Data:
         Names and labels of the axes of the values; empty where they have none.
     """
 
-    values: npt.NDArray[Any]
-    alpha: npt.NDArray[np.float64]
+    values: Array
+    alpha: Floats
     held_out: npt.NDArray[np.bool_] | None
     axes: Axes = ()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out what the core has of it."""
         return {"values": self.values, "alpha": self.alpha, "held_out": self.held_out, "axes": self.axes}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"axes": ()} | state)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -77,9 +81,7 @@ class Data:
         return found.hexdigest()
 
 
-def unpack(
-    released: Any, alpha: Any, mask: Any, noise: str
-) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]:
+def unpack(released: Counts, alpha: Given, mask: Given, noise: str) -> tuple[Counts, Floats, Given]:
     """Return the values, the ratio of their noise as the model will see it, and the mask, of a release or an array."""
     if isinstance(released, (list, tuple)) and any(isinstance(part, Release) for part in released):
         raise ValueError("`released` must be one release or one array: the noise of releases in a list would be lost")
@@ -103,14 +105,14 @@ def unpack(
     return released, ratios if noise == "geometric" else np.zeros(()), mask
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else reprlib.repr(value)
 
 
-def _mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def _mask(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     """Return a mask as an array of booleans of a shape."""
     _check.fits(mask, "mask")
-    array: npt.NDArray[Any] = np.asarray(mask)
+    array: Array = np.asarray(mask)
     if array.dtype != np.bool_:
         raise TypeError(f"`mask` must hold booleans, True where a cell is held out, got dtype {array.dtype}")
     if array.shape != shape:
@@ -118,7 +120,7 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return np.array(array, order="C")
 
 
-def as_mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+def as_mask(mask: Given, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
     """Return a mask for an array of a shape; None where nothing is held out."""
     if mask is None:
         return None
@@ -127,8 +129,8 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
 
 
 def as_data(
-    values: npt.NDArray[Any],
-    alpha: npt.NDArray[np.float64],
+    values: Array,
+    alpha: Floats,
     held_out: npt.NDArray[np.bool_] | None,
     *,
     noise: str,
@@ -160,7 +162,7 @@ def as_data(
     return Data(_compact(whole), alpha, held_out, axes)
 
 
-def _refuse_missing(values: npt.NDArray[Any]) -> None:
+def _refuse_missing(values: Array) -> None:
     bad = ~np.isfinite(values)
     if bad.any():
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
@@ -169,7 +171,7 @@ def _refuse_missing(values: npt.NDArray[Any]) -> None:
         )
 
 
-def _refuse_negative(whole: npt.NDArray[Any], alpha: npt.NDArray[np.float64], noise: str) -> None:
+def _refuse_negative(whole: Array, alpha: Floats, noise: str) -> None:
     bad = (whole < 0) & (alpha == 0)
     if bad.any():
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
@@ -180,7 +182,7 @@ def _refuse_negative(whole: npt.NDArray[Any], alpha: npt.NDArray[np.float64], no
         )
 
 
-def _compact(whole: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _compact(whole: Array) -> Array:
     """Return a copy in the smallest integers that hold all values."""
     low, high = (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
     for width in _WIDTHS:

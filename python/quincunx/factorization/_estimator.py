@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
 from quincunx._docs import assembled
@@ -20,15 +19,13 @@ from quincunx._sklearn import Deferred, validation
 from quincunx._tables import Axes
 from quincunx.errors import TooLargeError
 from quincunx.factorization._chains import Problem
-from quincunx.factorization._data import Data, as_data, as_mask, unpack
-from quincunx.factorization._layout import Layout
+from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
+from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._results import Results
 from quincunx.factorization._rows import infer_rows, row_prior
 from quincunx.privacy._release import Release
 
-#: A number, or for each factor a number or an array.
-PriorLike: TypeAlias = float | Sequence[npt.ArrayLike] | Floats
 #: The methods of both kinds of inference.
 Method: TypeAlias = Literal["auto", "collapsed", "event", "split", "bessel", "bessel-mean", "bessel-mode", "published"]
 
@@ -97,6 +94,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     """Parameters, fit, results and files of all models of this room."""
 
     _room: ClassVar = "factorization"
+    #: Parameters, True or False, that decide the layout.
+    _switches: ClassVar[tuple[str, ...]] = ()
     PUBLISHED: ClassVar = Results.PUBLISHED | {
         "n_features_in_": "shape",
         "feature_names_in_": "shape",
@@ -144,7 +143,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     def _layout(self, shape: tuple[int, ...]) -> Layout:
         raise NotImplementedError
 
-    def _checked_values(self, released: Any, *, reset: bool) -> Array:
+    def _checked_values(self, released: Counts, *, reset: bool) -> Array:
         """Return the values as an array of the model's number of axes, scikit-learn's way."""
         if _tables.is_sparse(released):
             _tables.refuse_large(released.shape, "released")
@@ -160,11 +159,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def fit(
         self,
-        released: Any,
-        y: Any = None,
+        released: Counts,
+        y: object = None,
         *,
-        alpha: npt.ArrayLike | None = None,
-        mask: npt.ArrayLike | None = None,
+        alpha: Given = None,
+        mask: Given = None,
         executor: Executor | None = None,
     ) -> Self:
         """Infer the posterior from released counts.
@@ -218,7 +217,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return self
 
     def _fit(
-        self, released: Any, alpha: Any, mask: Any, executor: Executor | None
+        self, released: Counts, alpha: Given, mask: Given, executor: Executor | None
     ) -> tuple[bool, BaseException | None]:
         """Fit, and say whether anything was kept and what stopped it."""
         self._check_parameters(executor)
@@ -236,7 +235,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _fixed_settings(self) -> Facts:
         found = {"n_components": int(self.n_components), "inference": self.inference, "n_chains": int(self.n_chains)}
-        return found | {name: bool(getattr(self, name)) for name in ("directed", "weights") if hasattr(self, name)}
+        return found | {name: bool(getattr(self, name)) for name in self._switches}
 
     def _check_parameters(self, executor: Executor | None) -> None:
         _check.whole(self.n_components, "n_components", minimum=1)
@@ -249,12 +248,15 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             _check.whole(getattr(self, name), name, minimum=1)
         if _check.real(self.tol, "tol") < 0:
             raise ValueError(f"`tol` must be at least 0, got {self.tol}")
+        for name in self._switches:
+            if not isinstance(value := getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"`{name}` must be True or False, got {value!r}")
         self._check_runs(executor)
 
     def _core_method(self) -> str:
         return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method
 
-    def _table(self, released: Any) -> tuple[Any, Axes, bool]:
+    def _table(self, released: Counts) -> tuple[Counts, Axes, bool]:
         """Return data as an array where they are a long table or a network, their axes, and whether all is told."""
         if _tables.is_long(released):
             return _tables.from_long(released, "released")
@@ -263,7 +265,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             True,
         )
 
-    def _data(self, released: Any, alpha: Any, mask: Any, *, reset: bool) -> Data:
+    def _data(self, released: Counts, alpha: Given, mask: Given, *, reset: bool) -> Data:
         table, axes, complete = self._table(released)
         values, ratios, held_out = unpack(table, alpha, mask, self.noise)
         if not complete and ratios.any():
@@ -278,7 +280,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         named = _tables.fitting(axes, checked.shape)
         return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer, axes=named)
 
-    def _checked_names(self, values: Any, axes: Axes, *, reset: bool) -> Array:
+    def _checked_names(self, values: Counts, axes: Axes, *, reset: bool) -> Array:
         """Check values; the columns of a release have names as those of a data frame do."""
         names = axes[1].labels if len(axes) > 1 and not hasattr(values, "columns") else None
         if not names or not all(isinstance(name, str) for name in names):
@@ -339,7 +341,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     # New data.
 
-    def _new_data(self, released: Any, alpha: Any, mask: Any) -> Data:
+    def _new_data(self, released: Counts, alpha: Given, mask: Given) -> Data:
         """Check data to judge by the fit; their noise is by default that of the fit."""
         if alpha is None and not isinstance(released, Release):
             alpha = self._earlier_alpha()
@@ -383,7 +385,6 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             arrays |= {f"prior_{i}_shape": shape, f"prior_{i}_rate": rate}
         if self._posterior.order is not None:
             arrays["order"] = self._posterior.order
-        names = [factor.name for factor in problem.variables]
         return {
             "inference": problem.inference,
             "method": problem.method,
@@ -391,18 +392,15 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             "n_features": int(self.n_features_in_),
             "axes": axes,
             "features": list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
-            "n_components": problem.layout.n_components,
-            # The parameters that decided the layout; they may have been changed since.
-            "layout": {"directed": problem.layout.model != "undirected", "weights": "weights" in names},
         }, arrays
 
-    def _restore(self, header: Facts, arrays: Any, runs: list[Run]) -> None:
+    def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
         super()._restore(header, arrays, runs)
         if "order" in arrays:
             self._posterior.order = arrays["order"]
             self._set_fitted(self._posterior)
 
-    def _problem_from_archive(self, header: Facts, arrays: Any) -> Problem:
+    def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem:
         self.n_features_in_ = header["n_features"]
         if header["features"] is not None:
             self.feature_names_in_ = np.array(header["features"], dtype=object)
@@ -413,11 +411,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             arrays["held_out"] if "held_out" in arrays else None,
             _tables.from_json(header.get("axes", ()), values.shape),
         )
-        fitted = type(self)(n_components=header["n_components"])
-        for name, value in header["layout"].items():
-            if hasattr(fitted, name):
-                setattr(fitted, name, value)
-        layout = fitted._layout(data.shape)
+        # The parameters that decided the layout; they may have been changed since.
+        decided = {name: header["settings"][name] for name in ("n_components", *self._switches)}
+        layout = type(self)(**decided)._layout(data.shape)
         priors = [(arrays[f"prior_{i}_shape"], arrays[f"prior_{i}_rate"]) for i in range(len(layout.factors))]
         return Problem(data, layout, priors, header["inference"], header["method"])
 

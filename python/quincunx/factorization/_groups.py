@@ -7,13 +7,11 @@ Cells that were held out have no likelihood. Where there are such, the axes of t
 coordinates of the cells beside it; loo and waic then leave out one released count at a time.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
-from quincunx._inference import Floats
+from quincunx._inference import Array, Floats
 from quincunx.errors import TooLargeError
 from quincunx.factorization._chains import Problem
 
@@ -28,17 +26,10 @@ def refuse_large(problem: Problem, runs: list[Tables], groups: int) -> None:
     if needed > limit:
         raise TooLargeError(
             f"a number for each of {problem.data.values.size} cells and {draws} draws needs about {needed} bytes, "
-            f"and {limit} are available: raise `thin`",
+            f"and {limit} are available: take fewer draws",
             needed,
             limit,
         )
-
-
-def rates_of(problem: Problem, tables: Tables, draw: int, threads: int) -> Floats:
-    """Return the rates of all cells in a draw, as one row."""
-    layout = problem.layout
-    at = [np.ascontiguousarray(table[draw]) for table in tables]
-    return _core.factor_rates(layout.model, list(layout.extents), at, threads)
 
 
 def log_likelihood(problem: Problem, runs: list[Tables], threads: int) -> Floats:
@@ -48,12 +39,14 @@ def log_likelihood(problem: Problem, runs: list[Tables], threads: int) -> Floats
     found = np.empty((len(runs), number, int(observed.sum())))
     for chain, tables in enumerate(runs):
         for draw in range(number):
-            each = _core.log_likelihoods(data.counts, rates_of(problem, tables, draw, threads), threads)
+            each = _core.log_likelihoods(
+                data.counts, problem.layout.rates([table[draw] for table in tables], threads), threads
+            )
             found[chain, draw] = each if each.size == found.shape[2] else each[observed]
     return found if data.held_out is not None else found.reshape(len(runs), number, *data.shape)
 
 
-def cell_labels(problem: Problem, coords: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+def cell_labels(problem: Problem, coords: dict[str, Array]) -> dict[str, Array]:
     """Return where the observed cells lie, by the name of each axis."""
     places = np.nonzero(problem.data.observed)
     return {
@@ -73,11 +66,9 @@ def predictive(
     for chain, (tables, key) in enumerate(zip(runs, keys, strict=True)):
         rng = np.random.default_rng([*key, 0x70726564])  # "pred": a stream of its own
         for draw in range(number):
-            rates = rates_of(problem, tables, draw, threads).reshape(data.shape)
+            rates = problem.layout.rates([table[draw] for table in tables], threads).reshape(data.shape)
             drawn = rng.poisson(rates)
             if data.alpha.any():  # the difference of two geometric numbers
                 drawn = drawn + (rng.geometric(1 - alpha) - rng.geometric(1 - alpha))
-            if problem.layout.model == "undirected":
-                drawn = np.triu(drawn) + np.triu(drawn, 1).T
-            found[chain, draw] = drawn
+            found[chain, draw] = problem.layout.mirrored(drawn)
     return found

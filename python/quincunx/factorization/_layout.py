@@ -1,13 +1,17 @@
 """How a model's factors lie in the core, and how its users see them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check
-from quincunx._inference import Floats, Variable
+from quincunx import _check, _core
+from quincunx._inference import Array, Floats, Variable
+
+#: Shapes or rates of priors: a number, or for each factor a number or an array.
+PriorLike: TypeAlias = float | Sequence[npt.ArrayLike] | Floats
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Factor(Variable):
         """Rows of the table in the core."""
         return self.shape[0]
 
-    def shown(self, draws: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def shown(self, draws: Array) -> Array:
         """Return a table of the core, or a stack of them, as the user sees it."""
         if self.turned == "transposed":
             return draws.swapaxes(-1, -2)
@@ -55,6 +59,8 @@ class Layout:
         In the order of the core.
     cells : tuple of str
         The names of the axes of the data.
+    symmetric : bool
+        Whether each pair of indices has one count, told above the diagonal.
     """
 
     model: str
@@ -62,13 +68,23 @@ class Layout:
     n_components: int
     factors: tuple[Factor, ...]
     cells: tuple[str, ...]
+    symmetric: bool = False
 
-    def priors(self, shape: Any, rate: Any) -> list[tuple[Floats, Floats]]:
+    def rates(self, factors: Sequence[Floats], threads: int) -> Floats:
+        """Return the rates of all cells, as one row."""
+        tables = [np.ascontiguousarray(factor) for factor in factors]
+        return _core.factor_rates(self.model, list(self.extents), tables, threads)
+
+    def mirrored(self, table: Array) -> Array:
+        """Return a table of cells whose pairs are told above the diagonal, if they are, with both of each."""
+        return np.triu(table) + np.triu(table, 1).T if self.symmetric else table
+
+    def priors(self, shape: PriorLike, rate: PriorLike) -> list[tuple[Floats, Floats]]:
         """Return the gamma priors as the core takes them: per factor a shape and a rate, of length 1 or its size."""
         shapes = self._spread(shape, "prior_shape")
         return list(zip(shapes, self._spread(rate, "prior_rate"), strict=True))
 
-    def _spread(self, value: Any, name: str) -> list[Floats]:
+    def _spread(self, value: PriorLike, name: str) -> list[Floats]:
         """Return one array per factor, in the order of the core; in that of the user, weights come last."""
         order = sorted(range(len(self.factors)), key=lambda i: self.factors[i].turned == "vector")
         if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
@@ -82,7 +98,7 @@ class Layout:
             entries = [value] * len(self.factors)
         return [self._one(entries[order.index(i)], name, i) for i in range(len(entries))]
 
-    def _one(self, entry: Any, name: str, i: int) -> Floats:
+    def _one(self, entry: npt.ArrayLike, name: str, i: int) -> Floats:
         factor, where = self.factors[i], f"{name} of {self.factors[i].name}" if np.ndim(entry) else name
         numbers = _check.reals_where(entry, where, "positive", lambda x: x > 0)
         if numbers.ndim == 0:

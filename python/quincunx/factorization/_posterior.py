@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx import _inference as inference
-from quincunx._inference import Floats, Run
+from quincunx._inference import Array, Floats, Run
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
@@ -29,11 +29,8 @@ class Posterior(inference.Posterior[Problem]):
         #: Which component of a draw is shown as the k-th, of shape (n_chains, n_draws, n_components).
         self.order: npt.NDArray[np.intp] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"problem": self.problem, "runs": self.runs, "order": self.order, "_rates": None, "_expected": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"order": None} | state)
+    def __getstate__(self) -> dict[str, object]:
+        return vars(self) | {"_rates": None, "_expected": None}
 
     @property
     def best(self) -> Run:
@@ -74,7 +71,7 @@ class Posterior(inference.Posterior[Problem]):
             for i, factor in enumerate(self.problem.variables)
         }
 
-    def stacked(self, parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def stacked(self, parts: Sequence[Array]) -> Array:
         """Return one array per run as one of shape (n_chains, n_draws, ...)."""
         return super().stacked(parts) if self.sampled else np.stack(parts)
 
@@ -116,23 +113,22 @@ class Posterior(inference.Posterior[Problem]):
 
     def _mean_over_draws(self, threads: int | None, *, expected: bool) -> tuple[Floats, Floats]:
         used = _check.threads(threads)
-        data = self.problem.data
+        data, layout = self.problem.data, self.problem.layout
         rates, counts = np.zeros(data.values.size), np.zeros(data.values.size if expected else 0)
         number = 0
         for at_means, at_logs in self._tables():
-            rates += (here := self._at(at_means, used))
+            rates += (here := layout.rates(at_means, used))
             if expected:
-                counts += _core.expected_counts(data.counts, here if at_logs is None else self._at(at_logs, used), used)
+                counts += _core.expected_counts(
+                    data.counts, here if at_logs is None else layout.rates(at_logs, used), used
+                )
             number += 1
         if expected and data.held_out is not None:  # where nothing was released a count is expected at its rate
             counts = np.where(data.held_out.reshape(-1), rates, counts)
         means, counts = (rates / number).reshape(data.shape), counts / number
         if not expected:
             return means, counts
-        counts = counts.reshape(data.shape)
-        if self.problem.layout.model == "undirected":  # one count for each pair, told above the diagonal
-            counts = np.triu(counts) + np.triu(counts, 1).T
-        return means, counts
+        return means, layout.mirrored(counts.reshape(data.shape))
 
     def _tables(self) -> Iterator[tuple[list[Floats], list[Floats] | None]]:
         """Yield factors to average over; for variational inference their means, and exp E log, which govern counts."""
@@ -144,11 +140,6 @@ class Posterior(inference.Posterior[Problem]):
             from scipy.special import digamma
 
             yield self.means(), [np.exp(digamma(shape)) / rate for shape, rate in gammas(self.best)]
-
-    def _at(self, factors: list[Floats], threads: int) -> Floats:
-        layout = self.problem.layout
-        tables = [np.ascontiguousarray(factor) for factor in factors]
-        return _core.factor_rates(layout.model, list(layout.extents), tables, threads)
 
     # Diagnostics.
 
@@ -211,7 +202,7 @@ class Posterior(inference.Posterior[Problem]):
             tree["log_likelihood"] = found
         return tree
 
-    def _coordinates(self) -> dict[str, npt.NDArray[Any]]:
+    def _coordinates(self) -> dict[str, Array]:
         """Return the labels of the axes of the data, by the names of the axes."""
         found = {}
         for name, axis in zip(self.problem.layout.cells, self.problem.data.axes, strict=False):

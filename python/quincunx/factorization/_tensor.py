@@ -8,6 +8,7 @@ import numpy as np
 
 from quincunx._inference import Array, Floats, parameters
 from quincunx._sklearn import validation
+from quincunx.factorization._data import Counts
 from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
@@ -76,6 +77,7 @@ class PoissonTensorFactorization(RowTransformer):
 
     PUBLISHED: ClassVar = RowTransformer.PUBLISHED | {"factors_": "released", "weights_": "released"}
 
+    _switches: ClassVar = ("weights",)
     weights: bool = False
 
     def __sklearn_tags__(self) -> Any:
@@ -95,12 +97,7 @@ class PoissonTensorFactorization(RowTransformer):
             return Layout("cp", (1, *shape), width, (first, *modes), cells)
         return Layout("cp", shape, width, modes, cells)
 
-    def _check_parameters(self, executor: Any) -> None:
-        super()._check_parameters(executor)
-        if not isinstance(self.weights, (bool, np.bool_)):
-            raise TypeError(f"`weights` must be True or False, got {self.weights!r}")
-
-    def _checked_values(self, released: Any, *, reset: bool) -> Array:
+    def _checked_values(self, released: Counts, *, reset: bool) -> Array:
         if getattr(released, "ndim", 0) < 3 and (hasattr(released, "ndim") or np.ndim(np.asarray(released)) < 3):
             values = super()._checked_values(released, reset=reset)
         else:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import Any
 
-import numpy.typing as npt
-
 from quincunx import _tables
 from quincunx._inference import Floats
 from quincunx._optional import require
-from quincunx.factorization._data import Data
+from quincunx.factorization._data import Counts, Data, Given
 from quincunx.factorization._estimator import CountFactorization
 
 
@@ -23,11 +21,11 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
 
     def fit_transform(
         self,
-        released: Any,
-        y: Any = None,
+        released: Counts,
+        y: object = None,
         *,
-        alpha: npt.ArrayLike | None = None,
-        mask: npt.ArrayLike | None = None,
+        alpha: Given = None,
+        mask: Given = None,
         executor: Executor | None = None,
     ) -> Any:
         """Fit, and return what `transform` returns for the same data.
@@ -45,7 +43,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         fitted = self.fit(released, y, alpha=alpha, mask=mask, executor=executor)
         return fitted.transform(released, alpha=alpha, mask=mask)
 
-    def transform(self, released: Any, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None) -> Any:
+    def transform(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> Any:
         """Return the embedding of rows, or of slices along the first mode, the components being known.
 
         The variational posterior mean (method ``"collapsed"``) with `components_` fixed. It is deterministic, and no
@@ -79,7 +77,12 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         return rows
 
     def score(
-        self, released: Any, y: Any = None, *, alpha: npt.ArrayLike | None = None, mask: npt.ArrayLike | None = None
+        self,
+        released: Counts,
+        y: object = None,
+        *,
+        alpha: Given = None,
+        mask: Given = None,
     ) -> float:
         """Return the mean log-likelihood of a release per observed cell, at its expected rates.
 
@@ -105,7 +108,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         data, rows, components = self._embedded(released, alpha, mask)
         return self._mean_log_likelihood(data, rows @ components)
 
-    def _embedded(self, released: Any, alpha: Any, mask: Any) -> tuple[Data, Floats, Floats]:
+    def _embedded(self, released: Counts, alpha: Given, mask: Given) -> tuple[Data, Floats, Floats]:
         """Return new data, their embedding, and the components as a matrix."""
         self._fitted()
         data = self._new_data(released, alpha, mask)
