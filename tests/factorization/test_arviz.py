@@ -115,7 +115,7 @@ def test_predictions_have_the_law_of_a_release(alpha):
     problem, (rows, columns) = model._posterior.problem, (part[:1] for part in model._posterior.tables()[0])
     tables = [np.repeat(part, n // 4, axis=0) for part in (np.tile(rows[:, :4], (1, copies, 1)), columns)]
     drawn = _groups.predictive(problem, [tables] * 4, [(1, 2), (3, 4), (5, 6), (7, 8)], 1).reshape(n, copies, 4, 3)
-    rates = _groups.rates_of(problem, tables, 0, 1).reshape(copies, 4, 3)[0]
+    rates = problem.layout.rates([table[0] for table in tables], 1).reshape(copies, 4, 3)[0]
     values = np.arange(-60, 61)
     noise = (1 - alpha) / (1 + alpha) * alpha ** np.abs(values.astype(float))
     for i, j in (np.unravel_index(np.argsort(rates, axis=None)[place], rates.shape) for place in (6, -1)):
