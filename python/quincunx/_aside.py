@@ -7,9 +7,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 Result = TypeVar("Result")
+P = ParamSpec("P")
 
 # Seconds between two moments at which Python looks at its signals.
 _LOOK = 0.05
@@ -19,13 +20,13 @@ _SMALL = 300 * 300
 _NAME = "quincunx-aside"
 
 
-def aside(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
+def aside(function: Callable[P, Result], *arguments: P.args, **how: P.kwargs) -> Result:
     """Call a function of arrays apart (see `apart`) if one of them is large; for small ones as it is."""
     sizes = [getattr(argument, "size", 0) for argument in arguments]
     return apart(function, *arguments, **how) if max(sizes, default=0) > _SMALL else function(*arguments, **how)
 
 
-def apart(function: Callable[..., Result], *arguments: Any, **how: Any) -> Result:
+def apart(function: Callable[P, Result], *arguments: P.args, **how: P.kwargs) -> Result:
     """Call a function on a thread of its own and wait for it where an interrupt is answered.
 
     For functions that let the interpreter go while they work, such as those of LAPACK. After an interrupt the work goes

@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._check import Array
 from quincunx._tables import is_frame
 
 
@@ -66,7 +66,7 @@ class Categories:
         return self.declared if isinstance(self.declared, int) else len(self.declared)
 
     @cached_property
-    def labels(self) -> npt.NDArray[Any] | None:
+    def labels(self) -> Array | None:
         """The labels as an array; None where they are the codes."""
         return None if isinstance(self.declared, int) else np.array(self.declared)
 
@@ -75,7 +75,7 @@ class Categories:
         assert not isinstance(self.declared, int)
         return {label: code for code, label in enumerate(self.declared)}
 
-    def encode(self, values: Any, name: str) -> npt.NDArray[Any]:
+    def encode(self, values: object, name: str) -> Array:
         """Return the codes of values, whole numbers of any kind, in the shape of the values.
 
         Raises
@@ -106,7 +106,7 @@ class Categories:
             raise ValueError(f"`{name}` must hold categories among {self._shown()}, got {found[first]!r}{place}")
         return codes.reshape(array.shape)
 
-    def decode(self, codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def decode(self, codes: Array) -> Array:
         """Return the labels of codes."""
         return codes if self.labels is None else self.labels[codes]
 

@@ -8,13 +8,16 @@ import operator
 import os
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _core
 from quincunx.errors import TooLargeError
+
+#: An array of any kind of numbers or labels.
+Array: TypeAlias = npt.NDArray[Any]
 
 
 def whole(value: object, name: str, *, minimum: int | None = 0, maximum: int | None = None) -> int:
@@ -121,7 +124,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
 
 
-def unmasked(value: object, name: str) -> npt.NDArray[Any]:
+def unmasked(value: object, name: str) -> Array:
     """Return an array, unless cells of it are masked: `numpy.asarray` would show what is under the mask."""
     fits(value, name)
     parts = value if isinstance(value, (list, tuple)) else (value,)
@@ -145,7 +148,7 @@ def reals_where(
         if good(number):
             return number
     fits(value, name)
-    array: npt.NDArray[Any] = np.asarray(value)
+    array: Array = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "real numbers")
     array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
@@ -248,7 +251,7 @@ def reals(value: object, name: str) -> npt.NDArray[np.float64]:
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
-def categories(value: object, name: str, number: int) -> npt.NDArray[Any]:
+def categories(value: object, name: str, number: int) -> Array:
     """Return whole numbers in 0..number-1 as a C-contiguous array of integers, of the caller's kind where they were.
 
     Bits may be booleans. The message names the index of the first bad value.
@@ -263,7 +266,7 @@ def categories(value: object, name: str, number: int) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-def _not_numbers(array: npt.NDArray[Any], name: str, rule: str) -> TypeError:
+def _not_numbers(array: Array, name: str, rule: str) -> TypeError:
     """Return the error for an array of another kind; integers too long for NumPy make one of objects."""
     for index, element in np.ndenumerate(array):
         if isinstance(element, int) and not -(2**63) <= element < 2**64:
@@ -273,7 +276,7 @@ def _not_numbers(array: npt.NDArray[Any], name: str, rule: str) -> TypeError:
     return TypeError(f"`{name}` must hold {rule}, got dtype {array.dtype}")
 
 
-def _refuse(array: npt.NDArray[Any], bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:
+def _refuse(array: Array, bad: npt.NDArray[np.bool_], name: str, rule: str) -> None:
     if bad.any():
         index = np.unravel_index(int(np.argmax(bad)), bad.shape)
         place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""

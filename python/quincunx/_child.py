@@ -11,7 +11,7 @@ __all__ = ["PIPE", "failure", "start"]
 _HOME = str(Path(__file__).parents[1])
 
 
-def start(program: str, *arguments: str, **options: Any) -> "Popen[Any]":
+def start(program: str, *arguments: str, **options: Any) -> "Popen[str]":
     """Start a Python that runs a program with arguments; options are those of `subprocess.Popen`.
 
     Its modules come from the same places, in the same order. The current folder, which ``python -c`` looks into first,
@@ -26,7 +26,7 @@ def start(program: str, *arguments: str, **options: Any) -> "Popen[Any]":
         raise RuntimeError(f"no Python could be started by `sys.executable`, {sys.executable!r}: {error}") from None
 
 
-def failure(child: "Popen[Any]", told: str) -> RuntimeError:
+def failure(child: "Popen[str]", told: str) -> RuntimeError:
     """Return the error for a process that ended without an answer, with the end of what it told."""
     why = f": {told.strip()[-300:]}" if told.strip() else ""
     return RuntimeError(f"a process of `sys.executable`, {sys.executable!r}, ended with {child.returncode}{why}")

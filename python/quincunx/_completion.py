@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -23,7 +23,7 @@ def verbs_of(
     extra = extra or {}
     options: dict[str, tuple[str, list[str], bool]] = {}
     positional: list[str] = []
-    below: dict[str, Any] = {}
+    below: dict[str, argparse.ArgumentParser] = {}
     helps: dict[str, str] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

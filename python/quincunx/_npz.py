@@ -11,11 +11,12 @@ import os
 import secrets
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import IO, Any, BinaryIO
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from quincunx import _check
 
@@ -51,17 +52,15 @@ def unpacked(content: bytes, name: object) -> bytes:
 
 
 @contextmanager
-def open_npz(source: str | os.PathLike[str] | BinaryIO, name: object) -> Iterator[Any]:
+def open_npz(source: str | os.PathLike[str] | BinaryIO, name: object) -> Iterator[NpzFile]:
     """Yield the arrays of an npz archive, none of them read, if memory has room for all; nothing is unpickled."""
     with ExitStack() as opened:
-        file: Any = source
-        if isinstance(source, (str, os.PathLike)):
-            file = opened.enter_context(open(source, "rb"))
+        file = opened.enter_context(open(source, "rb")) if isinstance(source, (str, os.PathLike)) else source
         start = file.read(len(ZIP))
         file.seek(-len(start), os.SEEK_CUR)
         if start != ZIP:
             raise ValueError(f"{name}: it is no archive of arrays")
-        arrays: Any = opened.enter_context(np.load(file, allow_pickle=False))
+        arrays = opened.enter_context(np.load(file, allow_pickle=False))
         refuse_large(arrays.zip, name)
         for member in arrays.zip.infolist():
             with arrays.zip.open(member) as packed:
@@ -84,7 +83,7 @@ def check_npy(file: IO[bytes], size: int, name: object) -> None:
         raise ValueError(f"{name} is cut short: it is to hold {math.prod(shape) * dtype.itemsize} bytes, got {size}")
 
 
-def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: dict[str, Any], prefix: str) -> None:
+def write_npz(target: str | os.PathLike[str] | BinaryIO, arrays: Mapping[str, Any], prefix: str) -> None:
     """Write arrays to an npz file; to a path wholly or not at all, by way of a file beside it of the given prefix."""
     write_whole(target, lambda file: np.savez(file, **arrays), prefix, ".npz")
 

@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import sys
 import threading
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
@@ -86,12 +87,12 @@ class Deferred:
     #: The arguments of methods that scikit-learn is not to route as metadata: the data.
     _data_arguments: ClassVar[dict[str, str]] = {}
 
-    def __init_subclass__(cls, sklearn: tuple[str, ...] = (), **options: Any) -> None:
+    def __init_subclass__(cls, sklearn: tuple[str, ...] = (), **options: object) -> None:
         super().__init_subclass__(**options)
         if sklearn:
             _waiting.append((cls, sklearn))
 
-    def __new__(cls, *_arguments: Any, **_options: Any) -> Self:
+    def __new__(cls, *_arguments: object, **_options: object) -> Self:
         complete()
         return object.__new__(cls)
 
@@ -100,7 +101,7 @@ class Deferred:
         raise NotImplementedError
 
 
-def store(estimator: object, parameters: dict[str, Any]) -> None:
+def store(estimator: object, parameters: Mapping[str, object]) -> None:
     """Store what a constructor was given, its `locals()`, each parameter under its own name."""
     vars(estimator).update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
 

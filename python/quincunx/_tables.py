@@ -6,13 +6,21 @@ None of these libraries is imported: an object of one of them says so itself, si
 import datetime
 import sys
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._check import Array
 from quincunx.errors import TooLargeError
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    import scipy.sparse
+    import xarray
 
 
 class Axis(NamedTuple):
@@ -38,12 +46,12 @@ def _of_library(value: object, module: str, *names: str) -> bool:
     return library is not None and any(isinstance(value, getattr(library, name, ())) for name in names)
 
 
-def is_network(value: object) -> bool:
+def is_network(value: object) -> "TypeGuard[networkx.Graph]":
     """Say whether a value is a graph of networkx."""
     return _of_library(value, "networkx", "Graph")
 
 
-def is_sparse(value: object) -> bool:
+def is_sparse(value: object) -> "TypeGuard[scipy.sparse.sparray]":
     """Say whether a value is a sparse array of SciPy."""
     return _of_library(value, "scipy.sparse", "sparray", "spmatrix")
 
@@ -57,9 +65,9 @@ def axes(value: object) -> Axes:
     if _of_library(value, "pandas", "DataFrame", "Series"):
         return _known(tuple(_axis_of_index(index) for index in value.axes))  # type: ignore[attr-defined]
     if _of_library(value, "xarray", "DataArray"):
-        return _known(tuple(_axis_of_dim(value, dim) for dim in value.dims))  # type: ignore[attr-defined]
+        return _known(tuple(_axis_of_dim(value, dim) for dim in value.dims))  # type: ignore[arg-type, attr-defined]
     if is_network(value):
-        nodes: tuple[Any, ...] = tuple(value)  # type: ignore[arg-type]
+        nodes = tuple(value)
         return (Axis(None, nodes), Axis(None, nodes))
     return ()
 
@@ -69,13 +77,13 @@ def _known(found: Axes) -> Axes:
     return found if any(axis != Axis() for axis in found) else ()
 
 
-def _axis_of_index(index: Any) -> Axis:
+def _axis_of_index(index: "pandas.Index") -> Axis:
     name = index.name if index.nlevels == 1 else (tuple(index.names) if any(index.names) else None)
     numbered = _of_library(index, "pandas", "RangeIndex") and (index.start, index.step) == (0, 1)
     return Axis(name, None if numbered else tuple(index.tolist()))
 
 
-def _axis_of_dim(array: Any, dim: Hashable) -> Axis:
+def _axis_of_dim(array: "xarray.DataArray", dim: Hashable) -> Axis:
     if dim not in array.coords:
         return Axis(dim, None)
     values = array.coords[dim].values
@@ -143,9 +151,7 @@ def _of_arrays(arrays: list[tuple[Axis, npt.NDArray[np.intp]]]) -> list[Axis]:
     ]
 
 
-def on_domain(
-    value: Any, found: Axes, domain: Any, name: str, called: str = "`domain`"
-) -> tuple[np.ndarray[Any, Any], Axes]:
+def on_domain(value: object, found: Axes, domain: object, name: str, called: str = "`domain`") -> tuple[Array, Axes]:
     """Return a labelled array on the labels that were declared, and its axes; cells that it does not have are zero.
 
     `domain` has the labels of each axis, None for one that stays as it is; of an array with one axis or a network they
@@ -182,7 +188,7 @@ def on_domain(
     return np.triu(dense) if is_network(value) and not value.is_directed() else dense, tuple(axes)
 
 
-def _places(labels: Any, name: str) -> dict[Any, int]:
+def _places(labels: Any, name: str) -> dict[Hashable, int]:
     """Return where each declared label stands."""
     _check.fits(labels, name)
     if isinstance(labels, (str, bytes)):
@@ -215,12 +221,12 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
 
         refuse_large((len(value), len(value)), name)
         weights = networkx.to_numpy_array(value, nonedge=0.0)
-        whole: Any = weights.astype(np.int64) if (weights == np.floor(weights)).all() else weights
+        whole: Array = weights.astype(np.int64) if (weights == np.floor(weights)).all() else weights
         return np.triu(whole) if triangle and not value.is_directed() else whole
     return _plain(value) if _of_library(value, "pandas", "DataFrame", "Series") else value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: "pandas.DataFrame") -> "pandas.DataFrame | Array":
     """Return a table of pandas as NumPy has it; of the kinds of numbers that know of missing ones it makes objects."""
     found = np.asarray(value)
     kinds = {getattr(kind, "kind", "O") for kind in np.atleast_1d(np.asarray(value.dtypes, dtype=object))}
@@ -234,7 +240,7 @@ def _plain(value: Any) -> Any:
 # Long tables: a line for each cell.
 
 
-def is_frame(value: object) -> bool:
+def is_frame(value: object) -> "TypeGuard[pandas.DataFrame]":
     """Say whether a value is a DataFrame of pandas."""
     return type(value) not in _PLAIN and _of_library(value, "pandas", "DataFrame")
 
@@ -249,7 +255,9 @@ def is_list_of_edges(value: object) -> bool:
     return _of_library(value, "pandas", "DataFrame") and value.shape[1] == 3 != len(value)  # type: ignore[attr-defined, arg-type]
 
 
-def from_long(value: Any, name: str, *, square: bool = False) -> tuple[np.ndarray[Any, Any], Axes, bool]:
+def from_long(
+    value: "pandas.DataFrame | pandas.Series", name: str, *, square: bool = False
+) -> tuple[Array, Axes, bool]:
     """Return the array of a long table of pandas, its axes, and whether every cell had a line.
 
     The last column of a frame holds the counts, the others, or the levels of the index of a Series, the labels. Cells
@@ -284,7 +292,7 @@ def from_long(value: Any, name: str, *, square: bool = False) -> tuple[np.ndarra
     return dense, tuple(axes), len(cells) == dense.size
 
 
-def _sortable(key: Any) -> bool:
+def _sortable(key: "pandas.Series") -> bool:
     """Say whether labels are numbers or times, which are put in order; words stay as they first appear."""
     return getattr(key.dtype, "kind", "O") in "iufM"
 
@@ -300,7 +308,7 @@ def refuse_large(shape: Sequence[int], name: str) -> None:
 # As pandas has them.
 
 
-def to_pandas(values: np.ndarray[Any, Any], named: Axes) -> Any:
+def to_pandas(values: Array, named: Axes) -> "pandas.Series | pandas.DataFrame":
     """Return an array of one or two axes as a Series or DataFrame with labels."""
     from quincunx._optional import require
 
@@ -313,7 +321,7 @@ def to_pandas(values: np.ndarray[Any, Any], named: Axes) -> Any:
     raise ValueError(f"a data frame must have one or two axes, got an array of shape {values.shape}")
 
 
-def _index(pandas: Any, axis: Axis) -> Any:
+def _index(pandas: ModuleType, axis: Axis) -> "pandas.Index | None":
     if axis.labels is None:
         return None
     if axis.labels and all(isinstance(label, tuple) for label in axis.labels):
@@ -325,7 +333,7 @@ def _index(pandas: Any, axis: Axis) -> Any:
 # As JSON has them.
 
 
-def to_json(found: Axes) -> list[dict[str, Any]]:
+def to_json(found: Axes) -> list[dict[str, object]]:
     """Return axes as JSON can hold them; what it has no form for becomes a string."""
     return [
         {
@@ -352,7 +360,7 @@ def from_json(value: Any, shape: Sequence[int]) -> Axes:
     return found
 
 
-def _encoded(label: Any) -> Any:
+def _encoded(label: object) -> object:
     if isinstance(label, np.generic):
         label = label.item()
     if label is None or isinstance(label, (bool, int, str)):

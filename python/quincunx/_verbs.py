@@ -15,7 +15,10 @@ from fractions import Fraction
 from functools import cached_property
 from inspect import Parameter
 from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias, Union, get_args, get_origin
+
+#: What runs, and what makes arguments.
+Function: TypeAlias = Callable[..., Any]
 
 # Options with other names than the parameters behind them; the `n_` of numbers is left out.
 _NAMES = {"memory_limit": "memory", "random_state": "seed", "max_iter": "iterations", "size": "max"}
@@ -61,18 +64,18 @@ class Verb:
 
     def __init__(
         self,
-        function: Callable[..., Any] | str,
+        function: Function | str,
         help: str = "",
         *,
         like: Sequence[str] = (),
-        takes: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+        takes: Mapping[str, Function] = MappingProxyType({}),
         exclusive: Sequence[str] = (),
     ) -> None:
         self.where, self.like, self.takes, self.exclusive = function, like, takes, exclusive
         self.help = help or _sentence(inspect.getdoc(self.function) or "")
 
     @cached_property
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Function:
         """What runs."""
         return _found(self.where) if isinstance(self.where, str) else self.where
 
@@ -90,7 +93,7 @@ class Verb:
         found.pop("progress", None)
         return found
 
-    def values(self, options: dict[str, Any]) -> dict[str, Any]:
+    def values(self, options: dict[str, object]) -> dict[str, object]:
         """Return the arguments of the function for options as argparse has them."""
         values = dict(options)
         for name, make in self.takes.items():
@@ -131,14 +134,14 @@ def filled(parser: argparse.ArgumentParser, verb: Verb) -> None:
         place.add_argument(how.pop("flag", name), help=words.replace("%", "%%"), **how)
 
 
-def _found(where: str) -> Callable[..., Any]:
+def _found(where: str) -> Function:
     """Return the function at ``"room.module:name"``."""
     module, _, name = where.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(f"quincunx.{module}"), name)
+    found: Function = getattr(importlib.import_module(f"quincunx.{module}"), name)
     return found
 
 
-def _named(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+def _named(function: Function) -> Mapping[str, Parameter]:
     return inspect.signature(function).parameters
 
 
@@ -168,7 +171,7 @@ def _read_as(parameter: Parameter) -> dict[str, Any]:
     return how | {"type": kind, "metavar": metavar}
 
 
-def _described(function: Callable[..., Any]) -> dict[str, str]:
+def _described(function: Function) -> dict[str, str]:
     """Return the first sentence on each parameter of a docstring, unless that names another function."""
     section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n[A-Z]|\Z)", inspect.getdoc(function) or "", flags=re.DOTALL)
     found: dict[str, str] = {}

@@ -17,12 +17,15 @@ import time
 import warnings
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple, TextIO, TypeAlias
 
 import quincunx
 from quincunx import _check, _core, _units
 from quincunx._verbs import Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
 Boundary: TypeAlias = Literal["free", "cylinder", "torus"]
 File: TypeAlias = str | os.PathLike[str]
@@ -108,12 +111,12 @@ class _Input(io.BytesIO):
     name = "standard input"
 
 
-def _source(path: str) -> Any:
+def _source(path: str) -> str | BinaryIO:
     """Return a path, or for `-` a file with all of standard input, which may be read again."""
     return _Input(sys.stdin.buffer.read()) if path == "-" else path
 
 
-def _lines(path: str) -> Any:
+def _lines(path: str) -> str | TextIO:
     """Return a path, or the lines of what has to be unpacked or, for `-`, of standard input."""
     if path.endswith(".gz"):
         from quincunx._npz import unpacked
@@ -122,7 +125,7 @@ def _lines(path: str) -> Any:
             file = _Input(unpacked(packed.read(), path))
         file.name = path
         return io.TextIOWrapper(file, encoding="utf-8-sig")
-    return io.TextIOWrapper(_source(path), encoding="utf-8-sig") if path == "-" else path
+    return io.TextIOWrapper(_Input(sys.stdin.buffer.read()), encoding="utf-8-sig") if path == "-" else path
 
 
 def _output(path: str | None) -> str | BinaryIO | None:
@@ -145,7 +148,7 @@ def _extents(text: str | None) -> tuple[int, int]:
 class On(NamedTuple):
     """What is counted on, and the words that said so."""
 
-    graph: Any
+    graph: "GraphLike"
     said: dict[str, str | None]
 
 
@@ -217,7 +220,9 @@ def _count(
     digits = [_core.to_decimal(number) for number in (found if polynomial else [found])]
     if not json:
         return "\n".join(digits)
-    answer: dict[str, Any] = {"coefficients": digits} if polynomial else {"count": digits[0], "digits": len(digits[0])}
+    answer: dict[str, object] = (
+        {"coefficients": digits} if polynomial else {"count": digits[0], "digits": len(digits[0])}
+    )
     return json_module.dumps({"what": what} | on.said | answer | {"seconds": round(time.perf_counter() - start, 6)})
 
 
@@ -272,7 +277,7 @@ def _table(
     memory_limit: Size | None = None,
     json: bool = False,
     progress: bool = False,
-) -> Any:
+) -> object:
     """Count independent sets for all extents up to a largest."""
     if lattice == "triangulated":
         from quincunx.entropy import _tables
@@ -289,8 +294,10 @@ def _table(
         raise ValueError("`grid` must be left out with `json`")
     from quincunx import counting
 
-    how: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit, "progress": progress}
-    table = counting.independent_set_table(lattice, size, boundary=boundary, compare=compare, **how)
+    limits = {"threads": threads, "memory_limit": memory_limit}
+    table = counting.independent_set_table(
+        lattice, size, boundary=boundary, compare=compare, progress=progress, **limits
+    )
     return json_module.dumps(table.to_dict()) if json else table.grid() if grid else table
 
 
@@ -308,7 +315,7 @@ def _spectrum(
 
     if energy:
         name = "energy"
-        answer: Any = spectra.energy(on.graph)
+        answer: object = spectra.energy(on.graph)
     elif kirchhoff:
         name, answer = "kirchhoff", str(spectra.kirchhoff_index(on.graph, exact=True))
     elif connectivity:
@@ -352,7 +359,7 @@ def _budget_open(
     filter: Annotated[Literal["sum", "zcdp", "gaussian"], "the rule"] = "sum",
     failure: Annotated[float, "the part of delta for releases that have one"] = 0.0,
     allow_network: bool = False,
-) -> Any:
+) -> object:
     """Make a ledger, or check that one has these limits."""
     from quincunx.privacy import Budget
 
@@ -407,7 +414,7 @@ def _entropy(
     """Bound the growth constant of independent sets per vertex. Prints the lower and the upper end."""
     from quincunx import entropy
 
-    facts: dict[str, Any]
+    facts: dict[str, object]
     if estimate:
         found = entropy.entropy_estimate(lattice, digits=digits, activity=activity)
         lines = [f"{found.value:f}"]
@@ -472,7 +479,7 @@ def _selftest(*, json: Annotated[bool, "print a JSON object for each check"] = F
     return 0 if all(passed) else 1
 
 
-def _shown(facts: dict[str, Any], json: bool) -> str:
+def _shown(facts: dict[str, object], json: bool) -> str:
     """Return facts as a JSON object or in lines."""
     width = max(map(len, facts))
     return json_module.dumps(facts) if json else "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items())

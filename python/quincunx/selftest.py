@@ -157,7 +157,7 @@ def _judged(chance: float) -> str:
     return f"p = {chance:.3f}"
 
 
-def _fit(draw: Callable[[], Any], masses: Callable[[npt.NDArray[np.int64]], Any]) -> str:
+def _fit(draw: Callable[[], npt.ArrayLike], masses: Callable[[npt.NDArray[np.int64]], npt.ArrayLike]) -> str:
     """Judge draws by chi-square, cells of less than 25 expected draws pooled; what is far out is one cell."""
     from scipy.stats import chi2
 
@@ -177,7 +177,7 @@ def _fit(draw: Callable[[], Any], masses: Callable[[npt.NDArray[np.int64]], Any]
     return _judged(float(chi2.sf(((seen - wanted) ** 2 / wanted).sum(), max(len(wanted) - 1, 1))))
 
 
-def _fit_weights(draw: Callable[[], Any], weights: npt.ArrayLike) -> str:
+def _fit_weights(draw: Callable[[], npt.ArrayLike], weights: npt.ArrayLike) -> str:
     """Judge draws of 0, 1, ... with chances proportional to weights."""
     chances = np.asarray(weights) / np.sum(weights)
     return _fit(draw, lambda z: chances[z])
@@ -198,7 +198,7 @@ def _fit_smooth(mechanism: Any, law: Any) -> str:
     return _judged(float(kstest(mechanism.release(np.zeros(50_000)).values, law.cdf).pvalue))
 
 
-def _fit_uniform(draw: Callable[..., Any], graph: Any, number: int) -> str:
+def _fit_uniform(draw: Callable[..., npt.ArrayLike], graph: object, number: int) -> str:
     """Judge draws of sets that all have the same chance."""
     source = np.random.default_rng()
     seen: dict[bytes, int] = {}

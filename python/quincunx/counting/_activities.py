@@ -5,15 +5,24 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check
 from quincunx.graphs import Graph
 
+#: A number taken as the rational number it is.
+Number: TypeAlias = float | str | Rational | Decimal | np.integer
+#: Several numbers in order. A string is a sequence too, but one number.
+Several: TypeAlias = list[Any] | tuple[Number, ...] | npt.NDArray[Any]
+#: Several numbers, in order or by the labels of vertices.
+Many: TypeAlias = Several | Mapping[Any, Number]
+Activity: TypeAlias = Number | Many
 
-def is_many(activity: Any) -> bool:
+
+def is_many(activity: object) -> TypeGuard[Many]:
     """Say whether an activity is given for each vertex."""
     return isinstance(activity, (Mapping, list, tuple)) or (isinstance(activity, np.ndarray) and activity.ndim > 0)
 
@@ -39,7 +48,7 @@ def rational(activity: Any, name: str = "activity") -> Fraction:
         raise TypeError(f"`{name}` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
 
 
-def two_doubles(activity: Any) -> tuple[float, float, int, bool]:
+def two_doubles(activity: object) -> tuple[float, float, int, bool]:
     """Return an activity as the sum of two doubles times a power of two, and whether it is that number.
 
     Of what has more digits than a double, a part of at most 2**-105 is missed; all else is the double it converts to.
@@ -55,7 +64,7 @@ def two_doubles(activity: Any) -> tuple[float, float, int, bool]:
     return high, low, exponent, scaled == Fraction(high) + Fraction(low)
 
 
-def activities_of(graph: Graph, activity: Any, *, negative: bool = True, hint: str = "") -> list[Fraction]:
+def activities_of(graph: Graph, activity: object, *, negative: bool = True, hint: str = "") -> list[Fraction]:
     """Return the activity of each vertex; the hint ends the message where their number is wrong."""
     n = graph.num_vertices
     _check.room(8 * n, f"an activity for each of {n} vertices")

@@ -1,12 +1,18 @@
 """What trees and perfect matchings are counted on, as it crosses to the core: a cell, a drawing, or edges."""
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx.counting._problem import as_listed
 from quincunx.graphs import Graph
+from quincunx.graphs._graph import IntArray
 from quincunx.lattices import Lattice
+from quincunx.lattices._unit_cell import Bond
+
+#: A graph with places for its vertices, or with the darts at each vertex counterclockwise.
+Drawing: TypeAlias = tuple[int, IntArray, npt.NDArray[np.float64], IntArray] | tuple[int, IntArray, list[list[int]]]
 
 # Roots of unity beyond this order have too few primes, or too long a table.
 _LARGEST_ORDER = 2**20
@@ -14,7 +20,7 @@ _LARGEST_ORDER = 2**20
 _WIDEST_CELL = 24
 
 
-def as_square(graph: Any) -> tuple[int, int, tuple[bool, bool]] | None:
+def as_square(graph: object) -> tuple[int, int, tuple[bool, bool]] | None:
     """Return the extents of a square lattice and its closed axes, as the closed form wants them."""
     if not isinstance(graph, Lattice) or graph.kind != "square" or graph.twist:
         return None
@@ -27,7 +33,7 @@ def as_square(graph: Any) -> tuple[int, int, tuple[bool, bool]] | None:
     return (rows, cols, closed) if 2 * cols <= _LARGEST_ORDER else None
 
 
-def as_torus(graph: Any) -> tuple[int, list[Any], tuple[int, int], int] | None:
+def as_torus(graph: object) -> tuple[int, list[Bond], tuple[int, int], int] | None:
     """Return the cell of a lattice on a torus, where its wave vectors are fewer than its eliminations are long."""
     if not isinstance(graph, Lattice) or graph.unit_cell is None or graph.pbc != (True, True):
         return None
@@ -38,7 +44,7 @@ def as_torus(graph: Any) -> tuple[int, list[Any], tuple[int, int], int] | None:
     return graph.unit_cell.num_sites, list(graph.unit_cell.bonds), graph.extent, graph.twist
 
 
-def as_cylinder(graph: Any) -> tuple[int, list[Any], tuple[int, int]] | None:
+def as_cylinder(graph: object) -> tuple[int, list[Bond], tuple[int, int]] | None:
     """Return the cell of a lattice on a cylinder and its extents, the open one first, where strips are narrow."""
     if not isinstance(graph, Lattice) or graph.unit_cell is None or sum(graph.pbc) != 1:
         return None
@@ -51,7 +57,7 @@ def as_cylinder(graph: Any) -> tuple[int, list[Any], tuple[int, int]] | None:
     return cell.num_sites, turned, (graph.extent[1], graph.extent[0])
 
 
-def as_insertion(graph: Any) -> tuple[int, Any, list[int]] | None:
+def as_insertion(graph: object) -> tuple[int, IntArray, list[int]] | None:
     """Return what cliques were inserted into: a graph, and at each vertex the ends whose link was cut afterwards."""
     if isinstance(graph, Lattice) and graph.unit_cell is not None:
         below = graph.unit_cell._inserted_into()
@@ -64,7 +70,7 @@ def as_insertion(graph: Any) -> tuple[int, Any, list[int]] | None:
     return _insertion_of_graph(as_listed(graph))
 
 
-def _insertion_of_graph(graph: Graph) -> tuple[int, Any, list[int]] | None:
+def _insertion_of_graph(graph: Graph) -> tuple[int, IntArray, list[int]] | None:
     """Undo `clique_insert`: links 2e, 2e + 1 come first, what is left must be cliques."""
     ends, links = graph.num_vertices, graph.num_vertices // 2
     if ends == 0 or ends % 2 or not np.array_equal(graph.edges[:links], np.arange(ends).reshape(links, 2)):
@@ -84,7 +90,7 @@ def _insertion_of_graph(graph: Graph) -> tuple[int, Any, list[int]] | None:
     return None if (edges[:, 0] == edges[:, 1]).any() else (int(count), edges, [0] * int(count))
 
 
-def as_drawn(graph: Any) -> Any:
+def as_drawn(graph: object) -> Drawing | None:
     """Return a graph with a drawing on a plane, cylinder or torus, or `None` where there is none to be had."""
     if isinstance(graph, Lattice):
         return graph.num_vertices, graph.edges, graph.displacements, graph.windings

@@ -5,9 +5,8 @@ what came before step t and B_t(s) over what comes after, the weight of all sets
 the tables A backwards draws a set with exactly its probability.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 from quincunx import _check
 from quincunx.errors import TooLargeError
@@ -99,7 +98,7 @@ class WeightedFrontier:
             later = earlier
         return found
 
-    def draw(self, below: Any) -> list[int]:
+    def draw(self, below: Callable[[int], int]) -> list[int]:
         """Draw a set with its probability; `below(n)` is uniform on ``0 .. n-1``."""
         chosen, state = [], 0
         for step in range(len(self.order) - 1, -1, -1):

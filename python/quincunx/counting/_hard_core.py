@@ -1,7 +1,7 @@
 """The hard-core partition function at any activity."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -14,9 +14,9 @@ import numpy.typing as npt
 from quincunx import _check, _core
 from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
-from quincunx.counting._activities import activities_of, is_many, rational, two_doubles
+from quincunx.counting._activities import Activity, Many, Number, Several, activities_of, is_many, rational, two_doubles
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import as_problem
+from quincunx.counting._problem import Order, as_problem
 from quincunx.graphs._graph import as_graph
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ class FloatResults(NamedTuple):
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: Any,
+    activity: "Activity",
     *,
     mode: Literal["exact"] = "exact",
     per_vertex: Literal[True] | None = None,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> int | Fraction: ...
 
@@ -52,11 +52,11 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: "Sequence[Any] | npt.NDArray[Any]",
+    activity: "Several",
     *,
     mode: Literal["exact"] = "exact",
     per_vertex: Literal[False],
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> "npt.NDArray[np.object_]": ...
 
@@ -64,11 +64,11 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: "float | str | Fraction | Mapping[Any, Any]",
+    activity: "Number | Mapping[Any, Number]",
     *,
     mode: Literal["float", "log"],
     per_vertex: Literal[True] | None = None,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> FloatResult: ...
 
@@ -76,11 +76,11 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: "Sequence[Any] | npt.NDArray[Any]",
+    activity: "Several",
     *,
     mode: Literal["float", "log"],
     per_vertex: Literal[True],
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> FloatResult: ...
 
@@ -88,11 +88,11 @@ def hard_core(
 @overload
 def hard_core(
     graph: "GraphLike",
-    activity: "Sequence[Any] | npt.NDArray[Any]",
+    activity: "Several",
     *,
     mode: Literal["float", "log"],
     per_vertex: Literal[False] | None = None,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> FloatResults: ...
 
@@ -100,11 +100,11 @@ def hard_core(
 @counting_doc
 def hard_core(
     graph: "GraphLike",
-    activity: Any,
+    activity: "Activity",
     *,
     mode: Literal["exact", "float", "log"] = "exact",
     per_vertex: bool | None = None,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> "int | Fraction | FloatResult | FloatResults | npt.NDArray[np.object_]":
     """Evaluate the hard-core partition function of a graph.
@@ -219,7 +219,9 @@ class _Coprime:
 Rational.register(_Coprime)
 
 
-def _of_each_vertex(graph: Any, activity: Any, mode: str, order: Any, job: Job) -> int | Fraction | FloatResult:
+def _of_each_vertex(
+    graph: "GraphLike", activity: Many, mode: str, order: Order, job: Job
+) -> int | Fraction | FloatResult:
     """Evaluate the partition function with an activity for each vertex: exactly, and then perhaps rounded."""
     found = as_graph(graph)
     hint = "" if isinstance(activity, Mapping) else "; several activities need per_vertex=False"
@@ -246,7 +248,7 @@ def _of_each_vertex(graph: Any, activity: Any, mode: str, order: Any, job: Job) 
     return int(value) if all(isinstance(z, (int, np.integer)) for z in values) else value
 
 
-def _is_per_vertex(graph: Any, activity: Any, mode: str, per_vertex: bool | None) -> bool:
+def _is_per_vertex(graph: "GraphLike", activity: Many, mode: str, per_vertex: bool | None) -> bool:
     """Say whether the entries are the activities of the vertices; what may be meant either way is refused."""
     if isinstance(activity, Mapping):
         if per_vertex is False:
@@ -266,7 +268,11 @@ def _is_per_vertex(graph: Any, activity: Any, mode: str, per_vertex: bool | None
 
 
 def _of_each_activity(
-    graph: Any, activity: Any, mode: Literal["exact", "float", "log"], order: Any, options: JobOptions
+    graph: "GraphLike",
+    activity: Many,
+    mode: Literal["exact", "float", "log"],
+    order: Order,
+    options: JobOptions,
 ) -> "FloatResults | npt.NDArray[np.object_]":
     """Evaluate the partition function at each of several activities."""
     if options.get("checkpoint") is not None:

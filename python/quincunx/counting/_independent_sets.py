@@ -1,10 +1,9 @@
 """The number of independent sets, the independence polynomial, and what they will cost."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from quincunx import _check, _core, _units
 from quincunx._html import table_html
@@ -12,7 +11,7 @@ from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._matchings import plan_dimers, plan_matchings
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import as_problem
+from quincunx.counting._problem import Order, as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def count_independent_sets(
     graph: "GraphLike",
     *,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> int:
     """Count the independent sets of a graph, exactly.
@@ -107,7 +106,7 @@ def count_independent_sets(
 def independence_polynomial(
     graph: "GraphLike",
     *,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> list[int]:
     """Count the independent sets of each size, exactly.
@@ -199,7 +198,7 @@ def estimate_cost(
     graph: "GraphLike",
     what: Literal["independent-sets", "spanning-trees", "perfect-matchings", "matchings"] = "independent-sets",
     *,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     threads: int | None = None,
     memory_limit: int | None = None,
 ) -> CostEstimate:
@@ -255,7 +254,7 @@ def estimate_cost(
         return _estimate(graph, what, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
 
 
-def _estimate(graph: Any, what: str, order: Sequence[Any] | None, job: Job) -> CostEstimate:
+def _estimate(graph: "GraphLike", what: str, order: Order, job: Job) -> CostEstimate:
     """Forecast a count within the memory of a job."""
     if what == "independent-sets":
         return CostEstimate(**_core.estimate_cost(as_problem(graph, order), job))

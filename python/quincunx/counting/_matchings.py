@@ -1,36 +1,53 @@
 """Numbers of matchings, exactly: perfect ones, all, and those of each size."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
-from quincunx.counting._drawn import as_drawn, as_insertion, as_square
+from quincunx.counting._drawn import Drawing, as_drawn, as_insertion, as_square
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import as_listed, as_problem
-from quincunx.counting._weights import NOT_SAID, laid
+from quincunx.counting._problem import Order, as_listed, as_problem
+from quincunx.counting._weights import NOT_SAID, Unweighted, Weight, laid
+from quincunx.graphs import Graph
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
 
+#: What makes a plan for so many threads and bytes.
+MakePlan: TypeAlias = Callable[[int, int], _core.ExactPlan]
 #: Ways to count perfect matchings.
 Method: TypeAlias = Literal["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 _METHODS = ["auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"]
 
 
+@overload
+def count_perfect_matchings(
+    graph: "GraphLike",
+    *,
+    weight: "Unweighted" = ...,
+    method: Method = ...,
+    order: Order = ...,
+    **options: Unpack[JobOptions],
+) -> int: ...
+@overload
+def count_perfect_matchings(
+    graph: "GraphLike", *, weight: "Weight", method: Method = ..., order: Order = ..., **options: Unpack[JobOptions]
+) -> int | Fraction: ...
 @counting_doc
 def count_perfect_matchings(
     graph: "GraphLike",
     *,
-    weight: Any = NOT_SAID,
+    weight: "Weight | Unweighted" = NOT_SAID,
     method: Method = "auto",
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> int | Fraction:
     """Count the perfect matchings of a graph, exactly, or add up their weights.
@@ -103,7 +120,7 @@ def count_perfect_matchings(
     return count if unit == 1 or not count else count * unit ** (as_listed(graph).num_vertices // 2)
 
 
-def _perfect_matchings(graph: Any, method: Method, order: Sequence[Any] | None, job: Job) -> int:
+def _perfect_matchings(graph: "GraphLike", method: Method, order: Order, job: Job) -> int:
     """Return the number of perfect matchings of a graph without weights."""
     _check.one_of(method, "method", _METHODS)
     if order is not None and method == "auto":
@@ -129,7 +146,7 @@ def _perfect_matchings(graph: Any, method: Method, order: Sequence[Any] | None, 
     return _solve(_frontier(graph, order, "perfect"), "perfect matchings", job)[0]
 
 
-def _kasteleyn(graph: Any, method: str) -> Any:
+def _kasteleyn(graph: object, method: str) -> MakePlan | None:
     """Return what plans Pfaffians for a graph; `None` where "auto" has to look further."""
     drawn = as_drawn(graph)
     if drawn is None:
@@ -149,14 +166,14 @@ def _kasteleyn(graph: Any, method: str) -> Any:
     return lambda threads, limit: plan
 
 
-def _frontier(graph: Any, order: Sequence[Any] | None, which: str) -> Any:
+def _frontier(graph: object, order: Order, which: str) -> MakePlan:
     """Return what plans a frontier."""
     found = as_listed(graph)
     checked = as_problem(found, order)[2]
     return partial(_core.plan_matchings, (found.num_vertices, found.edges, checked), which)
 
 
-def _solve(make_plan: Any, description: str, job: Job) -> list[int]:
+def _solve(make_plan: MakePlan, description: str, job: Job) -> list[int]:
     """Return the integers of a plan made of threads and bytes."""
     return _exact.solve(lambda job: make_plan(job.threads, job.memory_limit), description, job)[0]
 
@@ -165,7 +182,7 @@ def _solve(make_plan: Any, description: str, job: Job) -> list[int]:
 def count_matchings(
     graph: "GraphLike",
     *,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> int:
     """Count the matchings of a graph, exactly: its Hosoya index.
@@ -211,7 +228,7 @@ def count_matchings(
 def matching_polynomial(
     graph: "GraphLike",
     *,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     **options: Unpack[JobOptions],
 ) -> list[int]:
     """Count the matchings of each size, exactly.
@@ -250,7 +267,9 @@ def matching_polynomial(
     return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
 
 
-def log_perfect_matchings(graph: "GraphLike", *, weight: Any = NOT_SAID, method: Method = "auto") -> float:
+def log_perfect_matchings(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, method: Method = "auto"
+) -> float:
     """Return the natural logarithm of the number of perfect matchings.
 
     Parameters
@@ -310,9 +329,9 @@ def _log(count: int | Fraction) -> float:
     return math.log(count.numerator) - math.log(count.denominator) if count else -math.inf
 
 
-def count_of_drawn(graph: Any, drawn: Any, left: Any, memory_limit: int) -> int:
+def count_of_drawn(graph: Graph, drawn: Drawing | None, left: npt.NDArray[np.bool_], memory_limit: int) -> int:
     """Count the perfect matchings of the subgraph on the vertices that are left, in the drawing of the whole."""
-    kept = left[graph.edges].all(axis=1)
+    kept = np.all(left[graph.edges], axis=1)
     name = np.cumsum(left) - 1
     edges = name[graph.edges[kept]]
     n = int(left.sum())
@@ -331,7 +350,7 @@ def count_of_drawn(graph: Any, drawn: Any, left: Any, memory_limit: int) -> int:
     return _core.plan_matchings((n, edges, None), "perfect", 1, memory_limit).solve(job)[0]
 
 
-def plan_dimers(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
+def plan_dimers(graph: object, order: Order, memory_limit: int) -> _core.ExactPlan:
     """Return the plan of a count of perfect matchings, for a forecast."""
     square = as_square(graph)
     if square is not None and not any(square[2]) and order is None:
@@ -339,11 +358,9 @@ def plan_dimers(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
     plan = _kasteleyn(graph, "auto") if order is None else None
     if plan is None and order is None and (insertion := as_insertion(graph)) is not None:
         plan = partial(_core.plan_even_subgraphs, insertion)
-    found: _core.ExactPlan = (plan or _frontier(graph, order, "perfect"))(1, memory_limit)
-    return found
+    return (plan or _frontier(graph, order, "perfect"))(1, memory_limit)
 
 
-def plan_matchings(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
+def plan_matchings(graph: object, order: Order, memory_limit: int) -> _core.ExactPlan:
     """Return the plan of a count of all matchings, for a forecast."""
-    found: _core.ExactPlan = _frontier(graph, order, "all")(1, memory_limit)
-    return found
+    return _frontier(graph, order, "all")(1, memory_limit)

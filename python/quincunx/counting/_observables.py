@@ -1,12 +1,13 @@
 """Exact observables: occupations and sizes of independent sets, bond orders of perfect matchings."""
 
+from collections.abc import Hashable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from quincunx import _check
-from quincunx.counting._activities import activities_of
+from quincunx.counting._activities import Activity, activities_of
 from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights, largest_set
 from quincunx.counting._independent_sets import independence_polynomial
@@ -24,11 +25,11 @@ class IndependenceNumber(NamedTuple):
 
     size: int
     number: int
-    example: list[Any]
+    example: list[Hashable]
 
 
 @counting_doc
-def occupation_probabilities(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None) -> Any:
+def occupation_probabilities(graph: "GraphLike", activity: "Activity" = 1, *, memory_limit: int | None = None) -> Any:
     """Compute the probability that each vertex is occupied, exactly.
 
     Parameters
@@ -67,7 +68,7 @@ def occupation_probabilities(graph: "GraphLike", activity: Any = 1, *, memory_li
     return names.by_vertex([Fraction(weight, frontier.total) for weight in frontier.occupied_weights()])
 
 
-def expected_size(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | None = None) -> Fraction:
+def expected_size(graph: "GraphLike", activity: "Activity" = 1, *, memory_limit: int | None = None) -> Fraction:
     """Compute the expected number of occupied vertices, exactly.
 
     Parameters
@@ -98,7 +99,7 @@ def expected_size(graph: "GraphLike", activity: Any = 1, *, memory_limit: int | 
     return Fraction(sum(frontier.occupied_weights()), frontier.total)
 
 
-def size_distribution(graph: "GraphLike", activity: Any = 1) -> list[Fraction]:
+def size_distribution(graph: "GraphLike", activity: "Activity" = 1) -> list[Fraction]:
     """Compute the distribution of the number of occupied vertices, exactly.
 
     Parameters
@@ -159,7 +160,7 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
     """
     found, names = as_named(graph)
     size, number, example = largest_set(found)
-    return IndependenceNumber(size, number, list(names.vertices(example)) if names.own else example)
+    return IndependenceNumber(size, number, list(names.vertices(example)) if names.own else [*example])
 
 
 @counting_doc

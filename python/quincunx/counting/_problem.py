@@ -1,7 +1,7 @@
 """What is counted on, as it crosses to the core: a lattice by a word and two integers, a graph by its edges."""
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from quincunx.lattices import Lattice
 
 Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
 
+#: An order of the vertices, by their labels.
+Order: TypeAlias = Sequence[Hashable] | None
+
 # Lattices with an operator between rows of their own in the core.
 KERNELS = frozenset(_core.lattice_kernels())
 
@@ -24,7 +27,7 @@ _VERTEX, _EDGE = 400, 200
 _SMALL = 1 << 26
 
 
-def as_listed(graph: Any) -> Graph:
+def as_listed(graph: object) -> Graph:
     """Return a graph that is worked on vertex by vertex, unless that takes more memory than there is."""
     found = as_graph(graph)
     if (needed := _VERTEX * found.num_vertices + _EDGE * found.num_edges) > _SMALL:
@@ -32,13 +35,13 @@ def as_listed(graph: Any) -> Graph:
     return found
 
 
-def as_named(graph: Any) -> tuple[Graph, Names]:
+def as_named(graph: object) -> tuple[Graph, Names]:
     """Return a graph that is worked on vertex by vertex, and the names of its vertices and edges."""
     found = as_listed(graph)
     return found, Names(graph, found)
 
 
-def as_problem(graph: Any, order: Any = None) -> Problem:
+def as_problem(graph: object, order: object = None) -> Problem:
     """Return what crosses to the core for a graph, a lattice, or anything that can be made a graph."""
     if isinstance(graph, Lattice) and order is None and graph.kind in KERNELS and not graph.twist:
         rows, cols = graph.extent
@@ -50,7 +53,7 @@ def as_problem(graph: Any, order: Any = None) -> Problem:
     return (found.num_vertices, np.asarray(found.edges), None if order is None else _order(order, found))
 
 
-def _order(order: Any, graph: Graph) -> npt.NDArray[np.int64]:
+def _order(order: object, graph: Graph) -> npt.NDArray[np.int64]:
     """Return an order of the vertices, given by their labels, as an array of vertex numbers."""
     if not isinstance(order, Iterable):
         raise TypeError(f"`order` must be a sequence of vertices, got {type(order).__name__}")

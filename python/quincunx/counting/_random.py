@@ -7,7 +7,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx._rng import RandomSource, generator, key
-from quincunx.counting._activities import activities_of
+from quincunx.counting._activities import Activity, activities_of
 from quincunx.counting._drawn import as_drawn
 from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
@@ -206,7 +206,7 @@ def random_perfect_matching(graph: "GraphLike", *, rng: RandomSource = None, mem
 
 @counting_doc
 def random_independent_set(
-    graph: "GraphLike", activity: Any = 1, *, rng: RandomSource = None, memory_limit: int | None = None
+    graph: "GraphLike", activity: "Activity" = 1, *, rng: RandomSource = None, memory_limit: int | None = None
 ) -> Any:
     """Draw an independent set with the hard-core distribution.
 

@@ -1,11 +1,11 @@
 """Residues of counts: the part of the work that other processes can do, and putting it together."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from quincunx import _check, _core
 from quincunx._job import Job
-from quincunx.counting._problem import as_problem
+from quincunx.counting._problem import Order, as_problem
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -43,7 +43,7 @@ def residue(
     modulus: int,
     *,
     activity: int = 1,
-    order: Sequence[Any] | None = None,
+    order: Order = None,
     threads: int | None = None,
     memory_limit: int | None = None,
 ) -> int:

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
 
 from quincunx import _check, _core
 from quincunx._job import Job, JobOptions
@@ -10,21 +10,31 @@ from quincunx.counting import _exact
 from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import as_listed
-from quincunx.counting._weights import NOT_SAID, laid
+from quincunx.counting._problem import Order, as_listed
+from quincunx.counting._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
+    from quincunx.graphs._graph import GraphLike, IntArray
 
+#: Ways to count spanning trees.
+TreeMethod: TypeAlias = Literal["auto", "product", "elimination"]
 _METHODS = ["auto", "product", "elimination"]
 
 
+@overload
+def count_spanning_trees(
+    graph: "GraphLike", *, weight: "Unweighted" = ..., method: TreeMethod = ..., **options: Unpack[JobOptions]
+) -> int: ...
+@overload
+def count_spanning_trees(
+    graph: "GraphLike", *, weight: "Weight", method: TreeMethod = ..., **options: Unpack[JobOptions]
+) -> int | Fraction: ...
 @counting_doc
 def count_spanning_trees(
     graph: "GraphLike",
     *,
-    weight: Any = NOT_SAID,
-    method: Literal["auto", "product", "elimination"] = "auto",
+    weight: "Weight | Unweighted" = NOT_SAID,
+    method: TreeMethod = "auto",
     **options: Unpack[JobOptions],
 ) -> int | Fraction:
     """Count the spanning trees of a graph, exactly, or add up their weights.
@@ -91,7 +101,7 @@ def count_spanning_trees(
     job = Job(**options)
     _check.one_of(method, "method", _METHODS)
     graph, unit = laid(graph, weight)
-    problem: Any = None if method == "elimination" else _product(graph)
+    problem: object = None if method == "elimination" else _product(graph)
     if problem is None:
         if method == "product":
             raise ValueError("`method` must be 'elimination' for a graph with no product: no square lattice, no torus")
@@ -102,7 +112,7 @@ def count_spanning_trees(
     return count if unit == 1 else count * unit ** (as_listed(graph).num_vertices - 1)
 
 
-def log_spanning_trees(graph: "GraphLike", *, weight: Any = NOT_SAID) -> FloatResult:
+def log_spanning_trees(graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID) -> FloatResult:
     """Return the natural logarithm of the number of spanning trees, with a proved error.
 
     Parameters
@@ -145,19 +155,19 @@ def log_spanning_trees(graph: "GraphLike", *, weight: Any = NOT_SAID) -> FloatRe
     return FloatResult(value, error)
 
 
-def _product(graph: Any) -> Any:
+def _product(graph: object) -> object:
     """Return what has a product over wave vectors, as it crosses to the core."""
     return as_square(graph) or as_torus(graph) or as_cylinder(graph)
 
 
-def _plain(graph: Any) -> tuple[int, Any]:
+def _plain(graph: object) -> tuple[int, "IntArray"]:
     found = as_listed(graph)
     return found.num_vertices, found.edges
 
 
-def plan_trees(graph: Any, order: Any, memory_limit: int) -> _core.ExactPlan:
+def plan_trees(graph: object, order: Order, memory_limit: int) -> _core.ExactPlan:
     """Return the plan of a count, for a forecast."""
     if order is not None:
         raise ValueError("`order` must be None for spanning trees")
-    problem: Any = _product(graph) or _plain(graph)
+    problem: object = _product(graph) or _plain(graph)
     return _core.plan_spanning_trees(problem, 1, memory_limit)

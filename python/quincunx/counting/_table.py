@@ -47,7 +47,7 @@ class IndependentSetTable:
         """The published entries that are wrong, by ``(m, n)``, as they were printed."""
         return {place: entry for place, entry in self.published.items() if entry != self.values[place]}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the table with every number as a decimal string, ready for JSON.
 
         Returns
@@ -55,7 +55,7 @@ class IndependentSetTable:
         dict
         """
         values = {f"{m},{n}": _core.to_decimal(value) for (m, n), value in self.values.items()}
-        answer: dict[str, Any] = {
+        answer: dict[str, object] = {
             "lattice": self.lattice,
             "boundary": self.boundary,
             "size": self.size,

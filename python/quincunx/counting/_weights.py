@@ -3,14 +3,18 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from quincunx.counting._activities import rational
+from quincunx.counting._activities import Number, rational
 from quincunx.counting._problem import as_listed
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import _is_networkx
+
+if TYPE_CHECKING:
+    from quincunx.graphs._graph import GraphLike
 
 # So many parallel edges are laid at the most.
 _MOST = 1 << 20
@@ -24,9 +28,13 @@ class _NotSaid:
 
 
 NOT_SAID: Final = _NotSaid()
+#: What edges weigh: an attribute of networkx, or a number for each.
+Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any]
+#: Each edge counts as one, said or not.
+Unweighted: TypeAlias = _NotSaid | None
 
 
-def laid(graph: Any, weight: Any) -> tuple[Any, Fraction | int]:
+def laid(graph: "GraphLike", weight: "Weight | Unweighted") -> tuple["GraphLike", Fraction | int]:
     """Return a graph with parallel edges in the place of weights, and what each of its edges weighs.
 
     Each product of k weights is then the number of ways to take k of the parallel edges, times that number to the k.
@@ -51,7 +59,7 @@ def laid(graph: Any, weight: Any) -> tuple[Any, Fraction | int]:
     return Graph._trusted(found.num_vertices, edges), unit if unit.denominator > 1 else int(unit)
 
 
-def _refuse_silence(graph: Any) -> None:
+def _refuse_silence(graph: object) -> None:
     """Refuse a networkx graph whose weights would be ignored without a word."""
     if _is_networkx(graph):
         for *edge, value in graph.edges(data="weight", default=1):
@@ -62,7 +70,7 @@ def _refuse_silence(graph: Any) -> None:
                 )
 
 
-def _weights(graph: Any, found: Graph, weight: Any) -> list[Fraction]:
+def _weights(graph: object, found: Graph, weight: object) -> list[Fraction]:
     """Return the weight of each edge: an attribute of a networkx graph, or one number for each edge."""
     if isinstance(weight, str):
         if not _is_networkx(graph):

@@ -362,7 +362,7 @@ class AutomorphismGroup:
     def __contains__(self, permutation: npt.ArrayLike) -> bool:
         return self.contains(permutation)
 
-    def stabilizer(self, v: Any) -> AutomorphismGroup:
+    def stabilizer(self, v: Hashable) -> AutomorphismGroup:
         """Return the subgroup that fixes a point.
 
         Parameters
@@ -391,7 +391,7 @@ class AutomorphismGroup:
         """
         return AutomorphismGroup._of(self._group.stabilizer(self._point(v)), self._labels)
 
-    def transversal(self, v: Any) -> tuple[IntArray, IntArray]:
+    def transversal(self, v: Hashable) -> tuple[IntArray, IntArray]:
         """Return the orbit of a point, with a group element for each of its points.
 
         Parameters
@@ -458,7 +458,7 @@ class AutomorphismGroup:
         """
         return Orbitals._of(self._group.orbitals(_check.memory_limit(memory_limit)), self)
 
-    def _point(self, v: Any) -> int:
+    def _point(self, v: Hashable) -> int:
         if self._labels is not None:
             try:
                 return self._labels.index(v)
@@ -469,7 +469,7 @@ class AutomorphismGroup:
             raise ValueError(f"`v` must be a point in 0..{self.num_points - 1}, got {point}")
         return point
 
-    def __reduce__(self) -> tuple[Callable[..., AutomorphismGroup], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., AutomorphismGroup], tuple[object, ...]]:
         return _restored, (self._labels, *self._group.state())
 
     def _repr_html_(self) -> str:

@@ -35,7 +35,7 @@ def distances(
 def distances(
     graph: GraphLike,
     source: Any = None,
-    target: Any = None,
+    target: Hashable = None,
     *,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -98,7 +98,7 @@ def distances(
     return _core.distances(graph.num_vertices, graph.edges, _check.threads(threads), _check.memory_limit(memory_limit))
 
 
-def spheres(graph: GraphLike, v: Any) -> list[Any]:
+def spheres(graph: GraphLike, v: Hashable) -> list[Any]:
     """Return the spheres around a vertex.
 
     The sphere of radius `d` holds the vertices at distance `d`.
@@ -212,7 +212,7 @@ def is_distance_degree_regular(graph: GraphLike, *, threads: int | None = None) 
     return _core.is_distance_degree_regular(graph.num_vertices, graph.edges, _check.threads(threads))
 
 
-def induced_graph(graph: GraphLike, query: Callable[[Any], Hashable] | Iterable[Hashable]) -> Graph:
+def induced_graph(graph: GraphLike, query: Callable[..., Hashable] | Iterable[Hashable]) -> Graph:
     """Return the graph that a query induces on its answers.
 
     Two different answers are joined if some two joined vertices have them. A mechanism that only sees the answer is

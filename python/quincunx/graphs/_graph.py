@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +123,7 @@ class Graph:
         return cls(n, edges, labels)
 
     @classmethod
-    def from_networkx(cls, graph: networkx.Graph[Any]) -> Graph:
+    def from_networkx(cls, graph: networkx.Graph) -> Graph:
         """Make a graph from an undirected networkx graph or multigraph.
 
         Vertices keep the order of ``graph.nodes`` and their names become the labels. Loops and parallel edges are kept,
@@ -219,7 +219,7 @@ class Graph:
         """
         _check.fits(relation, "relation")
         try:
-            table: npt.NDArray[Any] = np.asarray(relation)
+            table = np.asarray(relation)
         except ValueError:
             raise ValueError("`relation` must be square, got rows of different lengths") from None
         if table.dtype.kind not in "biu" or not np.isin(table, (0, 1)).all():
@@ -368,7 +368,7 @@ class Graph:
         _check.room(16 * self._num_vertices, "an array of degrees")
         return np.bincount(self._edges.ravel(), minlength=self._num_vertices).astype(np.int64, copy=False)
 
-    def neighbors(self, v: Any) -> Any:
+    def neighbors(self, v: Hashable) -> Any:
         """Return the distinct neighbors of a vertex in the order of the vertices, the vertex itself left out.
 
         Parameters
@@ -399,7 +399,7 @@ class Graph:
         found = self._row(self._vertex(v, "v"))
         return found if self._labels is None else tuple(self._labels[u] for u in found.tolist())
 
-    def _vertex(self, v: Any, name: str) -> int:
+    def _vertex(self, v: Hashable, name: str) -> int:
         """Return the number of a vertex that a user named: by its label if the graph has labels of its own."""
         if self._labels is None:
             return _check.whole(v, name, minimum=0, maximum=self._num_vertices - 1)
@@ -450,7 +450,7 @@ class Graph:
             labels = [labels.get(label, label) for label in self.labels]
         return Graph._trusted(self._num_vertices, self._edges, labels)
 
-    def to_networkx(self) -> networkx.Graph[Any]:
+    def to_networkx(self) -> networkx.Graph:
         """Convert to networkx; the nodes are the labels, in order.
 
         {networkx}
@@ -554,7 +554,7 @@ class _HasGraph(Protocol):
 
 #: What every function that takes a graph takes.
 GraphLike: TypeAlias = (
-    "Graph | _HasGraph | networkx.Graph[Any] | scipy.sparse.sparray | scipy.sparse.spmatrix | tuple[int, Any]"
+    "Graph | _HasGraph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | tuple[int, Any]"
 )
 
 
@@ -655,17 +655,17 @@ def _pairs(keys: npt.NDArray[np.uint64], n: int) -> IntArray:
     return np.stack(np.divmod(keys, np.uint64(max(n, 1))), axis=1).astype(np.int64)
 
 
-def _is_networkx(value: object) -> bool:
+def _is_networkx(value: object) -> TypeGuard[networkx.Graph]:
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(value, networkx.Graph)
 
 
-def _is_sparse(value: object) -> bool:
+def _is_sparse(value: object) -> TypeGuard[scipy.sparse.sparray]:
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(value))
 
 
-def _from_networkx(graph: Any, name: str) -> Graph:
+def _from_networkx(graph: object, name: str) -> Graph:
     if not _is_networkx(graph):
         raise TypeError(f"`{name}` must be a networkx graph, got {type(graph).__name__}")
     if graph.is_directed():
@@ -676,7 +676,7 @@ def _from_networkx(graph: Any, name: str) -> Graph:
     return Graph._trusted(len(labels), np.array(ends, dtype=np.int64).reshape(-1, 2), labels)
 
 
-def _from_scipy(matrix: Any, name: str) -> Graph:
+def _from_scipy(matrix: object, name: str) -> Graph:
     if not _is_sparse(matrix):
         raise TypeError(f"`{name}` must be a scipy.sparse array or matrix, got {type(matrix).__name__}")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:

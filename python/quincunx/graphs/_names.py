@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from quincunx.graphs._graph import Graph, _is_networkx
+from quincunx.graphs._graph import Graph, IntArray, _is_networkx
 
 
 class Names:
@@ -17,12 +16,12 @@ class Names:
     them, or with a key behind where there are parallel edges, as networkx names them. All others go by numbers.
     """
 
-    def __init__(self, given: Any, graph: Graph) -> None:
+    def __init__(self, given: object, graph: Graph) -> None:
         self._given, self._graph = given, graph
         self.own = _is_networkx(given) or graph._labels is not None
 
     @cached_property
-    def edge_names(self) -> list[tuple[Any, ...]]:
+    def edge_names(self) -> list[tuple[Hashable, ...]]:
         """The name of each edge."""
         if _is_networkx(self._given):
             return list(self._given.edges)
@@ -32,36 +31,36 @@ class Names:
         if len(set(low)) == len(low):
             return list(ends)
         key: Counter[tuple[int, int]] = Counter()
-        names: list[tuple[Any, ...]] = []
+        names: list[tuple[Hashable, ...]] = []
         for pair, both in zip(ends, low, strict=True):
             names.append((*pair, key[both]))
             key[both] += 1
         return names
 
-    def vertices(self, numbers: Iterable[int]) -> Any:
+    def vertices(self, numbers: Iterable[int]) -> tuple[Hashable, ...] | IntArray:
         """Return vertices as a tuple of labels, or an array of numbers."""
         return self._named(self._graph.labels, numbers)
 
-    def edges(self, numbers: Iterable[int]) -> Any:
+    def edges(self, numbers: Iterable[int]) -> tuple[Hashable, ...] | IntArray:
         """Return edges as a tuple of names, or an array of numbers."""
         return self._named(self.edge_names if self.own else (), numbers)
 
-    def _named(self, names: Sequence[Hashable], numbers: Iterable[int]) -> Any:
+    def _named(self, names: Sequence[Hashable], numbers: Iterable[int]) -> tuple[Hashable, ...] | IntArray:
         found = np.fromiter(numbers, dtype=np.int64)
         return tuple(names[number] for number in found.tolist()) if self.own else found
 
-    def by_vertex(self, values: list[Any]) -> Any:
+    def by_vertex(self, values: Sequence[object]) -> dict[Hashable, object] | Sequence[object]:
         """Return a value for each vertex as a dict by label, or as they are."""
         return dict(zip(self._graph.labels, values, strict=True)) if self.own else values
 
-    def by_edge(self, values: list[Any]) -> Any:
+    def by_edge(self, values: Sequence[object]) -> dict[Hashable, object] | Sequence[object]:
         """Return a value for each edge as a dict by name, or as they are."""
         return dict(zip(self.edge_names, values, strict=True)) if self.own else values
 
     @cached_property
-    def _numbers(self) -> dict[Any, int]:
+    def _numbers(self) -> dict[tuple[Hashable, ...], int]:
         """The number of each edge by its name, read in either direction; without a key the first."""
-        found: dict[Any, int] = {}
+        found: dict[tuple[Hashable, ...], int] = {}
         for number, name in enumerate(self.edge_names):
             u, v, *key = name
             for pair in ((u, v), (v, u)):
@@ -69,7 +68,7 @@ class Names:
                 found.setdefault(pair, number)
         return found
 
-    def edge_numbers(self, chosen: Iterable[Any], argument: str) -> list[int]:
+    def edge_numbers(self, chosen: Iterable[tuple[Hashable, ...]], argument: str) -> list[int]:
         """Return the numbers of edges that a caller named."""
         found = []
         for edge in chosen:

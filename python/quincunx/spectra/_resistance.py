@@ -6,8 +6,9 @@ one vertex, Kf = n tr(R) - 1' R 1 and the resistance between u and v is R_uu + R
 tau Kf are found modulo primes, as many as proved bounds ask for and one to spare.
 """
 
+from collections.abc import Hashable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
 
 
+@overload
+def kirchhoff_index(graph: "GraphLike", *, exact: Literal[False] = False) -> float: ...
+@overload
+def kirchhoff_index(graph: "GraphLike", *, exact: Literal[True]) -> Fraction: ...
 def kirchhoff_index(graph: "GraphLike", *, exact: bool = False) -> float | Fraction:
     """Compute the Kirchhoff index: the sum of the resistances between all pairs of vertices.
 
@@ -76,6 +81,10 @@ def kirchhoff_index(graph: "GraphLike", *, exact: bool = False) -> float | Fract
     return float(n * (1 / values[1:]).sum())
 
 
+@overload
+def average_resistance(graph: "GraphLike", *, exact: Literal[False] = False) -> float: ...
+@overload
+def average_resistance(graph: "GraphLike", *, exact: Literal[True]) -> Fraction: ...
 def average_resistance(graph: "GraphLike", *, exact: bool = False) -> float | Fraction:
     """Compute the mean of the resistances between all pairs of vertices.
 
@@ -106,11 +115,15 @@ def average_resistance(graph: "GraphLike", *, exact: bool = False) -> float | Fr
     n = as_graph(graph).num_vertices
     if n == 1:
         raise ValueError("`graph` must have two vertices, got 1")
-    index = kirchhoff_index(graph, exact=exact)
+    index = kirchhoff_index(graph, exact=True) if exact else kirchhoff_index(graph)
     return index * 2 / (n * (n - 1))
 
 
-def resistance_distance(graph: "GraphLike", u: Any, v: Any, *, exact: bool = False) -> float | Fraction:
+@overload
+def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: Literal[False] = False) -> float: ...
+@overload
+def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: Literal[True]) -> Fraction: ...
+def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: bool = False) -> float | Fraction:
     """Compute the resistance between two vertices.
 
     Parameters
@@ -172,7 +185,7 @@ def _trees(n: int, edges: npt.NDArray[np.int64]) -> int:
     return _core.plan_spanning_trees((n, edges), job.threads, job.memory_limit).solve(job)[0]
 
 
-def _connected(graph: Any) -> Graph:
+def _connected(graph: object) -> Graph:
     found = as_graph(graph)
     if found.num_vertices == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
