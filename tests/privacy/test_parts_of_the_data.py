@@ -138,10 +138,10 @@ def test_a_record_that_moves_costs_what_it_costs_both_parts():
     assert budget.spent().epsilon >= math.log(4)
     with pytest.raises(BudgetExceeded):
         counts.spend("left", one)
-    with pytest.raises(NoGuarantee, match="may move to another part"):
+    with pytest.raises(NoGuarantee, match="may move to another block"):
         counts.spend("left", PrivacyGuarantee(0.1))
     fixed = Budget(1.0).partition(["left", "right"], by="key")
-    for part in fixed.parts:
+    for part in fixed.blocks:
         fixed.spend(part, PrivacyGuarantee(1.0))
     with pytest.raises(TypeError, match="must be about ReplaceOne"):
         fixed.spend("left", one)
@@ -155,7 +155,7 @@ def test_a_budget_pays_for_the_largest_part_of_each_partition(tmp_path, ledger):
         return PrivacyGuarantee(epsilon, delta, relation=ADD)
 
     ages, towns = budget.partition([*"abc", 1, 2], user="u"), budget.partition(["x", "y"], user="u")
-    for part in ages.parts:
+    for part in ages.blocks:
         ages.spend(part, piece(0.25, 2e-7))
     towns.spend("x", piece(0.125))
     budget.spend(piece(0.125), user="u")
@@ -190,7 +190,7 @@ def test_a_partition_keeps_the_limit_under_every_filter():
         except BudgetExceeded:
             pass
         assert accepted >= 2
-        for part in parts.parts:
+        for part in parts.blocks:
             for _ in range(accepted):
                 parts.spend(part, quarter)
             with pytest.raises(BudgetExceeded):
@@ -206,13 +206,13 @@ def test_a_distance_is_spread_over_the_parts_where_the_noise_follows_it():
     about = DataMetric("l1", 2)
     budget = Budget(3.0, relation=about)
     parts = budget.partition(["a", "b"])
-    for part in parts.parts:
+    for part in parts.blocks:
         parts.spend(part, GeometricMechanism(1.0, n=2))
     assert budget.spent().epsilon == 1.0
     # Two units in one part, or one in each: the ratio is the same.
     alpha = GeometricMechanism(1.0, n=2).alpha
     assert alpha**-2 == pytest.approx(math.e)
-    for part in parts.parts:
+    for part in parts.blocks:
         parts.spend(part, PrivacyGuarantee(0.5, relation=about))  # nothing is known of shorter distances
     assert budget.spent().epsilon == 2.0
     parts.spend("a", GeometricMechanism(0.5, n=2))
@@ -251,7 +251,7 @@ def test_what_rounding_adds_to_a_distance_is_paid_in_every_block(blocks):
             2.0, 1e-5 if whole.delta else 0.0, relation=whole.relation, filter="gaussian" if whole.delta else "sum"
         )
         inside = budget.partition(range(blocks))
-        for part in inside.parts:
+        for part in inside.blocks:
             inside.spend(part, mechanism)
         assert budget.spent().exact_epsilon >= together.exact_epsilon
 
@@ -259,9 +259,9 @@ def test_what_rounding_adds_to_a_distance_is_paid_in_every_block(blocks):
 def test_partitions_refuse_what_they_cannot_keep():
     budget = Budget(1.0, relation=ADD)
     for bad in ([], ["a", "a"], "ab", ()):
-        with pytest.raises(ValueError, match="`parts` must be names"):
+        with pytest.raises(ValueError, match="`blocks` must be names"):
             budget.partition(bad)
-    with pytest.raises(NoGuarantee, match="several parts"):
+    with pytest.raises(NoGuarantee, match="several blocks"):
         Budget(1.0, relation=AddRemove(2)).partition(["a"])
     with pytest.raises(ValueError, match="`by`"):
         budget.partition(["a"], by="chance")
@@ -269,7 +269,7 @@ def test_partitions_refuse_what_they_cannot_keep():
         Partition(1.0, ["a"], "value", None)
     parts = budget.partition(["a", "b"])
     for call in (lambda: parts.spend("c", PrivacyGuarantee(0.1, relation=ADD)), lambda: parts.remaining("c")):
-        with pytest.raises(ValueError, match="`part` must be one of the partition"):
+        with pytest.raises(ValueError, match="`block` must be one of the partition"):
             call()
     with pytest.raises(TypeError, match="`guarantee` must be"):
         parts.spend("a", 0.5)

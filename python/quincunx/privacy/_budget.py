@@ -43,7 +43,13 @@ _SHOWN = 20
     ----------
     user : hashable
         Whose budget it is.
-    """
+    """,
+    errors="""
+    Raises
+    ------
+    ValueError, RuntimeError
+        As for `spend`.
+    """,
 )
 class Budget:
     """The limit of what releases about one user may guarantee together.
@@ -246,7 +252,7 @@ class Budget:
         return self._total(self._record(user, found, lambda account: self._rule.after(account, cost)))
 
     def _record(self, user: Hashable, guarantee: PrivacyGuarantee, decide: Callable[[Account], Account]) -> Account:
-        return self._ledger.change(user, lambda: _words(guarantee), decide)
+        return self._ledger.change(user, lambda: json.dumps(guarantee.to_dict()), decide)
 
     def _checked(self, guarantee: object) -> PrivacyGuarantee:
         found = getattr(guarantee, "guarantee", guarantee)
@@ -314,45 +320,45 @@ class Budget:
         return Plan(slots)
 
     def partition(
-        self, parts: Iterable[Hashable], *, by: Literal["value", "key"] = "value", user: Hashable = None
+        self, blocks: Iterable[Hashable], *, by: Literal["value", "key"] = "value", user: Hashable = None
     ) -> Partition:
-        """Declare a partition of the records: releases that each see one part cost what the largest part does.
+        """Declare a partition of the records: releases that each see one block cost what the largest block does.
 
         Parameters
         ----------
-        parts : iterable of hashable
+        blocks : iterable of hashable
             Their names. The partition is declared beforehand, without looking at the data.
         by : {"value", "key"}
-            What decides the part of a record: its own private value, or a public key that no neighbor changes.
+            What decides the block of a record: its own private value, or a public key that no neighbor changes.
         user : hashable
             Whose budget it is.
 
         Returns
         -------
         Partition
-            Its ``spend(part, guarantee)`` charges this budget by how much the largest part has grown, whatever the
-            filter. Accounts of parts are kept in this process only, also with a ledger: a new partition counts anew.
+            Its ``spend(block, guarantee)`` adds to this budget how much the largest block has grown, whatever the
+            filter. Accounts of blocks are kept in this process only, also with a ledger: a new partition counts anew.
 
         Raises
         ------
         NoGuarantee
             If the relation is about several records.
         ValueError, TypeError
-            If the parts have no names or equal ones.
+            If the blocks have no names or equal ones.
 
         Notes
         -----
         ================== ===== ================================================================================
-        relation           by    what the largest part is charged
+        relation           by    what is counted for the largest
         ================== ===== ================================================================================
-        ``AddRemove()``    any   its releases: a neighbor has one record more or less, which is in one part
+        ``AddRemove()``    any   its releases: a neighbor has one record more or less, which is in one block
         ``ReplaceOne()``   value its releases' guarantees about ``AddRemove()`` in two steps: a record may leave one
-                                 part for another, or change within its own
+                                 block for another, or change within its own
         ``ReplaceOne()``   key   its releases
-        `DataMetric`       any   its releases with noise that follows the metric; others are summed over the parts
+        `DataMetric`       any   its releases with noise that follows the metric; others are summed over the blocks
         ================== ===== ================================================================================
 
-        Each limit holds along every path of choices: for any two neighbors only the releases of the parts where they
+        Each limit holds along every path of choices: for any two neighbors only the releases of the blocks where they
         differ count, and their sums are at most the largest.
 
         Examples
@@ -360,12 +366,12 @@ class Budget:
         >>> from quincunx.privacy import AddRemove, Budget, PrivacyGuarantee
         >>> one, moving = PrivacyGuarantee(0.25, relation=AddRemove()), Budget(1.0)
         >>> ages = moving.partition(range(10))
-        >>> for age in ages.parts:
+        >>> for age in ages.blocks:
         ...     _ = ages.spend(age, one)
         >>> moving.remaining(), ages.remaining(3)
         (0.5, 0.5)
         """
-        return Partition(self, parts, by, user)
+        return Partition(self, blocks, by, user)
 
     def split(self, weights: Iterable[float], *, user: Hashable = None) -> list[Share]:
         """Split what is left in proportion to weights, for releases that are calibrated to their share.
@@ -437,10 +443,7 @@ class Budget:
         PrivacyGuarantee or None
             With the sums of all that was counted; a delta of 1 or more is shown as the last float below 1.
 
-        Raises
-        ------
-        ValueError, RuntimeError
-            As for `spend`.
+        {errors}
         """
         account = self._ledger.read(user)
         return self._total(account) if account.spends else None
@@ -455,10 +458,7 @@ class Budget:
         float
             About the largest epsilon of a pure release that would be accepted.
 
-        Raises
-        ------
-        ValueError, RuntimeError
-            As for `spend`.
+        {errors}
         """
         return self._rule.room(self._ledger.read(user))
 
@@ -586,7 +586,3 @@ def _multiset(guarantee: PrivacyGuarantee) -> tuple[object, ...]:
     for part in guarantee.parts:
         parts[replace(part, times=1)] += part.times
     return guarantee.relation, guarantee.numerics, frozenset(parts.items())
-
-
-def _words(guarantee: PrivacyGuarantee) -> str:
-    return json.dumps(guarantee.to_dict())

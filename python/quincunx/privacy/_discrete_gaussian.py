@@ -295,7 +295,6 @@ class DiscreteGaussianMechanism(Mechanism):
 
     @cached_property
     def noise(self) -> DiscreteGaussianNoise:
-        """The law of what is released, which every release carries."""
         return DiscreteGaussianNoise(self.variance, self.lower, self.upper)
 
     @cached_property

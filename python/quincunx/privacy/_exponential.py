@@ -174,7 +174,6 @@ class ExponentialMechanism(Mechanism):
 
     @cached_property
     def noise(self) -> ExponentialChoice:
-        """The law of the choice, which every release carries."""
         return ExponentialChoice(self._exponent, self.step)
 
     @property

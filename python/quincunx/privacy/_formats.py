@@ -31,7 +31,7 @@ READABLE = (1, FORMAT)
 TITLE = "# quincunx release "
 
 #: A header of JSON, the values, and where cells are masked.
-Parts = tuple[Facts, Array, npt.NDArray[np.bool_] | None]
+Content = tuple[Facts, Array, npt.NDArray[np.bool_] | None]
 
 
 def by_name(target: object) -> tuple[str, bool]:
@@ -44,10 +44,10 @@ def by_name(target: object) -> tuple[str, bool]:
     return (ending, packed) if ending in ("csv", "json") else ("npz", False)
 
 
-def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str, packed: bool) -> None:
+def write(target: "str | os.PathLike[str] | BinaryIO", release: Content, format: str, packed: bool) -> None:
     """Write a release; to a path wholly or not at all."""
-    header, values, mask = parts
-    header = header | {"checksum": _checksum(parts)}
+    header, values, mask = release
+    header = header | {"checksum": _checksum(release)}
     if format == "npz":
         arrays: dict[str, Array] = {"values": values, "release": np.array(json.dumps(header, allow_nan=False))}
         if mask is not None:
@@ -55,13 +55,11 @@ def write(target: "str | os.PathLike[str] | BinaryIO", parts: Parts, format: str
         write_npz(target, arrays, ".release-")
         return
     text = (_to_csv if format == "csv" else _to_json)(header, values, mask)
-    content = text.encode()
-    if packed:
-        content = gzip.compress(content, mtime=0)
+    content = gzip.compress(text.encode(), mtime=0) if packed else text.encode()
     write_whole(target, lambda file: file.write(content), ".release-", f".{format}")
 
 
-def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
+def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Content:
     """Read a release in any of the formats; what was changed since it was written is refused."""
     header, values, mask = _read(source, name)
     if header["format"] not in READABLE:
@@ -72,15 +70,15 @@ def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
     return header, values, mask
 
 
-def _checksum(parts: Parts) -> str:
-    header, values, mask = parts
+def _checksum(content: Content) -> str:
+    header, values, mask = content
     found = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     found.update(f"{values.dtype}{values.shape}".encode() + np.ascontiguousarray(values).tobytes())
     found.update(b"" if mask is None or not mask.any() else np.ascontiguousarray(mask).tobytes())
     return found.hexdigest()
 
 
-def _read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
+def _read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Content:
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             if file.read(4) == ZIP:
@@ -103,7 +101,7 @@ def _read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Parts:
     raise ValueError("it says nothing of its noise: counts are released by `quincunx privatize`")
 
 
-def _of_npz(file: BinaryIO, name: object) -> Parts:
+def _of_npz(file: BinaryIO, name: object) -> Content:
     with open_npz(file, name) as arrays:
         if "release" not in arrays:
             raise ValueError(f"it holds the arrays {sorted(arrays)} and nothing of their noise")
@@ -131,7 +129,7 @@ def _lists(values: Array, mask: npt.NDArray[np.bool_] | None) -> Any:
     return np.where(mask, None, values.astype(object)).tolist()  # type: ignore[call-overload]
 
 
-def _of_json(text: str) -> Parts:
+def _of_json(text: str) -> Content:
     header = json.loads(text)
     return _typed(header, np.array(header.pop("values"), dtype=object))
 
@@ -170,7 +168,7 @@ def _names(axes: Axes, ndim: int) -> tuple[list[str] | None, list[str] | None]:
 _READ: dict[str, Callable[[str], Any]] = {"i": int, "u": int, "f": float, "b": "True".__eq__, "U": str}
 
 
-def _of_csv(text: str) -> Parts:
+def _of_csv(text: str) -> Content:
     first, _, rest = text.partition("\n")
     header = json.loads(first.removeprefix(TITLE))
     shape = tuple(header["shape"])
@@ -190,7 +188,7 @@ def _of_csv(text: str) -> Parts:
     return _typed(header, np.array(cells, dtype=object).reshape(shape))
 
 
-def _typed(header: Facts, cells: Array) -> Parts:
+def _typed(header: Facts, cells: Array) -> Content:
     """Return cells of Python's numbers, truth values or strings as an array of the kind that the header names."""
     dtype, shape = np.dtype(header.pop("dtype")), tuple(header.pop("shape"))
     if dtype.kind not in _READ or cells.shape != shape:

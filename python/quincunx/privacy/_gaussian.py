@@ -307,7 +307,6 @@ class GaussianMechanism(Mechanism):
 
     @cached_property
     def noise(self) -> GaussianNoise:
-        """The law of what is released, which every release carries."""
         return GaussianNoise(self.sigma, self.scales, self.radius, self.dimension, self.step)
 
     @cached_property

@@ -268,7 +268,6 @@ class GeometricMechanism(Mechanism):
 
     @cached_property
     def noise(self) -> GeometricNoise:
-        """The law of what is released, which every release carries."""
         alpha = None if self._ratio is None else float(self._ratio)
         return GeometricNoise(alpha, self.lower, self.upper, self.exponent)
 

@@ -243,7 +243,6 @@ class LaplaceMechanism(Mechanism):
 
     @cached_property
     def noise(self) -> LaplaceNoise:
-        """The law of what is released, which every release carries."""
         return LaplaceNoise(self.scale, self.lower, self.upper, self.step)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Parallel composition inside an account: releases that each see one part of a declared partition of the records."""
+"""Parallel composition inside an account: releases that each see one block of a declared partition of the records."""
 
 import os
 import threading
@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quincunx import _check
+from quincunx._docs import assembled
 from quincunx.privacy._composition import worse
 from quincunx.privacy._filters import Account, BudgetExceeded, cost_of
 from quincunx.privacy._guarantee import PrivacyGuarantee
@@ -18,72 +19,86 @@ if TYPE_CHECKING:
     from quincunx.privacy._budget import Budget
 
 
+@assembled(
+    block="""
+    Parameters
+    ----------
+    block : hashable
+        Which one.
+    """,
+    errors="""
+    Raises
+    ------
+    ValueError, RuntimeError
+        As for `spend`.
+    """,
+)
 class Partition:
-    """Parts of the records with an account each, the largest of which a budget pays; `Budget.partition` makes it.
+    """Blocks of the records with an account each, the largest of which a budget pays; `Budget.partition` makes it.
 
     Examples
     --------
     >>> from quincunx.privacy import AddRemove, Budget, PrivacyGuarantee
     >>> budget, half = Budget(1.0, relation=AddRemove()), PrivacyGuarantee(0.5, relation=AddRemove())
     >>> regions = budget.partition(["north", "south"])
-    >>> for region in regions.parts:
+    >>> for region in regions.blocks:
     ...     _ = regions.spend(region, half)
     >>> budget.remaining()
     0.5
     """
 
-    def __init__(self, budget: "Budget", parts: Iterable[Hashable], by: object, user: Hashable) -> None:
+    def __init__(self, budget: "Budget", blocks: Iterable[Hashable], by: object, user: Hashable) -> None:
         from quincunx.privacy._budget import Budget
 
         if not isinstance(budget, Budget):
             raise TypeError(f"`budget` must be a Budget, got {type(budget).__name__}")
-        _check.fits(parts, "parts")
+        _check.fits(blocks, "blocks")
         self._accounts: dict[Hashable, Account] = {}
-        for name in () if isinstance(parts, (str, bytes)) else parts:
+        for name in () if isinstance(blocks, (str, bytes)) else blocks:
             if name in self._accounts:
-                raise ValueError(f"`parts` must be names that are all different, got {name!r} twice")
+                raise ValueError(f"`blocks` must be names that are all different, got {name!r} twice")
             self._accounts[name] = Account()
         if not self._accounts:
-            raise ValueError(f"`parts` must be names, at least one, got {parts!r}")
+            raise ValueError(f"`blocks` must be names, at least one, got {blocks!r}")
         if getattr(budget.relation, "records", 1) > 1:
-            raise NoGuarantee(f"no rule is known for {budget.relation}: its records may lie in several parts")
+            raise NoGuarantee(f"no rule is known for {budget.relation}: its records may lie in several blocks")
         self.by = _check.one_of(by, "by", ("value", "key"))
         self._budget, self._user = budget, user
         self._lock = threading.Lock()
         self._process = os.getpid()
 
     @property
-    def parts(self) -> tuple[Hashable, ...]:
-        """The names of the parts."""
+    def blocks(self) -> tuple[Hashable, ...]:
+        """The names of the blocks."""
         return tuple(self._accounts)
 
-    def spend(self, part: Hashable, guarantee: object) -> PrivacyGuarantee:
-        """Count a release that sees one part, or refuse it.
+    def spend(self, block: Hashable, guarantee: object) -> PrivacyGuarantee:
+        """Count a release that sees one block, or refuse it.
 
         Parameters
         ----------
-        part : hashable
+        block : hashable
             Whose records it sees.
         guarantee : PrivacyGuarantee, or anything with an attribute `guarantee`
-            Of the release. Where a replaced record may move to another part it must be about ``AddRemove()``.
+            Of the release. Where a replaced record may move to another block it must be about ``AddRemove()``.
 
         Returns
         -------
         PrivacyGuarantee
-            The sums of the part's epsilons and deltas, about the relation of the budget.
+            The sums of the block's epsilons and deltas, about the relation of the budget.
 
         Raises
         ------
         BudgetExceeded
-            If the largest of the parts would pass the limit; nothing is counted then.
+            If the largest of the blocks would pass the limit; nothing is counted then.
         NoGuarantee, TypeError
             If the guarantee is about another relation.
         ValueError
-            If the partition has no such part.
+            If the partition has no such block.
         RuntimeError
             In a forked child: parent and child would each count to the largest alone.
         """
-        self._account(part)
+        self._account(block)
         rule, found = self._budget._rule, self._about_budget(guarantee)
         if found.numerics == "insecure":
             raise BudgetExceeded("noise from a known seed protects nothing: not released")
@@ -92,83 +107,71 @@ class Partition:
             if spreads and isinstance(found.relation, DataMetric):
                 found = spread(found, len(self._accounts))
             cost = cost_of(found, rule.kind)
-            mine = rule.added(self._accounts[part], cost)
-            if not spreads:  # all parts may be touched at once: the budget pays for this beside them
+            mine = rule.added(self._accounts[block], cost)
+            if not spreads:  # all blocks may be touched at once: the budget pays for this beside them
                 self._budget._record(self._user, found, lambda account: rule.after(account, cost))
                 return self._budget._total(mine)
             before = reduce(_larger, self._accounts.values())
             after = _larger(before, mine)
             self._budget._record(self._user, found, lambda account: rule.accepted(_risen(account, before, after)))
-            self._accounts[part] = mine
+            self._accounts[block] = mine
             return self._budget._total(mine)
 
-    def spent(self, part: Hashable) -> PrivacyGuarantee | None:
-        """Return the sums of a part's epsilons and deltas so far, None if nothing was spent.
+    def spent(self, block: Hashable) -> PrivacyGuarantee | None:
+        """Return the sums of a block's epsilons and deltas so far, None if nothing was spent.
 
-        Parameters
-        ----------
-        part : hashable
-            Which part.
+        {block}
 
         Returns
         -------
         PrivacyGuarantee or None
             About the relation of the budget.
 
-        Raises
-        ------
-        ValueError, RuntimeError
-            As for `spend`.
+        {errors}
         """
-        account = self._account(part)
+        account = self._account(block)
         return self._budget._total(account) if account.spends else None
 
-    def remaining(self, part: Hashable) -> float:
-        """Return the epsilon that is left to a part, about the relation of the budget.
+    def remaining(self, block: Hashable) -> float:
+        """Return the epsilon that is left to a block, about the relation of the budget.
 
-        Parameters
-        ----------
-        part : hashable
-            Which part.
+        {block}
 
         Returns
         -------
         float
-            What the budget has left, and how far the part is below the largest.
+            What the budget has left, and how far the block is below the largest.
 
-        Raises
-        ------
-        ValueError, RuntimeError
-            As for `spend`.
+        {errors}
         """
         with self._lock:
-            largest, own = reduce(_larger, self._accounts.values()), self._account(part)
+            largest, own = reduce(_larger, self._accounts.values()), self._account(block)
             return self._budget._rule.room(_risen(self._budget._ledger.read(self._user), largest, own))
 
-    def _account(self, part: Hashable) -> Account:
+    def _account(self, block: Hashable) -> Account:
         if os.getpid() != self._process:
             raise RuntimeError("a partition belongs to the process that made it")
-        if part not in self._accounts:
-            raise ValueError(f"`part` must be one of the partition, {list(self._accounts)}, got {part!r}")
-        return self._accounts[part]
+        if block not in self._accounts:
+            raise ValueError(f"`block` must be one of the partition, {list(self._accounts)}, got {block!r}")
+        return self._accounts[block]
 
     def _about_budget(self, guarantee: object) -> PrivacyGuarantee:
-        """Return what one part says of the budget's relation."""
+        """Return what one block says of the budget's relation."""
         found = getattr(guarantee, "guarantee", guarantee)
         if self._budget.relation == ReplaceOne() and self.by == "value" and isinstance(found, PrivacyGuarantee):
             if found.relation != AddRemove():
                 raise NoGuarantee(
-                    f"a replaced record may move to another part: `guarantee` must be about AddRemove(), "
+                    f"a replaced record may move to another block: `guarantee` must be about AddRemove(), "
                     f"got {found.relation}"
                 )
-            # Two steps: it leaves a part and enters another, or does both in one, which the largest bounds.
+            # Two steps: it leaves a block and enters another, or does both in one, which the largest bounds.
             found = parallel([found], relation=ReplaceOne())
         return self._budget._checked(found)
 
     def _spreads(self, guarantee: PrivacyGuarantee) -> bool:
-        """Whether neighbors differ in one part only, or what they cost grows in proportion to the distance or faster.
+        """Whether neighbors differ in one block only, or what they cost grows in proportion to the distance or faster.
 
-        A distance d of arrays is spread over the parts. With l1, d is the sum of the parts' distances; a cost T with
+        A distance d of arrays is spread over the blocks. With l1, d is the sum of the blocks' distances; a cost T with
         T(d) / d not falling, as of epsilon and levels of concentration of noise that follows l1, sums to at most the
         largest. With l2 the same holds for squares.
         """
@@ -181,7 +184,7 @@ class Partition:
         return follows and (guarantee.is_pure if self._budget.filter == "sum" else True)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a partition cannot be pickled or copied: both would count to the largest part alone")
+        raise TypeError("a partition cannot be pickled or copied: both would count to the largest block alone")
 
 
 _SUMS = ("epsilon", "delta", "failure", "pure", "cost")
@@ -201,7 +204,7 @@ def _risen(account: Account, before: Account, after: Account) -> Account:
     """Return an account where one thing in its sums has become another."""
     sums: dict[str, Any] = {}
     for name in _SUMS:
-        whole, old, new = (getattr(part, name) for part in (account, before, after))
+        whole, old, new = (getattr(one, name) for one in (account, before, after))
         sums[name] = None if whole is None or old is None or new is None else whole + new - old
     numerics = worse(account.numerics, after.numerics)
     return Account(account.spends + 1, numerics=numerics, **sums)

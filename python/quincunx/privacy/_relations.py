@@ -53,19 +53,12 @@ class _Records:
         return self.records
 
     def chain(self, distance: float, *, integers: bool = False) -> int | None:
-        """Return how many steps of this relation join any two data sets at a distance.
-
-        Parameters
-        ----------
-        distance : float
-            How many records differ, >= 0.
-        integers : bool
-            Has no meaning for records.
+        """Return how many steps of this relation join any two data sets at a distance: see `DataMetric.chain`.
 
         Returns
         -------
         int
-            ``ceil(distance / records)``.
+            ``ceil(distance / records)``, for a `distance` of so many records; `integers` has no meaning.
         """
         return math.ceil(Fraction(math.floor(_check.real(distance, "distance")), self.records))
 

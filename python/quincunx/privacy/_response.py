@@ -152,7 +152,6 @@ class RandomizedResponse(Mechanism):
 
     @cached_property
     def noise(self) -> RandomizedResponseNoise:
-        """The law of what is released, which every release carries."""
         return RandomizedResponseNoise(Fraction(self._flip, WORD), self.categories)
 
     @property
@@ -325,7 +324,6 @@ class GeneralizedRandomizedResponse(Mechanism):
 
     @cached_property
     def noise(self) -> GeneralizedRandomizedResponseNoise:
-        """The law of what is released, which every release carries."""
         return GeneralizedRandomizedResponseNoise(self.categories, Fraction(self._redraw, WORD * self._number))
 
     @property

@@ -174,7 +174,6 @@ class UnaryEncoding(Mechanism):
 
     @cached_property
     def noise(self) -> UnaryEncodingNoise:
-        """The law of what is released, which every release carries."""
         zero = Fraction(self._flip, WORD)
         return UnaryEncodingNoise(self.categories, Fraction(1, 2) if self.variant == "optimal" else 1 - zero, zero)
 
