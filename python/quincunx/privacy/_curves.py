@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from quincunx import _core
 from quincunx.privacy import _rational
@@ -29,7 +29,7 @@ def up(value: Fraction) -> float:
 
 
 #: Every curve by its kind, for files; a class enters itself.
-CURVES: dict[str, Any] = {}
+CURVES: "dict[str, type[Curve]]" = {}
 
 
 @dataclass(frozen=True)

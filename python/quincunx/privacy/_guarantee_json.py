@@ -14,7 +14,7 @@ from quincunx.privacy._relations import AddRemove, DataMetric, Relation, Replace
 MOST = 2**80
 
 
-def relation_to_json(relation: Relation) -> list[Any]:
+def relation_to_json(relation: Relation) -> list[object]:
     """Return a relation as a name and its arguments."""
     if isinstance(relation, DataMetric):
         whole = [True] if relation.integers else []
@@ -30,8 +30,8 @@ def relation_from_json(words: Any) -> Relation:
     return relation
 
 
-def part_to_json(part: Part) -> dict[str, Any]:
-    """Return a part as words and numbers: what follows from its reach is not repeated."""
+def part_to_json(part: Part) -> dict[str, object]:
+    """Return a part as words and numbers: what follows from its map is not repeated."""
     return {
         "reach": _encode(part.privacy_map),
         "epsilon": str(part.epsilon),
@@ -40,7 +40,7 @@ def part_to_json(part: Part) -> dict[str, Any]:
     }
 
 
-def _encode(value: Any) -> Any:
+def _encode(value: object) -> object:
     """Return a curve or a privacy map as words and numbers."""
     if isinstance(value, Fraction):
         return str(value)
@@ -53,7 +53,7 @@ def _encode(value: Any) -> Any:
     return value
 
 
-def _number(word: Any) -> Fraction:
+def _number(word: object) -> Fraction:
     if not isinstance(word, str) or len(word) > 10_000:
         raise ValueError(f"a fraction in words is wanted, got {word!r}")
     number = Fraction(word)
@@ -62,7 +62,7 @@ def _number(word: Any) -> Fraction:
     return number
 
 
-def _count(word: Any, least: int) -> int:
+def _count(word: object, least: int) -> int:
     if isinstance(word, bool) or not isinstance(word, int) or not least <= word <= MOST:
         raise ValueError(f"a count of at least {least} is wanted, got {word!r}")
     return word

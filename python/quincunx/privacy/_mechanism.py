@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy.typing as npt
 
@@ -74,7 +73,7 @@ class Mechanism(Guaranteed):
         """
         return self.noise.accuracy(confidence)
 
-    def _published(self, values: Array, data: object, insecure_seed: object, **about: Any) -> Release:
+    def _published(self, values: Array, data: object, insecure_seed: object, **about: object) -> Release:
         """Return fresh noisy values as a release with the labels of the data."""
         guarantee, axes = marked(self.guarantee, insecure_seed), _tables.axes(data)
         return Release(values, guarantee, noise=self.noise, about=about, _owned=True, _axes=axes)
