@@ -1,6 +1,7 @@
 """Fits end to end: computed and sampled posteriors test each other, and bad input is refused."""
 
 import math
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -200,6 +201,15 @@ def test_files_hold_the_posterior(released, tmp_path):
     assert back.posterior_mean_ == model.posterior_mean_
     assert np.array_equal(back.draws_["mu"], model.draws_["mu"])
     assert back.log_density([0.5, 0.1])[0] == model.log_density([0.5, 0.1])[0]
+
+
+def test_files_and_copies_hold_infinite_intervals_and_computed_posteriors(tmp_path):
+    model = ldp.TractableModel(interval=(0.0, math.inf), n_draws=20, random_state=0).fit([1.0, 2.5])
+    model.save(tmp_path / "model.npz")
+    for again in (ldp.TractableModel.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        assert again.interval == (0.0, math.inf)
+        assert again.summary() == model.summary()
+        assert again.log_evidence_ == model.log_evidence_
 
 
 def test_an_interrupt_keeps_the_draws_so_far():

@@ -5,6 +5,7 @@ A room says what it works on (a `Problem`), and how one run of it is sampled (a 
 all rooms and knows none.
 """
 
+from quincunx._inference._archive import decode, encode
 from quincunx._inference._chain import ChainSampler
 from quincunx._inference._datatree import datatree
 from quincunx._inference._diagnostics import complaint_of, complaints, diagnose, warn_of
@@ -34,7 +35,9 @@ __all__ = [
     "complaint_of",
     "complaints",
     "datatree",
+    "decode",
     "diagnose",
+    "encode",
     "keys",
     "parameters",
     "run_here",

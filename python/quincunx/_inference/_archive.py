@@ -1,6 +1,7 @@
 """Fitted estimators in npz files: a JSON header, plain arrays, no pickle."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -27,7 +28,7 @@ def save(model: "PosteriorEstimator", target: "str | os.PathLike[str] | BinaryIO
         "format": FORMAT,
         "quincunx": quincunx.__version__,
         "estimator": type(model).__name__,
-        "parameters": {name: _encode(value, name, arrays) for name, value in model.get_params(deep=False).items()},
+        "parameters": {name: encode(value, name, arrays) for name, value in model.get_params(deep=False).items()},
         **facts,
         "runs": [_run_to_archive(run, f"run_{c}", arrays) for c, run in enumerate(model._posterior.runs)],
     }
@@ -44,7 +45,7 @@ def load(cls: type[E], source: "str | os.PathLike[str] | BinaryIO", room: str) -
                 raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
             if header["estimator"] != cls.__name__:
                 raise ValueError(f"it holds a {header['estimator']}")
-            model = cls(**{name: _decode(value, arrays) for name, value in header["parameters"].items()})
+            model = cls(**{name: decode(value, arrays) for name, value in header["parameters"].items()})
             runs = [_run_from_archive(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])]
             model._restore(header, arrays, runs)
             return model
@@ -80,24 +81,28 @@ def _run_from_archive(facts: Facts, prefix: str, arrays: Mapping[str, Array]) ->
     )
 
 
-def _encode(value: Any, name: str, arrays: Arrays) -> Any:
-    """Return a parameter as JSON can hold it, arrays put aside; None where it cannot."""
+def encode(value: Any, name: str, arrays: Arrays) -> Any:
+    """Return a value as JSON can hold it, arrays put aside; None where it cannot."""
     if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) == 0:
         value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.ndarray):
-        key = f"parameter_{name}"
+        key = f"value_{name}"
         arrays[key] = value
         return {"array": key}
     if isinstance(value, (list, tuple)):
-        entries = [_encode(entry, f"{name}_{i}", arrays) for i, entry in enumerate(value)]
+        entries = [encode(entry, f"{name}_{i}", arrays) for i, entry in enumerate(value)]
         return {"tuple": entries} if isinstance(value, tuple) else entries
     return None
 
 
-def _decode(value: Any, arrays: Mapping[str, Array]) -> Any:
-    """Return a parameter as it was."""
+def decode(value: Any, arrays: Mapping[str, Array]) -> Any:
+    """Return a value as it was."""
     if isinstance(value, dict):
-        return arrays[value["array"]] if "array" in value else tuple(_decode(v, arrays) for v in value["tuple"])
-    return [_decode(entry, arrays) for entry in value] if isinstance(value, list) else value
+        if "float" in value:
+            return float(value["float"])
+        return arrays[value["array"]] if "array" in value else tuple(decode(v, arrays) for v in value["tuple"])
+    return [decode(entry, arrays) for entry in value] if isinstance(value, list) else value

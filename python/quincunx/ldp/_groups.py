@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,17 @@ Users: TypeAlias = "tuple[Sequence[Group], npt.NDArray[np.intp]]"
 KINDS: dict[str, type[Group]] = {}
 
 
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Users whose values have one noise."""
+    """Users whose values have one noise: a frozen dataclass, as every class derived from it is made to be."""
 
     kind: ClassVar[str]
     #: What the log-likelihood is beyond that of the core: a constant.
     offset: float = field(default=0.0, kw_only=True)
 
     def __init_subclass__(cls, kind: str = "") -> None:
+        dataclass(frozen=True, eq=False)(cls)
         if kind:
             cls.kind, KINDS[kind] = kind, cls
 
@@ -54,7 +56,6 @@ def _equal(one: object, other: object) -> bool:
     return np.array_equal(one, other) if arrays else one == other  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, eq=False)
 class Numbers(Group):
     """A number of each user."""
 
@@ -65,7 +66,6 @@ class Numbers(Group):
         return [replace(self, numbers=values[i : i + 1]) for i in range(len(values))], index.reshape(-1)
 
 
-@dataclass(frozen=True, eq=False)
 class Plain(Numbers, kind="plain"):
     """Numbers without noise."""
 
@@ -75,7 +75,6 @@ class Plain(Numbers, kind="plain"):
         return LdpLikelihood.plain(self.family, self.numbers)
 
 
-@dataclass(frozen=True, eq=False)
 class Rectified(Numbers, kind="rectified"):
     """Real numbers, clipped and released with Laplace noise."""
 
@@ -88,7 +87,6 @@ class Rectified(Numbers, kind="rectified"):
         return LdpLikelihood.rectified(self.family, self.numbers, self.bounds, self.scale, self.exact)
 
 
-@dataclass(frozen=True, eq=False)
 class Whole(Numbers, kind="whole"):
     """Whole numbers, clipped and released with two-sided geometric or Laplace noise."""
 
@@ -102,7 +100,6 @@ class Whole(Numbers, kind="whole"):
         return LdpLikelihood.whole(self.family, self.noise, self.decay, self.bounds, self.numbers, self.exact)
 
 
-@dataclass(frozen=True, eq=False)
 class Tractable(Numbers, kind="tractable"):
     """Numbers of the tractable family, clipped and released with normal noise."""
 
@@ -116,7 +113,6 @@ class Tractable(Numbers, kind="tractable"):
         return LdpLikelihood.tractable(self.numbers, list(self.g), self.interval, self.clip, self.sd, self.exact)
 
 
-@dataclass(frozen=True, eq=False)
 class Bits(Group, kind="bits"):
     """Numbers of zeros and ones, released truly with a probability."""
 
@@ -131,7 +127,6 @@ class Bits(Group, kind="bits"):
         return [Bits(1.0, 0.0, self.keep), Bits(0.0, 1.0, self.keep)], np.asarray(codes).reshape(-1).astype(np.intp)
 
 
-@dataclass(frozen=True, eq=False)
 class Shares(Group):
     """What users released of categories, and the labels of these where they have any."""
 
@@ -143,7 +138,6 @@ class Shares(Group):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
 class Categories(Shares, kind="categories"):
     """How often each category was released: truly with a probability, else any other."""
 
@@ -163,7 +157,6 @@ class Categories(Shares, kind="categories"):
         return one, np.asarray(codes).astype(np.intp)
 
 
-@dataclass(frozen=True, eq=False)
 class Rows(Shares, kind="rows"):
     """Rows of bits from unary encoding, and how often each occurs."""
 
@@ -187,7 +180,6 @@ class Rows(Shares, kind="rows"):
         return [replace(self, rows=patterns[i : i + 1], weights=None) for i in range(len(patterns))], index
 
 
-@dataclass(frozen=True, eq=False)
 class ColumnSums(Shares, kind="column_sums"):
     """Sums over the rows of users."""
 
@@ -204,7 +196,6 @@ class ColumnSums(Shares, kind="column_sums"):
         return LdpLikelihood.column_sums(list(self.sums), self.users, self.p, self.q)
 
 
-@dataclass(frozen=True, eq=False)
 class Records(Group):
     """Noisy records (x, y), or their moments."""
 
@@ -214,7 +205,6 @@ class Records(Group):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
 class LinearMoments(Records):
     """The matrix of the second moments of (x, y), a sum over users."""
 
@@ -226,7 +216,6 @@ class LinearMoments(Records):
         return len(self.moments) - 1
 
 
-@dataclass(frozen=True, eq=False)
 class LinearInputs(LinearMoments, kind="linear_inputs"):
     """Noisy (x, y), and the variances of the noise on each coordinate."""
 
@@ -236,7 +225,6 @@ class LinearInputs(LinearMoments, kind="linear_inputs"):
         return LdpLikelihood.linear_inputs(self.moments, self.users, list(self.noise))
 
 
-@dataclass(frozen=True, eq=False)
 class LinearStatistics(LinearMoments, kind="linear_statistics"):
     """Noisy second moments, in the units that make their noise that of the ratios."""
 
@@ -247,7 +235,6 @@ class LinearStatistics(LinearMoments, kind="linear_statistics"):
         return LdpLikelihood.linear_statistics(self.moments, self.users, self.noise, self.ratios)
 
 
-@dataclass(frozen=True, eq=False)
 class LogisticInputs(Records, kind="logistic_inputs"):
     """Noisy x, the variances of its noise, and labels that are released truly with a probability."""
 
@@ -264,7 +251,6 @@ class LogisticInputs(Records, kind="logistic_inputs"):
         return LdpLikelihood.logistic_inputs(self.x, self.y, list(self.noise), self.keep)
 
 
-@dataclass(frozen=True, eq=False)
 class LogisticStatistics(Records, kind="logistic_statistics"):
     """The sums of noisy y x and x x', in the units that make their noise that of the ratio."""
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable, parameters
-from quincunx._sklearn import estimator_doc
 from quincunx.ldp._groups import Categories as Counted
 from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares
 from quincunx.ldp._model import PrivateModel
@@ -26,7 +25,6 @@ from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, Noise, Un
 OF_CATEGORIES = (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise)
 
 
-@estimator_doc
 @parameters
 class HistogramModel(PrivateModel):
     """Shares of k categories released by unary encoding or generalized randomized response.
@@ -43,8 +41,7 @@ class HistogramModel(PrivateModel):
         noise what the data may hold.
     priors : dict, optional
         Of ``theta``, by default Dirichlet(1).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Notes
     -----
@@ -105,9 +102,6 @@ class HistogramModel(PrivateModel):
             With ``data="counts"``: the number of users; a list for groups.
         mechanism : optional
             Goes before the release's own and the constructor's.
-        executor : concurrent.futures.Executor, optional
-            Where each chain is one task.
-
         {fitted}
         """
         return self._fit(self._groups(released, mechanism, False, counts=counts, n=n), executor)
@@ -130,13 +124,7 @@ class HistogramModel(PrivateModel):
             As in `fit`.
         gradient : bool
             Whether derivatives are wanted too; they hold up to a common constant, for theta sums to 1.
-        **parameters : array_like
-            ``theta``.
-
-        Returns
-        -------
-        float, or (float, dict)
-            The total; with `gradient`, its derivatives too.
+        {total}
         """
         groups = self._groups(released, mechanism, True, counts=counts, n=n)
         return self._log_likelihood(groups, gradient, parameters)
@@ -151,10 +139,7 @@ class HistogramModel(PrivateModel):
         released, counts, mechanism
             As in `fit`, of the users of the fit or of others; not column sums.
 
-        Returns
-        -------
-        ndarray, shape (n_chains, n_draws, n_users)
-            For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different report.
+        {each}
 
         Raises
         ------

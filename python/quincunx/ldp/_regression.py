@@ -16,7 +16,7 @@ from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._inference import Array, Floats, Variable, parameters
 from quincunx._optional import require
-from quincunx._sklearn import Deferred, estimator_doc, validation
+from quincunx._sklearn import Deferred, validation
 from quincunx.ldp._groups import Group, LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Records
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import (
@@ -42,7 +42,6 @@ from quincunx.privacy.noise import GaussianNoise, Noise, RandomizedResponseNoise
 CLIPPED = 0.05
 
 
-@estimator_doc
 @parameters
 class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     """What both regressions share."""
@@ -90,9 +89,6 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             With a sum: the number of users; a list for groups.
         mechanism : optional
             With ``kind="inputs"`` a pair, for x and for y.
-        executor : concurrent.futures.Executor, optional
-            Where each chain is one task.
-
         {fitted}
         """
         groups, bound, classes = self._data(x, y, n, mechanism)
@@ -141,13 +137,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
             As in `fit`.
         gradient : bool
             Whether derivatives are wanted too; that by the covariance S is the symmetric G of ``tr(G dS)``.
-        **parameters : array_like
-            By name.
-
-        Returns
-        -------
-        float, or (float, dict)
-            The total; with `gradient`, its derivatives too.
+        {total}
         """
         return self._log_likelihood(self._data(x, y, n, mechanism)[0], gradient, parameters)
 
@@ -159,10 +149,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         x, y, mechanism
             As in `fit` with ``kind="inputs"``, of the users of the fit or of others.
 
-        Returns
-        -------
-        ndarray, shape (n_chains, n_draws, n_users)
-            For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and user.
+        {each}
 
         Raises
         ------
@@ -342,6 +329,27 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         rows = self._design(x)
         return np.asarray(rows @ draws[:-1] + draws[-1] if self.fit_intercept else rows @ draws)
 
+    def _predictive(self, scores: Floats) -> Floats:
+        """Return draws of what intervals are of, from draws of the linear predictor."""
+        raise NotImplementedError
+
+    def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
+        """Return central posterior intervals: predictive ones of answers, or those of the probability of a one.
+
+        {records}
+        level : float
+            The probability of an interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray, shape (n_samples, 2)
+        """
+        found = _check.real(level, "level")
+        if not 0 < found < 1:
+            raise ValueError(f"`level` must be in (0, 1), got {found}")
+        tail = (1 - found) / 2
+        return np.quantile(self._predictive(self._scores(X)), [tail, 1 - tail], axis=1).T
+
     def _design(self, x: npt.ArrayLike) -> Floats:
         validation().check_is_fitted(self)
         _check.fits(x, "X")
@@ -394,7 +402,6 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         raise NotImplementedError
 
 
-@estimator_doc
 @parameters
 class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     """Bayesian linear regression on noisy data.
@@ -410,16 +417,11 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         Whether users release (x, y) or the second moments that `statistics.linear` makes of them.
     noise_ratios : tuple of float
         As given to `statistics.linear`.
-    fit_intercept : bool
-        With ``kind="inputs"``: whether an intercept is inferred; it is the last of the ``coefficients``, and the last
-        row of the ``covariance`` then holds the means of x.
-    x_bound : float, optional
-        The norm to which clients clip x where the mechanism does not say it: for the warning alone.
+    {bounded}
     priors : dict, optional
         Of ``coefficients``, by default Normal(0, sqrt 5) each, ``residual_sd`` HalfNormal(1), ``scales`` of the inputs
         HalfNormal(2.5), their ``correlation`` LKJ(2).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Attributes
     ----------
@@ -498,21 +500,8 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         rows = self._design(X)
         return np.asarray(rows @ self.coef_ + self.intercept_)
 
-    def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
-        """Return central posterior predictive intervals of answers.
-
-        {records}
-        level : float
-            The probability of an interval, in (0, 1).
-
-        Returns
-        -------
-        ndarray, shape (n_samples, 2)
-        """
-        tail = (1 - _level(level)) / 2
-        means = self._scores(X)
-        noise = np.random.default_rng(0).normal(size=means.shape) * self._flat_draws("residual_sd")
-        return np.quantile(means + noise, [tail, 1 - tail], axis=1).T
+    def _predictive(self, scores: Floats) -> Floats:
+        return scores + np.random.default_rng(0).normal(size=scores.shape) * self._flat_draws("residual_sd")
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the coefficient of determination of predictions.
@@ -523,7 +512,6 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         return float(mixin.score(X, y, sample_weight))
 
 
-@estimator_doc
 @parameters
 class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """Bayesian logistic regression on noisy data.
@@ -539,16 +527,11 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         Whether users release (x, y) or the moments that `statistics.logistic` makes of them.
     noise_ratio : float
         As given to `statistics.logistic`.
-    fit_intercept : bool
-        With ``kind="inputs"``: whether an intercept is inferred; it is the last of the ``coefficients``, and the last
-        row of the ``covariance`` then holds the means of x.
-    x_bound : float, optional
-        The norm to which clients clip x where the mechanism does not say it: for the warning alone.
+    {bounded}
     priors : dict, optional
         Of ``coefficients``, by default Normal(0, sqrt 5) each, ``scales`` of the inputs HalfNormal(2.5), their
         ``correlation`` LKJ(2).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Notes
     -----
@@ -650,20 +633,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         ones = self.predict_proba(X)[:, 1] > 0.5
         return np.asarray(self.classes_[ones.astype(np.int64)])
 
-    def predict_interval(self, X: npt.ArrayLike, level: float = 0.95) -> Floats:
-        """Return central posterior intervals of the probability of a one.
-
-        {records}
-        level : float
-            The probability of an interval, in (0, 1).
-
-        Returns
-        -------
-        ndarray, shape (n_samples, 2)
-        """
-        tail = (1 - _level(level)) / 2
-        chances = _sigmoid(self._scores(X))
-        return np.quantile(chances, [tail, 1 - tail], axis=1).T
+    def _predictive(self, scores: Floats) -> Floats:
+        return _sigmoid(scores)
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> float:
         """Return the share of labels that are predicted.
@@ -682,10 +653,3 @@ def _column(y: npt.ArrayLike) -> Array:
 
 def _sigmoid(x: Floats) -> Floats:
     return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))
-
-
-def _level(level: float) -> float:
-    found = _check.real(level, "level")
-    if not 0 < found < 1:
-        raise ValueError(f"`level` must be in (0, 1), got {found}")
-    return found

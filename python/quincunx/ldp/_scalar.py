@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._inference import Array, Floats, Variable, parameters
-from quincunx._sklearn import estimator_doc
 from quincunx.ldp._groups import Bits, Group, Plain, Rectified, Tractable, Whole
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, MechanismLike, codes, single_sigma
@@ -27,7 +26,6 @@ OF_REALS: Known = {LaplaceNoise: ("scale", "lower", "upper", "step")}
 OF_COUNTS: Known = {GeometricNoise: ("alpha", "exponent", "lower", "upper"), **OF_REALS}
 
 
-@estimator_doc
 class ScalarModel(PrivateModel):
     """A model of one number per user."""
 
@@ -53,9 +51,6 @@ class ScalarModel(PrivateModel):
         mechanism : optional
             The mechanism that made them; goes before the release's own and the constructor's. Where there is none, the
             numbers have no noise.
-        executor : concurrent.futures.Executor, optional
-            Where each chain is one task.
-
         {fitted}
         """
         return self._fit(self._groups(released, mechanism, False), executor)
@@ -73,13 +68,7 @@ class ScalarModel(PrivateModel):
             Whether derivatives are wanted too.
         mechanism : optional
             As in `fit`.
-        **parameters : float
-            The parameters by name.
-
-        Returns
-        -------
-        float, or (float, dict)
-            The total; with `gradient`, its derivatives by parameter too.
+        {total}
         """
         return self._log_likelihood(self._groups(released, mechanism, True), gradient, parameters)
 
@@ -93,10 +82,7 @@ class ScalarModel(PrivateModel):
         mechanism : optional
             As in `fit`.
 
-        Returns
-        -------
-        ndarray, shape (n_chains, n_draws, n_users)
-            For `to_datatree`, and so for ArviZ's ``loo``. It takes some 3 us for each draw and different number.
+        {each}
         """
         return self._log_likelihoods(
             [
@@ -249,8 +235,7 @@ class ExponentialModel(_OneParameter):
         With ``lower = 0``.
     priors : dict, optional
         Of ``rate``, by default Gamma(2, 2).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Examples
     --------
@@ -321,8 +306,7 @@ class PoissonModel(_WholeModel):
         With bounds.
     priors : dict, optional
         Of ``rate``, by default Gamma(2, 2).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Examples
     --------
@@ -350,8 +334,7 @@ class GeometricModel(_WholeModel):
         With bounds.
     priors : dict, optional
         Of ``probability``, by default Beta(1, 1).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Examples
     --------
@@ -377,8 +360,7 @@ class BernoulliModel(_WholeModel):
         The mechanism, where the data do not bring their own.
     priors : dict, optional
         Of ``probability``, by default Beta(1, 1).
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Examples
     --------
@@ -417,8 +399,7 @@ class TractableModel(ScalarModel):
     priors : dict, optional
         Of ``t1`` and ``t2``, by default Normal(0, 2.5 / scale of x) and Normal(0, 2.5 / scale of x**2), the scale being
         half the interval's width, or 1 where an end is infinite; t2 is then negative, its prior truncated.
-    inference, n_chains, n_warmup, n_draws, target_accept, max_depth, random_state, threads, warm_start, progress
-        As in `GaussianModel`.
+    {settings}
 
     Examples
     --------
