@@ -148,14 +148,11 @@ class HistogramModel(PrivateModel):
         """
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
-        return self._log_likelihoods(
-            [
-                self._group(part, mechanism, True, **own).each(
-                    self._codes(part, self._noise(part, mechanism), own["among"])
-                )
-                for part, own in self._split(released, mechanism, counts=counts)
-            ]
-        )
+        users = []
+        for part, own in self._split(released, mechanism, counts=counts):
+            group = self._group(part, mechanism, True, **own)
+            users.append(group.each(self._codes(part, self._noise(part, mechanism), own["among"])))
+        return self._log_likelihoods(users)
 
     def _declared(self, noise: Noise | None, among: Categories | None) -> Categories | None:
         """Return the categories of what was released, by the names of the model where they have none of their own."""
@@ -190,24 +187,22 @@ class HistogramModel(PrivateModel):
         counts: npt.ArrayLike | None = None,
         n: int | None = None,
         among: Categories | None = None,
-        **_: object,
     ) -> Group:
         form = _check.one_of(self.data, "data", ("rows", "patterns", "counts"))
         noise = self._noise(released, mechanism)
         declared = self._declared(noise, among)
         labels = None if declared is None or isinstance(declared.declared, int) else declared.declared
         if not isinstance(noise, UnaryEncodingNoise):
-            codes = np.asarray(self._codes(released, noise, among))
-            if codes.ndim != 1:
-                raise ValueError(f"`released` must be a sequence of categories, got shape {codes.shape}")
-            k = max(int(codes.max(initial=0)) + 1, 2) if declared is None else len(declared)
+            found = np.asarray(self._codes(released, noise, among))
+            if found.ndim != 1:
+                raise ValueError(f"`released` must be a sequence of categories, got shape {found.shape}")
+            k = max(int(found.max(initial=0)) + 1, 2) if declared is None else len(declared)
             if k > 2**20:
                 raise ValueError(f"`released` must hold categories below 2**20, got {k - 1}")
             chances = (1.0, 0.0)
             if isinstance(noise, GeneralizedRandomizedResponseNoise):
                 chances = (noise.keep_probability, noise.other_probability)
-            counted = np.bincount(codes, minlength=k).astype(float)
-            return Counted(tuple(counted.tolist()), *chances, labels=labels)
+            return Counted(tuple(map(float, np.bincount(found, minlength=k))), *chances, labels=labels)
         assert declared is not None
         k, p, q = len(declared), noise.one_probability, noise.zero_probability
         if form == "counts":

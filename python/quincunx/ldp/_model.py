@@ -130,7 +130,7 @@ class PrivateModel(PosteriorEstimator):
     def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         raise NotImplementedError
 
-    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: Any) -> Group:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         """Return a group of users; an `exact` likelihood is not compressed."""
         raise NotImplementedError
 

@@ -84,12 +84,11 @@ class ScalarModel(PrivateModel):
 
         {each}
         """
-        return self._log_likelihoods(
-            [
-                self._group(part, mechanism, True).each(codes(part, self._noise(part, mechanism)))
-                for part, _ in self._split(released, mechanism)
-            ]
-        )
+        users = []
+        for part, _ in self._split(released, mechanism):
+            group = self._group(part, mechanism, True)
+            users.append(group.each(codes(part, self._noise(part, mechanism))))
+        return self._log_likelihoods(users)
 
     def _numbers(self, released: npt.ArrayLike) -> Floats:
         return np.ascontiguousarray(_check.reals(released, "released").reshape(-1))
@@ -180,7 +179,7 @@ class GaussianModel(ScalarModel):
     def _variables(self, groups: Sequence[Group]) -> tuple[Variable, ...]:
         return Variable("mu"), Variable("sigma")
 
-    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         noise = self._noise(released, mechanism)
         if noise is None:
             return Plain(self._numbers(released), self._family)
@@ -251,7 +250,7 @@ class ExponentialModel(_OneParameter):
     _known = OF_REALS
     _prior_names = ("rate",)
 
-    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         noise = self._noise(released, mechanism)
         values = self._numbers(released)
         if noise is None:
@@ -271,7 +270,7 @@ class ExponentialModel(_OneParameter):
 class _WholeModel(_OneParameter):
     _known: ClassVar[Known] = OF_COUNTS
 
-    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         noise = self._noise(released, mechanism)
         if noise is None:
             values = _check.counts(released, "released").astype(np.float64).reshape(-1)
@@ -430,7 +429,7 @@ class TractableModel(ScalarModel):
             self._scalar("t2", "real" if finite else "negative", Normal(0, 2.5 / scale**2)),
         ]
 
-    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool, **_: object) -> Group:
+    def _group(self, released: npt.ArrayLike, mechanism: object, exact: bool) -> Group:
         noise = self._noise(released, mechanism)
         interval = _interval(self.interval)
         g = _polynomial(self.g, interval)
