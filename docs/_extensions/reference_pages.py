@@ -5,11 +5,14 @@ Everything in ``reference/`` is made, one page for each public name; nothing in 
 """
 
 import importlib
+import inspect
+from functools import cache
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 import quincunx
+from quincunx._inference import Parametrized
 
 HEAD = """\
 Reference
@@ -40,8 +43,21 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def is_foreign(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
-    """Leave out what a base class of another library brings: its docstring links to pages that are not here."""
-    return True if str(getattr(member, "__module__", "")).startswith("sklearn.") else None
+    """Leave out what a base class of another library brings, and defaults of parameters, which the signature shows."""
+    foreign = str(getattr(member, "__module__", "")).startswith("sklearn.")
+    return True if foreign or any(member is default for default in defaults().get(name, ())) else None
+
+
+@cache
+def defaults() -> dict[str, list[object]]:
+    """Return the defaults of the parameters of all estimators by name: attributes of their classes, too."""
+    found: dict[str, list[object]] = {}
+    for room in quincunx._ROOMS:
+        for thing in (getattr(importlib.import_module(f"quincunx.{room}"), name) for name in names(room)):
+            if isinstance(thing, type) and issubclass(thing, Parametrized):
+                for parameter in inspect.signature(thing).parameters.values():
+                    found.setdefault(parameter.name, []).append(parameter.default)
+    return found
 
 
 def names(room: str) -> list[str]:

@@ -98,7 +98,6 @@ class PrivateModel(PosteriorEstimator):
     #: Names of priors.
     _prior_names: ClassVar[tuple[str, ...]] = ()
     _posterior: PosteriorDraws = field(init=False)
-    classes_: Array = field(init=False)
 
     mechanism: MechanismLike | Pair = field(default=None, kw_only=False)
     priors: Mapping[str, Prior] | None = None
@@ -376,8 +375,6 @@ class PrivateModel(PosteriorEstimator):
             "mechanism": _law_to_json(self.mechanism),
             "priors": {name: [type(prior).__name__, prior.numbers] for name, prior in (self.priors or {}).items()},
         }
-        if hasattr(self, "classes_"):
-            arrays["classes"] = np.asarray(self.classes_.tolist())
         return facts, arrays
 
     def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
@@ -386,8 +383,6 @@ class PrivateModel(PosteriorEstimator):
         self.priors = {
             name: getattr(priors, kind)(*numbers) for name, (kind, numbers) in header["priors"].items()
         } or None
-        if "classes" in arrays:
-            self.classes_ = arrays["classes"]
 
     def _problem_from_archive(self, header: Facts, arrays: Mapping[str, Array]) -> Problem:
         variables = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field
 from typing import Any, ClassVar, Self
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._categories import Categories
-from quincunx._inference import Array, Floats, Variable, parameters
+from quincunx._inference import Array, Arrays, Facts, Floats, Run, Variable, parameters
 from quincunx._optional import require
 from quincunx._sklearn import Deferred, validation
 from quincunx.ldp._groups import Group, LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Records
@@ -58,6 +58,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     #: Before the data are seen, for `predict` and messages of scikit-learn.
     n_features_in_: int = field(init=False)
     intercept_: float = field(init=False)
+    classes_: Array = field(init=False)
 
     # The noisy records go by position, and are no metadata to route.
     _data_arguments: ClassVar = {"fit": "x"}
@@ -599,6 +600,14 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     def _set_fitted(self, posterior: PosteriorDraws) -> None:
         super()._set_fitted(posterior)
         self.classes_ = np.array([0, 1])
+
+    def _problem_to_archive(self) -> tuple[Facts, Arrays]:
+        facts, arrays = super()._problem_to_archive()
+        return facts, arrays | {"classes": np.asarray(self.classes_.tolist())}
+
+    def _restore(self, header: Facts, arrays: Mapping[str, Array], runs: list[Run]) -> None:
+        super()._restore(header, arrays, runs)
+        self.classes_ = arrays["classes"]
 
     def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
         total, users, d, deviations = self._moments(x, n, mechanism, 1)
