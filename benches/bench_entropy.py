@@ -43,7 +43,7 @@ def main() -> None:
         print(f"{lattice:<20}{width:>6}{bounds.digits:>8}{'':>6}{seconds:>9.2f}")
     _, seconds = timed(expected_count_polynomial, 10, 10)
     print(f"expected count polynomial of 10 x 10 cells: {seconds:.2f} s")
-    quenched, seconds = timed(quenched_entropy, 11, 100, samples=10_000, rng=0)
+    quenched, seconds = timed(quenched_entropy, 11, 100, n_draws=10_000, rng=0)
     print(f"quenched entropy, 11 x 100 cells, 10000 draws: error {quenched.standard_error:.1e}, {seconds:.1f} s")
 
 

@@ -134,14 +134,14 @@ def test_exact_quenched_means_are_those_of_the_study():
 def test_sampled_quenched_means_agree_with_exact_ones(m, n, p):
     # False-alarm rate 1e-6 each: 4.9 standard errors, and a little for their own error.
     exact = quenched_entropy(m, n, p)
-    drawn = quenched_entropy(m, n, p, samples=3000, rng=5, exact=False)
+    drawn = quenched_entropy(m, n, p, n_draws=3000, rng=5, exact=False)
     assert not drawn.exact
     assert abs(drawn.mean - exact.mean) < 5.1 * drawn.standard_error
     assert drawn.standard_error < drawn.raw_standard_error
 
 
 def test_draws_repeat_with_their_seed():
-    assert quenched_entropy(4, 9, rng=3, samples=64) == quenched_entropy(4, 9, rng=3, samples=64)
+    assert quenched_entropy(4, 9, rng=3, n_draws=64) == quenched_entropy(4, 9, rng=3, n_draws=64)
 
 
 def test_bad_arguments_are_named():
@@ -156,8 +156,8 @@ def test_bad_arguments_are_named():
             function(2, 2.5)
     with pytest.raises(ValueError, match="`m`"):
         annealed_entropy_limit(-1)
-    with pytest.raises(ValueError, match="samples"):
-        quenched_entropy(5, 5, samples=3)
+    with pytest.raises(ValueError, match="n_draws"):
+        quenched_entropy(5, 5, n_draws=3)
     with pytest.raises(ValueError, match="exact"):
         quenched_entropy(5, 5, exact=True)
     with pytest.raises(TooLargeError):

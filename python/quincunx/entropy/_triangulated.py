@@ -35,7 +35,7 @@ class QuenchedEntropy(NamedTuple):
         The mean.
     standard_error : float
         Its standard error; 0 where all triangulations were summed.
-    samples : int
+    n_draws : int
         Triangulations drawn, or summed.
     exact : bool
         Whether all were summed.
@@ -45,7 +45,7 @@ class QuenchedEntropy(NamedTuple):
 
     mean: float
     standard_error: float
-    samples: int
+    n_draws: int
     exact: bool
     raw_standard_error: float
 
@@ -317,7 +317,7 @@ def _up(x: float) -> float:
 
 
 def quenched_entropy(
-    m: int, n: int, p: float = 0.5, *, samples: int = 4096, rng: RandomSource = None, exact: bool | None = None
+    m: int, n: int, p: float = 0.5, *, n_draws: int = 4096, rng: RandomSource = None, exact: bool | None = None
 ) -> QuenchedEntropy:
     """Return the quenched entropy per cell, ``E[ln Z] / (m n)``.
 
@@ -329,7 +329,7 @@ def quenched_entropy(
         Cells along the two axes, >= 1.
     p : float, default 0.5
         The probability of the first diagonal.
-    samples : int, default 4096
+    n_draws : int, default 4096
         Triangulations to draw, >= 16.
     rng : None, int, SeedSequence, BitGenerator or Generator, optional
         Where the drawing starts.
@@ -346,7 +346,7 @@ def quenched_entropy(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If a size is less than 1, `p` is not in [0, 1], `samples` is less than 16, or `exact` asks for too many.
+        If a size is less than 1, `p` is not in [0, 1], `n_draws` is less than 16, or `exact` asks for too many.
     TooLargeError
         If the columns have too many states for this machine.
 
@@ -368,7 +368,7 @@ def quenched_entropy(
     """
     m, n = _sizes(m, n)
     p = _check.probability(p, "p")
-    samples = _check.whole(samples, "samples", minimum=16, maximum=10**9)
+    n_draws = _check.whole(n_draws, "n_draws", minimum=16, maximum=10**9)
     cells = m * n
     if exact is None:
         exact = cells <= _EXACT_CELLS
@@ -385,18 +385,18 @@ def quenched_entropy(
     _check.room(32 * _BATCH * cells, f"a batch of triangulations of {m} x {n} cells")
     source = generator(rng)
     logs_of, controls_of = [], []
-    for start in range(0, samples, _BATCH):
-        bits = source.random((min(_BATCH, samples - start), n, m)) < p
+    for start in range(0, n_draws, _BATCH):
+        bits = source.random((min(_BATCH, n_draws - start), n, m)) < p
         logs_of.append(_log_counts(bits) / cells)
         controls_of.append(_controls(bits, p))
     logs, controls = np.concatenate(logs_of), np.concatenate(controls_of)
-    raw = float(logs.std(ddof=1)) / math.sqrt(samples)
-    design = np.column_stack([np.ones(samples), controls[:, controls.std(axis=0) > 0]])
+    raw = float(logs.std(ddof=1)) / math.sqrt(n_draws)
+    design = np.column_stack([np.ones(n_draws), controls[:, controls.std(axis=0) > 0]])
     coefficients = np.linalg.lstsq(design, logs, rcond=None)[0]
     rest = logs - design @ coefficients
-    freedom = samples - design.shape[1]
-    error = math.sqrt(float(rest @ rest) / freedom / samples) if freedom > 0 else raw
-    return QuenchedEntropy(float(coefficients[0]), error, samples, False, raw)
+    freedom = n_draws - design.shape[1]
+    error = math.sqrt(float(rest @ rest) / freedom / n_draws) if freedom > 0 else raw
+    return QuenchedEntropy(float(coefficients[0]), error, n_draws, False, raw)
 
 
 # Triangulations side by side: their vectors stay in the cache.
