@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import math
 import shutil
 import signal
 import subprocess
@@ -380,11 +381,20 @@ def test_a_table_in_json(run, boundary, wrong):
 # Growth constants.
 
 
+def ends(out):
+    """The ends of the entropy and of the growth constant."""
+    (name, *entropy), (other, *constant) = map(str.split, out.splitlines())
+    assert (name, other) == ("entropy", "growth_constant")
+    return entropy, constant
+
+
 @pytest.mark.parametrize("width", [12, pytest.param(16, marks=pytest.mark.slow)])
-def test_an_entropy_is_its_two_ends(run, width):
+def test_an_entropy_is_its_two_ends_and_so_is_its_exponential(run, width):
     status, out, err = run("entropy", "4-8-8", "--width", width)
     assert (status, err) == (0, "")
-    lower, upper = map(Fraction, out.split())
+    entropy, constant = ends(out)
+    assert [round(math.exp(float(end)), 12) for end in entropy] == [round(float(end), 12) for end in constant]
+    lower, upper = map(Fraction, constant)
     # The thesis's nine digits and six more; the interval of 64-bit mantissas (ring 16, strips 15 and 14).
     assert lower <= Fraction("1.5495601013357694") < Fraction("1.5495601013357695") <= upper
     assert upper - lower < Fraction(1, 10**13)
@@ -393,7 +403,7 @@ def test_an_entropy_is_its_two_ends(run, width):
 def test_an_entropy_has_the_digits_asked_for(run):
     status, out, err = run("entropy", "4-8-8", "--digits", "40")
     assert (status, err) == (0, "")
-    lower, upper = out.split()
+    _, (lower, upper) = ends(out)
     assert lower[:41] == upper[:41] == "1.549560101335769447091538174300822563808"
     assert Fraction(upper) - Fraction(lower) <= Fraction(1, 10**40)
 
@@ -410,15 +420,16 @@ def test_an_entropy_has_the_digits_asked_for(run):
 def test_an_entropy_in_json_has_its_evidence(run, arguments, theorem):
     facts = json.loads(run("entropy", *arguments, "--json")[1])
     assert facts["theorem"] == theorem
-    assert Fraction(facts["lower"]) < Fraction(facts["upper"])
+    for name, first in (("entropy", "0."), ("growth_constant", "1.")):
+        assert Fraction(facts[name]["lower"]) < Fraction(facts[name]["upper"])
+        assert facts[name]["certified"].startswith(first)
     assert facts["evidence"]["seconds"] >= 0
-    assert facts["certified"].startswith("1.")
 
 
-def test_an_estimate_of_an_entropy_is_one_number(run):
+def test_an_estimate_of_an_entropy_is_one_number_and_its_exponential(run):
     status, out, err = run("entropy", "triangular", "--estimate", "--digits", "12")
     assert (status, err) == (0, "")
-    assert out.startswith("1.39548597247")
+    assert [line.split()[1][:13] for line in out.splitlines()] == ["0.33324272197", "1.39548597247"]
 
 
 def test_the_tables_of_triangulated_grids_mark_five_wrong_digits(run):

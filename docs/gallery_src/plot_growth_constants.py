@@ -22,11 +22,11 @@ COLORS = {"king": "C0", "triangular": "C1", "square": "C2", "kagome": "C3", "4-8
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained")
 for lattice in ("king", "triangular", "square", "kagome", "4-8-8"):
     widths = range(4, 15, 2) if lattice != "4-8-8" else range(4, 11, 2)
-    gaps = [float(entropy_bounds(lattice, width=width).width) for width in widths]
+    gaps = [float(entropy_bounds(lattice, width=width).growth_constant.width) for width in widths]
     left.semilogy(list(widths), gaps, "o-", color=COLORS[lattice], markersize=4, label=lattice)
 for lattice in ("king", "square", "4-8-8", "honeycomb", "kagome"):
     sizes = range(4, 21, 4)
-    gaps = [float(entropy_bounds(lattice, digits=40, bond_dimension=size).width) for size in sizes]
+    gaps = [float(entropy_bounds(lattice, digits=40, bond_dimension=size).growth_constant.width) for size in sizes]
     right.semilogy(list(sizes), gaps, "o-", color=COLORS[lattice], markersize=4, label=lattice)
 left.set(title="strips and rings (theorems A, A')", xlabel="lines round the ring", ylabel="width of the interval")
 right.set(title="corner tensors (theorem D)", xlabel="bond dimension")

@@ -1,7 +1,7 @@
 """Types of the compiled module. The documentation is in the Python functions that call it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
@@ -204,6 +204,31 @@ def hard_core_float(
 def residues(problem: _Problem, points: list[tuple[int, int]], job: Job) -> list[int]: ...
 def combine_residues(residues: list[tuple[int, int]]) -> int: ...
 def lattice_kernels() -> list[str]: ...
+
+class _CornerRound(TypedDict):
+    lower: int
+    upper: int
+    precision: int
+    sites: int
+    bond_dimension: int
+    steps: int
+    ring: int
+    rows: int
+    second: float
+    gap: float
+    cut: float
+    spectrum: list[float]
+    density: float
+    occupied: float
+    decay: float
+
+class _WindowBounds(TypedDict):
+    lower: float
+    upper: float
+    window: int
+    frontier: int
+    states: int
+
 def corner_bounds(
     lattice: str,
     activity: tuple[int, int, float],
@@ -214,7 +239,7 @@ def corner_bounds(
     max_bond_dimension: int,
     estimate: bool,
     progress: Callable[[int, int], object] | None = None,
-) -> list[dict[str, Any]]: ...
+) -> list[_CornerRound]: ...
 def window_bounds(
     cell: _Cell,
     order: tuple[tuple[int, int], tuple[int, int]],
@@ -223,7 +248,7 @@ def window_bounds(
     width: int,
     states: int,
     progress: Callable[[int, int], object] | None = None,
-) -> dict[str, Any]: ...
+) -> _WindowBounds: ...
 
 @final
 class PeriodicOperator:

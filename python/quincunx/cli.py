@@ -411,23 +411,25 @@ def _entropy(
     json: Annotated[bool, "print a JSON object with the evidence"] = False,
     progress: bool = False,
 ) -> str:
-    """Bound the growth constant of independent sets per vertex. Prints the lower and the upper end."""
+    """Bound the entropy of independent sets per vertex, in nats, and its exponential. Prints the ends of both."""
     from quincunx import entropy
 
-    facts: dict[str, object]
+    about: dict[str, object] = {"lattice": lattice, "activity": str(activity)}
     if estimate:
         found = entropy.entropy_estimate(lattice, digits=digits, activity=activity)
-        lines = [f"{found.value:f}"]
-        facts = {"estimate": lines[0], "digits": found.digits, "correlation_length": found.correlation_length}
-    else:
-        bounds = entropy.entropy_bounds(
-            lattice, digits=digits, activity=activity, width=width, bond_dimension=bond_dimension, progress=progress
-        )
-        lines = [f"{bounds.lower:f}", f"{bounds.upper:f}"]
-        proof = {name: getattr(bounds, name) for name in ("certified", "digits", "theorem", "evidence")}
-        facts = {"lower": lines[0], "upper": lines[1]} | proof
-    about = {"lattice": lattice, "activity": str(activity)}
-    return json_module.dumps(about | facts) if json else "\n".join(lines)
+        facts: dict[str, object] = {"estimate": f"{found.value:f}", "growth_constant": f"{found.growth_constant:f}"}
+        about |= {"digits": found.digits, "correlation_length": found.correlation_length}
+        return _shown(facts | about if json else facts, json)
+    bounds = entropy.entropy_bounds(
+        lattice, digits=digits, activity=activity, width=width, bond_dimension=bond_dimension, progress=progress
+    )
+    both = {"entropy": bounds, "growth_constant": bounds.growth_constant}
+    if not json:
+        return _shown({name: f"{ends.lower:f}  {ends.upper:f}" for name, ends in both.items()}, json)
+    for name, ends in both.items():
+        shown = {side: f"{getattr(ends, side):f}" for side in ("lower", "upper")}
+        about[name] = shown | {"certified": ends.certified, "digits": ends.digits}
+    return _shown(about | {"theorem": bounds.theorem, "evidence": bounds.evidence}, json)
 
 
 def _info(*, json: bool = False) -> str:

@@ -1,9 +1,10 @@
-"""Growth constants of lattices: certified bounds, estimates by corner tensors, random triangulations, trees, dimers."""
+"""Entropies and growth constants: certified bounds, corner tensors, random triangulations, trees, dimers."""
 
 from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
 from quincunx.entropy._dimers import dimer_entropy
 from quincunx.entropy._estimate import EntropyEstimate, entropy_estimate
 from quincunx.entropy._jensen import Constant
+from quincunx.entropy._numbers import Enclosure
 from quincunx.entropy._trees import spanning_tree_entropy
 from quincunx.entropy._triangulated import (
     Interval,
@@ -17,6 +18,7 @@ from quincunx.entropy._triangulated import (
 
 __all__ = [
     "Constant",
+    "Enclosure",
     "EntropyBounds",
     "EntropyEstimate",
     "Interval",

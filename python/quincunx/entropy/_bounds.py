@@ -1,16 +1,27 @@
-"""Certified bounds of growth constants."""
+"""Certified bounds of entropies and growth constants of lattice gases."""
 
 import math
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from quincunx import _check, _core, _units
 from quincunx._progress import Progress, reporting
-from quincunx.entropy._numbers import positive_rational, root_above, root_below
-from quincunx.entropy._strips import BASES, MIRRORS, clique_bounds, ring_bounds
+from quincunx.entropy._numbers import Enclosure, log_above, log_below, positive_rational, root_above, root_below
+from quincunx.entropy._strips import (
+    BASES,
+    MIRRORS,
+    Base,
+    Mirrors,
+    Proof,
+    base_of,
+    clique_bounds,
+    mirrors_of,
+    ring_bounds,
+)
 from quincunx.entropy._windows import WIDTHS, window_intervals
 from quincunx.errors import TooLargeError
 from quincunx.lattices import Lattice, UnitCell, named
@@ -33,13 +44,15 @@ MOST_BONDS = 160
 
 
 @dataclass(frozen=True)
-class EntropyBounds:
-    """A certified interval of a growth constant per vertex, with its evidence.
+class EntropyBounds(Enclosure):
+    """A certified interval of an entropy per vertex, in nats, with its evidence.
 
     Attributes
     ----------
     lower, upper : Decimal
-        The ends: the constant is at least `lower` and at most `upper`. They are rounded outwards.
+        The ends: the entropy is at least `lower` and at most `upper`. They are rounded outwards.
+    growth_constant : Enclosure
+        The interval of the growth constant per vertex, of which the entropy is the logarithm.
     lattice : str
         The lattice.
     activity : Fraction
@@ -55,55 +68,16 @@ class EntropyBounds:
     --------
     >>> from quincunx.entropy import entropy_bounds
     >>> bounds = entropy_bounds("4-8-8", digits=18)
-    >>> bounds.certified[:20]
-    '1.549560101335769447'
-    >>> bounds.digits >= 18
-    True
+    >>> bounds.certified[:19], bounds.growth_constant.certified[:20]
+    ('0.43797108506090129', '1.549560101335769447')
     """
 
-    lower: Decimal
-    upper: Decimal
+    growth_constant: Enclosure
     lattice: str
     activity: Fraction
     theorem: str
     method: str
     evidence: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    @property
-    def width(self) -> Decimal:
-        """The distance of the ends."""
-        return self.upper.copy_abs() - self.lower if self.upper == self.lower else _difference(self.upper, self.lower)
-
-    @property
-    def digits(self) -> int:
-        """Decimals that are proved: the ends differ by at most ``10**-digits``."""
-        width = self.width
-        if width == 0:
-            return -int(self.lower.as_tuple().exponent)
-        digits = -width.adjusted()
-        return digits if width <= Decimal((0, (1,), -digits)) else digits - 1
-
-    @property
-    def certified(self) -> str:
-        """The digits both ends have in common: a prefix of the constant."""
-        places = max(-int(self.lower.as_tuple().exponent), -int(self.upper.as_tuple().exponent))
-        lower, upper = (f"{end:.{places}f}" for end in (self.lower, self.upper))
-        same = next((i for i, pair in enumerate(zip(lower, upper, strict=False)) if pair[0] != pair[1]), len(lower))
-        return lower[:same].rstrip(".") if len(lower) == len(upper) else ""
-
-    def __contains__(self, value: object) -> bool:
-        number = Fraction(value)  # type: ignore[call-overload]
-        return bool(Fraction(self.lower) <= number <= Fraction(self.upper))
-
-    def __str__(self) -> str:
-        return f"[{self.lower:f}, {self.upper:f}]"
-
-
-def _difference(upper: Decimal, lower: Decimal) -> Decimal:
-    """Return an exact difference: the default context would round it."""
-    from decimal import Context
-
-    return Context(prec=2000).subtract(upper, lower)
 
 
 def entropy_bounds(
@@ -121,10 +95,11 @@ def entropy_bounds(
     time_limit: float = TIME_LIMIT,
     progress: Progress = None,
 ) -> EntropyBounds:
-    r"""Bound the growth constant of the hard-core lattice gas per vertex, with proof.
+    r"""Bound the entropy of the hard-core lattice gas per vertex, and its growth constant, with proof.
 
-    The constant is ``kappa = lim Z(G)**(1/n)`` over growing pieces ``G`` of ``n`` vertices, where ``Z`` is the number
-    of independent sets, or their sum weighted by ``activity**size``. Both ends are proved; nothing is fitted.
+    The entropy is ``ln kappa``, and the growth constant ``kappa = lim Z(G)**(1/n)`` over growing pieces ``G`` of ``n``
+    vertices, where ``Z`` is the number of independent sets, or their sum weighted by ``activity**size``. Both ends are
+    proved; nothing is fitted.
 
     Parameters
     ----------
@@ -135,7 +110,8 @@ def entropy_bounds(
     activity : int, float, Fraction or Decimal, default 1
         The weight of an occupied vertex, > 0. A float is the rational number it is.
     digits : int, optional
-        Decimals to prove: the effort is raised until the ends differ by at most ``10**-digits``, or memory ends; at
+        Decimals of the growth constant to prove: the effort is raised until its ends, and those of the entropy with
+        them, differ by at most ``10**-digits``, or memory ends; at
         most 60 by corner tensors, 28 by strips and rings, 14 by windows. By default what takes a few seconds, up to 14.
     method : {"auto", "corner", "ring", "window"}, default "auto"
         ``"corner"``: trial vectors of corner tensors on a long ring, for the first five. ``"ring"``: strips and rings
@@ -166,7 +142,7 @@ def entropy_bounds(
     Returns
     -------
     EntropyBounds
-        With `lower` and `upper` as `decimal.Decimal`, rounded outwards.
+        With `lower` and `upper` in nats as `decimal.Decimal`, rounded outwards, and `growth_constant` likewise.
 
     Raises
     ------
@@ -202,66 +178,101 @@ def entropy_bounds(
     --------
     >>> from quincunx.entropy import entropy_bounds
     >>> bounds = entropy_bounds("square", digits=20)
-    >>> bounds.certified[:22]
+    >>> bounds.growth_constant.certified[:22]
     '1.50304808247533226432'
     >>> bounds.theorem
     'D and E'
     """
-    kind, cell = kind_of(lattice), cell_of(lattice)
-    fugacity = positive_rational(activity, "activity")
-    if time_limit != math.inf:
-        time_limit = _check.real(time_limit, "time_limit", positive=True)
-    wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
-    _check.one_of(method, "method", ["auto", "corner", "ring", "window"])
-    strips = kind in MIRRORS or kind in BASES
-    if method == "auto":
-        method = "corner" if kind in CORNER and width is None else "ring" if strips else "window"
-    if precision is not None:
-        _check.one_of(precision, "precision", list(HELD))
-        if method != "ring":
-            raise ValueError(f"`precision` must be left out for the method {method!r}, got {precision!r}")
-    if method != "corner" and bond_dimension is not None:
-        raise ValueError(f"`bond_dimension` must be left out for the method {method!r}, got {bond_dimension!r}")
-    if method == "ring":
-        if not strips:
-            known = sorted({*MIRRORS, *BASES})
-            raise ValueError(f"`lattice` must be one of {', '.join(known)}: no theorem bounds {kind!r} by strips")
-        if precision is None:
-            precision = "double" if digits is None or wanted < 13 else "double-double"
-        if digits is not None and wanted > HELD[precision]:
-            raise ValueError(f"`digits` must be at most {HELD[precision]} in {precision} arithmetic, got {wanted}")
-        widest = None if digits is not None else 12 if kind in BASES else 22
-        limit = math.inf if digits is None else time_limit
-        return _by_strips(kind, fugacity, wanted, width, power, boundary_activity, precision, widest, limit, progress)
-    if method == "window":
-        if power is not None or boundary_activity is not None:
-            raise ValueError("`power` and `boundary_activity` must be left out for the method 'window'")
-        if digits is not None and wanted > HELD["double"]:
-            raise ValueError(f"`digits` must be at most {HELD['double']} for windows, got {wanted}")
-        widest = None if digits is not None else 20
-        return _by_windows(kind, cell, fugacity, wanted, width, widest, progress)
-    if any(value is not None for value in (width, power, boundary_activity)):
-        raise ValueError("`width`, `power` and `boundary_activity` must be left out for the method 'corner'")
+    gas = _Gas(kind_of(lattice), cell_of(lattice), positive_rational(activity, "activity"), digits, progress)
+    asked = {
+        "width": width,
+        "power": power,
+        "boundary_activity": boundary_activity,
+        "precision": precision,
+        "bond_dimension": bond_dimension,
+    }
+    if digits is not None:
+        gas = gas._replace(digits=_check.whole(digits, "digits", minimum=1, maximum=60))
+    if _check.one_of(method, "method", ["auto", *_OPTIONS]) == "auto":
+        has_strips = mirrors_of(gas.name) or base_of(gas.name)
+        method = "corner" if _theorem(gas.name) and width is None else "ring" if has_strips else "window"
+    for name, value in asked.items():
+        if value is not None and name not in _OPTIONS[method]:
+            raise ValueError(f"`{name}` must be left out for the method {method!r}, got {value!r}")
+    if method == "corner":
+        bounds = _by_corner(gas, bond_dimension, max_bond_dimension)
+    elif method == "ring":
+        bounds = _by_strips(gas, width, power, boundary_activity, precision, time_limit)
+    else:
+        bounds = _by_windows(gas, width)
+    bounds.evidence["reached"] = bounds.growth_constant.digits >= gas.wanted
+    return bounds
+
+
+#: The methods, and the arguments that each alone has.
+_OPTIONS = {
+    "corner": ("bond_dimension",),
+    "ring": ("width", "power", "boundary_activity", "precision"),
+    "window": ("width",),
+}
+
+
+class _Gas(NamedTuple):
+    """What is bounded: the hard-core gas on a lattice, to how many digits."""
+
+    name: str
+    cell: UnitCell | None
+    activity: Fraction
+    digits: int | None
+    progress: Progress
+
+    @property
+    def wanted(self) -> int:
+        """The digits to prove."""
+        return DEFAULT_DIGITS if self.digits is None else self.digits
+
+    def bounds(self, kappa: Enclosure, theorem: str, method: str, evidence: dict[str, Any]) -> EntropyBounds:
+        """Return what was proved."""
+        ends = log_below(kappa.lower), log_above(kappa.upper)
+        return EntropyBounds(*ends, kappa, self.name, self.activity, theorem, method, evidence)
+
+    def check(self, method: str, held: int, arithmetic: str) -> None:
+        """Refuse what a method of doubles or double-doubles does not reach."""
+        if self.digits is not None and self.digits > held:
+            raise ValueError(f"`digits` must be at most {held} {arithmetic}, got {self.digits}")
+        if not 1e-9 <= self.activity <= 10**9:
+            raise ValueError(f"`activity` must be between 1e-9 and 1e9 for {method}, got {float(self.activity)}")
+
+
+def _theorem(kind: str) -> str | None:
+    """Return the theorem by which rings bound what corner tensors estimate, for a lattice that has one."""
+    return ("A'" if kind == "king" else "E") if kind in CORNER else None
+
+
+def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -> EntropyBounds:
+    """Return bounds by corner tensors, of the given bond dimension or of growing ones."""
     if bond_dimension is not None:
         bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    if kind not in CORNER:
-        raise ValueError(f"`lattice` must be one of {', '.join(CORNER)}: no theorem bounds {kind!r} by corner tensors")
+    if (theorem := _theorem(gas.name)) is None:
+        known = ", ".join(CORNER)
+        raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by corner tensors")
     start = time.perf_counter()
     rounds = corner_rounds(
-        kind, fugacity, wanted, bond_dimension, max_bond_dimension, estimate=False, progress=progress
+        gas.name, gas.activity, gas.wanted, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress
     )
     last = min(rounds, key=lambda entry: float(entry["gap"]))
     places = max(math.ceil(-math.log10(last["gap"])), 1) + 2
     unit = 1 << last["precision"]
-    bounds = EntropyBounds(
-        lower=root_below(Fraction(last["lower"], unit), last["sites"], places),
-        upper=root_above(Fraction(last["upper"], unit), last["sites"], places),
-        lattice=kind,
-        activity=fugacity,
-        theorem="D and A'" if kind == "king" else "D and E",
-        method="corner",
-        evidence={
+    kappa = Enclosure(
+        root_below(Fraction(last["lower"], unit), last["sites"], places),
+        root_above(Fraction(last["upper"], unit), last["sites"], places),
+    )
+    return gas.bounds(
+        kappa,
+        f"D and {theorem}",
+        "corner",
+        {
             "bond_dimension": last["bond_dimension"],
             "ring": last["ring"],
             "torus_rows": last["rows"],
@@ -272,80 +283,97 @@ def entropy_bounds(
             "seconds": time.perf_counter() - start,
         },
     )
-    bounds.evidence["reached"] = bounds.digits >= wanted
-    return bounds
 
 
 def _by_strips(
-    kind: str,
-    activity: Fraction,
-    wanted: int,
+    gas: _Gas,
     width: int | None,
     power: int | None,
     boundary: float | None,
-    precision: str,
-    widest: int | None,
+    precision: str | None,
     time_limit: float,
-    progress: Progress,
 ) -> EntropyBounds:
     """Return bounds by strips and rings, of the given width or of growing ones."""
-    cliques = kind in BASES
-    if width is not None:
-        width = _check.whole(width, "width", minimum=2 if cliques else 4, maximum=40)
-        if not cliques and width % 2:
-            theorem = "A" if MIRRORS[kind].lines == 2 else "A'"
-            raise ValueError(f"`width` must be even: theorem {theorem} says nothing about odd rings, got {width}")
-    if cliques and (power is not None or boundary is not None):
-        raise ValueError(f"`power` and `boundary_activity` must be left out for {kind!r}, whose strips have theorem B")
-    if cliques and activity != 1:
-        raise ValueError(f"`activity` must be 1 for {kind!r}: theorem B is proved for it alone, got {activity}")
-    if not 1e-9 <= activity <= 10**9:
-        raise ValueError(f"`activity` must be between 1e-9 and 1e9 for strips and rings, got {float(activity)}")
-    power = 1 if power is None else _check.whole(power, "power", minimum=1, maximum=39)
-    if boundary is not None:
-        boundary = _check.real(boundary, "boundary_activity", positive=True)
-        if not 1e-6 <= boundary <= 1e6:
-            raise ValueError(f"`boundary_activity` must be between 1e-6 and 1e6, got {boundary}")
+    if time_limit != math.inf:
+        time_limit = _check.real(time_limit, "time_limit", positive=True)
+    if precision is None:
+        precision = "double" if gas.digits is None or gas.digits < 13 else "double-double"
+    _check.one_of(precision, "precision", list(HELD))
+    gas.check("strips and rings", HELD[precision], f"in {precision} arithmetic")
+    if base := base_of(gas.name):
+        if power is not None or boundary is not None:
+            raise ValueError(f"`power` and `boundary_activity` must be left out for {gas.name!r}: it has theorem B")
+        widths, prove = _cliques(gas, base, width, precision)
+    elif mirrors := mirrors_of(gas.name):
+        widths, prove = _rings(gas, mirrors, width, power, boundary, precision)
+    else:
+        known = ", ".join(sorted({*MIRRORS, *BASES}))
+        raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by strips")
     start = time.perf_counter()
-    growing = range(2, (widest or 30) + 1) if cliques else range(4, (widest or 40) + 1, 2)
-    widths = [width] if width is not None else list(growing)
-    best: EntropyBounds | None = None
+    best: Enclosure | None = None
     rounds: list[_Round] = []
-    with reporting(progress, "strips and rings") as report:
+    with reporting(gas.progress, "strips and rings") as report:
         for done, lines in enumerate(widths):
             if report is not None:
                 report(done, len(widths))
-            if width is None:
-                _refuse_long(kind, wanted, rounds, widths[done:], time_limit)
+            if width is None and gas.digits is not None:
+                _refuse_long(gas.name, gas.wanted, rounds, widths[done:], time_limit)
             began = time.process_time()
             try:
-                if cliques:
-                    lower, upper, theorem, evidence = clique_bounds(kind, lines, precision)
-                else:
-                    lower, upper, theorem, evidence = ring_bounds(kind, lines, power, boundary, activity, precision)
+                lower, upper, theorem, evidence = prove(lines)
+                found = Enclosure(lower, upper)
             except TooLargeError:
                 if best is None:
                     raise
                 break
-            if not cliques:
-                boundary = evidence["boundary_activity"] if lines >= 8 and width is None else boundary
-            evidence |= {"width": lines, "seconds": time.perf_counter() - start}
-            found = EntropyBounds(lower, upper, kind, activity, theorem, "ring", evidence)
             rounds.append(_Round(lines, found.width, evidence["states"], time.process_time() - began))
-            # Proved intervals may be cut with one another; the last one's evidence stands for all.
-            if best is not None:
-                better = found.width < best.width
-                lower, upper = max(found.lower, best.lower), min(found.upper, best.upper)
-                if not better or found.width > best.width * Decimal("0.7"):
-                    best = replace(found if better else best, lower=lower, upper=upper)
-                    break
-                found = replace(found, lower=lower, upper=upper)
-            best = found
-            if best.digits >= wanted:
+            better = best is None or found.width < best.width
+            if better:
+                proof = theorem, "ring", evidence | {"width": lines, "seconds": time.perf_counter() - start}
+            # Proved intervals may be cut with one another; the evidence of the narrowest stands for all.
+            shrinks = best is None or found.width <= best.width * Decimal("0.7")
+            best = found if best is None else Enclosure(max(found.lower, best.lower), min(found.upper, best.upper))
+            if best.digits >= gas.wanted or not (better and shrinks):
                 break
     assert best is not None
-    best.evidence["reached"] = best.digits >= wanted
-    return best
+    return gas.bounds(best, *proof)
+
+
+def _cliques(gas: _Gas, base: Base, width: int | None, precision: str) -> tuple[list[int], Callable[[int], Proof]]:
+    """Return the columns of inserted cliques to try, and what proves bounds by so many."""
+    if gas.activity != 1:
+        raise ValueError(f"`activity` must be 1 for {gas.name!r}: theorem B is proved for it alone, got {gas.activity}")
+    widths = list(range(2, 13 if gas.digits is None else 31))
+    if width is not None:
+        widths = [_check.whole(width, "width", minimum=2, maximum=40)]
+    return widths, lambda columns: clique_bounds(base, columns, precision)
+
+
+def _rings(
+    gas: _Gas, mirrors: Mirrors, width: int | None, power: int | None, boundary: float | None, precision: str
+) -> tuple[list[int], Callable[[int], Proof]]:
+    """Return the mirror lines to try, and what proves bounds by rings and strips of so many."""
+    widths = list(range(4, 23 if gas.digits is None else 41, 2))
+    if width is not None:
+        widths = [_check.whole(width, "width", minimum=4, maximum=40)]
+        if width % 2:
+            raise ValueError(
+                f"`width` must be even: theorem {mirrors.theorem} says nothing about odd rings, got {width}"
+            )
+    steps = 1 if power is None else _check.whole(power, "power", minimum=1, maximum=39)
+    if boundary is not None:
+        boundary = _check.real(boundary, "boundary_activity", positive=True)
+        if not 1e-6 <= boundary <= 1e6:
+            raise ValueError(f"`boundary_activity` must be between 1e-6 and 1e6, got {boundary}")
+
+    def prove(lines: int) -> Proof:
+        nonlocal boundary
+        found = ring_bounds(mirrors, lines, steps, boundary, gas.activity, precision)
+        if lines >= 8:
+            boundary = found[3]["boundary_activity"]  # that of wider strips is no better
+        return found
+
+    return widths, prove
 
 
 class _Round(NamedTuple):
@@ -386,34 +414,20 @@ def _refuse_long(kind: str, wanted: int, rounds: list[_Round], ahead: list[int],
     )
 
 
-def _by_windows(
-    kind: str,
-    cell: UnitCell | None,
-    activity: Fraction,
-    wanted: int,
-    width: int | None,
-    widest: int | None,
-    progress: Progress,
-) -> EntropyBounds:
+def _by_windows(gas: _Gas, width: int | None) -> EntropyBounds:
     """Return bounds by windows about a cell, of the given width or of growing ones."""
-    if cell is None:
-        raise ValueError(f"`lattice` must repeat a unit cell, got {kind!r}")
+    gas.check("windows", HELD["double"], "for windows")
+    if gas.cell is None:
+        raise ValueError(f"`lattice` must repeat a unit cell, got {gas.name!r}")
     if width is not None:
         width = _check.whole(width, "width", minimum=1, maximum=60)
-    if not 1e-9 <= activity <= 10**9:
-        raise ValueError(f"`activity` must be between 1e-9 and 1e9 for windows, got {float(activity)}")
-    widths = tuple(w for w in WIDTHS if widest is None or w <= widest) if width is None else (width,)
+    widths = (width,) if width is not None else tuple(w for w in WIDTHS if w <= 20 or gas.digits is not None)
 
-    def interval(lower: Decimal, upper: Decimal) -> EntropyBounds:
-        return EntropyBounds(lower, upper, kind, activity, "C", "window")
-
-    with reporting(progress, "windows") as report:
+    with reporting(gas.progress, "windows") as report:
         lower, upper, evidence = window_intervals(
-            cell, activity, widths, lambda low, high: interval(low, high).digits >= wanted, report
+            gas.cell, gas.activity, widths, lambda low, high: Enclosure(low, high).digits >= gas.wanted, report
         )
-    bounds = replace(interval(lower, upper), evidence=evidence)
-    bounds.evidence["reached"] = bounds.digits >= wanted
-    return bounds
+    return gas.bounds(Enclosure(lower, upper), "C", "window", evidence)
 
 
 def cell_of(lattice: object) -> UnitCell | None:
@@ -441,7 +455,7 @@ def kind_of(lattice: object) -> str:
 
 
 def corner_rounds(
-    kind: str,
+    lattice: str,
     activity: Fraction,
     digits: int,
     bond_dimension: int | None,
@@ -449,16 +463,18 @@ def corner_rounds(
     *,
     estimate: bool,
     progress: Progress,
+    form: int = 0,
     pair: Fraction = Fraction(1),
-) -> list[dict[str, Any]]:
-    """Return the rounds of growing bond dimensions."""
+) -> "list[_core._CornerRound]":
+    """Return the rounds of growing bond dimensions, by the first or another form of a lattice's row operator."""
     # Every constant is below 1 + activity, and a gap of kappa**sites is so many times that of kappa.
-    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3, "square-diagonal": 2, "honeycomb-rows": 4}.get(kind, 1)
+    model = {"square": "square-diagonal", "honeycomb": "honeycomb-rows"}[lattice] if form else lattice
+    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3, "square-diagonal": 2, "honeycomb-rows": 4}.get(model, 1)
     gap = 0.8 * sites * 10.0**-digits / (1 + float(activity))
     weights = (activity.numerator, activity.denominator, float(activity))
     with reporting(progress, "corner tensors") as report:
         return _core.corner_bounds(
-            kind,
+            model,
             weights,
             pair=(pair.numerator, pair.denominator, float(pair)),
             gap=gap,

@@ -1,4 +1,4 @@
-"""Growth constants of dimers: ln M on large tori of a planar lattice.
+"""Entropies of dimers: ln M on large tori of a planar lattice.
 
 The quotient of the lattice, a graph on the torus, is oriented so that every face has an odd number of edges against its
 walk; the system over GF(2) is solvable if the number of sites is even, and the cell is doubled otherwise. With
@@ -7,14 +7,13 @@ K(z, w)[u, v] = sum of +-z^dx w^dy, the entropy of a cell is half the mean of ln
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
 from quincunx import _check
-from quincunx.entropy._jensen import CATALAN, CLAUSEN, Constant, closed, mean_log
+from quincunx.entropy._jensen import CATALAN, CLAUSEN, ComplexArray, Constant, FloatArray, closed, mean_log
 from quincunx.entropy._trees import cell_of
-from quincunx.lattices import Lattice
+from quincunx.lattices import Lattice, UnitCell
 
 # Lattices with a closed form, per dimer.
 _CLOSED = {
@@ -29,16 +28,16 @@ _CLOSED = {
 }
 
 
-def dimer_entropy(lattice: Any, *, per: str = "dimer") -> Constant:
-    """Compute the growth constant of perfect matchings of a planar lattice on large tori.
+def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> Constant:
+    """Compute the entropy of perfect matchings of a planar lattice on large tori.
 
     Parameters
     ----------
     lattice : str, UnitCell or Lattice
         The name of a lattice, its unit cell, or a lattice of whole cells (its extent and boundary do not matter). Its
         bonds must not cross.
-    per : {"dimer", "vertex", "cell"}, default "dimer"
-        What the entropy is divided by: the limit of ``(2/n) ln M``, ``(1/n) ln M``, or ``(s/n) ln M`` for n vertices
+    per : {"vertex", "dimer", "cell"}, default "vertex"
+        What the entropy is divided by: the limit of ``(1/n) ln M``, ``(2/n) ln M``, or ``(s/n) ln M`` for n vertices
         and s sites in a cell.
 
     Returns
@@ -71,12 +70,12 @@ def dimer_entropy(lattice: Any, *, per: str = "dimer") -> Constant:
     Examples
     --------
     >>> from quincunx.entropy import dimer_entropy
-    >>> value, error = dimer_entropy("square")
+    >>> value, error = dimer_entropy("square", per="dimer")
     >>> round(value, 14), error < 1e-13
     (0.58312180806164, True)
     """
     cell = cell_of(lattice)
-    unit = _check.one_of(per, "per", ["dimer", "vertex", "cell"])
+    unit = _check.one_of(per, "per", ["vertex", "dimer", "cell"])
     if cell.kind in _CLOSED:
         return closed(_CLOSED[cell.kind] * {"dimer": 1, "vertex": 1 / 2, "cell": cell.num_sites / 2}[unit])
     copies = 1 + cell.num_sites % 2
@@ -88,14 +87,15 @@ def dimer_entropy(lattice: Any, *, per: str = "dimer") -> Constant:
     if torus.num_vertices == 0 or len(edges) == 0:
         raise ValueError(f"`lattice` must have a perfect matching, got {cell!r}")
 
-    def determinant(x: Any, w: Any) -> Any:
+    def determinant(x: FloatArray, w: ComplexArray) -> ComplexArray:
         z, w = np.broadcast_arrays(np.exp(1j * x), w)
         blocks = np.zeros((*z.shape, s, s), dtype=np.complex128)
         for (u, v), (dx, dy), sign in zip(edges.tolist(), windings.tolist(), signs, strict=True):
             phase = sign * z**dx * w**dy
             blocks[..., u, v] += phase
             blocks[..., v, u] -= 1 / phase
-        return np.linalg.det(blocks)
+        found: ComplexArray = np.linalg.det(blocks)
+        return found
 
     top = int(abs(windings[:, 1]).max(initial=0)) * s
     probe = np.exp(2j * np.pi * np.array([0.137, 0.31, 0.618]))

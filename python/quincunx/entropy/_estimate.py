@@ -1,4 +1,4 @@
-"""Estimates of growth constants by corner tensors, without a certificate of the upper end."""
+"""Estimates of entropies by corner tensors, without a certificate of the upper end."""
 
 import math
 import time
@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
-from quincunx import _check
+from quincunx import _check, _core
 from quincunx._progress import Progress
 from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds, kind_of
-from quincunx.entropy._numbers import positive_rational, root_below
+from quincunx.entropy._numbers import log_below, positive_rational, root_below
 from quincunx.lattices import Lattice, UnitCell
 
 #: Lattices with a row operator that is a product of small tensors.
@@ -23,14 +22,16 @@ _STAGGERED = Fraction(3)
 
 @dataclass(frozen=True)
 class EntropyEstimate:
-    """An estimate of a growth constant per vertex, with its convergence.
+    """An estimate of an entropy per vertex, in nats, with its convergence.
 
     Attributes
     ----------
     value : Decimal
-        The estimate. By Rayleigh's principle it is not above the constant.
+        The estimate. By Rayleigh's principle it is not above the entropy.
+    growth_constant : Decimal
+        The growth constant, of which it is the logarithm.
     digits : int
-        Decimals that the convergence speaks for; nothing is proved.
+        Decimals of both that the convergence speaks for; nothing is proved.
     lattice : str
         The lattice.
     activity : Fraction
@@ -61,6 +62,7 @@ class EntropyEstimate:
     """
 
     value: Decimal
+    growth_constant: Decimal
     digits: int
     lattice: str
     activity: Fraction
@@ -85,7 +87,7 @@ def entropy_estimate(
     max_bond_dimension: int = 128,
     progress: Progress = None,
 ) -> EntropyEstimate:
-    """Estimate the growth constant of the hard-core lattice gas per vertex by corner tensors.
+    """Estimate the entropy of the hard-core lattice gas per vertex, and its growth constant, by corner tensors.
 
     The same trial vectors as in `entropy_bounds`, here also for the triangular lattice, of whose rings no theorem is
     known that would give the other side. The result is an estimate: its digits are those that the cut of its trial
@@ -96,7 +98,7 @@ def entropy_estimate(
     lattice : str, Lattice or UnitCell
         One of ``"square"``, ``"king"``, ``"4-8-8"``, ``"honeycomb"``, ``"kagome"``, ``"triangular"``.
     digits : int, optional
-        Decimals that the bond dimension is raised for, 14 by default.
+        Decimals of the growth constant that the bond dimension is raised for, 14 by default.
     activity : int, float, Fraction or Decimal, default 1
         The weight of an occupied vertex, > 0.
     next_neighbor_weight : int, float, Fraction or Decimal, default 1
@@ -143,7 +145,7 @@ def entropy_estimate(
     Hard hexagons, whose constant Baxter found in closed form:
 
     >>> from quincunx.entropy import entropy_estimate
-    >>> str(entropy_estimate("triangular", digits=16).value)[:17]
+    >>> str(entropy_estimate("triangular", digits=16).growth_constant)[:17]
     '1.395485972479302'
 
     Beyond the transition of hard squares the sublattices differ:
@@ -167,14 +169,24 @@ def entropy_estimate(
         raise ValueError(f"`next_neighbor_weight` must be 1 for two sublattices, got {pair}")
     if sublattices is None:
         sublattices = 2 if kind == "square" and pair == 1 and fugacity >= _STAGGERED else 1
-    model = "square-diagonal" if sublattices == 2 else kind
     start = time.perf_counter()
 
-    def rounds_at(z: Fraction, wanted: int) -> list[dict[str, Any]]:
-        return corner_rounds(model, z, wanted, None, max_bond_dimension, estimate=True, progress=progress, pair=pair)
+    def rounds_at(z: Fraction, wanted: int) -> "list[_core._CornerRound]":
+        return corner_rounds(
+            kind,
+            z,
+            wanted,
+            None,
+            max_bond_dimension,
+            estimate=True,
+            progress=progress,
+            form=sublattices - 1,
+            pair=pair,
+        )
 
     rounds = rounds_at(fugacity, wanted)
-    values = [_value(entry, wanted + 6) for entry in rounds]
+    kappas = [_value(entry, wanted + 6) for entry in rounds]
+    values = [log_below(kappa) for kappa in kappas]
     last = rounds[-1]
     # What was cut, squared, is what the variational value misses, up to a factor of a few dozen.
     agreed = math.floor(-math.log10(max(last["cut"], 1e-300))) - 1
@@ -182,6 +194,7 @@ def entropy_estimate(
     one = (density,) if sublattices == 1 else (last["occupied"], 2 * density - last["occupied"])
     return EntropyEstimate(
         value=values[-1],
+        growth_constant=kappas[-1],
         digits=max(min(agreed, wanted + 6), 0),
         lattice=kind,
         activity=fugacity,
@@ -198,7 +211,7 @@ def entropy_estimate(
     )
 
 
-def _second_difference(rounds_at: Callable[[Fraction, int], list[dict[str, Any]]], activity: Fraction) -> float:
+def _second_difference(rounds_at: "Callable[[Fraction, int], list[_core._CornerRound]]", activity: Fraction) -> float:
     """Return the second derivative of ln kappa by ln z, of fourth order in the step."""
     digits, step = 22, Decimal("0.001")
     with localcontext(Context(prec=60)):
@@ -213,5 +226,5 @@ def _second_difference(rounds_at: Callable[[Fraction, int], list[dict[str, Any]]
         return float(sum(w * log for w, log in zip(weights, logs, strict=True)) / (12 * step * step))
 
 
-def _value(entry: dict[str, Any], places: int) -> Decimal:
+def _value(entry: "_core._CornerRound", places: int) -> Decimal:
     return root_below(Fraction(entry["lower"], 1 << entry["precision"]), entry["sites"], places)

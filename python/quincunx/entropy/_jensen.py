@@ -8,13 +8,17 @@ The outer mean is taken by the tanh-sinh rule between the points where a root cr
 """
 
 import itertools
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+ComplexArray: TypeAlias = npt.NDArray[np.complex128]
+#: Of exp(i x) and w, which are broadcast.
+Determinant: TypeAlias = Callable[[FloatArray, ComplexArray], ComplexArray]
 
 # Points of z where roots are counted first, and halvings of a step in which their number changes.
 _SCAN = 241
@@ -29,7 +33,7 @@ CLAUSEN = 1.014941606409653625
 
 
 class Constant(NamedTuple):
-    """A constant and a bound on its error.
+    """An entropy in nats and a bound on its error.
 
     Where the constant has a closed form the bound is proved, by counting roundings; elsewhere it is estimated from two
     quadratures and the rounding of their terms.
@@ -38,13 +42,18 @@ class Constant(NamedTuple):
     value: float
     error: float
 
+    @property
+    def growth_constant(self) -> float:
+        """Its exponential, with the relative error `error`."""
+        return math.exp(self.value)
+
 
 def closed(value: float) -> Constant:
     """Return a value of a closed form in which at most eight numbers were rounded."""
     return Constant(value, 8 * 2.0**-53 * abs(value))
 
 
-def mean_log(determinant: Callable[[FloatArray, Any], Any], degree: int) -> Constant:
+def mean_log(determinant: Determinant, degree: int) -> Constant:
     """Return the mean of ``ln |P|`` with ``P(exp(i x), w) = determinant(x, w)``, of at most that degree in w and 1/w.
 
     P must be real up to conjugation: ``P(1/z, 1/w)`` is its conjugate on the torus, so that half of the x suffice.
@@ -89,7 +98,7 @@ def _tanh_sinh(a: float, b: float) -> tuple[FloatArray, FloatArray]:
     return points, weights
 
 
-def _coefficients(determinant: Callable[[FloatArray, Any], Any], degree: int, x: FloatArray) -> Any:
+def _coefficients(determinant: Determinant, degree: int, x: FloatArray) -> ComplexArray:
     """Coefficients of ``w**degree * P``, highest first, one row for each x."""
     count = 2 * degree + 1
     w = np.exp(2j * np.pi * np.arange(count) / count)
@@ -97,14 +106,14 @@ def _coefficients(determinant: Callable[[FloatArray, Any], Any], degree: int, x:
     return np.fft.fft(values, axis=1)[:, ::-1] / count
 
 
-def _degree(determinant: Callable[[FloatArray, Any], Any], degree: int, x: FloatArray) -> int:
+def _degree(determinant: Determinant, degree: int, x: FloatArray) -> int:
     """Return the degree that P really has in w."""
     found = abs(_coefficients(determinant, degree, x)).max(axis=0)
     there = np.flatnonzero(found[: degree + 1] > 1e-10 * found.max())
     return degree - int(there[0]) if len(there) else 0
 
 
-def _inner(determinant: Callable[[FloatArray, Any], Any], degree: int, x: FloatArray) -> tuple[FloatArray, Any]:
+def _inner(determinant: Determinant, degree: int, x: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     """Return the inner means, and how many roots lie outside the unit circle."""
     rows = _coefficients(determinant, degree, x)
     lead = rows[:, 0]

@@ -1,11 +1,82 @@
 """Numbers with a direction: roots and quotients of integers as decimals that are rounded outwards."""
 
 import math
-from decimal import Decimal
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from numbers import Integral, Rational
 
 from quincunx import _check
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A proved interval of a number, its ends rounded outwards.
+
+    Attributes
+    ----------
+    lower, upper : Decimal
+        The ends: the number is at least `lower` and at most `upper`.
+
+    Examples
+    --------
+    >>> from quincunx.entropy import entropy_bounds
+    >>> kappa = entropy_bounds("4-8-8", digits=18).growth_constant
+    >>> kappa.certified[:20], kappa.digits >= 18
+    ('1.549560101335769447', True)
+    """
+
+    lower: Decimal
+    upper: Decimal
+
+    @property
+    def width(self) -> Decimal:
+        """The distance of the ends, exactly: the default context would round it."""
+        return Context(prec=2000).subtract(self.upper, self.lower)
+
+    @property
+    def digits(self) -> int:
+        """Decimals that are proved: the ends differ by at most ``10**-digits``."""
+        width = self.width
+        if width == 0:
+            return -int(self.lower.as_tuple().exponent)
+        digits = -width.adjusted()
+        return digits if width <= Decimal((0, (1,), -digits)) else digits - 1
+
+    @property
+    def certified(self) -> str:
+        """The digits both ends have in common: a prefix of the number."""
+        places = max(-int(self.lower.as_tuple().exponent), -int(self.upper.as_tuple().exponent))
+        lower, upper = (f"{end:.{places}f}" for end in (self.lower, self.upper))
+        same = next((i for i, pair in enumerate(zip(lower, upper, strict=False)) if pair[0] != pair[1]), len(lower))
+        return lower[:same].rstrip(".") if len(lower) == len(upper) else ""
+
+    def __contains__(self, value: object) -> bool:
+        number = Fraction(value)  # type: ignore[call-overload]
+        return bool(Fraction(self.lower) <= number <= Fraction(self.upper))
+
+    def __str__(self) -> str:
+        return f"[{self.lower:f}, {self.upper:f}]"
+
+
+def log_below(number: Decimal) -> Decimal:
+    """Return the natural logarithm, cut two decimals after those of the number."""
+    return _log(number, ROUND_FLOOR)
+
+
+def log_above(number: Decimal) -> Decimal:
+    """Return the natural logarithm, rounded up two decimals after those of the number."""
+    return _log(number, ROUND_CEILING)
+
+
+def _log(number: Decimal, rounding: str) -> Decimal:
+    if number == 1:
+        return Decimal(0)
+    places = 2 - int(number.as_tuple().exponent)
+    context = Context(prec=places + 10, rounding=rounding)
+    nearest = context.ln(number)  # whatever the rounding
+    aside = context.next_minus(nearest) if rounding == ROUND_FLOOR else context.next_plus(nearest)
+    return aside.quantize(Decimal((0, (1,), -places)), context=context)
 
 
 def positive_rational(value: object, name: str) -> Fraction:

@@ -4,12 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from quincunx import _check, _core
 from quincunx.entropy._numbers import root_above, root_below
 
-Point = tuple[float, float]
+Point: TypeAlias = tuple[float, float]
+
+#: Both ends, the theorem and the evidence.
+Proof: TypeAlias = tuple[Decimal, Decimal, str, dict[str, Any]]
 
 #: Decimals of the ends, by arithmetic.
 _PLACES = {"double": 20, "double-double": 36, "exact": 36}
@@ -49,6 +52,11 @@ class Mirrors(NamedTuple):
     #: Whether sites are introduced column by column, not row by row: the order with fewer states in between.
     by_columns: bool = False
 
+    @property
+    def theorem(self) -> str:
+        """The theorem of these strips and rings."""
+        return "A" if self.lines == 2 else "A'"
+
 
 _R3, _R2 = math.sqrt(3), math.sqrt(2)
 _KAGOME = ((0.0, 0.0), (_R3 / 2, 0.5), (_R3 / 2, 1.5), (_R3, 1.0), (1.5 * _R3, 0.5), (1.5 * _R3, 1.5))
@@ -87,6 +95,11 @@ MIRRORS: dict[str, Mirrors] = {
         by_columns=True,
     ),
 }
+
+
+def mirrors_of(lattice: str) -> Mirrors | None:
+    """Return the mirror lines of a lattice of the field that has any."""
+    return MIRRORS.get(lattice)
 
 
 def _section(mirrors: Mirrors, lines: int, *, ring: bool) -> tuple[_core.PeriodicOperator, list[int], list[int]]:
@@ -134,10 +147,9 @@ def _strip_root(
 
 
 def ring_bounds(
-    lattice: str, width: int, power: int, boundary: float | None, activity: Fraction, precision: str
-) -> tuple[Decimal, Decimal, str, dict[str, Any]]:
+    mirrors: Mirrors, width: int, power: int, boundary: float | None, activity: Fraction, precision: str
+) -> Proof:
     """Return both ends, the theorem and the evidence for rings and strips of up to `width` lines."""
-    mirrors = MIRRORS[lattice]
     narrow = width - power - 1
     narrow -= narrow % 2
     if narrow < 0:
@@ -171,7 +183,7 @@ def ring_bounds(
         "states": ring.states,
         "precision": precision,
     }
-    return lower, upper, "A" if mirrors.lines == 2 else "A'", evidence
+    return lower, upper, mirrors.theorem, evidence
 
 
 def _best(value: Callable[[float], float]) -> float:
@@ -227,6 +239,11 @@ BASES = {
 }
 
 
+def base_of(lattice: str) -> Base | None:
+    """Return the graph in columns that cliques were inserted into last to make a lattice, if there is one."""
+    return BASES.get(lattice)
+
+
 def _columns(base: Base, columns: int) -> tuple[_core.PeriodicOperator, list[int]]:
     """Return the operator of some columns of whole cliques, and the legs that dangle on the far side."""
     legs = [(j, y, k) for y in range(base.period) for j in range(columns) for k in range(base.degree)]
@@ -249,9 +266,8 @@ def _columns(base: Base, columns: int) -> tuple[_core.PeriodicOperator, list[int
     return periodic_operator(len(legs), bonds), far
 
 
-def clique_bounds(lattice: str, columns: int, precision: str) -> tuple[Decimal, Decimal, str, dict[str, Any]]:
+def clique_bounds(base: Base, columns: int, precision: str) -> Proof:
     """Return both ends, the theorem and the evidence for strips of up to so many columns of cliques."""
-    base = BASES[lattice]
     x, d = base.degree + 1, base.degree
     # r is the root below 1 of r = 1 / (x - (d-1) r), a little enlarged: smaller far activities are valid too.
     zeta = (1 - (x - math.sqrt(x * x - 4 * (d - 1))) / (2 * (d - 1))) * (1 - 1e-15)

@@ -1,11 +1,10 @@
-"""Growth constants of spanning trees: ln N / n on large pieces of a lattice."""
+"""Entropies of spanning trees: ln N / n on large pieces of a lattice."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from quincunx.entropy._jensen import CATALAN, CLAUSEN, Constant, closed, mean_log
+from quincunx.entropy._jensen import CATALAN, CLAUSEN, ComplexArray, Constant, FloatArray, closed, mean_log
 from quincunx.lattices import Lattice, UnitCell, named
 
 # Lattices with a closed form.
@@ -24,8 +23,8 @@ _INSERTED = {
 }
 
 
-def spanning_tree_entropy(lattice: Any) -> Constant:
-    """Compute the growth constant of spanning trees of a lattice: the limit of ``ln N / n`` for n vertices.
+def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
+    """Compute the entropy of spanning trees of a lattice: the limit of ``ln N / n`` for n vertices.
 
     ``z = (1/s) (1/4 pi**2) int ln det L(k) dk`` with the Bloch Laplacian ``L(k)`` of a cell of s sites.
 
@@ -89,8 +88,9 @@ def spanning_tree_entropy(lattice: Any) -> Constant:
     s = cell.num_sites
     top = sum(max((abs(dy) for u, v, (_, dy) in cell.bonds if site in (u, v)), default=0) for site in range(s))
 
-    def determinant(x: Any, w: Any) -> Any:
-        return np.linalg.det(laplacian(cell, np.exp(1j * x), w))
+    def determinant(x: FloatArray, w: ComplexArray) -> ComplexArray:
+        found: ComplexArray = np.linalg.det(laplacian(cell, np.exp(1j * x), w))
+        return found
 
     value, error = mean_log(determinant, top)
     if not math.isfinite(value) or value < -30:
@@ -98,7 +98,7 @@ def spanning_tree_entropy(lattice: Any) -> Constant:
     return Constant(value / s, error / s)
 
 
-def laplacian(cell: UnitCell, z: Any, w: Any) -> Any:
+def laplacian(cell: UnitCell, z: ComplexArray, w: ComplexArray) -> ComplexArray:
     """Return the Bloch Laplacians at ``z`` and ``w``, which are broadcast."""
     s = cell.num_sites
     z, w = np.broadcast_arrays(z, w)
@@ -112,7 +112,7 @@ def laplacian(cell: UnitCell, z: Any, w: Any) -> Any:
     return blocks
 
 
-def cell_of(lattice: Any) -> UnitCell:
+def cell_of(lattice: str | UnitCell | Lattice) -> UnitCell:
     """Return the unit cell that is meant."""
     if isinstance(lattice, str):
         if lattice.strip().lower() in ("4-8-8", "bathroom", "square-octagon", "488"):

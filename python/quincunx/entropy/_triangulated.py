@@ -20,10 +20,16 @@ from quincunx.errors import TooLargeError
 
 
 class Interval(NamedTuple):
-    """A proved interval."""
+    """A proved interval of an entropy, in nats."""
 
     lower: float
     upper: float
+
+    @property
+    def growth_constant(self) -> "Interval":
+        """The interval of its exponential."""
+        # What `math.exp` errs by is below a unit in the last place.
+        return Interval(_down(_down(math.exp(self.lower))), _up(_up(math.exp(self.upper))))
 
 
 class QuenchedEntropy(NamedTuple):
@@ -48,6 +54,11 @@ class QuenchedEntropy(NamedTuple):
     n_draws: int
     exact: bool
     raw_standard_error: float
+
+    @property
+    def growth_constant(self) -> float:
+        """The exponential of the mean."""
+        return math.exp(self.mean)
 
 
 # Vertices of a column: 2**33 words are beyond any machine's memory, and 24 vertices have 121393.

@@ -4,14 +4,17 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from quincunx import _check, _core
 from quincunx.entropy._numbers import rational_root_above, rational_root_below
 from quincunx.lattices import UnitCell
 
+Order: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
+Report: TypeAlias = Callable[[int, int], object]
+
 #: Orders of the cells: those with a positive first coordinate come later, then those with a positive second one.
-ORDERS: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
+ORDERS: tuple[Order, ...] = (
     ((1, 0), (0, 1)),
     ((1, 0), (0, -1)),
     ((-1, 0), (0, 1)),
@@ -35,7 +38,11 @@ _BYTES = 64
 
 
 def window_intervals(
-    cell: UnitCell, activity: Fraction, widths: "tuple[int, ...]", done: Callable[[Decimal, Decimal], bool], report: Any
+    cell: UnitCell,
+    activity: Fraction,
+    widths: "tuple[int, ...]",
+    done: Callable[[Decimal, Decimal], bool],
+    report: Report | None,
 ) -> tuple[Decimal, Decimal, dict[str, Any]]:
     """Return both ends and the evidence for windows of growing width, until they are `done`."""
     start = time.perf_counter()
@@ -43,26 +50,25 @@ def window_intervals(
     sites = len(cell.site_offsets)
     value = float(activity)
     shift = activity / Fraction(value)
-    parts = (cell.basis_vectors, cell.site_offsets, cell.bonds)
     lower, upper = Decimal(1), Decimal("Infinity")
     evidence: dict[str, Any] = {}
-    trials: list[tuple[float, tuple[tuple[int, int], tuple[int, int]]]] = []
+    trials: list[tuple[float, Order]] = []
     for number, width in enumerate(widths):
         # All orders are tried while windows are small; the best of them goes on.
         orders = ORDERS if width <= 12 or not trials else [min(trials)[1]]
         if width > 12 and not trials:
-            trials = [(_run(parts, order, value, 10, states)["gap"], order) for order in ORDERS]
+            trials = [(_run(cell, order, value, 10, states)[1], order) for order in ORDERS]
             orders = (min(trials)[1],)
         trials = trials if width > 12 else []
         for order in orders:
-            found = _run(parts, order, value, width, states)
+            found, gap = _run(cell, order, value, width, states)
             if width <= 12:
-                trials.append((found["gap"], order))
+                trials.append((gap, order))
             low = rational_root_below(Fraction(found["lower"]), sites, _PLACES, min(Fraction(1), shift))
             high = rational_root_above(Fraction(found["upper"]), sites, _PLACES, max(Fraction(1), shift))
-            if not evidence or found["gap"] < evidence["relative_gap"]:
-                evidence = {"width": width, "order": order, "relative_gap": found["gap"]}
-                evidence |= {name: found[name] for name in ("window", "frontier", "states")}
+            if not evidence or gap < evidence["relative_gap"]:
+                evidence = {"width": width, "order": order, "relative_gap": gap}
+                evidence |= {"window": found["window"], "frontier": found["frontier"], "states": found["states"]}
             lower, upper = max(lower, low), min(upper, high)
         if report is not None:
             report(number + 1, len(widths))
@@ -72,7 +78,6 @@ def window_intervals(
     return lower, upper, evidence
 
 
-def _run(parts: Any, order: Any, value: float, width: int, states: int) -> dict[str, Any]:
-    found = _core.window_bounds(parts, order, value, width=width, states=states)
-    found["gap"] = found["upper"] / found["lower"] - 1
-    return found
+def _run(cell: UnitCell, order: Order, value: float, width: int, states: int) -> "tuple[_core._WindowBounds, float]":
+    found = _core.window_bounds(cell._parts(), order, value, width=width, states=states)
+    return found, found["upper"] / found["lower"] - 1

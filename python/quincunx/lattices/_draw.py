@@ -1,7 +1,7 @@
 """Drawings of lattices, and of any graph."""
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from quincunx.graphs._graph import GraphLike
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 #: Up to so many vertices Kamada and Kawai's layout takes less than a second.
 _KAMADA_KAWAI = 300
@@ -197,13 +200,13 @@ def _drawn(
     return ax
 
 
-def _check_matching(lattice: "Lattice | _Placed", matched: Any) -> None:
+def _check_matching(lattice: "Lattice | _Placed", matched: BoolArray) -> None:
     ends, times = np.unique(lattice.edges[matched], return_counts=True)
     if (times > 1).any():
         raise ValueError(f"`matching` must not cover a vertex twice, got edges that do at {ends[np.argmax(times)]}")
 
 
-def _check_tree(lattice: "Lattice | _Placed", grown: Any) -> None:
+def _check_tree(lattice: "Lattice | _Placed", grown: BoolArray) -> None:
     root = list(range(lattice.num_vertices))
 
     def find(v: int) -> int:
@@ -218,7 +221,7 @@ def _check_tree(lattice: "Lattice | _Placed", grown: Any) -> None:
         root[u] = v
 
 
-def _wrap_names(lattice: "Lattice | _Placed", starts: Any, ends: Any) -> Any:
+def _wrap_names(lattice: "Lattice | _Placed", starts: FloatArray, ends: FloatArray) -> Iterator[tuple[Any, Any, str]]:
     """Yield the tips of the halves of wrapped edges, a few points beyond them, and their names."""
     number = {"a": 0, "b": 0, "c": 0}
     for edge in np.flatnonzero(lattice.windings.any(axis=1)).tolist():
@@ -232,7 +235,7 @@ def _wrap_names(lattice: "Lattice | _Placed", starts: Any, ends: Any) -> Any:
         yield ends[edge] - along / 2, -beyond, name
 
 
-def _members(chosen: Iterable[int] | None, name: str, size: int) -> Any:
+def _members(chosen: Iterable[int] | None, name: str, size: int) -> BoolArray:
     """Return the chosen numbers as an array of size bools."""
     marks = np.zeros(size, dtype=bool)
     numbers = [] if chosen is None else [_check.whole(number, name, maximum=size - 1) for number in chosen]

@@ -455,7 +455,7 @@ class Lattice:
         assert self._cell is not None
         return _core.lattice_section(self._cell._parts(), self._extent, self._pbc, self._twist)
 
-    def _recipe(self) -> tuple[Any, ...]:
+    def _recipe(self) -> tuple[object, ...]:
         return self._cell, self._extent, self._pbc, self._twist
 
     def __eq__(self, other: object) -> bool:
@@ -464,7 +464,7 @@ class Lattice:
     def __hash__(self) -> int:
         return hash(self._recipe())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Lattice._make, self._recipe()
 
     @classmethod

@@ -10,7 +10,7 @@ on a cylinder into one block for each wave vector round it; k and -k have the sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,14 @@ from quincunx.lattices import Lattice, UnitCell
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 
 # Numbers in the blocks that are solved at once, in tens of milliseconds: an interrupt is answered between two batches.
 _BATCH = 1 << 16
 
 
-def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplacian: bool = False) -> Any:
+def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplacian: bool = False) -> ComplexArray:
     """Return the Bloch Hamiltonians of a periodic lattice.
 
     ``H(k)[u, v]`` is the sum of ``exp(i*k.(dx, dy))`` over the bonds from site u to site v, plus the Hermitian
@@ -71,7 +72,7 @@ def bloch_hamiltonian(unit_cell: UnitCell | Lattice, k: npt.ArrayLike, *, laplac
     return _blocks(cell, waves, laplacian)
 
 
-def _blocks(cell: UnitCell, waves: FloatArray, laplacian: bool) -> Any:
+def _blocks(cell: UnitCell, waves: FloatArray, laplacian: bool) -> ComplexArray:
     s = cell.num_sites
     blocks = np.zeros((*waves.shape[:-1], s, s), dtype=np.complex128)
     for u, v, (dx, dy) in cell.bonds:
@@ -209,7 +210,7 @@ def spectrum(graph: GraphLike, *, laplacian: bool = False) -> FloatArray:
     return np.sort(eigenvalues(graph, laplacian))
 
 
-def eigenvalues(graph: Any, laplacian: bool = False) -> FloatArray:
+def eigenvalues(graph: GraphLike, laplacian: bool = False) -> FloatArray:
     """Return the eigenvalues in any order."""
     if isinstance(graph, Lattice) and graph.unit_cell is not None:
         if graph.kind == "square" and not graph.twist:

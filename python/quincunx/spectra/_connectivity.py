@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from quincunx.lattices import Lattice
 from quincunx.spectra._bloch import FloatArray, eigenvalues
 
 if TYPE_CHECKING:
-    from quincunx.graphs._graph import GraphLike
+    from quincunx.graphs._graph import Graph, GraphLike
 
 # Graphs of so many vertices are solved densely.
 _DENSE = 1500
@@ -60,7 +60,7 @@ def algebraic_connectivity(graph: GraphLike) -> float:
     return 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
 
 
-def _sparse_connectivity(graph: Any) -> float:
+def _sparse_connectivity(graph: Graph) -> float:
     from scipy.sparse import csgraph, diags_array
     from scipy.sparse.linalg import eigsh
 
@@ -138,7 +138,7 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
     return np.sort(values)
 
 
-def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> Any:
+def expander_map(x: npt.ArrayLike, degree: int, k: int = 1) -> float | FloatArray:
     """Return the algebraic connectivity of a regular graph with cliques inserted `k` times, from its own.
 
     ``f(x) = ((r + 2) - sqrt((r + 2)**2 - 4*x))/2``, `k` times over. f rises, is convex on ``[0, 2*r]`` and at least

@@ -170,7 +170,7 @@ def _bands(cell: UnitCell, size: int) -> FloatArray:
     if cell.kind == "honeycomb":
         s = abs(1 + np.exp(1j * waves[:, 0]) + np.exp(1j * waves[:, 1]))
         return np.stack([s, -s])
-    return np.linalg.eigvalsh(_blocks(cell, waves, False))
+    return np.asarray(np.linalg.eigvalsh(_blocks(cell, waves, False)), dtype=np.float64)
 
 
 def cell_of(lattice: Any) -> UnitCell:

@@ -185,7 +185,7 @@ def _trees(n: int, edges: npt.NDArray[np.int64]) -> int:
     return _core.plan_spanning_trees((n, edges), job.threads, job.memory_limit).solve(job)[0]
 
 
-def _connected(graph: object) -> Graph:
+def _connected(graph: "GraphLike") -> Graph:
     found = as_graph(graph)
     if found.num_vertices == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
