@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "quincunx"
-CORE = ROOT / "rust" / "core"
+CORE = ROOT / "rust"  # each crate has a folder
 
 
 class Mutant(NamedTuple):
@@ -121,26 +121,31 @@ def rust_mutants(mutants: list[Mutant]) -> list[tuple[str, float]]:
             shutil.copy(ROOT / name, place)
         for name in ("rust", "tests", "benches"):
             shutil.copytree(ROOT / name, Path(place) / name, ignore=shutil.ignore_patterns("__pycache__"))
-        core = Path(place) / "rust" / "core"
+        core = Path(place) / "rust"
         for number, mutant in enumerate(mutants):
             file = core / mutant.file
             file.write_text(planted(number, mutant, file.read_text()))
-        crate = core / "lib.rs"
-        crate.write_text(f"#![allow(unused_parens)]\n{crate.read_text()}{PLANTED}")
-        # The dependencies are those that are built already; the crate itself is another one by its place.
+        for crate in {Path(mutant.file).parts[0] for mutant in mutants} | {"shared"}:
+            root = core / crate / "lib.rs"
+            asked = PLANTED if crate == "shared" else "\npub(crate) use quincunx_shared::planted;\n"
+            root.write_text(f"#![allow(unused_parens)]\n{root.read_text()}{asked}")
+        # The dependencies are those that are built already; the crates themselves are others by their place.
         environment = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}
-        build = ["cargo", "test", "--lib", "--locked", "--quiet", "--no-run", "--message-format=json"]
+        build = ["cargo", "test", "--workspace", "--lib", "--locked", "--quiet", "--no-run", "--message-format=json"]
         built = subprocess.run(build, cwd=place, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-        made = (json.loads(line).get("executable") for line in built.splitlines())
-        command = [next(program for program in made if program)]
-        rooms = sorted({mutant.tests for mutant in mutants})
-        for room in rooms:
-            subprocess.run([*command, room], cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL)
+        made = [json.loads(line) for line in built.splitlines()]
+        programs = {line["target"]["name"]: line["executable"] for line in made if line.get("executable")}
+
+        def command(mutant: Mutant) -> list[str]:
+            return [programs[f"quincunx_{Path(mutant.file).parts[0]}"], mutant.tests]
+
+        for right in sorted({tuple(command(mutant)) for mutant in mutants}):
+            subprocess.run(right, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL)
         for number, mutant in enumerate(mutants):
             start = time.monotonic()
             chosen = environment | {"PLANTED": str(number)}
             try:
-                done = subprocess.run([*command, mutant.tests], cwd=place, env=chosen, capture_output=True, timeout=600)
+                done = subprocess.run(command(mutant), cwd=place, env=chosen, capture_output=True, timeout=600)
                 verdict = "killed" if done.returncode else "SURVIVED"
             except subprocess.TimeoutExpired:
                 verdict = "killed by time"

@@ -95,17 +95,16 @@ def test_children_of_fifty_cold_processes_can_call(output):
 
 def test_every_global_that_is_made_once_is_made_before_a_fork():
     """Those of the core are in its list; the bindings have none; the queues below the pools are those of rayon."""
-    listed = (ROOT / "rust" / "core" / "globals.rs").read_text()
+    listed = (ROOT / "rust" / "globals.rs").read_text()
     forced = re.findall(r"force\(&([\w:]+)\)", listed)
     found = []
     for path in sorted((ROOT / "rust").rglob("*.rs")):
         text = re.split(r"#\[cfg\(test\)\]", path.read_text())[0]
         cells = re.findall(r"\bstatic (?:mut )?(\w+): [^=;]*?\b(?:Lazy|Once|GILOnce|PyOnce)\w*\b", text)
         assert "thread_local!" in text or not re.search(r"\b(lazy_static!|intern!)", text), path
-        room = (
-            str(path.relative_to(ROOT / "rust" / "core").with_suffix("")) if "bindings" not in path.parts else "_core"
-        )
-        found += [f"{room.removesuffix('/mod').replace('/', '::')}::{name}" for name in cells]
+        parts = list(path.relative_to(ROOT / "rust").with_suffix("").parts)
+        room = "::".join(parts if parts[0] == "ldp" else parts[1:]).removesuffix("::mod")  # ldp is a crate and a room
+        found += [f"{room}::{name}" for name in cells]
     assert sorted(found) == sorted(forced)
     assert "crossbeam_epoch::default_collector()" in listed
     locked = (ROOT / "Cargo.lock").read_text()
@@ -117,10 +116,10 @@ def test_what_objects_make_once_is_made_outside_their_cells():
 
     Other cells belong to one call, whose objects no child can reach.
     """
-    of_objects = ["factorization/released_counts.rs", "graphs/automorphism/mod.rs"]
-    of_calls = ["counting/independent_sets/diagonal/mod.rs", "counting/independent_sets/square/path.rs"]
-    of_calls += ["counting/spanning_trees/mod.rs", "monitor.rs"]
-    core = ROOT / "rust" / "core"
+    of_objects = ["exact/graphs/automorphism/mod.rs", "private/factorization/released_counts.rs"]
+    of_calls = ["exact/counting/independent_sets/diagonal/mod.rs", "exact/counting/independent_sets/square/path.rs"]
+    of_calls += ["exact/counting/spanning_trees/mod.rs", "shared/monitor.rs"]
+    core = ROOT / "rust"
     cells = [path for path in sorted(core.rglob("*.rs")) if "OnceLock" in path.read_text()]
     assert [str(path.relative_to(core)) for path in cells] == sorted(of_objects + of_calls)
     for name in of_objects:

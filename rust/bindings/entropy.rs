@@ -57,7 +57,7 @@ pub fn corner_bounds<'py>(
     PyList::new(py, rounds.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// The transfer operator of a period of a strip or ring; see `rust/core/counting/periodic.rs`.
+/// The transfer operator of a period of a strip or ring; see `rust/exact/counting/periodic.rs`.
 #[pyclass(frozen, module = "quincunx._core")]
 pub struct PeriodicOperator {
     operator: periodic::PeriodicOperator,

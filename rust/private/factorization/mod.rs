@@ -1,0 +1,38 @@
+//! Poisson factorization of privatized counts: matrices, tensors and blockmodels; Gibbs sweeps and coordinate ascent.
+//!
+//! A table of counts y_rv ~ Poisson(mu_rv) was released as o_rv = y_rv + two-sided geometric noise of ratio alpha. Every
+//! [`model`] gives each row a vector of weights u_r and each column one, R_v, with mu_rv = sum_k u_rk R_vk, so that one
+//! [`sweep`] over rows serves them all: it draws y given o and mu, splits it over k, and adds up the parts. A [`gibbs`] chain
+//! then redraws the gamma factors; [`coordinate_ascent`] does the same with expectations.
+//!
+//! Given mu and o, y has the two-piece Poisson law (see `distributions::two_piece_poisson`): the auxiliary variables of the
+//! papers can be summed out, and are kept only by the method that reproduces them.
+//! Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou, H. Wallach (2019), Locally private Bayesian inference for count models.
+
+mod alias;
+mod allocation;
+mod blockmodel;
+pub mod cell;
+pub mod collapsed;
+pub mod coordinate_ascent;
+mod cp;
+mod dense_row;
+mod events;
+pub mod factor_matrix;
+mod gammas;
+pub mod gibbs;
+pub mod likelihood;
+pub mod model;
+mod positive_cells;
+mod products;
+mod published;
+pub mod released_counts;
+mod split;
+mod split_cells;
+mod structure;
+mod sweep;
+
+pub use coordinate_ascent::CoordinateAscent;
+pub use gibbs::GibbsChain;
+pub use model::{Kind, Model, Prior};
+pub use released_counts::ReleasedCounts;

@@ -1,0 +1,10 @@
+//! The wing of private counts: laws of noise, mechanisms and their guarantees, models of what was released. Each room is a module.
+
+pub mod distributions;
+pub mod factorization;
+pub mod leakage;
+pub mod posterior;
+pub mod privacy;
+
+pub(crate) use quincunx_exact::graphs;
+pub(crate) use quincunx_shared::{Error, Result, inference, memory, monitor, numeric, parallel, stream};
