@@ -14,7 +14,6 @@ use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex};
 use std::time::Duration;
@@ -230,34 +229,9 @@ pub fn run_unheard<T: Send + 'static>(
 
 /// Both pieces of work, side by side on the current pool if they are large; outside a pool one after the other.
 pub fn fork<A: Send, B: Send>(large: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
-    if !large || rayon::current_thread_index().is_none() {
-        return (one(), other());
-    }
-    let (mut one, mut other) = (Work::Open(one), Work::Open(other));
-    join(&mut || one.finish(), &mut || other.finish());
-    (one.value(), other.value())
-}
-
-/// Work before and after it is done.
-enum Work<F, T> {
-    Open(F),
-    Begun,
-    Done(T),
-}
-
-impl<T, F: FnOnce() -> T> Work<F, T> {
-    fn finish(&mut self) {
-        if let Self::Open(work) = std::mem::replace(self, Self::Begun) {
-            *self = Self::Done(work());
-        }
-    }
-
-    fn value(self) -> T {
-        match self {
-            Self::Done(value) => value,
-            _ => unreachable!("work is finished before its value is asked"),
-        }
-    }
+    let (mut one, mut other, mut first, mut second) = (Some(one), Some(other), None, None);
+    join(large, &mut || first = one.take().map(|work| work()), &mut || second = other.take().map(|work| work()));
+    first.zip(second).expect("both are done once")
 }
 
 /// Does tiles `0..count` on the threads of the current pool, each thread with its own workspace; outside a pool, on this
@@ -271,18 +245,9 @@ pub fn tiles<S>(
     workspace: impl Fn() -> Result<S> + Sync,
     work: impl Fn(&mut S, usize) -> Result<()> + Sync,
 ) -> Result<()> {
-    hand_out(count, grain, &|next| {
-        let mut own = None;
-        while let Some(tiles) = next() {
-            let own = match &mut own {
-                Some(own) => own,
-                none => none.insert(workspace()?),
-            };
-            for tile in tiles {
-                work(own, tile)?;
-            }
-        }
-        Ok(())
+    hand_out(count, grain, &|each| {
+        let mut own = workspace()?;
+        each(&mut |tile| work(&mut own, tile))
     })
 }
 
@@ -325,7 +290,7 @@ pub fn each<T: Send>(items: Vec<T>, work: impl Fn(T) -> Result<()> + Sync) -> Re
 
 /// The values of `term` at `0..count`, computed on the threads of the current pool, in their order.
 pub fn map<T: Send>(count: usize, term: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    try_map(count, |i| Ok(term(i))).expect("terms that cannot fail")
+    terms(count, &|i| Ok(term(i))).expect("terms that cannot fail")
 }
 
 /// [`map`] of terms that can fail.
@@ -333,19 +298,20 @@ pub fn map<T: Send>(count: usize, term: impl Fn(usize) -> T + Sync) -> Vec<T> {
 /// # Errors
 /// The first error that was met; terms not begun are left out.
 pub fn try_map<T: Send>(count: usize, term: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    terms(count, &term)
+}
+
+/// The same, compiled once for each type of term.
+fn terms<T: Send>(count: usize, term: &(dyn Fn(usize) -> Result<T> + Sync)) -> Result<Vec<T>> {
     if threads() == 1 {
         return (0..count).map(term).collect();
     }
     let mut terms: Vec<Option<T>> = (0..count).map(|_| None).collect();
-    pieces(
-        &mut terms,
-        1,
-        || (),
-        |(), i, place| {
-            place[0] = Some(term(i)?);
-            Ok(())
-        },
-    )?;
+    let compute = |(): &mut (), i: usize, place: &mut [Option<T>]| {
+        place[0] = Some(term(i)?);
+        Ok(())
+    };
+    pieces(&mut terms, 1, || (), compute)?;
     Ok(terms.into_iter().map(|term| term.expect("every term was computed")).collect())
 }
 
@@ -358,33 +324,42 @@ pub fn reduce<R: Ring>(ring: &R, count: usize, term: impl Fn(usize) -> R::Elemen
 // four hundred lines of the compiler's code for each kind of work) and were a fifth of the whole compilation when every kernel had
 // its copy.
 
-/// Takes the next tiles; none are left when there are none.
-type Next<'a> = &'a dyn Fn() -> Option<Range<usize>>;
+/// Calls what it is given with one tile after another, as long as there are any.
+type Each<'a> = &'a dyn Fn(&mut dyn FnMut(usize) -> Result<()>) -> Result<()>;
 
-/// Calls `worker` on each thread of the current pool with what hands out ranges of `grain` indices below `count`, each index
-/// once; with one thread, outside a pool, and for a single range, here.
-fn hand_out(count: usize, grain: usize, worker: &(dyn Fn(Next<'_>) -> Result<()> + Sync)) -> Result<()> {
+/// Calls `worker` on each thread of the current pool that finds a tile, with what hands out the indices below `count`, each once
+/// and `grain` at a time; with one thread, outside a pool, and for a single range, here.
+fn hand_out(count: usize, grain: usize, worker: &(dyn Fn(Each<'_>) -> Result<()> + Sync)) -> Result<()> {
     let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
     let take = || {
         let first = next.fetch_add(grain, Ordering::Relaxed);
         (first < count).then(|| first..count.min(first.saturating_add(grain)))
     };
-    let workers = threads().min(count.div_ceil(grain));
-    if workers <= 1 {
-        return worker(&take);
-    }
-    (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
-        if let Err(error) = worker(&take) {
+    let work = || {
+        let Some(first) = take() else { return };
+        let each = |tile: &mut dyn FnMut(usize) -> Result<()>| {
+            std::iter::once(first.clone()).chain(std::iter::from_fn(take)).flatten().try_for_each(tile)
+        };
+        if let Err(error) = worker(&each) {
             next.store(count, Ordering::Relaxed);
             failure.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
         }
-    });
+    };
+    match threads().min(count.div_ceil(grain)) {
+        0 | 1 => work(),
+        workers => (0..workers).into_par_iter().with_max_len(1).for_each(|_| work()),
+    }
     failure.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
 }
 
-/// Both pieces of work, side by side.
-fn join(one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
-    rayon::join(one, other);
+/// Both pieces of work, side by side if they are large and this is a thread of a pool.
+fn join(large: bool, one: &mut (dyn FnMut() + Send), other: &mut (dyn FnMut() + Send)) {
+    if large && rayon::current_thread_index().is_some() {
+        rayon::join(one, other);
+    } else {
+        one();
+        other();
+    }
 }
 
 /// A table that several threads work on, each at its own places. It is not borrowed: it has to stay, and nobody else to use it,
