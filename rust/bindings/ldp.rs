@@ -19,7 +19,6 @@ use quincunx::ldp::quadrature::{Computed, TOLERANCE};
 use quincunx::ldp::tractable::{self, Tractable};
 use quincunx::ldp::{self as core, Likelihood, Prior, PriorBlock, Support};
 use quincunx::parallel;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
@@ -29,23 +28,21 @@ fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     })
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The log-likelihood of released values; documented at the models of `quincunx.ldp`.
+///
+/// Every call works on a copy, which has its own scratch memory and shares the data: threads need no lock.
 #[pyclass(frozen, module = "quincunx._core")]
-pub struct LdpLikelihood(Mutex<Box<dyn Likelihood>>);
+pub struct LdpLikelihood(Box<dyn Likelihood>);
 
 impl LdpLikelihood {
     fn of(likelihood: impl Likelihood + 'static) -> Self {
-        Self(Mutex::new(Box::new(likelihood)))
+        Self(Box::new(likelihood))
     }
 }
 
 #[pymethods]
 impl LdpLikelihood {
-    /// Numbers clipped to bounds and told with Laplace noise.
+    /// Numbers clipped to bounds and released with Laplace noise.
     #[staticmethod]
     fn rectified(
         py: Python<'_>,
@@ -67,7 +64,7 @@ impl LdpLikelihood {
         })
     }
 
-    /// Whole numbers clipped to bounds and told with geometric or Laplace noise.
+    /// Whole numbers clipped to bounds and released with geometric or Laplace noise.
     #[staticmethod]
     fn whole(
         py: Python<'_>,
@@ -86,7 +83,7 @@ impl LdpLikelihood {
         Ok(Self::of(group))
     }
 
-    /// Numbers told without noise.
+    /// Numbers released without noise.
     #[staticmethod]
     fn plain(model: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<Self> {
         let values = values.as_slice()?;
@@ -97,7 +94,7 @@ impl LdpLikelihood {
         })
     }
 
-    /// Bits told by randomized response.
+    /// Bits released by randomized response.
     #[staticmethod]
     fn bits(zeros: f64, ones: f64, keep: f64) -> Self {
         Self::of(discrete::Bits::new(zeros, ones, keep))
@@ -204,7 +201,7 @@ impl LdpLikelihood {
     /// The sum of independent groups.
     #[staticmethod]
     fn sum(py: Python<'_>, parts: Vec<Py<Self>>, parameters: usize) -> Self {
-        let parts = parts.iter().map(|part| locked(&part.bind(py).get().0).boxed()).collect();
+        let parts = parts.iter().map(|part| part.bind(py).get().0.boxed()).collect();
         Self::of(core::SummedLikelihood::new(parts, parameters))
     }
 
@@ -216,13 +213,12 @@ impl LdpLikelihood {
         gradient: bool,
     ) -> PyResult<(f64, Option<Bound<'py, PyArray1<f64>>>)> {
         let natural = natural.as_slice()?;
-        let mut likelihood = locked(&self.0);
+        let mut likelihood = self.0.boxed();
         if natural.len() != likelihood.parameters() {
             let expected = likelihood.parameters();
             return Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())));
         }
         let mut slope = vec![0.0; natural.len()];
-        let likelihood = &mut *likelihood;
         let (value, slope) = compute(py, None, |_| {
             let value = likelihood.value(natural, gradient.then_some(&mut slope[..]));
             Ok((value, slope))
@@ -268,22 +264,22 @@ fn block(kind: &str, name: &str, values: &[f64]) -> PyResult<PriorBlock> {
     Ok(PriorBlock::Scalar { support, prior: prior(name, values)? })
 }
 
-/// A posterior density; documented at the models of `quincunx.ldp`.
+/// A posterior density, used like [`LdpLikelihood`]; documented at the models of `quincunx.ldp`.
 #[pyclass(frozen, module = "quincunx._core")]
-pub struct LdpPosterior(Mutex<core::Posterior>);
+pub struct LdpPosterior(core::Posterior);
 
 #[pymethods]
 impl LdpPosterior {
     #[new]
     fn new(py: Python<'_>, blocks: Vec<(String, String, Vec<f64>)>, likelihood: &LdpLikelihood) -> PyResult<Self> {
         let blocks = blocks.iter().map(|(kind, name, values)| block(kind, name, values)).collect::<PyResult<_>>()?;
-        let made = core::Posterior::new(blocks, locked(&likelihood.0).boxed());
-        made.map(|made| Self(Mutex::new(made))).map_err(|error| raise(py, error))
+        let made = core::Posterior::new(blocks, likelihood.0.boxed());
+        made.map(Self).map_err(|error| raise(py, error))
     }
 
     #[getter]
     fn dimension(&self) -> usize {
-        locked(&self.0).dimension()
+        self.0.dimension()
     }
 
     /// The log density and its gradient at unconstrained coordinates.
@@ -293,13 +289,12 @@ impl LdpPosterior {
         u: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
         let u = u.as_slice()?;
-        let mut posterior = locked(&self.0);
+        let mut posterior = self.0.clone();
         if u.len() != posterior.dimension() {
             let expected = posterior.dimension();
             return Err(PyValueError::new_err(format!("`u` must have shape ({expected},), got ({},)", u.len())));
         }
         let mut gradient = vec![0.0; u.len()];
-        let posterior = &mut *posterior;
         let (value, gradient) = compute(py, None, |_| {
             let value = posterior.log_density(u, Some(&mut gradient));
             Ok((value, gradient))
@@ -309,7 +304,7 @@ impl LdpPosterior {
 
     /// Natural values of rows of coordinates.
     fn natural<'py>(&self, py: Python<'py>, rows: PyReadonlyArray2<'py, f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let mut posterior = locked(&self.0);
+        let mut posterior = self.0.clone();
         if rows.shape()[1] != posterior.dimension() {
             let expected = posterior.dimension();
             return Err(PyValueError::new_err(format!("`u` must have {expected} columns, got {}", rows.shape()[1])));
@@ -324,19 +319,18 @@ impl LdpPosterior {
         py: Python<'py>,
         natural: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let posterior = locked(&self.0);
         let natural = natural.as_slice()?;
-        if natural.len() != posterior.naturals() {
-            let expected = posterior.naturals();
+        if natural.len() != self.0.naturals() {
+            let expected = self.0.naturals();
             return Err(PyValueError::new_err(format!("there must be {expected} values, got {}", natural.len())));
         }
-        posterior.coordinates(natural).map(|u| u.into_pyarray(py)).map_err(|error| raise(py, error))
+        self.0.coordinates(natural).map(|u| u.into_pyarray(py)).map_err(|error| raise(py, error))
     }
 
     /// The posterior by quadrature.
     #[pyo3(signature = (progress=None, tolerance=TOLERANCE))]
     fn compute(&self, py: Python<'_>, progress: Option<Py<PyAny>>, tolerance: f64) -> PyResult<LdpComputed> {
-        let mut copy = locked(&self.0).clone();
+        let mut copy = self.0.clone();
         compute(py, progress, |monitor| {
             parallel::run(1, 1, monitor, |progress| Computed::new(&mut copy, tolerance, progress)).map(LdpComputed)
         })
@@ -393,24 +387,23 @@ impl LdpComputed {
 }
 
 /// Chains of the sampler; documented at the models of `quincunx.ldp`.
-#[pyclass(frozen, module = "quincunx._core")]
+#[pyclass(module = "quincunx._core")]
 pub struct LdpChains {
     keys: Vec<[u64; 2]>,
-    chains: Vec<Mutex<NutsDraws>>,
+    chains: Vec<NutsDraws>,
 }
 
 #[pymethods]
 impl LdpChains {
     #[new]
     fn new(keys: Vec<[u64; 2]>) -> Self {
-        let chains = keys.iter().map(|_| Mutex::default()).collect();
-        Self { keys, chains }
+        Self { chains: vec![NutsDraws::default(); keys.len()], keys }
     }
 
     /// Runs all chains; what was drawn stays on an interruption.
     #[pyo3(signature = (posterior, settings, starts, threads, progress=None))]
     fn run(
-        &self,
+        &mut self,
         py: Python<'_>,
         posterior: &LdpPosterior,
         settings: (u64, u64, u64, f64),
@@ -420,16 +413,14 @@ impl LdpChains {
     ) -> PyResult<()> {
         let (warmup, draws, max_depth, target_accept) = settings;
         let settings = Settings { warmup, draws, max_depth, target_accept };
-        let copy = locked(&posterior.0).clone();
-        compute(py, progress, |monitor| {
-            sample_all(&copy, &settings, &self.keys, &starts, &self.chains, threads, monitor)
-        })
+        let Self { keys, chains } = self;
+        compute(py, progress, |monitor| sample_all(&posterior.0, &settings, keys, &starts, chains, threads, monitor))
     }
 
     /// The draws of each chain with their statistics.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let one = |chain: &Mutex<NutsDraws>| -> PyResult<Bound<'py, PyDict>> {
-            let chain = std::mem::take(&mut *locked(chain));
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let one = |chain: &mut NutsDraws| -> PyResult<Bound<'py, PyDict>> {
+            let chain = std::mem::take(chain);
             let number = chain.log_density.len();
             let width = chain.naturals.len().checked_div(number).unwrap_or(0);
             let found = PyDict::new(py);
@@ -443,7 +434,7 @@ impl LdpChains {
             found.set_item("step_size", chain.step_size.into_pyarray(py))?;
             Ok(found)
         };
-        PyList::new(py, self.chains.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+        PyList::new(py, self.chains.iter_mut().map(one).collect::<PyResult<Vec<_>>>()?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts and bits, rectified to a..=b and told with two-sided geometric or Laplace noise of decay d = -ln alpha per unit.
+//! Counts and bits, rectified to a..=b and released with two-sided geometric or Laplace noise of decay d = -ln alpha per unit.
 //!
 //! With f the mass of the clipped number (tails at the bounds), the sums A(j) = sum_{x<=j} f(x) alpha^(j-x) and
 //! B(j) = sum_{x>j} f(x) alpha^(x-j-1) follow by recursion, and a release z in [j, j+1) has
@@ -288,7 +288,7 @@ impl Likelihood for UserGroup {
     }
 }
 
-/// Whole numbers told without noise.
+/// Whole numbers released without noise.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     family: Family,
@@ -331,7 +331,7 @@ impl Likelihood for Plain {
     }
 }
 
-/// Bits told by randomized response: one with probability q + (p - q) theta.
+/// Bits released by randomized response: one with probability q + (p - q) theta.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits {
     zeros: f64,

@@ -1,4 +1,4 @@
-//! An exponential variable of rate theta, rectified to [0, b] and told with Laplace noise of scale s.
+//! An exponential variable of rate theta, rectified to [0, b] and released with Laplace noise of scale s.
 //!
 //!   2 s p(z) = e^(-(b-z)/s) e^(-theta b)/(1 + theta s) + theta (e^(-theta z) - e^(-z/s))/(1/s - theta) + theta s e^(-theta z)/(1 + theta s)
 //! for 0 <= z <= b: positive terms, with no singularity at theta = 1/s, where the middle one is theta z e^(-z/s).
@@ -79,7 +79,7 @@ impl Marginal for Exponential {
     }
 }
 
-/// Exponential numbers told without noise.
+/// Exponential numbers released without noise.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     number: f64,

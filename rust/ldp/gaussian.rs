@@ -1,4 +1,4 @@
-//! A normal variable, rectified to [a, b] and told with Laplace noise of scale s.
+//! A normal variable, rectified to [a, b] and released with Laplace noise of scale s.
 //!
 //! With alpha = (a - mu)/sigma, beta = (b - mu)/sigma, lambda = (z - mu)/sigma, r = sigma/s and Mills' ratio m,
 //!   2 s p(z) = e^(-(z-a)/s) A + e^(-(b-z)/s) B + phi(lambda) (m(r - lambda) + m(r + lambda)),
@@ -210,7 +210,7 @@ fn add_block<const GRADIENT: bool>(
     }
 }
 
-/// Normal numbers told without noise: count, mean and sum of squares about it are sufficient.
+/// Normal numbers released without noise: count, mean and sum of squares about it are sufficient.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     number: f64,

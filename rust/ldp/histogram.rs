@@ -257,7 +257,7 @@ impl Likelihood for ColumnSums {
     }
 }
 
-/// Counts of categories told by generalized randomized response; without noise where `other` is 0 and `keep` is 1.
+/// Counts of categories released by generalized randomized response; without noise where `other` is 0 and `keep` is 1.
 #[derive(Clone, Debug)]
 pub struct Categories {
     counts: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Noise-aware Bayesian inference under local differential privacy: each user tells a noisy value, the analyst knows the
+//! Noise-aware Bayesian inference under local differential privacy: each user releases a noisy value, the analyst knows the
 //! noise and infers the parameters with the true values integrated out.
 //!
 //! A [`Likelihood`] is a function of natural parameters, a [`Posterior`] joins it with priors in unconstrained coordinates.

@@ -53,7 +53,7 @@ fn check_square(name: &'static str, matrix: &[f64], p: usize) -> Result<()> {
     Ok(())
 }
 
-/// Records told with normal noise, or without.
+/// Records released with normal noise, or without.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     d: usize,
@@ -111,7 +111,7 @@ impl Likelihood for Inputs {
     }
 }
 
-/// Sums of second moments told with normal noise.
+/// Sums of second moments released with normal noise.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     d: usize,

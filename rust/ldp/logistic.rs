@@ -164,7 +164,7 @@ impl LikelihoodTable {
     }
 }
 
-/// Records told with normal noise on x and randomized response on y.
+/// Records released with normal noise on x and randomized response on y.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     d: usize,
@@ -358,7 +358,7 @@ pub fn odd_slopes(v: f64) -> [f64; 3] {
     sums
 }
 
-/// Sums of (y x, sqrt(c) svec(x x')) told with normal noise.
+/// Sums of (y x, sqrt(c) svec(x x')) released with normal noise.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     d: usize,

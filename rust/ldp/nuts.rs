@@ -193,18 +193,19 @@ pub fn sample_all(
     settings: &Settings,
     keys: &[[u64; 2]],
     starts: &[Option<Vec<f64>>],
-    chains: &[Mutex<NutsDraws>],
+    chains: &mut [NutsDraws],
     threads: usize,
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     let total = keys.len() as u64 * (settings.warmup + settings.draws);
+    let places: Vec<_> = chains.iter_mut().map(Mutex::new).collect();
     parallel::run(threads, total, monitor, |progress| {
         parallel::tiles(
             keys.len(),
             1,
             || Ok(()),
             |(), i| {
-                let mut chain = chains[i].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                let mut chain = places[i].lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 sample(posterior, settings, keys[i], starts[i].as_deref(), &mut chain, progress)
             },
         )

@@ -1,4 +1,4 @@
-//! The family p(x) ~ g(x) exp(h1 x + h2 x^2) on an interval, g a polynomial positive there, told with normal noise.
+//! The family p(x) ~ g(x) exp(h1 x + h2 x^2) on an interval, g a polynomial positive there, released with normal noise.
 //!
 //! The integral over x of g(x) exp(h0 + h1 x + h2 x^2) N(z; x, s^2) has a quadratic exponent: where it is concave, Gauss and
 //! Legendre's rule with 48 points on the part of the interval within exp(-50) of its peak is exact to rounding, in any tail.
@@ -103,7 +103,7 @@ pub struct Tractable {
     g: Vec<f64>,
     interval: (f64, f64),
     clip: (f64, f64),
-    /// Zero for numbers told without noise.
+    /// Zero for numbers released without noise.
     sd: f64,
     points: Arc<Vec<(f64, f64)>>,
     users: f64,

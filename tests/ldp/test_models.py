@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -155,6 +157,28 @@ def test_unconstrained_densities_have_their_gradient():
     core = model._posterior.problem.core
     natural = core.natural(u[None])[0]
     assert core.coordinates(natural) == pytest.approx(u, abs=1e-10)
+
+
+def test_threads_ask_one_model_at_once():
+    """In a process of its own: threads that wait for each other with the interpreter stop all of it."""
+    code = """
+import threading
+import numpy as np
+from quincunx import ldp
+x = np.random.default_rng(0).normal(size=(20_000, 2))
+model = ldp.LogisticRegression(n_chains=1, n_warmup=5, n_draws=5, max_depth=3, random_state=0)
+model._quiet = True
+model.fit(x, (x[:, 0] > 0).astype(int))
+u, found = np.full(5, 0.1), []
+ask = lambda: found.extend(model.log_density(u)[0] for _ in range(50))
+threads = [threading.Thread(target=ask) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(found) == 200 and len(set(found)) == 1
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_correlations_without_data_follow_lkj():
