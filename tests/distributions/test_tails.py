@@ -253,3 +253,86 @@ def test_a_skellam_tail_has_the_same_bits_alone_and_in_an_array():
         alone = [getattr(Skellam(*law), function)(k) for *law, k in zip(plus, minus, points, strict=True)]
         assert np.array_equal(together, turned[::-1])
         assert together.tolist() == alone
+
+
+LAST = 2**53
+
+
+def far_tail(law, rates, k):
+    """ln P(X > k) of a Skellam law far above its mode, its masses summed as a geometric series by their first ratio."""
+    plus, minus = (mp.mpf(rate) for rate in rates)
+    with mp.workdps(60):
+        above = mp.mpf(k + 1)
+        half = mp.sqrt((above + 1) ** 2 + 4 * plus * minus)
+        ratio = 2 * plus / (above + 1 + half)
+        h = mp.sqrt(above**2 + 4 * plus * minus)
+        up, down = (h + above) / 2, (h - above) / 2
+        deviances = sum(
+            n * mp.log(n / rate) - n + rate if n > 0 else rate for n, rate in ((up, plus), (down, minus)) if rate > 0
+        )
+        return -deviances - mp.log(2 * mp.pi * h) / 2 - mp.log1p(-ratio)
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        (0.1, 0.2),
+        (1e5, 1e5),
+        (1e5, 3.0),
+        (2.0**40, 2.0**50),
+        (2.0**53, 2.0**53),
+        (LAST - 4e14, 5.0),
+        (30.0, 0.0),
+        (0.0, 3e7),
+    ],
+)
+def test_tails_at_the_last_numbers_end(rates):
+    law, mirrored = Skellam(*rates), Skellam(*rates[::-1])
+    for k in (-LAST, 1 - LAST, 0, LAST - 1, LAST):
+        assert 0.0 <= law.cdf(k) <= 1.0
+        assert 0.0 <= law.ccdf(k) <= 1.0
+        assert law.cdf(k) + law.ccdf(k) == pytest.approx(1.0, abs=1e-15)
+    for k in (LAST - 1, LAST):
+        if rates[0] == 0.0:
+            assert law.logccdf(k) == mirrored.logcdf(-k - 1 if k < LAST else -k) == -math.inf
+            continue
+        exact = far_tail(law, rates, k)
+        assert abs(law.logccdf(k) - exact) <= -4e-15 * exact
+        if k < LAST:
+            assert mirrored.logcdf(-k - 1) == law.logccdf(k)
+
+
+def test_tails_about_a_mean_at_the_last_number():
+    # P(X > r) of a Poisson law of rate r is 1/2 - (2/3) p(r) up to O(r^(-3/2)); a second rate moves the mean.
+    mass = 1 / math.sqrt(2 * math.pi * LAST)
+    for law in (Skellam(2.0**53, 0.0), Skellam(2.0**53, 1e-3)):
+        shift = 1e-3 if law.rate_minus else 0.0
+        for k, above in ((LAST, -2 / 3), (LAST - 1, 1 / 3)):
+            assert abs(law.ccdf(k) - (0.5 + (above - shift) * mass)) < 2e-13
+            assert law.logccdf(k) == pytest.approx(math.log(law.ccdf(k)), rel=1e-14)
+
+
+def test_other_laws_end_at_the_last_number():
+    laws = [
+        Bessel(0, 2.0),
+        Bessel(100, 1e5),
+        Bessel(2**53, 2.0**53),
+        TwoSidedGeometric(0.5),
+        TwoSidedGeometric(1 - 2.0**-53),
+    ]
+    laws += [TwoPiecePoisson(released, rate, 0.3) for released in (0, 5, LAST) for rate in (0.0, 2.0, 1e5, 2.0**53)]
+    for law in laws:
+        for k in (-LAST, 0, LAST - 1, LAST):
+            assert 0.0 <= law.cdf(k) <= 1.0
+            assert 0.0 <= law.ccdf(k) <= 1.0
+            assert law.cdf(k) + law.ccdf(k) == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("end", [2**53, 2**53 - 1, -(2**53), 1 - 2**53])
+def test_tails_at_the_ends_of_whole_numbers_are_answered(end):
+    # Beyond 2**53 a number and its neighbor are the same double: a sum from there on ends all the same.
+    laws = [Skellam(a, b) for a in (0.0, 1e-3, 30.0, 1e5, 1e12) for b in (1e-3, 25.0, 1e5, 1e12)]
+    for law in (*laws, TwoSidedGeometric(epsilon_per_unit=0.1), TwoSidedGeometric(epsilon_per_unit=1e-12)):
+        below, above = float(law.cdf(end)), float(law.ccdf(end))
+        assert {below, above} == {0.0, 1.0} or 0 <= min(below, above) < 1e-3
+        assert (below > above) == (end > 0)

@@ -6,7 +6,7 @@
 //!
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
-use crate::distributions::sums::{Shape, outward};
+use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
 use crate::distributions::{Rng, Tail, open_uniform_of, uniform_of};
 use crate::numeric::dispatch::{Level, Work, work};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
@@ -55,8 +55,12 @@ impl Poisson {
             return Tail::from_log(false, f64::NEG_INFINITY);
         }
         let lower = k < self.rate;
-        let run = if lower { (k, -1.0, 0.0) } else { (k + 1.0, 1.0, f64::INFINITY) };
-        Tail::from_log(lower, self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln())
+        let log = if lower {
+            self.log_value(k) + outward(self, (k, -1.0, 0.0), |_, _| [1.0])[0].ln()
+        } else {
+            log_above(self, k, upper_sum)
+        };
+        Tail::from_log(lower, log)
     }
 
     /// `(ln P(Y <= k), ln P(Y > k))`.

@@ -251,8 +251,8 @@ impl<const N: usize> Batch<N> {
             return self.plan_whole(law, k, lower);
         }
         // P(X >= k) of the law itself or of the mirrored one
-        let (law, k) = if lower { (law.mirrored(), -k) } else { (*law, k + 1.0) };
-        self.plan_run(&law, k).unwrap_or_else(|| Plan::Known(Tail::from_log(lower, law.log_upper(k))))
+        let run = if lower { self.plan_run(&law.mirrored(), -k) } else { self.plan_run(law, k + 1.0) };
+        run.unwrap_or_else(|| Plan::Known(law.tail_alone(k)))
     }
 
     fn plan_whole(&mut self, law: &Skellam, k: f64, lower: bool) -> Plan {

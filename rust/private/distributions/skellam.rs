@@ -11,7 +11,7 @@
 //! Source: J. Skellam (1946), The frequency distribution of the difference between two Poisson variates.
 
 use crate::Result;
-use crate::distributions::sums::{Moments, Shape, outward};
+use crate::distributions::sums::{self, Moments, Shape};
 use crate::distributions::{Distribution, Rng, Tail, check_rate, poisson, side_by_side};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
 use crate::numeric::special::{deviance, exact_sum, log_poisson};
@@ -54,7 +54,7 @@ impl Skellam {
     /// mirrored law, from k up to zero.
     fn upper_sum(&self, k: f64) -> f64 {
         if !self.is_small() {
-            return outward(self, (k, 1.0, f64::INFINITY), |_, _| [1.0])[0];
+            return sums::upper_sum(self, k);
         }
         let last = self.beyond(k.max(0.0), true);
         let start = k.max(0.0);
@@ -157,7 +157,7 @@ impl Skellam {
             return Tail::from_log(k < least, f64::NEG_INFINITY);
         }
         let lower = self.is_lower(k);
-        Tail::from_log(lower, if lower { self.mirrored().log_upper(-k) } else { self.log_upper(k + 1.0) })
+        Tail::from_log(lower, if lower { self.mirrored().log_above(-k - 1.0) } else { self.log_above(k) })
     }
 
     /// Whether the shorter tail at k is the lower one.
@@ -171,16 +171,16 @@ impl Skellam {
         [self.plus, self.minus]
     }
 
-    /// `ln P(X >= k)` for k at or above the mode.
-    pub(super) fn log_upper(&self, k: f64) -> f64 {
+    /// `ln P(X > k)` for k at or above the mode.
+    fn log_above(&self, k: f64) -> f64 {
         if self.plus == 0.0 {
-            // minus a Poisson count: P(Y <= -k)
-            return poisson::Poisson::from(self.minus).log_tails(-k).0;
+            // minus a Poisson count: P(Y < -k)
+            return poisson::Poisson::from(self.minus).log_tails(-k - 1.0).0;
         }
         if self.minus == 0.0 {
-            return poisson::Poisson::from(self.plus).log_tails(k - 1.0).1;
+            return poisson::Poisson::from(self.plus).log_tails(k).1;
         }
-        self.log_value(k) + self.upper_sum(k).ln()
+        sums::log_above(self, k, Self::upper_sum)
     }
 }
 

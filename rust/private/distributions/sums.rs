@@ -24,6 +24,8 @@ pub trait Shape {
 
 /// Terms up to which a sum is taken term by term.
 const DIRECT: f64 = 1000.0;
+/// exp(-45 / [`DIRECT`]): an endless sum that is taken term by term falls faster.
+const LEAST_FALL: f64 = 0.956;
 /// Nodes of the quadrature in each panel.
 const NODES: usize = 20;
 /// Panels of the quadrature.
@@ -79,15 +81,38 @@ pub fn outward<const N: usize>(
         if x == end || settled && x != start || value == 0.0 {
             return sums;
         }
+        let next = x + step;
+        if next == x {
+            // From 2^53 on doubles do not have every step: the rest is a geometric series, which falls by [`LEAST_FALL`].
+            let ratio = shape.ratio(x, -step).recip().min(LEAST_FALL);
+            let rest = value * ratio / (1.0 - ratio);
+            sums.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += factor * rest);
+            return sums;
+        }
         value *= shape.ratio(x, step);
-        x += step;
+        x = next;
         if value == 0.0 {
             return sums;
         }
     }
 }
 
-/// The same by integration; `first` is the logarithm at the start.
+/// `ln (f(k + 1) + f(k + 2) + ...)` for k at or above the mode, where `sum(x)` is `(f(x) + f(x + 1) + ...) / f(x)`.
+pub fn log_above<S: Shape>(shape: &S, k: f64, sum: impl Fn(&S, f64) -> f64) -> f64 {
+    let next = k + 1.0;
+    if next > k {
+        return shape.log_value(next) + sum(shape, next).ln();
+    }
+    // At 2^53 the next number is no double.
+    shape.log_value(k) + (sum(shape, k) - 1.0).max(f64::EPSILON).ln()
+}
+
+/// `(f(x) + f(x + 1) + ...) / f(x)`.
+pub fn upper_sum(shape: &impl Shape, x: f64) -> f64 {
+    outward(shape, (x, 1.0, f64::INFINITY), |_, _| [1.0])[0]
+}
+
+/// [`outward`] by integration; `first` is the logarithm at the start.
 fn quadrature<const N: usize>(
     shape: &impl Shape,
     (start, step, length): (f64, f64, f64),

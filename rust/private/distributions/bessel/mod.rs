@@ -21,7 +21,7 @@ pub use many::{Address, draw_many};
 pub(super) use many::{BATCH, is_whole, with_scratch};
 
 use crate::Result;
-use crate::distributions::sums::{Moments, Shape, outward};
+use crate::distributions::sums::{Moments, Shape, log_above, outward, upper_sum};
 use crate::distributions::{Distribution, Rng, Tail, check_rate, check_whole};
 use crate::numeric::special::bessel::{
     CUMULANTS_FROM, EXPANSION_FROM, cumulant_corrections, log_correction, log_series,
@@ -146,8 +146,12 @@ impl Distribution for Bessel {
         }
         // Half a step aside: near an argument of zero P(X = 0) is nearly one, and the upper tail would be lost in it.
         let lower = n + 0.5 < self.lower;
-        let run = if lower { (n, -1.0, 0.0) } else { (n + 1.0, 1.0, f64::INFINITY) };
-        Tail::from_log(lower, self.log_value(run.0) + outward(self, run, |_, _| [1.0])[0].ln())
+        let log = if lower {
+            self.log_value(n) + outward(self, (n, -1.0, 0.0), |_, _| [1.0])[0].ln()
+        } else {
+            log_above(self, n, upper_sum)
+        };
+        Tail::from_log(lower, log)
     }
 
     fn cumulants(&self) -> [f64; 4] {
