@@ -16,9 +16,10 @@
 
 use super::Likelihood;
 use super::compressed::{ClippedLaplace, Marginal, Slices};
+use crate::numeric::dispatch::{at_level, level};
 use crate::numeric::special::HALF_LOG_TWO_PI;
 use crate::numeric::special::normal::{density, mills, mills_rest, scaled_mills};
-use crate::numeric::wide::{exp_of, for_wide_vectors, log_of_normal, mills_of};
+use crate::numeric::wide::{exp_of, log_of_normal, mills_of};
 
 /// Mean and standard deviation of a normal variable.
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,16 +136,12 @@ impl Marginal for Gaussian {
     }
 }
 
-for_wide_vectors! {
-    fn sum_with_gradient(at: &At, points: Slices<'_>) -> [f64; 3] {
-        sum_in_blocks::<true>(at, points)
-    }
+fn sum_with_gradient(at: &At, points: Slices<'_>) -> [f64; 3] {
+    at_level!(level(), { sum_in_blocks::<true>(at, points) })
 }
 
-for_wide_vectors! {
-    fn sum_of_values(at: &At, points: Slices<'_>) -> [f64; 3] {
-        sum_in_blocks::<false>(at, points)
-    }
+fn sum_of_values(at: &At, points: Slices<'_>) -> [f64; 3] {
+    at_level!(level(), { sum_in_blocks::<false>(at, points) })
 }
 
 /// Points of a block.

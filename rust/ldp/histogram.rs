@@ -11,8 +11,9 @@
 //! Kulkarni et al., equations 31 to 33 for rows; in its equation 9 the two probabilities are those of other events.
 
 use super::Likelihood;
+use crate::numeric::dispatch::{at_level, level};
 use crate::numeric::special::log_factorial;
-use crate::numeric::wide::{for_wide_vectors, log_of_normal};
+use crate::numeric::wide::log_of_normal;
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -150,9 +151,9 @@ impl Likelihood for Patterns {
     }
 }
 
-for_wide_vectors! {
-    /// The sum of counts times ln factor; the factors become counts times slope / factor.
-    fn weigh(factors: &mut [f64], counts: &[f64], slope: f64) -> f64 {
+/// The sum of counts times ln factor; the factors become counts times slope / factor.
+fn weigh(factors: &mut [f64], counts: &[f64], slope: f64) -> f64 {
+    at_level!(level(), {
         let mut sums = [0.0; 8];
         let (blocks, rest) = factors.as_chunks_mut::<8>();
         let (counted, counted_rest) = counts.as_chunks::<8>();
@@ -167,7 +168,7 @@ for_wide_vectors! {
             *factor = count * slope / *factor;
         }
         ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
-    }
+    })
 }
 
 /// Column sums of noisy rows.

@@ -15,9 +15,11 @@
 //! E is integrated, where equation 44 expands the sigmoid) and 13.2 (moments).
 
 use super::Likelihood;
-use super::matrix::{cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed};
+use super::matrix::{
+    add_multiple, cholesky, dot, eigen, inverse_of_cholesky, multiply, multiply_by_transposed, multiply_transposed,
+};
 use super::matrix::{solve_lower, solve_upper};
-use crate::numeric::wide::for_wide_vectors;
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 use std::f64::consts::{PI, TAU};
 use std::sync::{Arc, LazyLock};
@@ -304,15 +306,15 @@ impl Likelihood for Inputs {
     }
 }
 
-for_wide_vectors! {
-    /// Writes the products of all users' inputs with a vector; the largest size of one.
-    fn project(blocks: &[f64], vector: &[f64], out: &mut [f64]) -> f64 {
+/// Writes the products of all users' inputs with a vector; the largest size of one.
+fn project(blocks: &[f64], vector: &[f64], out: &mut [f64]) -> f64 {
+    at_level!(level(), {
         let mut most = [0.0f64; 8];
         let blocks = blocks.chunks_exact(BLOCK * vector.len());
         for (out, columns) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(blocks) {
             out.fill(0.0);
             for (weight, column) in vector.iter().zip(columns.chunks_exact(BLOCK)) {
-                out.iter_mut().zip(column).for_each(|(sum, z)| *sum += weight * z);
+                add_multiple(out, *weight, column);
             }
             for part in out.as_chunks::<8>().0 {
                 for (most, x) in most.iter_mut().zip(part) {
@@ -321,12 +323,12 @@ for_wide_vectors! {
             }
         }
         most.into_iter().fold(0.0, f64::max)
-    }
+    })
 }
 
-for_wide_vectors! {
-    /// Adds the products of a block's columns with weights of its users.
-    fn add_products(columns: &[f64], weights: &[f64; BLOCK], out: &mut [f64]) {
+/// Adds the products of a block's columns with weights of its users.
+fn add_products(columns: &[f64], weights: &[f64; BLOCK], out: &mut [f64]) {
+    at_level!(level(), {
         for (sum, column) in out.iter_mut().zip(columns.chunks_exact(BLOCK)) {
             let mut sums = [0.0; 8];
             for (column, weights) in column.as_chunks::<8>().0.iter().zip(weights.as_chunks::<8>().0) {
@@ -336,7 +338,7 @@ for_wide_vectors! {
             }
             *sum += ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
         }
-    }
+    })
 }
 
 /// `E g^(n)(t)` for n = 1, 3, 5, g = tanh(t/2), t ~ N(0, v).

@@ -4,34 +4,38 @@
 //!
 //! Source: J. Wilkinson, C. Reinsch (1971), Handbook for Automatic Computation II, tred2 and tql2.
 
-use crate::numeric::wide::for_wide_vectors;
+use crate::numeric::dispatch::{at_level, level};
 
-for_wide_vectors! {
-    /// `out = a b` for `n x k` and `k x m`.
-    pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
-        for (row, out) in a.chunks_exact(k).zip(out.chunks_exact_mut(m)).take(n) {
-            out.fill(0.0);
-            for (&x, b) in row.iter().zip(b.chunks_exact(m)) {
-                for (sum, &y) in out.iter_mut().zip(b) {
-                    *sum += x * y;
-                }
-            }
-        }
+/// `out += x b`.
+#[inline(always)]
+pub fn add_multiple(out: &mut [f64], x: f64, b: &[f64]) {
+    for (sum, &y) in out.iter_mut().zip(b) {
+        *sum += x * y;
     }
 }
 
-for_wide_vectors! {
-    /// `out = a' b` for `k x n` and `k x m`.
-    pub fn multiply_transposed(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
+/// `out = a b` for `n x k` and `k x m`.
+pub fn multiply(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
+    at_level!(level(), {
+        for (row, out) in a.chunks_exact(k).zip(out.chunks_exact_mut(m)).take(n) {
+            out.fill(0.0);
+            for (&x, b) in row.iter().zip(b.chunks_exact(m)) {
+                add_multiple(out, x, b);
+            }
+        }
+    })
+}
+
+/// `out = a' b` for `k x n` and `k x m`.
+pub fn multiply_transposed(a: &[f64], b: &[f64], out: &mut [f64], n: usize, k: usize, m: usize) {
+    at_level!(level(), {
         out[..n * m].fill(0.0);
         for (row, b) in a.chunks_exact(n).zip(b.chunks_exact(m)).take(k) {
             for (&x, out) in row.iter().zip(out.chunks_exact_mut(m)) {
-                for (sum, &y) in out.iter_mut().zip(b) {
-                    *sum += x * y;
-                }
+                add_multiple(out, x, b);
             }
         }
-    }
+    })
 }
 
 /// `out = a b'` for `n x k` and `m x k`.
@@ -107,12 +111,12 @@ pub fn eigen(v: &mut [f64], values: &mut [f64], off: &mut [f64], n: usize) {
     }
 }
 
-for_wide_vectors! {
-    /// Eigenvalues and, in the rows of `v`, eigenvectors: everything below works along rows.
-    fn eigen_rows(v: &mut [f64], values: &mut [f64], off: &mut [f64], n: usize) {
+/// Eigenvalues and, in the rows of `v`, eigenvectors: everything below works along rows.
+fn eigen_rows(v: &mut [f64], values: &mut [f64], off: &mut [f64], n: usize) {
+    at_level!(level(), {
         tridiagonalize(v, values, off, n);
         implicit_ql(v, values, off, n);
-    }
+    })
 }
 
 /// Householder's reduction (tred2) from the last row up: `d` the diagonal, `e[1..]` what is beside it, and in the rows of `v`

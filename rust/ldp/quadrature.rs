@@ -13,7 +13,7 @@
 
 use super::{Posterior, PriorBlock, Support};
 use crate::monitor::Progress;
-use crate::numeric::wide::for_wide_vectors;
+use crate::numeric::dispatch::{at_level, level};
 use crate::stream::Stream;
 use crate::{Error, Result};
 use std::f64::consts::PI;
@@ -558,9 +558,9 @@ impl Computed {
     }
 }
 
-for_wide_vectors! {
-    /// Adds the coefficients from `from` on, times `c + i s`.
-    fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut ChebyshevSeries) {
+/// Adds the coefficients from `from` on, times `c + i s`.
+fn add_turned(all: &ChebyshevSeries, from: usize, c: f64, s: f64, out: &mut ChebyshevSeries) {
+    at_level!(level(), {
         let half = out.re.len();
         let (from_re, from_im) = (&all.re[from..from + half], &all.im[from..from + half]);
         let out = out.re.iter_mut().zip(&mut out.im);
@@ -568,7 +568,7 @@ for_wide_vectors! {
             *sum_re += re * c - im * s;
             *sum_im += re * s + im * c;
         }
-    }
+    })
 }
 
 impl Computed {

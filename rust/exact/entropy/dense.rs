@@ -8,7 +8,7 @@
 
 use crate::Result;
 use crate::monitor::Progress;
-use crate::numeric::dispatch::{self, Work};
+use crate::numeric::dispatch::{at_level, level};
 use crate::numeric::double_double::DoubleDouble;
 use num_bigint::BigInt;
 use std::fmt::Debug;
@@ -125,93 +125,72 @@ fn dot<T: Real>(a: &[T], b: &[T]) -> T {
     sums.into_iter().fold(rest, |sum, x| sum + x)
 }
 
-struct Product<'a, T>(&'a DenseMatrix<T>, &'a DenseMatrix<T>, &'a mut DenseMatrix<T>);
-
-impl<T: Real> Work for Product<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self(a, b, c) = self;
-        for (row, out) in a.data.chunks_exact(a.cols).zip(c.data.chunks_exact_mut(b.cols)) {
-            for (&x, line) in row.iter().zip(b.data.chunks_exact(b.cols)) {
-                if x != T::default() {
-                    accumulate(out, x, line);
-                }
+#[inline(always)]
+fn multiply<T: Real>(a: &DenseMatrix<T>, b: &DenseMatrix<T>, c: &mut DenseMatrix<T>) {
+    for (row, out) in a.data.chunks_exact(a.cols).zip(c.data.chunks_exact_mut(b.cols)) {
+        for (&x, line) in row.iter().zip(b.data.chunks_exact(b.cols)) {
+            if x != T::default() {
+                accumulate(out, x, line);
             }
         }
     }
 }
 
-struct Triangle<'a, T>(&'a mut DenseMatrix<T>, &'a Progress);
-
-impl<T: Real> Work for Triangle<'_, T> {
-    type Output = Result<()>;
-
-    /// Reflections from the right that leave nothing above the diagonal.
-    #[inline(always)]
-    fn run(self) -> Result<()> {
-        let DenseMatrix { rows, cols, data } = self.0;
-        for i in 0..(*rows).min(*cols) {
-            self.1.check()?;
-            let (above, below) = data.split_at_mut((i + 1) * *cols);
-            let mirror = &mut above[i * *cols + i..];
-            let size = dot(mirror, mirror).root();
-            if size == T::default() {
-                continue;
-            }
-            let diagonal = if mirror[0] < T::default() { size } else { -size };
-            mirror[0] += -diagonal;
-            let half =
-                size * (size + if mirror[0] < T::default() { -(mirror[0] + diagonal) } else { mirror[0] + diagonal });
-            for row in below.chunks_exact_mut(*cols) {
-                let factor = -(dot(&row[i..], mirror) / half);
-                accumulate(&mut row[i..], factor, mirror);
-            }
-            mirror.fill(T::default());
-            mirror[0] = diagonal;
+/// Reflections from the right that leave nothing above the diagonal.
+#[inline(always)]
+fn reflect<T: Real>(DenseMatrix { rows, cols, data }: &mut DenseMatrix<T>, progress: &Progress) -> Result<()> {
+    for i in 0..(*rows).min(*cols) {
+        progress.check()?;
+        let (above, below) = data.split_at_mut((i + 1) * *cols);
+        let mirror = &mut above[i * *cols + i..];
+        let size = dot(mirror, mirror).root();
+        if size == T::default() {
+            continue;
         }
-        Ok(())
+        let diagonal = if mirror[0] < T::default() { size } else { -size };
+        mirror[0] += -diagonal;
+        let half =
+            size * (size + if mirror[0] < T::default() { -(mirror[0] + diagonal) } else { mirror[0] + diagonal });
+        for row in below.chunks_exact_mut(*cols) {
+            let factor = -(dot(&row[i..], mirror) / half);
+            accumulate(&mut row[i..], factor, mirror);
+        }
+        mirror.fill(T::default());
+        mirror[0] = diagonal;
     }
+    Ok(())
 }
 
-struct Rotations<'a, T>(&'a mut DenseMatrix<T>, &'a mut DenseMatrix<T>, &'a Progress);
-
-impl<T: Real> Work for Rotations<'_, T> {
-    type Output = Result<()>;
-
-    /// Rotates pairs of rows of the first matrix until all are orthogonal, and the second along with it.
-    #[inline(always)]
-    fn run(self) -> Result<()> {
-        let Self(a, b, progress) = self;
-        let tolerance = T::from(T::EPSILON * T::EPSILON * 64.0);
-        for _ in 0..40 {
-            let mut turned = false;
-            for p in 0..a.rows {
-                progress.check()?;
-                for q in p + 1..a.rows {
-                    let (x, y) = two(a, p, q);
-                    let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
-                    if xy * xy <= tolerance * (xx * yy) {
-                        continue;
-                    }
-                    turned = true;
-                    let zeta = (yy - xx) / (xy + xy);
-                    let size = (T::from(1.0) + zeta * zeta).root();
-                    let tangent = T::from(1.0) / if zeta < T::default() { zeta - size } else { zeta + size };
-                    let cosine = T::from(1.0) / (T::from(1.0) + tangent * tangent).root();
-                    let sine = cosine * tangent;
-                    turn(x, y, cosine, sine);
-                    let (x, y) = two(b, p, q);
-                    turn(x, y, cosine, sine);
+/// Rotates pairs of rows of the first matrix until all are orthogonal, and the second along with it.
+#[inline(always)]
+fn rotate<T: Real>(a: &mut DenseMatrix<T>, b: &mut DenseMatrix<T>, progress: &Progress) -> Result<()> {
+    let tolerance = T::from(T::EPSILON * T::EPSILON * 64.0);
+    for _ in 0..40 {
+        let mut turned = false;
+        for p in 0..a.rows {
+            progress.check()?;
+            for q in p + 1..a.rows {
+                let (x, y) = two(a, p, q);
+                let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
+                if xy * xy <= tolerance * (xx * yy) {
+                    continue;
                 }
-            }
-            if !turned {
-                break;
+                turned = true;
+                let zeta = (yy - xx) / (xy + xy);
+                let size = (T::from(1.0) + zeta * zeta).root();
+                let tangent = T::from(1.0) / if zeta < T::default() { zeta - size } else { zeta + size };
+                let cosine = T::from(1.0) / (T::from(1.0) + tangent * tangent).root();
+                let sine = cosine * tangent;
+                turn(x, y, cosine, sine);
+                let (x, y) = two(b, p, q);
+                turn(x, y, cosine, sine);
             }
         }
-        Ok(())
+        if !turned {
+            break;
+        }
     }
+    Ok(())
 }
 
 #[inline(always)]
@@ -256,7 +235,7 @@ impl<T: Real> DenseMatrix<T> {
     pub fn times(&self, other: &Self) -> Self {
         let mut product = Self::zeros(self.rows, other.cols);
         if !product.data.is_empty() && self.cols > 0 {
-            dispatch::work(dispatch::level(), Product(self, other, &mut product));
+            at_level!(level(), multiply(self, other, &mut product));
         }
         product
     }
@@ -282,7 +261,7 @@ impl<T: Real> DenseMatrix<T> {
     /// # Errors
     /// [`crate::Error::Interrupted`].
     pub fn triangle(mut self, progress: &Progress) -> Result<Self> {
-        dispatch::work(dispatch::level(), Triangle(&mut self, progress))?;
+        at_level!(level(), reflect(&mut self, progress))?;
         let mut factor = Self::zeros(self.rows, self.rows);
         for i in 0..self.rows {
             let held = (i + 1).min(self.cols);
@@ -297,7 +276,7 @@ impl<T: Real> DenseMatrix<T> {
     /// # Errors
     /// [`crate::Error::Interrupted`].
     pub fn rotated(mut self, mut other: Self, progress: &Progress) -> Result<(Vec<T>, Self, Self)> {
-        dispatch::work(dispatch::level(), Rotations(&mut self, &mut other, progress))?;
+        at_level!(level(), rotate(&mut self, &mut other, progress))?;
         let values: Vec<T> = self.data.chunks_exact(self.cols).map(|row| dot(row, row).root()).collect();
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|&i, &j| values[j].partial_cmp(&values[i]).unwrap_or(std::cmp::Ordering::Equal));

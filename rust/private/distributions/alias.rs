@@ -12,7 +12,7 @@
 //! random numbers with a given distribution.
 
 use super::{Distribution, Rng};
-use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::dispatch::{Level, at_level};
 use std::sync::{Arc, Mutex};
 
 /// Draws that share a word.
@@ -94,44 +94,31 @@ impl Remainder {
 }
 
 /// Looks up sixteen bits for each draw, and lists the draws that fall to the remainder; says how many.
-struct Lookup<'a> {
-    cells: &'a [i16],
-    first: i64,
-    words: &'a [u64],
-    out: &'a mut [i64],
-    listed: &'a mut [u16],
-}
-
-impl Work for Lookup<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run(self) -> usize {
-        let Self { cells, first, words, out, listed } = self;
-        let last = cells.len() - 1;
-        let shift = 16 - cells.len().trailing_zeros();
-        let (groups, ends) = out.as_chunks_mut::<PER_WORD>();
-        for (slots, &word) in groups.iter_mut().zip(words) {
-            for i in 0..PER_WORD {
-                let cell = ((word >> (16 * i)) as u16 >> shift) as usize & last;
-                // SAFETY: `cell` is at most `last`, and there are cells: `split` makes 2^12 at the least.
-                slots[i] = first + i64::from(unsafe { *cells.get_unchecked(cell) });
-            }
+#[inline(always)]
+fn look_up(cells: &[i16], first: i64, words: &[u64], out: &mut [i64], listed: &mut [u16]) -> usize {
+    let last = cells.len() - 1;
+    let shift = 16 - cells.len().trailing_zeros();
+    let (groups, ends) = out.as_chunks_mut::<PER_WORD>();
+    for (slots, &word) in groups.iter_mut().zip(words) {
+        for i in 0..PER_WORD {
+            let cell = ((word >> (16 * i)) as u16 >> shift) as usize & last;
+            // SAFETY: `cell` is at most `last`, and there are cells: `split` makes 2^12 at the least.
+            slots[i] = first + i64::from(unsafe { *cells.get_unchecked(cell) });
         }
-        for (i, slot) in ends.iter_mut().enumerate() {
-            *slot = first + i64::from(cells[((words[groups.len()] >> (16 * i)) as u16 >> shift) as usize & last]);
-        }
-        let (rest, mut found) = (first + i64::from(REST), 0);
-        for (group, slots) in out.chunks(TOGETHER).enumerate() {
-            if slots.iter().fold(false, |any, &slot| any | (slot == rest)) {
-                for (i, _) in slots.iter().enumerate().filter(|(_, slot)| **slot == rest) {
-                    listed[found] = (group * TOGETHER + i) as u16;
-                    found += 1;
-                }
-            }
-        }
-        found
     }
+    for (i, slot) in ends.iter_mut().enumerate() {
+        *slot = first + i64::from(cells[((words[groups.len()] >> (16 * i)) as u16 >> shift) as usize & last]);
+    }
+    let (rest, mut found) = (first + i64::from(REST), 0);
+    for (group, slots) in out.chunks(TOGETHER).enumerate() {
+        if slots.iter().fold(false, |any, &slot| any | (slot == rest)) {
+            for (i, _) in slots.iter().enumerate().filter(|(_, slot)| **slot == rest) {
+                listed[found] = (group * TOGETHER + i) as u16;
+                found += 1;
+            }
+        }
+    }
+    found
 }
 
 impl AliasTable {
@@ -161,8 +148,7 @@ impl AliasTable {
     /// another.
     pub fn draw(&self, law: &impl Distribution, level: Level, words: &[u64], out: &mut [i64], further: &mut impl Rng) {
         let mut listed = [0; MOST_DRAWS];
-        let lookup = Lookup { cells: &self.cells, first: self.first, words, out, listed: &mut listed };
-        let found = work(level, lookup);
+        let found = at_level!(level, look_up(&self.cells, self.first, words, out, &mut listed));
         for &i in &listed[..found] {
             out[usize::from(i)] = self.draw_remainder(law, further);
         }

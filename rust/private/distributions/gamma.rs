@@ -13,7 +13,7 @@
 
 use super::words::{RowWords, uniform};
 use crate::distributions::Rng;
-use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln, sin_cos};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use std::f64::consts::FRAC_PI_2;
@@ -77,13 +77,13 @@ pub fn draw_many(level: Level, shapes: &[f64], words: &mut RowWords, draws: &mut
     for (shapes, draws) in shapes.chunks(BATCH).zip(draws.chunks_mut(BATCH)) {
         let Batch { words: own, d, c, place, .. } = &mut batch;
         words.fill(&mut own[..shapes.len()]);
-        work(level, Powers { shapes, words: own, d, c, draws });
+        at_level!(level, start(shapes, own, (d, c), draws));
         place.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
         let mut waiting = shapes.len();
         while waiting > 0 {
             let pairs = pairs_of(waiting);
             words.fill(&mut batch.words[..2 * pairs + waiting]);
-            waiting = work(level, Round { batch: &mut batch, waiting, draws });
+            waiting = at_level!(level, propose(&mut batch, waiting, draws));
         }
     }
 }
@@ -104,84 +104,61 @@ struct Batch {
 }
 
 /// The constants of the draws, and d U^(1/a) in their place.
-struct Powers<'a> {
-    shapes: &'a [f64],
-    words: &'a [u64],
-    d: &'a mut [f64],
-    c: &'a mut [f64],
-    draws: &'a mut [f64],
-}
-
-impl Work for Powers<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let entries = self.shapes.iter().zip(self.words);
-        let out = self.d.iter_mut().zip(self.c).zip(self.draws);
-        for ((&shape, &word), ((d, c), draw)) in entries.zip(out) {
-            let small = shape < 1.0;
-            *d = (if small { shape + 1.0 } else { shape }) - 1.0 / 3.0;
-            *c = 1.0 / (9.0 * *d).sqrt();
-            let power = exp(ln(1.0 - uniform(word)) / shape);
-            *draw = *d * if small { power } else { 1.0 };
-        }
+#[inline(always)]
+fn start(shapes: &[f64], words: &[u64], (d, c): (&mut [f64], &mut [f64]), draws: &mut [f64]) {
+    let entries = shapes.iter().zip(words);
+    let out = d.iter_mut().zip(c).zip(draws);
+    for ((&shape, &word), ((d, c), draw)) in entries.zip(out) {
+        let small = shape < 1.0;
+        *d = (if small { shape + 1.0 } else { shape }) - 1.0 / 3.0;
+        *c = 1.0 / (9.0 * *d).sqrt();
+        let power = exp(ln(1.0 - uniform(word)) / shape);
+        *draw = *d * if small { power } else { 1.0 };
     }
 }
 
 /// A proposal for each entry that waits; how many wait on, in front.
-struct Round<'a> {
-    batch: &'a mut Batch,
-    waiting: usize,
-    draws: &'a mut [f64],
-}
-
-impl Work for Round<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn run(self) -> usize {
-        let Self { batch: Batch { words, place, d, c, z }, waiting, draws } = self;
-        let half = pairs_of(waiting);
-        let (first, rest) = words.split_at(half);
-        let (second, rest) = rest.split_at(half);
-        let (low, high) = z.split_at_mut(half);
-        for (((&first, &second), low), high) in first.iter().zip(second).zip(low).zip(high) {
-            (*low, *high) = normals(first, second);
-        }
-        // The squeeze keeps nine of ten. What it does not keep goes to the front, with the number that it was compared with.
-        let mut open = 0;
-        let mut u = [0.0; BATCH];
-        let entries = c[..waiting].iter().zip(&z[..waiting]).zip(&rest[..waiting]);
-        for (((&c, &z), &word), u) in entries.zip(&mut u) {
-            let (root, square, uniform) = (1.0 + c * z, z * z, uniform(word));
-            let kept = (uniform < 1.0 - 0.0331 * (square * square)) & (root > 0.0);
-            *u = if kept { -(root * root * root) } else { uniform };
-        }
-        for i in 0..waiting {
-            let at = place[i];
-            let kept = u[i] < 0.0;
-            draws[at as usize] *= if kept { -u[i] } else { 1.0 };
-            (place[open], d[open], c[open], z[open], u[open]) = (at, d[i], c[i], z[i], u[i]);
-            open += usize::from(!kept);
-        }
-        let entries = c[..open].iter().zip(&d[..open]).zip(&z[..open]);
-        for (((&c, &d), &z), u) in entries.zip(&mut u) {
-            let root = 1.0 + c * z;
-            let v = root * root * root;
-            let kept = (root > 0.0) & (ln(*u) < 0.5 * z * z + d * (1.0 - v + ln(v)));
-            *u = if kept { v } else { -1.0 };
-        }
-        let mut left = 0;
-        for i in 0..open {
-            let at = place[i];
-            let kept = u[i] > 0.0;
-            draws[at as usize] *= if kept { u[i] } else { 1.0 };
-            (place[left], d[left], c[left]) = (at, d[i], c[i]);
-            left += usize::from(!kept);
-        }
-        left
+#[inline(always)]
+fn propose(Batch { words, place, d, c, z }: &mut Batch, waiting: usize, draws: &mut [f64]) -> usize {
+    let half = pairs_of(waiting);
+    let (first, rest) = words.split_at(half);
+    let (second, rest) = rest.split_at(half);
+    let (low, high) = z.split_at_mut(half);
+    for (((&first, &second), low), high) in first.iter().zip(second).zip(low).zip(high) {
+        (*low, *high) = normals(first, second);
     }
+    // The squeeze keeps nine of ten. What it does not keep goes to the front, with the number that it was compared with.
+    let mut open = 0;
+    let mut u = [0.0; BATCH];
+    let entries = c[..waiting].iter().zip(&z[..waiting]).zip(&rest[..waiting]);
+    for (((&c, &z), &word), u) in entries.zip(&mut u) {
+        let (root, square, uniform) = (1.0 + c * z, z * z, uniform(word));
+        let kept = (uniform < 1.0 - 0.0331 * (square * square)) & (root > 0.0);
+        *u = if kept { -(root * root * root) } else { uniform };
+    }
+    for i in 0..waiting {
+        let at = place[i];
+        let kept = u[i] < 0.0;
+        draws[at as usize] *= if kept { -u[i] } else { 1.0 };
+        (place[open], d[open], c[open], z[open], u[open]) = (at, d[i], c[i], z[i], u[i]);
+        open += usize::from(!kept);
+    }
+    let entries = c[..open].iter().zip(&d[..open]).zip(&z[..open]);
+    for (((&c, &d), &z), u) in entries.zip(&mut u) {
+        let root = 1.0 + c * z;
+        let v = root * root * root;
+        let kept = (root > 0.0) & (ln(*u) < 0.5 * z * z + d * (1.0 - v + ln(v)));
+        *u = if kept { v } else { -1.0 };
+    }
+    let mut left = 0;
+    for i in 0..open {
+        let at = place[i];
+        let kept = u[i] > 0.0;
+        draws[at as usize] *= if kept { u[i] } else { 1.0 };
+        (place[left], d[left], c[left]) = (at, d[i], c[i]);
+        left += usize::from(!kept);
+    }
+    left
 }
 
 /// Two independent normals from two words.

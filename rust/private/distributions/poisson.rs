@@ -8,7 +8,7 @@
 
 use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
 use crate::distributions::{Rng, Tail, open_uniform_of, uniform_of};
-use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
 use std::f64::consts::LOG2_E;
 
@@ -137,32 +137,22 @@ const INVERSE_FACTORIALS: [f64; 14] = {
 /// Sequential search for many cells, a word each: the smallest count whose distribution function exceeds the word's upper 52 bits.
 /// Where the rate is not below [`SMALL`] the count is 0.
 pub fn invert_many(level: Level, rates: &[f64], words: &[u64], counts: &mut [i64]) {
-    work(level, Search { rates, words, counts });
+    at_level!(level, search_all(rates, words, counts));
 }
 
-struct Search<'a> {
-    rates: &'a [f64],
-    words: &'a [u64],
-    counts: &'a mut [i64],
-}
-
-impl Work for Search<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let (groups, rest) = self.counts.as_chunks_mut::<LANES>();
-        let (rates, last_rates) = self.rates.as_chunks::<LANES>();
-        let (words, last_words) = self.words.as_chunks::<LANES>();
-        for ((counts, rates), words) in groups.iter_mut().zip(rates).zip(words) {
-            *counts = search(rates, words);
-        }
-        if !rest.is_empty() {
-            let (mut rates, mut words) = ([0.0; LANES], [0; LANES]);
-            rates[..rest.len()].copy_from_slice(last_rates);
-            words[..rest.len()].copy_from_slice(last_words);
-            rest.copy_from_slice(&search(&rates, &words)[..rest.len()]);
-        }
+#[inline(always)]
+fn search_all(rates: &[f64], words: &[u64], counts: &mut [i64]) {
+    let (groups, rest) = counts.as_chunks_mut::<LANES>();
+    let (rates, last_rates) = rates.as_chunks::<LANES>();
+    let (words, last_words) = words.as_chunks::<LANES>();
+    for ((counts, rates), words) in groups.iter_mut().zip(rates).zip(words) {
+        *counts = search(rates, words);
+    }
+    if !rest.is_empty() {
+        let (mut rates, mut words) = ([0.0; LANES], [0; LANES]);
+        rates[..rest.len()].copy_from_slice(last_rates);
+        words[..rest.len()].copy_from_slice(last_words);
+        rest.copy_from_slice(&search(&rates, &words)[..rest.len()]);
     }
 }
 
@@ -245,27 +235,16 @@ fn propose(rate: f64, u: f64, v: f64) -> (f64, f64, bool) {
 /// The first step of [`transformed_rejection`] for many cells, two words each: the count where the squeeze keeps it, else -1.
 /// Where the rate is below [`SMALL`] the count stays as it is.
 pub(super) fn propose_many(level: Level, rates: &[f64], words: [&[u64]; 2], counts: &mut [i64]) {
-    work(level, Proposals { rates, words, counts });
+    at_level!(level, propose_all(rates, words, counts));
 }
 
-struct Proposals<'a> {
-    rates: &'a [f64],
-    words: [&'a [u64]; 2],
-    counts: &'a mut [i64],
-}
-
-impl Work for Proposals<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let [first, second] = self.words;
-        let cells = self.counts.iter_mut().zip(self.rates).zip(first).zip(second);
-        for (((count, &rate), &first), &second) in cells {
-            let (_, k, kept) = propose(rate, uniform_of(first) - 0.5, open_uniform_of(second));
-            let found = if kept { k } else { -1.0 };
-            *count = if rate >= SMALL { found as i64 } else { *count };
-        }
+#[inline(always)]
+fn propose_all(rates: &[f64], [first, second]: [&[u64]; 2], counts: &mut [i64]) {
+    let cells = counts.iter_mut().zip(rates).zip(first).zip(second);
+    for (((count, &rate), &first), &second) in cells {
+        let (_, k, kept) = propose(rate, uniform_of(first) - 0.5, open_uniform_of(second));
+        let found = if kept { k } else { -1.0 };
+        *count = if rate >= SMALL { found as i64 } else { *count };
     }
 }
 

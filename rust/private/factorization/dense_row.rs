@@ -13,7 +13,7 @@ use super::split_cells::SplitCells;
 use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
 use crate::distributions::words::RowWords;
 use crate::distributions::{poisson, two_piece_poisson};
-use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::floats::float_work;
 use crate::stream::Xoshiro;
 
@@ -56,7 +56,7 @@ impl DenseRow {
     ) {
         self.words.restart(key, purpose, iteration, row);
         // Means and counts have a place for each column; a place whose cell is held out, or drawn below, has mean zero here.
-        let most = work(level, Means { codes: data.codes, rates, alpha, means: &mut self.means });
+        let most = at_level!(level, means(data.codes, rates, alpha, &mut self.means));
         let batches = self.means.chunks(BATCH).zip(self.counts.chunks_mut(BATCH));
         for (means, counts) in batches {
             self.words.fill(&mut self.batch);
@@ -103,27 +103,15 @@ impl DenseRow {
 }
 
 /// The means of the counts of cells whose release is not positive, and zeros; the largest of them.
-struct Means<'a> {
-    codes: &'a [i8],
-    rates: &'a [f64],
-    alpha: f64,
-    means: &'a mut [f64],
-}
-
-impl Work for Means<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Self { codes, rates, alpha, means } = self;
-        for ((mean, &code), &rate) in means.iter_mut().zip(codes).zip(rates) {
-            let drawn = (code <= 0) & (code != HELD_OUT);
-            *mean = if drawn { alpha * rate } else { 0.0 };
-        }
-        let mut most = [0.0f64; 8];
-        for means in means.as_chunks::<8>().0 {
-            most.iter_mut().zip(means).for_each(|(most, &mean)| *most = if mean > *most { mean } else { *most });
-        }
-        most.iter().chain(means.as_chunks::<8>().1).copied().fold(0.0, f64::max)
+#[inline(always)]
+fn means(codes: &[i8], rates: &[f64], alpha: f64, means: &mut [f64]) -> f64 {
+    for ((mean, &code), &rate) in means.iter_mut().zip(codes).zip(rates) {
+        let drawn = (code <= 0) & (code != HELD_OUT);
+        *mean = if drawn { alpha * rate } else { 0.0 };
     }
+    let mut most = [0.0f64; 8];
+    for means in means.as_chunks::<8>().0 {
+        most.iter_mut().zip(means).for_each(|(most, &mean)| *most = if mean > *most { mean } else { *most });
+    }
+    most.iter().chain(means.as_chunks::<8>().1).copied().fold(0.0, f64::max)
 }

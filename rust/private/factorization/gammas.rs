@@ -6,7 +6,7 @@
 
 use super::factor_matrix::FactorMatrix;
 use super::model::Prior;
-use crate::numeric::dispatch::{Level, Work, work};
+use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln};
 use crate::numeric::special::gamma::{digamma, log_gamma};
 
@@ -40,7 +40,7 @@ impl Gammas {
     pub fn expectations(&self, level: Level) -> Expectations {
         let empty = || FactorMatrix::new(self.shape.rows, self.shape.width);
         let mut found = Expectations { means: empty(), digammas: empty(), geometric: empty() };
-        work(level, EachEntry { gammas: self, found: &mut found });
+        at_level!(level, each_entry(self, &mut found));
         found
     }
 
@@ -57,7 +57,7 @@ impl Gammas {
         let entries = [&self.shape, &self.rate, digammas].map(|matrix| &matrix.row(row)[from..width]);
         let own = |values: &'_ Vec<f64>| if values.len() == 1 { 0..1 } else { row * width + from..(row + 1) * width };
         let (shape, rate) = (&prior.shape[own(&prior.shape)], &prior.rate[own(&prior.rate)]);
-        work(level, Divergences { entries, prior: [shape, rate] })
+        at_level!(level, divergences(entries, [shape, rate]))
     }
 }
 
@@ -71,65 +71,43 @@ pub struct Expectations {
     pub geometric: FactorMatrix,
 }
 
-struct EachEntry<'a> {
-    gammas: &'a Gammas,
-    found: &'a mut Expectations,
-}
-
-impl Work for EachEntry<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { gammas, found } = self;
-        let laws = gammas.shape.padded().iter().zip(gammas.rate.padded());
-        let Expectations { means, digammas, geometric } = found;
-        let out = means.padded_mut().iter_mut().zip(digammas.padded_mut()).zip(geometric.padded_mut());
-        for ((&shape, &rate), ((mean, psi), geometric)) in laws.zip(out) {
-            // What pads a row is zero and stays so.
-            let entry = shape > 0.0;
-            let (shape, rate) = if entry { (shape, rate) } else { (1.0, 1.0) };
-            let expected = digamma(shape);
-            *mean = if entry { shape / rate } else { 0.0 };
-            *psi = if entry { expected } else { 0.0 };
-            *geometric = if entry { exp(expected) / rate } else { 0.0 };
-        }
+#[inline(always)]
+fn each_entry(gammas: &Gammas, Expectations { means, digammas, geometric }: &mut Expectations) {
+    let laws = gammas.shape.padded().iter().zip(gammas.rate.padded());
+    let out = means.padded_mut().iter_mut().zip(digammas.padded_mut()).zip(geometric.padded_mut());
+    for ((&shape, &rate), ((mean, psi), geometric)) in laws.zip(out) {
+        // What pads a row is zero and stays so.
+        let entry = shape > 0.0;
+        let (shape, rate) = if entry { (shape, rate) } else { (1.0, 1.0) };
+        let expected = digamma(shape);
+        *mean = if entry { shape / rate } else { 0.0 };
+        *psi = if entry { expected } else { 0.0 };
+        *geometric = if entry { exp(expected) / rate } else { 0.0 };
     }
 }
 
-struct Divergences<'a> {
-    /// Shapes, rates and digammas.
-    entries: [&'a [f64]; 3],
-    /// Shapes and rates, one for all or one each.
-    prior: [&'a [f64]; 2],
-}
-
-impl Work for Divergences<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Self { entries: [shapes, rates, digammas], prior } = self;
-        let mut terms = [0.0; TERMS];
-        let mut total = 0.0;
-        for start in (0..shapes.len()).step_by(TERMS) {
-            let here = start..shapes.len().min(start + TERMS);
-            let laws = shapes[here.clone()].iter().zip(&rates[here.clone()]).zip(&digammas[here.clone()]);
-            let terms = &mut terms[..here.len()];
-            if let [&[shape], &[rate]] = prior {
-                for (term, ((&a, &b), &psi)) in terms.iter_mut().zip(laws) {
-                    *term = divergence((a, b), psi, (shape, rate));
-                }
-            } else {
-                let at = |values: &[f64], i: usize| if let [one] = values { *one } else { values[i] };
-                for (i, (term, ((&a, &b), &psi))) in here.zip(terms.iter_mut().zip(laws)) {
-                    *term = divergence((a, b), psi, (at(prior[0], i), at(prior[1], i)));
-                }
+/// The sum of [`divergence`]; the prior's shapes and rates are one for all or one each.
+#[inline(always)]
+fn divergences([shapes, rates, digammas]: [&[f64]; 3], prior: [&[f64]; 2]) -> f64 {
+    let mut terms = [0.0; TERMS];
+    let mut total = 0.0;
+    for start in (0..shapes.len()).step_by(TERMS) {
+        let here = start..shapes.len().min(start + TERMS);
+        let laws = shapes[here.clone()].iter().zip(&rates[here.clone()]).zip(&digammas[here.clone()]);
+        let terms = &mut terms[..here.len()];
+        if let [&[shape], &[rate]] = prior {
+            for (term, ((&a, &b), &psi)) in terms.iter_mut().zip(laws) {
+                *term = divergence((a, b), psi, (shape, rate));
             }
-            total += terms.iter().sum::<f64>();
+        } else {
+            let at = |values: &[f64], i: usize| if let [one] = values { *one } else { values[i] };
+            for (i, (term, ((&a, &b), &psi))) in here.zip(terms.iter_mut().zip(laws)) {
+                *term = divergence((a, b), psi, (at(prior[0], i), at(prior[1], i)));
+            }
         }
-        total
+        total += terms.iter().sum::<f64>();
     }
+    total
 }
 
 /// Terms worked out before they are added up in order.

@@ -21,7 +21,7 @@ use super::split::{LANES, Splitter};
 use crate::distributions::bessel::Address;
 use crate::distributions::{LARGEST, poisson, two_piece_poisson};
 use crate::monitor::Progress;
-use crate::numeric::dispatch::{Level, Work, level, work};
+use crate::numeric::dispatch::{Level, at_level, level};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
 use std::ops::Range;
@@ -219,7 +219,7 @@ impl<'a> Sweep<'a> {
             let found = locked().pop();
             let mut worker = found.unwrap_or_else(|| self.worker());
             let stop = rows.end.min(start + block);
-            work(self.level, Block { sweep: self, rows: start..stop, noise, worker: &mut worker })?;
+            at_level!(self.level, self.block(start..stop, noise, &mut worker))?;
             locked().push(worker);
             progress.advance((stop - start) as u64)
         };
@@ -246,31 +246,21 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Some rows of a sweep, as work for vectors.
-struct Block<'s, 'a> {
-    sweep: &'s Sweep<'a>,
-    rows: Range<usize>,
-    noise: &'s mut [[u32; 2]],
-    worker: &'s mut Worker,
-}
-
-impl Work for Block<'_, '_> {
-    type Output = Result<()>;
-
+impl Sweep<'_> {
+    /// Allocates the rows of a block, tile by tile.
     #[inline(always)]
-    fn run(self) -> Result<()> {
-        let Self { sweep, rows, noise, worker } = self;
-        let stride = sweep.sums.len();
-        let cols = sweep.table.cols();
+    fn block(&self, rows: Range<usize>, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
+        let stride = self.sums.len();
+        let cols = self.table.cols();
         // Row `start + i` of a tile has its weights at `left[i * stride..]` and its rates at `rates[i * length..]`.
         let size = tile_of(cols);
         for start in rows.clone().step_by(size) {
             let tile = size.min(rows.end - start);
             let mut ways = [RowMethod::Known; TILE];
             for (i, left) in worker.left.chunks_exact_mut(stride).enumerate().take(tile) {
-                sweep.model.left(sweep.factors, start + i, left);
-                let expected = sweep.expected(left);
-                let limit = if sweep.method == Method::Bessel { 2_147_483_648.0 } else { LARGEST };
+                self.model.left(self.factors, start + i, left);
+                let expected = self.expected(left);
+                let limit = if self.method == Method::Bessel { 2_147_483_648.0 } else { LARGEST };
                 if expected >= limit || expected.is_nan() {
                     let value = format!("{expected} in row {}", start + i);
                     return Err(Error::Domain {
@@ -279,15 +269,15 @@ impl Work for Block<'_, '_> {
                         requirement: "of a sum that stays below 2^53 in a row (2^31 with auxiliary variables)",
                     });
                 }
-                ways[i] = sweep.way(expected);
+                ways[i] = self.way(expected);
             }
             let dense = |way: &RowMethod| matches!(way, RowMethod::Dense | RowMethod::Auxiliary);
             let from = (0..tile).find(|&i| dense(&ways[i])).unwrap_or(tile);
             let to = (0..tile).rfind(|&i| dense(&ways[i])).map_or(from, |last| last + 1);
             // Formed together they share what is read, even if one or two between them are not asked for.
             let Worker { left, rates, .. } = &mut *worker;
-            let rates = &mut rates[from * sweep.length..to * sweep.length];
-            sweep.panels.rates(sweep.level, &left[from * stride..to * stride], stride, rates);
+            let rates = &mut rates[from * self.length..to * self.length];
+            self.panels.rates(self.level, &left[from * stride..to * stride], stride, rates);
             for (i, way) in ways.into_iter().enumerate().take(tile) {
                 let noise = if noise.is_empty() {
                     &mut []
@@ -295,14 +285,12 @@ impl Work for Block<'_, '_> {
                     let at = (start - rows.start + i) * cols;
                     &mut noise[at..at + cols]
                 };
-                sweep.row(start + i, i, way, noise, worker)?;
+                self.row(start + i, i, way, noise, worker)?;
             }
         }
         Ok(())
     }
-}
 
-impl Sweep<'_> {
     /// Draws one row, place `i` of its tile.
     #[inline(always)]
     fn row(&self, row: usize, i: usize, way: RowMethod, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {

@@ -14,8 +14,8 @@
 //! Information geometric formulation and interpretation of accelerated Blahut-Arimoto-type algorithms.
 
 use super::ChannelMatrix;
-use super::vector::for_wide_vectors;
 use crate::monitor::Monitor;
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 
 /// The smallest probability an input keeps: it can come back, and its products with entries are not subnormal.
@@ -132,16 +132,16 @@ impl Trial {
     }
 }
 
-for_wide_vectors! {
-    fn add_scaled(totals: &mut [f64], row: &[f64], weight: f64) {
+fn add_scaled(totals: &mut [f64], row: &[f64], weight: f64) {
+    at_level!(level(), {
         for (total, entry) in totals.iter_mut().zip(row) {
             *total += weight * entry;
         }
-    }
+    })
 }
 
-for_wide_vectors! {
-    fn dot(left: &[f64], right: &[f64]) -> f64 {
+fn dot(left: &[f64], right: &[f64]) -> f64 {
+    at_level!(level(), {
         let mut parts = [0.0; 32];
         let (left, right) = (left.chunks_exact(32), right.chunks_exact(32));
         let rest: f64 = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a * b).sum();
@@ -151,7 +151,7 @@ for_wide_vectors! {
             }
         }
         parts.iter().sum::<f64>() + rest
-    }
+    })
 }
 
 /// The mutual information of input and output for an input distribution, in bits.

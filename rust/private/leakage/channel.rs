@@ -4,7 +4,7 @@
 //!
 //! Source: G. Smith (2009), On the foundations of quantitative information flow.
 
-use super::vector::for_wide_vectors;
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 
 /// A matrix in row-major order, seen and not owned.
@@ -78,9 +78,9 @@ pub fn check_channel(matrix: ChannelMatrix<'_>, atol: f64) -> Result<()> {
     Ok(())
 }
 
-for_wide_vectors! {
-    /// The sum of a row in eight interleaved parts: the same on every machine.
-    fn sum(row: &[f64]) -> f64 {
+/// The sum of a row in eight interleaved parts: the same on every machine.
+fn sum(row: &[f64]) -> f64 {
+    at_level!(level(), {
         let mut parts = [0.0; 8];
         let chunks = row.chunks_exact(8);
         let rest = chunks.remainder();
@@ -90,7 +90,7 @@ for_wide_vectors! {
             }
         }
         parts.iter().sum::<f64>() + rest.iter().sum::<f64>()
-    }
+    })
 }
 
 /// For each column the largest of the weighted entries, and the first row where it is reached; weights of 1 if not given.
@@ -112,15 +112,15 @@ pub fn column_maxima(matrix: ChannelMatrix<'_>, weights: Option<&[f64]>) -> Resu
     Ok((maxima, places))
 }
 
-for_wide_vectors! {
-    fn raise(maxima: &mut [f64], places: &mut [i64], row: &[f64], weight: f64, place: i64) {
+fn raise(maxima: &mut [f64], places: &mut [i64], row: &[f64], weight: f64, place: i64) {
+    at_level!(level(), {
         for ((most, at), entry) in maxima.iter_mut().zip(places).zip(row) {
             let value = weight * entry;
             let higher = value > *most;
             *at = if higher { place } else { *at };
             *most = if higher { value } else { *most };
         }
-    }
+    })
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@
 //! quantitative information flow; of other orders: I. Mironov (2017), Renyi differential privacy, definition 4.
 
 use super::ChannelMatrix;
-use super::vector::for_wide_vectors;
 use crate::graphs::Graph;
 use crate::monitor::{Monitor, Progress};
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result, parallel};
 
 /// Bytes of a strip: it has to stay in the second-level cache while all edges go over it.
@@ -78,10 +78,10 @@ fn strip_ratio(
 /// Columns looked at together.
 const LANES: usize = 16;
 
-for_wide_vectors! {
-    /// The largest ratio over some edges, if it is above `most`. A division is made only where a product says that there is a
-    /// larger ratio, which costs at most the last place of the result.
-    fn edges_ratio(strip: &[f64], edges: &[(u32, u32)], width: usize, most: f64) -> f64 {
+/// The largest ratio over some edges, if it is above `most`. A division is made only where a product says that there is a
+/// larger ratio, which costs at most the last place of the result.
+fn edges_ratio(strip: &[f64], edges: &[(u32, u32)], width: usize, most: f64) -> f64 {
+    at_level!(level(), {
         let mut most = most;
         for &(h, l) in edges {
             let (h, l) = (&strip[h as usize * width..][..width], &strip[l as usize * width..][..width]);
@@ -110,7 +110,7 @@ for_wide_vectors! {
             }
         }
         most
-    }
+    })
 }
 
 /// The largest difference of logarithms between two rows.
@@ -191,9 +191,9 @@ pub fn delta(
     over_edges(matrix, graph, threads, monitor, |h, l| excess(h, l, factor).min(1.0))
 }
 
-for_wide_vectors! {
-    /// sum_k max(0, h_k - factor l_k); a zero of l counts as zero whatever the factor.
-    fn excess(h: &[f64], l: &[f64], factor: f64) -> f64 {
+/// sum_k max(0, h_k - factor l_k); a zero of l counts as zero whatever the factor.
+fn excess(h: &[f64], l: &[f64], factor: f64) -> f64 {
+    at_level!(level(), {
         let mut parts = [0.0; 8];
         let (h, l) = (h.chunks_exact(8), l.chunks_exact(8));
         let gap = |a: f64, b: f64| {
@@ -207,7 +207,7 @@ for_wide_vectors! {
             }
         }
         parts.iter().sum::<f64>() + rest
-    }
+    })
 }
 
 /// The least level of Renyi privacy of order `alpha` on the graph.

@@ -13,8 +13,9 @@
 
 use super::ChannelMatrix;
 use super::sums::{CompensatedSum, two_sum};
-use super::vector::{finish, for_wide_vectors, stream};
+use super::vector::{finish, stream};
 use crate::monitor::{Monitor, Progress};
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result, parallel};
 
 /// The smallest useful chunk.
@@ -132,17 +133,22 @@ fn add_up(
     Ok(sums)
 }
 
-for_wide_vectors! {
-    fn add_row(high: &mut [f64], low: &mut [f64], row: &[f64], distances: &[u8], tails: usize) {
+fn add_row(high: &mut [f64], low: &mut [f64], row: &[f64], distances: &[u8], tails: usize) {
+    at_level!(level(), {
         for (chunk, &distance) in row.chunks_exact(tails).zip(distances) {
             let high = &mut high[distance as usize * tails..][..tails];
             let low = &mut low[distance as usize * tails..][..tails];
-            for ((high, low), &entry) in high.iter_mut().zip(low).zip(chunk) {
-                let (sum, error) = two_sum(*high, entry);
-                *high = sum;
-                *low += error;
-            }
+            add_exactly(high, low, chunk);
         }
+    })
+}
+
+#[inline(always)]
+fn add_exactly(high: &mut [f64], low: &mut [f64], entries: &[f64]) {
+    for ((high, low), &entry) in high.iter_mut().zip(low).zip(entries) {
+        let (sum, error) = two_sum(*high, entry);
+        *high = sum;
+        *low += error;
     }
 }
 

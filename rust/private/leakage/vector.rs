@@ -1,6 +1,4 @@
-//! Kernels compiled once more for wider vectors, and copies that pass the cache by.
-
-pub(super) use crate::numeric::wide::for_wide_vectors;
+//! Copies that pass the cache by.
 
 /// Copies without reading the target into the cache: for results much larger than it. Half the traffic of a plain copy
 /// where the target is cold. End a run of such copies with [`finish`].

@@ -11,7 +11,8 @@
 
 use crate::memory::reserved;
 use crate::monitor::Monitor;
-use crate::numeric::wide::{for_wide_vectors, log_of_normal};
+use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::wide::log_of_normal;
 use crate::privacy::choice::{Choice, Doubles, weigh};
 use crate::privacy::source::Source;
 use crate::{Error, Result};
@@ -106,9 +107,9 @@ impl TrimmedDirichlet {
     }
 }
 
-for_wide_vectors! {
-    /// ln sum_j exp(a(j) + b(j)), by the same instructions for any numbers.
-    fn log_sum(a: &[f64], b: &[f64], scratch: &mut [f64]) -> f64 {
+/// ln sum_j exp(a(j) + b(j)), by the same instructions for any numbers.
+fn log_sum(a: &[f64], b: &[f64], scratch: &mut [f64]) -> f64 {
+    at_level!(level(), {
         let mut least = f64::INFINITY;
         for ((gap, a), b) in scratch.iter_mut().zip(a).zip(b) {
             *gap = -(a + b);
@@ -121,7 +122,7 @@ for_wide_vectors! {
             lanes.iter_mut().zip(block).for_each(|(sum, weight)| *sum += weight);
         }
         log_of_normal(lanes.iter().chain(rest).sum()) - least
-    }
+    })
 }
 
 #[cfg(test)]

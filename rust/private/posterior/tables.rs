@@ -7,7 +7,7 @@
 //! Source: R. Stanley (2012), Enumerative Combinatorics 1, 2nd ed., theorem 2.1.1 (inclusion and exclusion).
 
 use crate::monitor::Monitor;
-use crate::numeric::dispatch::{Work, level, work};
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 
 /// Families wider than this are counted record by record.
@@ -42,26 +42,16 @@ pub struct BitColumns {
     columns: Vec<Vec<u64>>,
 }
 
-struct Pack<'a, T> {
-    data: &'a [T],
-    width: usize,
-    columns: &'a mut [Vec<u64>],
-    first: usize,
-}
-
-impl<T: Code> Work for Pack<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (place, rows) in self.data.chunks(64 * self.width).enumerate() {
-            for (j, column) in self.columns.iter_mut().enumerate() {
-                let mut word = 0;
-                for (i, row) in rows.chunks_exact(self.width).enumerate() {
-                    word |= u64::from(row[j].category(2)) << i;
-                }
-                column[self.first + place] = word;
+/// Writes the bits of some records, 64 to a word, into the words of each column from `first` on.
+#[inline(always)]
+fn pack<T: Code>(data: &[T], width: usize, columns: &mut [Vec<u64>], first: usize) {
+    for (place, rows) in data.chunks(64 * width).enumerate() {
+        for (j, column) in columns.iter_mut().enumerate() {
+            let mut word = 0;
+            for (i, row) in rows.chunks_exact(width).enumerate() {
+                word |= u64::from(row[j].category(2)) << i;
             }
+            column[first + place] = word;
         }
     }
 }
@@ -76,7 +66,7 @@ impl BitColumns {
         let mut columns = vec![vec![0; rows.div_ceil(64)]; width];
         for (batch, part) in data.chunks(BATCH * width).enumerate() {
             monitor.tick((batch * BATCH) as u64, rows as u64)?;
-            work(level(), Pack { data: part, width, columns: &mut columns, first: batch * BATCH / 64 });
+            at_level!(level(), pack(part, width, &mut columns, batch * BATCH / 64));
         }
         Ok(Self { rows, columns })
     }
@@ -99,11 +89,8 @@ impl BitColumns {
         check_family(family, self.columns.len())?;
         // Axis by axis as bits of the cell's index, the last column lowest.
         let columns: Vec<&[u64]> = family.iter().rev().map(|&j| &self.columns[j][..]).collect();
-        let mut table = if columns.len() <= WIDE {
-            work(level(), Conjunctions { columns: &columns })
-        } else {
-            self.one_by_one(&columns)
-        };
+        let mut table =
+            if columns.len() <= WIDE { at_level!(level(), conjunctions(&columns)) } else { self.one_by_one(&columns) };
         if columns.len() <= WIDE {
             table[0] = self.rows as i64;
             for bit in 0..columns.len() {
@@ -125,41 +112,34 @@ impl BitColumns {
     }
 }
 
-struct Conjunctions<'a> {
-    columns: &'a [&'a [u64]],
-}
-
-impl Work for Conjunctions<'_> {
-    type Output = Vec<i64>;
-
-    #[inline(always)]
-    fn run(self) -> Vec<i64> {
-        let width = self.columns.len();
-        let mut sums = vec![0i64; 1 << width];
-        match *self.columns {
-            [a] => sums[1] = a.iter().map(|word| i64::from(word.count_ones())).sum(),
-            [a, b] => {
-                for (a, b) in a.iter().zip(b) {
-                    sums[1] += i64::from(a.count_ones());
-                    sums[2] += i64::from(b.count_ones());
-                    sums[3] += i64::from((a & b).count_ones());
-                }
+/// For each set of columns the number of records that have all of its bits.
+#[inline(always)]
+fn conjunctions(columns: &[&[u64]]) -> Vec<i64> {
+    let width = columns.len();
+    let mut sums = vec![0i64; 1 << width];
+    match *columns {
+        [a] => sums[1] = a.iter().map(|word| i64::from(word.count_ones())).sum(),
+        [a, b] => {
+            for (a, b) in a.iter().zip(b) {
+                sums[1] += i64::from(a.count_ones());
+                sums[2] += i64::from(b.count_ones());
+                sums[3] += i64::from((a & b).count_ones());
             }
-            _ => {
-                let mut conjunctions = [!0u64; 1 << WIDE];
-                for place in 0..self.columns.first().map_or(0, |column| column.len()) {
-                    for (bit, column) in self.columns.iter().enumerate() {
-                        for cell in 0..1usize << bit {
-                            let both = conjunctions[cell] & column[place];
-                            conjunctions[cell | 1 << bit] = both;
-                            sums[cell | 1 << bit] += i64::from(both.count_ones());
-                        }
+        }
+        _ => {
+            let mut conjunctions = [!0u64; 1 << WIDE];
+            for place in 0..columns.first().map_or(0, |column| column.len()) {
+                for (bit, column) in columns.iter().enumerate() {
+                    for cell in 0..1usize << bit {
+                        let both = conjunctions[cell] & column[place];
+                        conjunctions[cell | 1 << bit] = both;
+                        sums[cell | 1 << bit] += i64::from(both.count_ones());
                     }
                 }
             }
         }
-        sums
     }
+    sums
 }
 
 fn check_family(family: &[usize], width: usize) -> Result<()> {

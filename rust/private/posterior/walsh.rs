@@ -6,22 +6,11 @@
 //!
 //! Source: B. Barak, K. Chaudhuri, C. Dwork, S. Kale, F. McSherry, K. Talwar (2007), Privacy, accuracy, and consistency too.
 
-use crate::numeric::dispatch::{Work, level, work};
+use crate::numeric::dispatch::{at_level, level};
 use crate::{Error, Result};
 
 /// What fits the first cache.
 const NEAR: usize = 1 << 11;
-
-struct Transform<'a>(&'a mut [i64]);
-
-impl Work for Transform<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        far(self.0);
-    }
-}
 
 /// Four blocks at a time: two levels in one pass over memory.
 #[inline(always)]
@@ -80,7 +69,7 @@ pub fn transform(values: &mut [i64]) -> Result<()> {
             return Err(Error::Domain { name: "values", value: total.to_string(), requirement });
         }
     }
-    work(level(), Transform(values));
+    at_level!(level(), far(values));
     Ok(())
 }
 

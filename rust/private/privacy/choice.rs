@@ -14,8 +14,9 @@
 
 use super::source::Source;
 use crate::memory::reserved;
+use crate::numeric::dispatch::{at_level, level};
 use crate::numeric::interval::Interval;
-use crate::numeric::wide::{exp_of, for_wide_vectors};
+use crate::numeric::wide::exp_of;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
@@ -46,15 +47,15 @@ const FAR: f64 = 60.0;
 /// Beyond exp(-100) all weights are taken for that, so that none is subnormal: it changes no sum that a double can show.
 const LOST: f64 = 100.0;
 
-for_wide_vectors! {
-    /// Puts `exp(least - e)` in the place of each exponent e, by the same instructions for any: relative error below 4e-16
-    /// and what the difference was rounded, but never below `exp(-100)`.
-    pub fn weigh(exponents: &mut [f64], least: f64) {
+/// Puts `exp(least - e)` in the place of each exponent e, by the same instructions for any: relative error below 4e-16
+/// and what the difference was rounded, but never below `exp(-100)`.
+pub fn weigh(exponents: &mut [f64], least: f64) {
+    at_level!(level(), {
         for value in exponents {
             let gap = *value - least;
             *value = exp_of(-if gap < LOST { gap } else { LOST });
         }
-    }
+    })
 }
 
 /// A law on 0..m with its table.

@@ -127,42 +127,118 @@ pub trait Kernel<E> {
     fn run<A: Products<Element = E>>(self, arithmetic: A) -> Self::Output;
 }
 
-/// Work on floating-point numbers that is compiled once per level, by the compiler's own vectors. Everything in `run` must be
-/// `#[inline(always)]` to be compiled for the level. No level contracts products and sums, so all give the same bits.
-pub trait Work {
-    /// What comes of it.
-    type Output;
-    /// Does the work.
-    fn run(self) -> Self::Output;
+/// `at_level!(level, work)` does work compiled for a level, or for the best level of the machine if that is lower: the compiler
+/// finds the vectors. What it calls is `#[inline(always)]`, else it is compiled for the baseline; slices that an inner loop writes
+/// are best the arguments of such a function, for then the compiler knows them apart.
+///
+/// `at_level!(level, x => a, b, c)` does `a`, `b` or `c` with `x` at AVX-512, AVX2 and the baseline. No level contracts products and
+/// sums of floats, so all give the same bits.
+#[macro_export]
+macro_rules! at_level {
+    ($level:expr, $work:expr) => {
+        $crate::numeric::dispatch::work(
+            $level,
+            #[inline(always)]
+            || $work,
+        )
+    };
+    ($level:expr, $x:ident => $avx512:expr, $avx2:expr, $baseline:expr) => {
+        $crate::numeric::dispatch::by_level(
+            $level,
+            $x,
+            #[inline(always)]
+            |$x| $avx512,
+            #[inline(always)]
+            |$x| $avx2,
+            #[inline(always)]
+            |$x| $baseline,
+        )
+    };
+}
+pub use at_level;
+
+/// What [`at_level`] calls, with a closure that is `#[inline(always)]`.
+#[inline]
+pub fn work<T>(level: Level, work: impl FnOnce() -> T) -> T {
+    at_level!(level, work => work(), work(), work())
 }
 
-/// Does work at a level, or at the best level of the machine if that is lower.
+/// The same with one for each level.
 #[inline]
-pub fn work<W: Work>(level: Level, work: W) -> W::Output {
+pub fn by_level<W, T>(
+    level: Level,
+    work: W,
+    avx512: impl FnOnce(W) -> T,
+    avx2: impl FnOnce(W) -> T,
+    baseline: impl FnOnce(W) -> T,
+) -> T {
     #[cfg(target_arch = "x86_64")]
     if const { EVERY_LEVEL } {
         // SAFETY: the level is at most what the machine has.
         unsafe {
             match level.min(Level::best()) {
-                Level::Avx512 => return x86::avx512_work(work),
-                Level::Avx2 => return x86::avx2_work(work),
+                Level::Avx512 => {
+                    return compiled::avx512(
+                        #[inline(always)]
+                        || avx512(work),
+                    );
+                }
+                Level::Avx2 => {
+                    return compiled::avx2(
+                        #[inline(always)]
+                        || avx2(work),
+                    );
+                }
                 Level::Baseline => {}
             }
         }
     }
-    let _ = level;
-    work.run()
+    let _ = (level, avx512, avx2);
+    baseline(work)
 }
 
-/// Does work on words of bits, compiled for machines that count and find bits in one instruction where this is one.
+/// Does work on words of bits, compiled for machines that count and find bits in one instruction where this is one; `many` are
+/// counted by vectors where there are such.
 #[inline]
-pub fn bit_work<W: Work>(work: W) -> W::Output {
+pub fn with_bits<const MANY: bool, T>(work: impl FnOnce() -> T) -> T {
     #[cfg(target_arch = "x86_64")]
     if level() >= Level::Avx2 && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
         // SAFETY: the machine has the instructions.
-        return unsafe { x86::bit_work(work) };
+        unsafe {
+            if const { MANY } {
+                if level() == Level::Avx512 && is_x86_feature_detected!("avx512vpopcntdq") {
+                    return compiled::bit_vectors(work);
+                }
+            }
+            return compiled::bits(work);
+        }
     }
-    work.run()
+    work()
+}
+
+/// Functions that do their work compiled for instructions: the only ones that are. Never in line: loops turn into vectors best in
+/// functions of their own.
+#[cfg(target_arch = "x86_64")]
+pub(super) mod compiled {
+    macro_rules! compiled_for {
+        ($($name:ident: $instructions:literal;)*) => {
+            $(
+                #[inline(never)]
+                #[target_feature(enable = $instructions)]
+                pub fn $name<T>(work: impl FnOnce() -> T) -> T {
+                    work()
+                }
+            )*
+        };
+    }
+
+    compiled_for! {
+        avx2: "avx2";
+        avx512: "avx512f,avx512dq,avx512bw,avx512vl";
+        avx512_ifma: "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma";
+        bits: "avx2,popcnt,bmi1";
+        bit_vectors: "avx512f,avx512vl,avx512vpopcntdq,popcnt,bmi1";
+    }
 }
 
 /// The operations of a ring as they are, for rings and machines without vectors.
@@ -284,27 +360,6 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
     pub fn avx512<A: Products, K: Kernel<A::Element>>(kernel: K, arithmetic: A) -> K::Output {
         kernel.run(arithmetic)
-    }
-
-    /// Compiles work for AVX2. Never in line: loops turn into vectors best in functions of their own.
-    #[inline(never)]
-    #[target_feature(enable = "avx2")]
-    pub fn avx2_work<W: super::Work>(work: W) -> W::Output {
-        work.run()
-    }
-
-    /// Compiles work for AVX-512.
-    #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-    pub fn avx512_work<W: super::Work>(work: W) -> W::Output {
-        work.run()
-    }
-
-    /// Compiles work for instructions on bits.
-    #[inline(never)]
-    #[target_feature(enable = "avx2,popcnt,bmi1")]
-    pub fn bit_work<W: super::Work>(work: W) -> W::Output {
-        work.run()
     }
 
     /// The overflow check of plain additions, which the instructions do not have.

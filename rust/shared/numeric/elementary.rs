@@ -86,7 +86,7 @@ pub fn sin_cos(t: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numeric::dispatch::{Level, Work, work};
+    use crate::numeric::dispatch::{Level, at_level};
     use crate::stream::Stream;
 
     #[test]
@@ -115,16 +115,10 @@ mod tests {
         assert!((exp(-740.0) - (-740f64).exp()).abs() <= least && exp(-746.0) == 0.0);
     }
 
-    struct Both<'a>(&'a [f64], &'a mut [f64], &'a mut [f64]);
-
-    impl Work for Both<'_> {
-        type Output = ();
-
-        #[inline(always)]
-        fn run(self) {
-            for ((&x, exps), lns) in self.0.iter().zip(self.1).zip(self.2) {
-                (*exps, *lns) = (exp(-x), ln(x));
-            }
+    #[inline(always)]
+    fn both(numbers: &[f64], exps: &mut [f64], lns: &mut [f64]) {
+        for ((&x, exps), lns) in numbers.iter().zip(exps).zip(lns) {
+            (*exps, *lns) = (exp(-x), ln(x));
         }
     }
 
@@ -134,7 +128,7 @@ mod tests {
         let numbers: Vec<f64> = (0..1001).map(|_| 800.0 * words.uniform()).collect();
         let of = |level| {
             let (mut exps, mut lns) = (vec![0.0; 1001], vec![0.0; 1001]);
-            work(level, Both(&numbers, &mut exps, &mut lns));
+            at_level!(level, both(&numbers, &mut exps, &mut lns));
             (exps, lns)
         };
         let expected: (Vec<f64>, Vec<f64>) = numbers.iter().map(|&x| (exp(-x), ln(x))).unzip();

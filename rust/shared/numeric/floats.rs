@@ -3,7 +3,7 @@
 //! A kernel is written once as [`FloatWork`] against [`Floats`], and [`float_work`] runs it compiled for the level asked for.
 //! Products and sums are never contracted and every sum has its order written down, so all levels give the same bits.
 
-use super::dispatch::{EVERY_LEVEL, Level};
+use super::dispatch::{Level, at_level};
 
 /// Doubles side by side.
 pub const LANES: usize = 8;
@@ -74,18 +74,10 @@ pub trait FloatWork {
 #[inline]
 pub fn float_work<W: FloatWork>(level: Level, work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    if const { EVERY_LEVEL } {
-        // SAFETY: the level is at most what the machine has.
-        unsafe {
-            match level.min(Level::best()) {
-                Level::Avx512 => return x86::avx512(work),
-                Level::Avx2 => return x86::avx2(work),
-                Level::Baseline => {}
-            }
-        }
-    }
-    let _ = level;
-    work.run(Arrays)
+    use x86::{FloatYmm, FloatZmm};
+    #[cfg(not(target_arch = "x86_64"))]
+    use {Arrays as FloatYmm, Arrays as FloatZmm};
+    at_level!(level, work => work.run(FloatZmm), work.run(FloatYmm), work.run(Arrays))
 }
 
 /// Arrays, for machines without these registers.
@@ -190,33 +182,19 @@ impl Floats for Arrays {
     }
 }
 
-/// Registers of x86-64. A value of [`FloatZmm`] or [`FloatYmm`] exists only where the instructions do: `avx512` and `avx2` make them.
+/// Registers of x86-64. A value of [`FloatZmm`] or [`FloatYmm`] exists only where the instructions do: [`float_work`] makes them.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{FloatWork, Floats, LANES, prefix_sums};
+    use super::{Floats, LANES, prefix_sums};
     use std::arch::x86_64::*;
-
-    /// Compiles work for AVX2. Never in line: it is a function of its own that has the instructions.
-    #[inline(never)]
-    #[target_feature(enable = "avx2")]
-    pub fn avx2<W: FloatWork>(work: W) -> W::Output {
-        work.run(FloatYmm(()))
-    }
-
-    /// Compiles work for AVX-512.
-    #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-    pub fn avx512<W: FloatWork>(work: W) -> W::Output {
-        work.run(FloatZmm(()))
-    }
 
     /// One register of eight.
     #[derive(Clone, Copy)]
-    pub struct FloatZmm(());
+    pub struct FloatZmm;
 
     /// Two registers of four.
     #[derive(Clone, Copy)]
-    pub struct FloatYmm(());
+    pub struct FloatYmm;
 
     impl Floats for FloatZmm {
         type Eight = __m512d;

@@ -321,6 +321,7 @@ unsafe fn outer_products(prime: ShortPrime, left: *const u64, right: *const u64,
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::{Arithmetic, MASK, NeighborKernel, Neighbors, SHORT_BITS, ShortPrime, TILE};
+    use crate::numeric::dispatch::compiled::{avx2, avx512_ifma};
     use std::arch::x86_64::*;
 
     const SHIFT: u32 = SHORT_BITS;
@@ -396,20 +397,18 @@ mod x86 {
         }
     }
 
-    /// Compiles a kernel for AVX2.
-    #[inline(never)]
-    #[target_feature(enable = "avx2")]
-    fn avx2<K: NeighborKernel>(kernel: K, a: NeighborYmm) -> K::Output {
-        kernel.run(a)
-    }
-
     impl Neighbors for NeighborYmm {
         const LANES: usize = 4;
 
         #[inline(always)]
         fn enter<K: NeighborKernel>(self, kernel: K) -> K::Output {
             // SAFETY: as in `zero`.
-            unsafe { avx2(kernel, self) }
+            unsafe {
+                avx2(
+                    #[inline(always)]
+                    || kernel.run(self),
+                )
+            }
         }
 
         #[inline(always)]
@@ -540,20 +539,18 @@ mod x86 {
         }
     }
 
-    /// Compiles a kernel for AVX-512 with products of 52 bits.
-    #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx512ifma")]
-    fn avx512<K: NeighborKernel>(kernel: K, a: NeighborZmm) -> K::Output {
-        kernel.run(a)
-    }
-
     impl Neighbors for NeighborZmm {
         const LANES: usize = 8;
 
         #[inline(always)]
         fn enter<K: NeighborKernel>(self, kernel: K) -> K::Output {
             // SAFETY: as in `zero`.
-            unsafe { avx512(kernel, self) }
+            unsafe {
+                avx512_ifma(
+                    #[inline(always)]
+                    || kernel.run(self),
+                )
+            }
         }
 
         #[inline(always)]

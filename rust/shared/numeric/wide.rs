@@ -1,42 +1,6 @@
-//! Kernels over floats compiled once more for wider vectors, and functions without a branch that they can hold in registers.
+//! Functions of floats without a branch, which kernels compiled for wide vectors hold in registers.
 //!
 //! No operation is fused or reordered by the wider instructions, so every level computes the same bits.
-
-/// Defines a function whose body is also compiled for AVX-512 and AVX2 and runs at the level of the process.
-#[macro_export]
-macro_rules! for_wide_vectors {
-    ($(#[$about:meta])* $sight:vis fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
-        $(#[$about])*
-        $sight fn $name($($argument: $kind),*) $(-> $result)? {
-            #[inline(always)]
-            fn plain($($argument: $kind),*) $(-> $result)? $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl")]
-                fn avx512($($argument: $kind),*) $(-> $result)? {
-                    plain($($argument),*)
-                }
-                #[target_feature(enable = "avx2")]
-                fn avx2($($argument: $kind),*) $(-> $result)? {
-                    plain($($argument),*)
-                }
-                match $crate::numeric::dispatch::level() {
-                    $crate::numeric::dispatch::Level::Avx512 => {
-                        // SAFETY: a level is at most what the machine has.
-                        return unsafe { avx512($($argument),*) };
-                    }
-                    $crate::numeric::dispatch::Level::Avx2 => {
-                        // SAFETY: a level is at most what the machine has.
-                        return unsafe { avx2($($argument),*) };
-                    }
-                    $crate::numeric::dispatch::Level::Baseline => {}
-                }
-            }
-            plain($($argument),*)
-        }
-    };
-}
-pub use for_wide_vectors;
 
 /// `ln x` for normal positive numbers, without a branch: 2 atanh((m-1)/(m+1)) + e ln 2, x = m 2^e, m in [0.7, 1.42).
 /// Absolute error below 3e-16 where |ln x| < 1, relative error below 3e-16 elsewhere; other arguments give nonsense.

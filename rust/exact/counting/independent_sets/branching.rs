@@ -15,7 +15,7 @@
 //! Source: F. Fomin, D. Kratsch (2010), Exact Exponential Algorithms, chapter 2 (branching on vertices of high degree).
 
 use crate::graphs::Graph;
-use crate::numeric::dispatch::{Work, bit_work};
+use crate::numeric::dispatch::with_bits;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 use std::collections::HashMap;
@@ -307,7 +307,10 @@ fn share_of_taken(degree: usize) -> f64 {
 
 impl<const W: usize> BranchingSteps for BranchingSearch<W> {
     fn advance(&mut self, until: u64) {
-        bit_work(Advancing { search: self, until });
+        with_bits::<false, _>(
+            #[inline(always)]
+            || self.go_on(until),
+        );
     }
 
     fn effort(&self) -> u64 {
@@ -327,33 +330,23 @@ impl<const W: usize> BranchingSteps for BranchingSearch<W> {
     }
 }
 
-/// A search going on until its effort is so much, compiled for the instructions of the machine.
-struct Advancing<'s, const W: usize> {
-    search: &'s mut BranchingSearch<W>,
-    until: u64,
-}
-
-impl<const W: usize> Work for Advancing<'_, W> {
-    type Output = ();
-
+impl<const W: usize> BranchingSearch<W> {
+    /// Goes on until the effort is so much.
     #[inline(always)]
-    fn run(self) {
-        let Self { search, until } = self;
-        while search.state == SearchState::Going && search.effort < until {
-            let next = match search.next {
-                NextStep::Enter(set, weight) => search.enter(set, weight),
-                NextStep::Return(number) => search.give(number),
+    fn go_on(&mut self, until: u64) {
+        while self.state == SearchState::Going && self.effort < until {
+            let next = match self.next {
+                NextStep::Enter(set, weight) => self.enter(set, weight),
+                NextStep::Return(number) => self.give(number),
             };
             match next {
-                Some(next) => search.next = next,
-                None if search.state == SearchState::Going => search.state = SearchState::GivenUp,
+                Some(next) => self.next = next,
+                None if self.state == SearchState::Going => self.state = SearchState::GivenUp,
                 None => {}
             }
         }
     }
-}
 
-impl<const W: usize> BranchingSearch<W> {
     fn new(graph: &Graph, room: usize) -> Self {
         let mut neighbors = vec![VertexSet::EMPTY; graph.vertices()];
         for &(u, v) in graph.edges() {

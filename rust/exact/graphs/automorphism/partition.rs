@@ -13,7 +13,7 @@
 use super::Clock;
 use super::adjacency::{Adjacency, AdjacencyRows};
 use crate::Result;
-use crate::numeric::dispatch::{Level, level};
+use crate::numeric::dispatch::with_bits;
 use std::collections::VecDeque;
 
 /// A cell is named by the position of its first vertex.
@@ -98,28 +98,10 @@ fn spread(cell: u32) -> u64 {
 
 /// Writes for each vertex the number of bits its row has in common with the mask.
 fn count_common(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
-    #[cfg(target_arch = "x86_64")]
-    if level() == Level::Avx512
-        && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
-        && std::arch::is_x86_feature_detected!("avx512vl")
-    {
-        #[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq")]
-        fn with_vectors(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
-            count_common_plain(rows, mask, counts);
-        }
-        // SAFETY: the processor has the instructions.
-        return unsafe { with_vectors(rows, mask, counts) };
-    }
-    #[cfg(target_arch = "x86_64")]
-    if level() >= Level::Avx2 && std::arch::is_x86_feature_detected!("popcnt") {
-        #[target_feature(enable = "popcnt")]
-        fn with_instruction(rows: &AdjacencyRows, mask: &[u64], counts: &mut [u32]) {
-            count_common_plain(rows, mask, counts);
-        }
-        // SAFETY: the processor has the instruction.
-        return unsafe { with_instruction(rows, mask, counts) };
-    }
-    count_common_plain(rows, mask, counts);
+    with_bits::<true, _>(
+        #[inline(always)]
+        || count_common_plain(rows, mask, counts),
+    );
 }
 
 #[inline(always)]

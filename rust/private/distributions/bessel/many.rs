@@ -12,8 +12,7 @@ use super::draws::{FIRST_COUNTS, LONG, LONGEST, MIDDLE, SHORT};
 use super::draws::{all_counts, count_terms, draw_large, first_counts, is_wide, may_count};
 use super::rejection::{self, first_proposals};
 use crate::distributions::{LARGEST, Rng, ULP, check_rate, check_whole, open_uniform_of, uniform_of};
-#[cfg(target_arch = "x86_64")]
-use crate::numeric::dispatch::{Level, level};
+use crate::numeric::dispatch::{at_level, level};
 use crate::stream::{fill_blocks, philox, philox_blocks};
 use crate::{Error, Result};
 use std::cell::RefCell;
@@ -214,12 +213,17 @@ impl Scratch {
 
     /// Squares the arguments and lists the cells that are not zero at once: those of the short series, and the others.
     fn sieve(&mut self, skip: usize, count: usize) -> (usize, usize) {
+        let all = self;
         #[cfg(target_arch = "x86_64")]
-        if level() >= Level::Avx512 {
-            // SAFETY: a level is never above what the processor has.
-            return unsafe { self.sieve_avx512(skip, count) };
-        }
-        self.sieve_from(0, skip, count, (0, 0))
+        return at_level!(
+            level(),
+            // SAFETY: this is what is done at the level.
+            all => unsafe { all.sieve_avx512(skip, count) },
+            all.sieve_from(0, skip, count, (0, 0)),
+            all.sieve_from(0, skip, count, (0, 0))
+        );
+        #[cfg(not(target_arch = "x86_64"))]
+        all.sieve_from(0, skip, count, (0, 0))
     }
 
     #[inline(always)]
@@ -241,13 +245,16 @@ impl Scratch {
         (short, long)
     }
 
+    /// # Safety
+    /// The machine has AVX-512.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    fn sieve_avx512(&mut self, skip: usize, count: usize) -> (usize, usize) {
+    #[inline(always)]
+    unsafe fn sieve_avx512(&mut self, skip: usize, count: usize) -> (usize, usize) {
         use std::arch::x86_64::*;
         let (mut short, mut long) = (0, 0);
         let left = &mut self.left;
-        let mut places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        // SAFETY: the caller's.
+        let (mut places, eight) = unsafe { (_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(8)) };
         for at in (0..count / 8).map(|i| 8 * i) {
             // SAFETY: `at + 8` is at most `count`, that is at most BATCH, and `skip` is below 4; the lists hold no more cells
             // than were looked at, and have room for LANES more.
@@ -274,8 +281,8 @@ impl Scratch {
                 }
                 short += shorts.count_ones() as usize;
                 long += longs.count_ones() as usize;
+                places = _mm256_add_epi32(places, eight);
             }
-            places = _mm256_add_epi32(places, _mm256_set1_epi32(8));
         }
         self.sieve_from(count / 8 * 8, skip, count, (short, long))
     }
@@ -398,27 +405,8 @@ impl Left {
 
     /// The first proposals of the first `len` cells, whose second uniform numbers stand where the counts come.
     fn propose(&mut self, len: usize) {
-        #[cfg(target_arch = "x86_64")]
-        match level() {
-            // SAFETY: a level is never above what the processor has.
-            Level::Avx512 => return unsafe { self.propose_avx512(len) },
-            // SAFETY: likewise.
-            Level::Avx2 => return unsafe { self.propose_avx2(len) },
-            Level::Baseline => {}
-        }
-        self.propose_by_lanes::<2>(len);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    fn propose_avx512(&mut self, len: usize) {
-        self.propose_by_lanes::<8>(len);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn propose_avx2(&mut self, len: usize) {
-        self.propose_by_lanes::<4>(len);
+        let left = self;
+        at_level!(level(), left => left.propose_by_lanes::<8>(len), left.propose_by_lanes::<4>(len), left.propose_by_lanes::<2>(len));
     }
 
     #[inline(always)]
@@ -432,27 +420,13 @@ impl Left {
 
     /// [`first_counts`] or [`all_counts`] of the first `len` cells, in the widest registers there are.
     fn series<const N: usize, const ALL: bool>(&mut self, len: usize) {
-        #[cfg(target_arch = "x86_64")]
-        match level() {
-            // SAFETY: a level is never above what the processor has.
-            Level::Avx512 => return unsafe { self.series_avx512::<N, ALL>(len) },
-            // SAFETY: likewise.
-            Level::Avx2 => return unsafe { self.series_avx2::<N, ALL>(len) },
-            Level::Baseline => {}
-        }
-        self.by_lanes::<N, ALL, 2>(len);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    fn series_avx512<const N: usize, const ALL: bool>(&mut self, len: usize) {
-        if ALL { self.by_lanes::<N, ALL, 8>(len) } else { self.by_lanes::<N, ALL, 16>(len) }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn series_avx2<const N: usize, const ALL: bool>(&mut self, len: usize) {
-        self.by_lanes::<N, ALL, 8>(len);
+        let left = self;
+        at_level!(
+            level(),
+            left => if ALL { left.by_lanes::<N, ALL, 8>(len) } else { left.by_lanes::<N, ALL, 16>(len) },
+            left.by_lanes::<N, ALL, 8>(len),
+            left.by_lanes::<N, ALL, 2>(len)
+        );
     }
 
     #[inline(always)]
