@@ -26,6 +26,8 @@ pub trait Shape {
 const DIRECT: f64 = 1000.0;
 /// exp(-45 / [`DIRECT`]): an endless sum that is taken term by term falls faster.
 const LEAST_FALL: f64 = 0.956;
+/// 2^52: from here on x + 1 and x - 1 are not both doubles that differ from x.
+const WHOLE: f64 = 4_503_599_627_370_496.0;
 /// Nodes of the quadrature in each panel.
 const NODES: usize = 20;
 /// Panels of the quadrature.
@@ -130,7 +132,11 @@ fn quadrature<const N: usize>(
         // Large places have coarse fractions: what x lost moves the logarithm by its slope.
         let x = start + step * offset;
         let lost = offset - (x - start) * step;
-        let slope = if lost == 0.0 { 0.0 } else { lost * shape.ratio(x, step).ln() };
+        let slope = match () {
+            () if lost == 0.0 => 0.0,
+            () if x.abs() < WHOLE => lost * shape.ratio(x, step).ln(),
+            () => lost * step * (shape.log_value(x + 4.0) - shape.log_value(x - 4.0)) / 8.0,
+        };
         let log = shape.log_value(x) - first + if slope.is_finite() { slope } else { 0.0 };
         let value = log.exp() * scale;
         if value != 0.0 {
