@@ -11,7 +11,7 @@ fn force<T>(global: &LazyLock<T>) {
 }
 
 /// Makes each: ours, and the one of the queues below our pools.
-const ALL: [fn(); 13] = [
+const ALL: [fn(); 12] = [
     || force(&distributions::sums::RULE),
     || force(&factorization::collapsed::COEFFICIENTS),
     || force(&ldp::compressed::BASIS),
@@ -22,7 +22,6 @@ const ALL: [fn(); 13] = [
     || force(&numeric::dispatch::LEVEL),
     || force(&numeric::special::LOG_FACTORIALS),
     || force(&numeric::special::bessel::EXPANSION),
-    || force(&numeric::special::normal::TABLE),
     || force(&parallel::CORES),
     || _ = crossbeam_epoch::default_collector(),
 ];

@@ -17,9 +17,9 @@
 use super::Likelihood;
 use super::compressed::{ClippedLaplace, Marginal, Slices};
 use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::elementary::{exp_normal, ln_normal};
 use crate::numeric::special::HALF_LOG_TWO_PI;
-use crate::numeric::special::normal::{density, mills, mills_rest, scaled_mills};
-use crate::numeric::wide::{exp_of, log_of_normal, mills_of};
+use crate::numeric::special::normal::{density, mills, mills_rest, mills_right, scaled_mills};
 
 /// Mean and standard deviation of a normal variable.
 #[derive(Clone, Copy, Debug, Default)]
@@ -169,6 +169,12 @@ fn sum_in_blocks<const GRADIENT: bool>(at: &At, points: Slices<'_>) -> [f64; 3] 
     sums.map(|sums| ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])))
 }
 
+/// exp x for `x <= 0`, but never below exp(-708).
+#[inline(always)]
+fn exp_above(x: f64) -> f64 {
+    exp_normal(if x > -708.0 { x } else { -708.0 })
+}
+
 /// The terms of eight points, without a branch: [`Marginal::density`] in the same words.
 #[inline(always)]
 fn add_block<const GRADIENT: bool>(
@@ -184,15 +190,15 @@ fn add_block<const GRADIENT: bool>(
     for lane in 0..LANES {
         let place = (z[lane] - at.mean) * at.inverse;
         let away = place.abs();
-        let height = SCALE * exp_of(-0.5 * place * place);
-        let far = height * mills_of(r + away);
+        let height = SCALE * exp_above(-0.5 * place * place);
+        let far = height * mills_right(r + away);
         let inner = r - away;
-        let own = height * mills_of(inner.abs());
+        let own = height * mills_right(inner.abs());
         let over = half - r * away;
-        let beyond = exp_of(if over < 0.0 { over } else { 0.0 }) - own;
+        let beyond = exp_above(if over < 0.0 { over } else { 0.0 }) - own;
         let near = if inner >= 0.0 { own } else { beyond };
         let total = (ea[lane] * at.edge[0] + eb[lane] * at.edge[1]) + (near + far);
-        sums[0][lane] += weight[lane] * log_of_normal(total);
+        sums[0][lane] += weight[lane] * ln_normal(total);
         if GRADIENT {
             let per = 1.0 / total;
             let share = weight[lane] * at.per_scale;

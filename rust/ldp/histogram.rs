@@ -12,8 +12,8 @@
 
 use super::Likelihood;
 use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::elementary::ln_normal;
 use crate::numeric::special::log_factorial;
-use crate::numeric::wide::log_of_normal;
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -159,12 +159,12 @@ fn weigh(factors: &mut [f64], counts: &[f64], slope: f64) -> f64 {
         let (counted, counted_rest) = counts.as_chunks::<8>();
         for (factors, counts) in blocks.iter_mut().zip(counted) {
             for lane in 0..8 {
-                sums[lane] += counts[lane] * log_of_normal(factors[lane]);
+                sums[lane] += counts[lane] * ln_normal(factors[lane]);
                 factors[lane] = counts[lane] * slope / factors[lane];
             }
         }
         for ((sum, factor), count) in sums.iter_mut().zip(rest).zip(counted_rest) {
-            *sum += count * log_of_normal(*factor);
+            *sum += count * ln_normal(*factor);
             *factor = count * slope / *factor;
         }
         ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))

@@ -12,7 +12,7 @@
 use crate::memory::reserved;
 use crate::monitor::Monitor;
 use crate::numeric::dispatch::{at_level, level};
-use crate::numeric::wide::log_of_normal;
+use crate::numeric::elementary::ln_normal;
 use crate::privacy::choice::{Choice, Doubles, weigh};
 use crate::privacy::source::Source;
 use crate::{Error, Result};
@@ -121,7 +121,7 @@ fn log_sum(a: &[f64], b: &[f64], scratch: &mut [f64]) -> f64 {
         for block in blocks {
             lanes.iter_mut().zip(block).for_each(|(sum, weight)| *sum += weight);
         }
-        log_of_normal(lanes.iter().chain(rest).sum()) - least
+        ln_normal(lanes.iter().chain(rest).sum()) - least
     })
 }
 

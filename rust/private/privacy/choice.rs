@@ -15,8 +15,8 @@
 use super::source::Source;
 use crate::memory::reserved;
 use crate::numeric::dispatch::{at_level, level};
+use crate::numeric::elementary::exp_normal;
 use crate::numeric::interval::Interval;
-use crate::numeric::wide::exp_of;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 
@@ -53,7 +53,7 @@ pub fn weigh(exponents: &mut [f64], least: f64) {
     at_level!(level(), {
         for value in exponents {
             let gap = *value - least;
-            *value = exp_of(-if gap < LOST { gap } else { LOST });
+            *value = exp_normal(-if gap < LOST { gap } else { LOST });
         }
     })
 }

@@ -28,8 +28,25 @@ const INVERSE_FACTORIALS: [f64; 18] = {
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
     // Below this the result is zero.
-    let x = if x < -746.0 { -746.0 } else { x };
-    let whole = (x * LOG2_E + ROUND) - ROUND;
+    let (sum, shifted) = reduced_exp(if x < -746.0 { -746.0 } else { x });
+    // Two powers of two, for one may be below every double.
+    let whole = shifted - ROUND;
+    let half = (0.5 * whole + ROUND) - ROUND;
+    sum * power_of_two(half) * power_of_two(whole - half)
+}
+
+/// [`exp`] of a number from -708 to 709, where the result is normal; of others nonsense.
+#[inline(always)]
+pub fn exp_normal(x: f64) -> f64 {
+    let (sum, shifted) = reduced_exp(x);
+    sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
+}
+
+/// `exp(r)` and `k + ROUND`, where x = k ln 2 + r.
+#[inline(always)]
+fn reduced_exp(x: f64) -> (f64, f64) {
+    let shifted = x * LOG2_E + ROUND;
+    let whole = shifted - ROUND;
     let r = (x - whole * LN_2_HIGH) - whole * LN_2_LOW;
     // The series in pairs (Estrin), so that few of its operations wait for another.
     let (square, c) = (r * r, &INVERSE_FACTORIALS);
@@ -37,10 +54,7 @@ pub fn exp(x: f64) -> f64 {
     let second = square * (c[2] + r * c[3]);
     let middle = (c[4] + r * c[5]) + square * (c[6] + r * c[7]);
     let high = ((c[8] + r * c[9]) + square * (c[10] + r * c[11])) + fourth * (c[12] + r * c[13]);
-    let sum = 1.0 + (r + (second + fourth * (middle + fourth * high)));
-    // Two powers of two, for one may be below every double.
-    let half = (0.5 * whole + ROUND) - ROUND;
-    sum * power_of_two(half) * power_of_two(whole - half)
+    (1.0 + (r + (second + fourth * (middle + fourth * high))), shifted)
 }
 
 /// `2^n` for whole n of which that is a normal double.
@@ -53,15 +67,26 @@ fn power_of_two(n: f64) -> f64 {
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
     const TWO_54: f64 = 18_014_398_509_481_984.0;
-    const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
     let small = x < f64::MIN_POSITIVE;
-    let bits = (if small { x * TWO_54 } else { x }).to_bits();
+    scaled_ln(if small { x * TWO_54 } else { x }, if small { 1023.0 + 54.0 } else { 1023.0 })
+}
+
+/// [`ln`] of a normal number.
+#[inline(always)]
+pub fn ln_normal(x: f64) -> f64 {
+    scaled_ln(x, 1023.0)
+}
+
+/// `ln(2^(1023 - bias) x)` for normal x.
+#[inline(always)]
+fn scaled_ln(x: f64, bias: f64) -> f64 {
+    const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
+    let bits = x.to_bits();
     // The exponent e with m = x / 2^e, plus 1023: never negative, so that shifts need no sign.
     let biased = bits.wrapping_sub(SQRT_HALF).wrapping_add(1023 << 52) >> 52;
     let m = f64::from_bits(bits.wrapping_add(1023 << 52).wrapping_sub(biased << 52));
     // 2^52 + biased, as bits.
-    let shift = if small { 4_503_599_627_370_496.0 + (1023.0 + 54.0) } else { 4_503_599_627_370_496.0 + 1023.0 };
-    let e = f64::from_bits(biased | 0x4330_0000_0000_0000) - shift;
+    let e = f64::from_bits(biased | 0x4330_0000_0000_0000) - (4_503_599_627_370_496.0 + bias);
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
@@ -112,6 +137,9 @@ mod tests {
             assert_eq!(ln(x), value);
         }
         assert_eq!((exp(0.0), exp(-1e300), exp(f64::NEG_INFINITY)), (1.0, 0.0, 0.0));
+        for x in [-707.9, -100.0, -1e-9, 0.0, 3.0, 708.9] {
+            assert_eq!((exp_normal(x), ln_normal(x.exp())), (exp(x), ln(x.exp())));
+        }
         assert!((exp(-740.0) - (-740f64).exp()).abs() <= least && exp(-746.0) == 0.0);
     }
 

@@ -14,4 +14,3 @@ pub mod neighbors;
 pub mod residue;
 pub mod ring;
 pub mod special;
-pub mod wide;
