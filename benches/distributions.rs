@@ -6,7 +6,7 @@
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use quincunx::distributions::arrays::Family;
-use quincunx::distributions::{Bessel, Distribution, Function, Rng, Skellam, bessel, poisson};
+use quincunx::distributions::{Bessel, Distribution, Function, RandomSource, Skellam, bessel, poisson};
 use quincunx::monitor::Silent;
 use quincunx::stream::Stream;
 use rand_distr::Distribution as _;

@@ -11,7 +11,7 @@
 //! method for generating discrete random variables with general distributions; M. Vose (1991), A linear algorithm for generating
 //! random numbers with a given distribution.
 
-use super::{Distribution, Rng};
+use super::{Distribution, RandomSource};
 use crate::numeric::dispatch::{Level, at_level};
 use std::sync::{Arc, Mutex};
 
@@ -85,8 +85,8 @@ impl Remainder {
         Self { bits, cells }
     }
 
-    fn draw(&self, words: &mut impl Rng) -> i16 {
-        let word = words.word();
+    fn draw(&self, rng: &mut impl RandomSource) -> i16 {
+        let word = rng.word();
         let (cell, rest) = if self.bits == 0 { (0, word) } else { (word >> (64 - self.bits), word << self.bits) };
         let (threshold, [own, other]) = self.cells[cell as usize];
         if rest < threshold { own } else { other }
@@ -146,7 +146,14 @@ impl AliasTable {
 
     /// At most [`MOST_DRAWS`] draws, [`PER_WORD`] to a word; those that fall to the remainder take further words, one after
     /// another.
-    pub fn draw(&self, law: &impl Distribution, level: Level, words: &[u64], out: &mut [i64], further: &mut impl Rng) {
+    pub fn draw(
+        &self,
+        law: &impl Distribution,
+        level: Level,
+        words: &[u64],
+        out: &mut [i64],
+        further: &mut impl RandomSource,
+    ) {
         let mut listed = [0; MOST_DRAWS];
         let found = at_level!(level, look_up(&self.cells, self.first, words, out, &mut listed));
         for &i in &listed[..found] {
@@ -154,18 +161,18 @@ impl AliasTable {
         }
     }
 
-    fn draw_remainder(&self, law: &impl Distribution, words: &mut impl Rng) -> i64 {
-        match self.remainder.draw(words) {
-            REST => self.draw_tail(law, words),
+    fn draw_remainder(&self, law: &impl Distribution, rng: &mut impl RandomSource) -> i64 {
+        match self.remainder.draw(rng) {
+            REST => self.draw_tail(law, rng),
             value => self.first + i64::from(value),
         }
     }
 
     /// A draw of the law given that it is in a tail: outward until the masses passed exceed a uniform part of both tails.
     #[cold]
-    fn draw_tail(&self, law: &impl Distribution, words: &mut impl Rng) -> i64 {
+    fn draw_tail(&self, law: &impl Distribution, rng: &mut impl RandomSource) -> i64 {
         let both = self.tails[0] + self.tails[1];
-        let mut left = words.uniform() * both;
+        let mut left = rng.uniform() * both;
         let (mut k, step) = if left < self.tails[0] { (self.first - 1, -1) } else { (self.end, 1) };
         if step > 0 {
             left -= self.tails[0];

@@ -6,7 +6,7 @@
 
 use super::bessel::Address;
 use super::words::{self, BLOCK, BlockWords};
-use super::{Bessel, Distribution, Function, Rng, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
+use super::{Bessel, Distribution, Function, RandomSource, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
 use super::{alias, poisson, side_by_side};
 use super::{bessel, evaluate, quantile, statistic_of, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Progress};
@@ -42,7 +42,7 @@ impl CellRng {
     }
 }
 
-impl Rng for CellRng {
+impl RandomSource for CellRng {
     #[inline]
     fn word(&mut self) -> u64 {
         self.first.take().unwrap_or_else(|| self.further.word())
@@ -56,7 +56,7 @@ struct PairRng {
     further: Stream,
 }
 
-impl Rng for PairRng {
+impl RandomSource for PairRng {
     #[inline]
     fn word(&mut self) -> u64 {
         let used = self.used;

@@ -12,7 +12,7 @@
 //! the generation of random normal deviates.
 
 use super::words::{RowWords, uniform};
-use crate::distributions::Rng;
+use crate::distributions::RandomSource;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln, sin_cos};
 use rand_distr::{Distribution, Exp1, StandardNormal};
@@ -38,18 +38,18 @@ impl Gamma {
 
     /// A draw.
     #[inline(always)]
-    pub fn draw(&self, words: &mut (impl Rng + rand_core::Rng)) -> f64 {
+    pub fn draw(&self, rng: &mut (impl RandomSource + rand_core::Rng)) -> f64 {
         let power = if self.inverse > 0.0 {
-            let exponential: f64 = Exp1.sample(words);
+            let exponential: f64 = Exp1.sample(rng);
             // Nothing that follows could lift a zero, and the callers' next draw does not start from it.
             (-exponential * self.inverse).exp()
         } else {
             1.0
         };
         loop {
-            let z: f64 = StandardNormal.sample(words);
+            let z: f64 = StandardNormal.sample(rng);
             let root = 1.0 + self.c * z;
-            let u = words.open_uniform();
+            let u = rng.open_uniform();
             let v = root * root * root;
             let square = z * z;
             let kept = u < 1.0 - 0.0331 * square * square
@@ -63,8 +63,8 @@ impl Gamma {
 
 /// A draw with shape > 0 and rate > 0: mean shape / rate.
 #[inline]
-pub fn draw(shape: f64, rate: f64, words: &mut (impl Rng + rand_core::Rng)) -> f64 {
-    Gamma::new(shape).draw(words) / rate
+pub fn draw(shape: f64, rate: f64, rng: &mut (impl RandomSource + rand_core::Rng)) -> f64 {
+    Gamma::new(shape).draw(rng) / rate
 }
 
 /// Draws worked on together.

@@ -2,7 +2,7 @@
 //!
 //! A law is a small value made by a checked constructor; after that nothing fails. Points are whole numbers held in an `f64`
 //! (up to 2^53 in absolute value). Masses keep full relative accuracy far into the tails: see `docs/mathematics`.
-//! Draws take words from an [`Rng`]; arrays of draws give each element its own address, see [`arrays`].
+//! Draws take words from an [`RandomSource`]; arrays of draws give each element its own address, see [`arrays`].
 
 mod alias;
 pub mod arrays;
@@ -30,7 +30,7 @@ use crate::{Error, Result};
 pub const LARGEST: f64 = 9_007_199_254_740_992.0;
 
 /// A source of random words.
-pub trait Rng {
+pub trait RandomSource {
     /// The next 64 random bits.
     fn word(&mut self) -> u64;
 
@@ -63,14 +63,14 @@ fn open_uniform_of(word: u64) -> f64 {
     uniform_of(word | 1 << 11)
 }
 
-impl Rng for Stream {
+impl RandomSource for Stream {
     #[inline]
     fn word(&mut self) -> u64 {
         Stream::word(self)
     }
 }
 
-impl Rng for Xoshiro {
+impl RandomSource for Xoshiro {
     #[inline(always)]
     fn word(&mut self) -> u64 {
         rand_core::Rng::next_u64(self)

@@ -7,7 +7,7 @@
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
-use crate::distributions::{Rng, Tail, open_uniform_of, uniform_of};
+use crate::distributions::{RandomSource, Tail, open_uniform_of, uniform_of};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::exp_normal;
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_poisson};
@@ -73,14 +73,14 @@ impl Poisson {
 ///
 /// Always in line: most draws of a sparse sweep end at the first comparison.
 #[inline(always)]
-pub fn draw(rate: f64, words: &mut impl Rng) -> i64 {
+pub fn draw(rate: f64, rng: &mut impl RandomSource) -> i64 {
     if rate >= SMALL {
-        return transformed_rejection(rate, words);
+        return transformed_rejection(rate, rng);
     }
     if rate == 0.0 {
         return 0;
     }
-    let u = words.uniform();
+    let u = rng.uniform();
     // exp(-rate) is at least 1 - rate: most small counts need no exponential
     if u < 1.0 - rate { 0 } else { invert_from(rate, u) }
 }
@@ -236,12 +236,12 @@ fn propose_all(rates: &[f64], [first, second]: [&[u64]; 2], counts: &mut [i64]) 
 }
 
 #[inline(never)]
-pub(super) fn transformed_rejection(rate: f64, words: &mut impl Rng) -> i64 {
+pub(super) fn transformed_rejection(rate: f64, rng: &mut impl RandomSource) -> i64 {
     let constants = Ptrs::new(rate);
     let factorials = &*LOG_FACTORIALS;
     loop {
-        let u = words.uniform() - 0.5;
-        let v = words.open_uniform();
+        let u = rng.uniform() - 0.5;
+        let v = rng.open_uniform();
         let (edge, k, kept) = constants.propose(rate, u, v);
         if kept {
             return k as i64;
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn proposals_side_by_side_are_those_of_a_draw_alone() {
         struct Listed<'a>(&'a mut dyn Iterator<Item = u64>);
-        impl Rng for Listed<'_> {
+        impl RandomSource for Listed<'_> {
             fn word(&mut self) -> u64 {
                 self.0.next().unwrap_or(0)
             }

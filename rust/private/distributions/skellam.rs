@@ -12,7 +12,7 @@
 
 use crate::Result;
 use crate::distributions::sums::{self, Moments, Shape};
-use crate::distributions::{Distribution, Rng, Tail, check_rate, poisson, side_by_side};
+use crate::distributions::{Distribution, RandomSource, Tail, check_rate, poisson, side_by_side};
 use crate::numeric::special::bessel::{EXPANSION_FROM, log_correction, log_series};
 use crate::numeric::special::{deviance, exact_sum, log_poisson};
 use std::f64::consts::PI;
@@ -44,8 +44,8 @@ impl Skellam {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Rng) -> i64 {
-        draw(self.plus, self.minus, words)
+    pub fn draw(&self, rng: &mut impl RandomSource) -> i64 {
+        draw(self.plus, self.minus, rng)
     }
 
     /// `P(X >= k) / P(X = k)` for k at or above the mode and both rates positive.
@@ -284,8 +284,8 @@ impl Shape for Bounded<'_> {
 
 /// A draw with rates in `[0, 2^53]`.
 #[inline]
-pub fn draw(plus: f64, minus: f64, words: &mut impl Rng) -> i64 {
-    poisson::draw(plus, words) - poisson::draw(minus, words)
+pub fn draw(plus: f64, minus: f64, rng: &mut impl RandomSource) -> i64 {
+    poisson::draw(plus, rng) - poisson::draw(minus, rng)
 }
 
 #[cfg(test)]

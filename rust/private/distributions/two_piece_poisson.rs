@@ -14,7 +14,7 @@
 
 use crate::distributions::poisson::{self, Poisson};
 use crate::distributions::sums::{Moments, Shape, outward};
-use crate::distributions::{Distribution, LARGEST, Rng, Tail, check_rate};
+use crate::distributions::{Distribution, LARGEST, RandomSource, Tail, check_rate};
 use crate::numeric::special::{deviance, exact_product, log_add_exp, log_poisson, stirling_error};
 use crate::{Error, Result};
 
@@ -226,8 +226,8 @@ impl TwoPiecePoisson {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Rng) -> i64 {
-        draw(self.released, self.rate, self.alpha, words)
+    pub fn draw(&self, rng: &mut impl RandomSource) -> i64 {
+        draw(self.released, self.rate, self.alpha, rng)
     }
 }
 
@@ -307,20 +307,20 @@ impl Distribution for TwoPiecePoisson {
 
 /// A draw; arguments as those of [`TwoPiecePoisson::new`].
 #[inline]
-pub fn draw(released: f64, rate: f64, alpha: f64, words: &mut impl Rng) -> i64 {
+pub fn draw(released: f64, rate: f64, alpha: f64, rng: &mut impl RandomSource) -> i64 {
     let up = alpha * rate;
     if released <= 0.0 || alpha == 0.0 {
-        return if alpha == 0.0 { released as i64 } else { poisson::draw(up, words) };
+        return if alpha == 0.0 { released as i64 } else { poisson::draw(up, rng) };
     }
     let down = rate / alpha;
     if released < 16.0 && down < 16.0 {
-        search(released, down, up, words.uniform())
+        search(released, down, up, rng.uniform())
     } else if down <= released {
-        by_proposal(down, alpha, |y| y - released, words)
+        by_proposal(down, alpha, |y| y - released, rng)
     } else if up >= released + 1.0 {
-        by_proposal(up, alpha, |y| released - y, words)
+        by_proposal(up, alpha, |y| released - y, rng)
     } else {
-        around_joint(released, down, up, words)
+        around_joint(released, down, up, rng)
     }
 }
 
@@ -343,11 +343,11 @@ fn search(released: f64, down: f64, up: f64, u: f64) -> i64 {
 }
 
 /// A Poisson proposal of the piece that holds the mode, kept with probability alpha^(2 x steps into the other piece).
-fn by_proposal(rate: f64, alpha: f64, beyond: impl Fn(f64) -> f64, words: &mut impl Rng) -> i64 {
+fn by_proposal(rate: f64, alpha: f64, beyond: impl Fn(f64) -> f64, rng: &mut impl RandomSource) -> i64 {
     loop {
-        let y = poisson::draw(rate, words);
+        let y = poisson::draw(rate, rng);
         let steps = beyond(y as f64);
-        if steps <= 0.0 || words.open_uniform().ln() <= 2.0 * steps * alpha.ln() {
+        if steps <= 0.0 || rng.open_uniform().ln() <= 2.0 * steps * alpha.ln() {
             return y;
         }
     }
@@ -376,7 +376,7 @@ impl Side {
     }
 }
 
-fn around_joint(joint: f64, down: f64, up: f64, words: &mut impl Rng) -> i64 {
+fn around_joint(joint: f64, down: f64, up: f64, rng: &mut impl RandomSource) -> i64 {
     let (log_down, log_up) = ((down / joint).ln(), (up / joint).ln());
     let log_at = |d: f64| log_relative_poisson(joint, d, if d < 0.0 { log_down } else { log_up });
     // Touch where the log-mass is about -1: slope s at the joint and curvature 1/joint.
@@ -388,18 +388,18 @@ fn around_joint(joint: f64, down: f64, up: f64, words: &mut impl Rng) -> i64 {
     let center = lower.flat + 1.0 + upper.flat;
     let total = center + lower.tail + upper.tail;
     loop {
-        let place = words.uniform() * total;
+        let place = rng.uniform() * total;
         let (d, log_hat) = if place < center {
             ((place - lower.flat).floor(), 0.0)
         } else {
             let (side, sign) = if place < center + lower.tail { (&lower, -1.0) } else { (&upper, 1.0) };
-            let steps = (words.open_uniform().ln() / -side.fall).floor();
+            let steps = (rng.open_uniform().ln() / -side.fall).floor();
             (sign * (side.flat + 1.0 + steps), side.log_first - side.fall * steps)
         };
         if joint + d < 0.0 {
             continue;
         }
-        if d == 0.0 || words.open_uniform().ln() <= log_at(d) - log_hat {
+        if d == 0.0 || rng.open_uniform().ln() <= log_at(d) - log_hat {
             return (joint + d) as i64;
         }
     }
@@ -413,10 +413,10 @@ const NEAR: usize = 15;
 /// Masses relative to the joint are summed downwards; beyond it the first is bounded by z/(o+1) (1 + z), z = alpha rate, which
 /// is at least the whole tail where z <= o + 1. A target beyond the true tail is drawn anew: rejection from that bound.
 #[inline(always)]
-pub fn draw_near(released: i64, rate: f64, alpha: f64, words: &mut impl Rng) -> i64 {
+pub fn draw_near(released: i64, rate: f64, alpha: f64, rng: &mut impl RandomSource) -> i64 {
     let (inverse, up) = (alpha / rate, alpha * rate);
     if released <= 0 || released > NEAR as i64 || !(up <= 1.0 && inverse <= 1e15) {
-        return draw(released as f64, rate, alpha, words);
+        return draw(released as f64, rate, alpha, rng);
     }
     let joint = released as usize;
     let mut ends = [f64::INFINITY; NEAR + 1];
@@ -429,7 +429,7 @@ pub fn draw_near(released: i64, rate: f64, alpha: f64, words: &mut impl Rng) -> 
     let first = up * RECIPROCALS[joint + 1];
     let total = sum + first * (1.0 + up);
     loop {
-        let target = words.uniform() * total;
+        let target = rng.uniform() * total;
         if target < sum {
             return (joint - ends.iter().map(|end| usize::from(*end <= target)).sum::<usize>()) as i64;
         }

@@ -8,7 +8,7 @@
 //!
 //! Source: A. Ghosh, T. Roughgarden, M. Sundararajan (2012), Universally utility-maximizing privacy mechanisms.
 
-use crate::distributions::{Distribution, Rng, Tail, uniform_of};
+use crate::distributions::{Distribution, RandomSource, Tail, uniform_of};
 use crate::{Error, Result};
 
 /// A two-sided geometric distribution.
@@ -51,8 +51,8 @@ impl TwoSidedGeometric {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Rng) -> i64 {
-        draw(self.decay, words)
+    pub fn draw(&self, rng: &mut impl RandomSource) -> i64 {
+        draw(self.decay, rng)
     }
 
     /// `ln P(X >= k)` for k >= 1: alpha^k / (1 + alpha).
@@ -99,8 +99,8 @@ impl Distribution for TwoSidedGeometric {
 
 /// A draw with decay in `[1e-16, infinity]`.
 #[inline]
-pub fn draw(decay: f64, words: &mut impl Rng) -> i64 {
-    let word = words.word();
+pub fn draw(decay: f64, rng: &mut impl RandomSource) -> i64 {
+    let word = rng.word();
     let v = uniform_of(word | 1 << 11);
     // P(|X| >= j) = 2 alpha^j / (1 + alpha) for j >= 1, so |X| = floor(ln(v (1 + alpha) / 2) / ln alpha), or 0 above 2 alpha/(1+alpha).
     let distance = ((v * (0.5 + 0.5 * (-decay).exp())).ln() / -decay) as i64;

@@ -102,7 +102,7 @@ fn heaviest(weights: &[f64]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distributions::Rng;
+    use crate::distributions::RandomSource;
     use crate::stream::xoshiro;
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::factor_matrix::FactorMatrix;
 use super::split::Splitter;
-use crate::distributions::Rng;
+use crate::distributions::RandomSource;
 use crate::stream::Xoshiro;
 
 /// Where the counts of a row go: to components, by column and in all.
@@ -26,11 +26,11 @@ pub struct Allocation<'a> {
 impl Allocation<'_> {
     /// Splits a count over components.
     #[inline(always)]
-    pub fn count(&mut self, column: usize, count: u64, words: &mut Xoshiro) {
+    pub fn count(&mut self, column: usize, count: u64, rng: &mut Xoshiro) {
         if count > 0 {
             let stride = self.parts.len();
             let cell = &mut self.cells[column * stride..(column + 1) * stride];
-            self.splitter.split(count, self.left, self.right.row(column), words, cell, self.parts);
+            self.splitter.split(count, self.left, self.right.row(column), rng, cell, self.parts);
         }
     }
 
@@ -74,11 +74,11 @@ impl<'a> Ratios<'a> {
 
     /// Keeps an event with a probability that depends on the column's own ratio; always where there is one for all.
     #[inline(always)]
-    pub fn keep(&self, column: usize, chance: impl Fn(f64) -> f64, words: &mut Xoshiro) -> bool {
+    pub fn keep(&self, column: usize, chance: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> bool {
         match self.own {
             None => true,
             // Where a cell has no noise its count is known, and no event serves it.
-            Some(own) => own[column] > 0.0 && words.uniform() < chance(own[column]),
+            Some(own) => own[column] > 0.0 && rng.uniform() < chance(own[column]),
         }
     }
 }

@@ -51,7 +51,7 @@ impl DenseRow {
         (key, [purpose, iteration, row]): ([u64; 2], [u64; 3]),
         (data, positive): (&Row<'_>, RowCells<'_>),
         (rates, alpha): (&[f64], f64),
-        words: &mut Xoshiro,
+        rng: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
         self.words.restart(key, purpose, iteration, row);
@@ -64,7 +64,7 @@ impl DenseRow {
         }
         if most >= poisson::SMALL {
             for (&mean, count) in self.means.iter().zip(&mut self.counts).filter(|(mean, _)| **mean >= poisson::SMALL) {
-                *count = poisson::draw(mean, words);
+                *count = poisson::draw(mean, rng);
             }
         }
         // Each positive column is in one group, or beyond them, so that each is written once.
@@ -75,7 +75,7 @@ impl DenseRow {
         for &column in self.left_over.iter().chain(positive.beyond(LARGEST_JOINT)) {
             let column = column as usize;
             let released = data.value(column, data.codes[column]);
-            self.counts[column] = two_piece_poisson::draw_near(released, rates[column], alpha, words);
+            self.counts[column] = two_piece_poisson::draw_near(released, rates[column], alpha, rng);
         }
         // From here on `columns[..found]` are those that hold a count, in rising order.
         let mut found = 0;
@@ -97,7 +97,7 @@ impl DenseRow {
         };
         float_work(level, split);
         for &column in &self.left_over {
-            share.count(column as usize, self.counts[column as usize] as u64, words);
+            share.count(column as usize, self.counts[column as usize] as u64, rng);
         }
     }
 }

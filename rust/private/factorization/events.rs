@@ -14,7 +14,7 @@
 use super::alias::Aliases;
 use super::allocation::{Allocation, Ratios};
 use super::released_counts::{HELD_OUT, Row};
-use crate::distributions::{Rng, poisson};
+use crate::distributions::{RandomSource, poisson};
 use crate::stream::Xoshiro;
 use rand_distr::{Distribution, Exp1};
 
@@ -44,15 +44,15 @@ impl Events {
         left: &[f64],
         row: &Row<'_>,
         ratios: Ratios<'_>,
-        words: &mut Xoshiro,
+        rng: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
-        let mut clock = Clock::new(left, &aliases.sums, ratios.greatest, words);
+        let mut clock = Clock::new(left, &aliases.sums, ratios.greatest, rng);
         for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
-            for _ in 0..clock.events(weight * sum * ratios.greatest, words) {
-                let column = aliases.column(k, words.word());
+            for _ in 0..clock.events(weight * sum * ratios.greatest, rng) {
+                let column = aliases.column(k, rng.word());
                 let code = row.codes[column];
-                if code <= 0 && code != HELD_OUT && ratios.keep(column, |own| own / ratios.greatest, words) {
+                if code <= 0 && code != HELD_OUT && ratios.keep(column, |own| own / ratios.greatest, rng) {
                     share.event(column, k);
                 }
             }
@@ -67,7 +67,7 @@ impl Events {
         left: &[f64],
         row: &Row<'_>,
         ratios: Ratios<'_>,
-        words: &mut Xoshiro,
+        rng: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
         // `list` has the events (v, k) on columns of positive release; `seen[v]` is how many of them fell on v, then also what
@@ -76,19 +76,19 @@ impl Events {
         self.rejected.clear();
         let rate = 1.0 / ratios.least;
         let thin = ratios.least * ratios.least;
-        let mut clock = Clock::new(left, &aliases.sums, rate, words);
+        let mut clock = Clock::new(left, &aliases.sums, rate, rng);
         for (k, (weight, sum)) in left.iter().zip(&aliases.sums).enumerate() {
-            for _ in 0..clock.events(weight * sum * rate, words) {
-                let column = aliases.column(k, words.word());
+            for _ in 0..clock.events(weight * sum * rate, rng) {
+                let column = aliases.column(k, rng.word());
                 let code = row.codes[column];
                 if code > 0 {
-                    if ratios.keep(column, |own| ratios.least / own, words) {
+                    if ratios.keep(column, |own| ratios.least / own, rng) {
                         self.seen[column] += 1;
                         self.list.push((column as u32, k as u32));
                     }
                 } else if code != HELD_OUT {
                     let chance = ratios.own.map_or(thin, |own| own[column] * ratios.least);
-                    if words.uniform() < chance {
+                    if rng.uniform() < chance {
                         share.event(column, k);
                     }
                 }
@@ -105,7 +105,7 @@ impl Events {
             let excess = i64::from(seen) - row.value(column, row.codes[column]).max(0);
             if excess > 0 && seen & KEPT == 0 {
                 let alpha = ratios.at(column);
-                if words.uniform() >= (alpha * alpha).powi(excess.min(1 << 30) as i32) {
+                if rng.uniform() >= (alpha * alpha).powi(excess.min(1 << 30) as i32) {
                     self.seen[column] = REJECTED;
                     self.rejected.push(column as u32);
                     continue;
@@ -133,22 +133,22 @@ const FEW: f64 = 3.0;
 
 impl Clock {
     #[inline(always)]
-    fn new(left: &[f64], sums: &[f64], scale: f64, words: &mut Xoshiro) -> Self {
+    fn new(left: &[f64], sums: &[f64], scale: f64, rng: &mut Xoshiro) -> Self {
         let expected: f64 = left.iter().zip(sums).map(|(weight, sum)| weight * sum).sum();
         let few = expected * scale < FEW * left.len() as f64;
-        Self { next: if few { Exp1.sample(words) } else { f64::NAN }, end: 0.0 }
+        Self { next: if few { Exp1.sample(rng) } else { f64::NAN }, end: 0.0 }
     }
 
     #[inline(always)]
-    fn events(&mut self, rate: f64, words: &mut Xoshiro) -> i64 {
+    fn events(&mut self, rate: f64, rng: &mut Xoshiro) -> i64 {
         if self.next.is_nan() {
-            return poisson::draw(rate, words);
+            return poisson::draw(rate, rng);
         }
         // One process of rate one over [0, sum of all rates): component k has the part that starts where k - 1 ended.
         let mut events = 0;
         self.end += rate;
         while self.next < self.end {
-            let gap: f64 = Exp1.sample(words);
+            let gap: f64 = Exp1.sample(rng);
             self.next += gap;
             events += 1;
         }

@@ -282,7 +282,7 @@ pub(super) fn start(model: &Model, table: &ReleasedCounts, key: [u64; 2]) -> Vec
         for row in 0..rows {
             let mut words = xoshiro(key, FACTORS + 1 + factor as u64, 0, row as u64);
             for entry in &mut matrix.row_mut(row)[..width] {
-                *entry = scale * (0.5 + crate::distributions::Rng::uniform(&mut words));
+                *entry = scale * (0.5 + crate::distributions::RandomSource::uniform(&mut words));
             }
         }
         matrices.push(matrix);

@@ -274,8 +274,8 @@ mod tests {
     use super::*;
     use crate::stream::Stream;
 
-    fn random(words: &mut Stream, rows: usize, width: usize) -> FactorMatrix {
-        let values: Vec<f64> = (0..rows * width).map(|_| words.uniform()).collect();
+    fn random(rng: &mut Stream, rows: usize, width: usize) -> FactorMatrix {
+        let values: Vec<f64> = (0..rows * width).map(|_| rng.uniform()).collect();
         FactorMatrix::packed(rows, width, &values).unwrap()
     }
 

@@ -55,7 +55,7 @@ impl Auxiliary {
         ratios: &Ratios<'_>,
         noise: &[[u32; 2]],
         address: Address,
-        words: &mut Xoshiro,
+        rng: &mut Xoshiro,
     ) -> Result<()> {
         for (column, &code) in data.codes.iter().enumerate() {
             let alpha = ratios.at(column);
@@ -63,7 +63,7 @@ impl Auxiliary {
                 (self.orders[column], self.arguments[column]) = (0.0, 0.0);
                 continue;
             }
-            let [plus, minus] = noise[column].map(|count| alpha * standard_gamma(count, words));
+            let [plus, minus] = noise[column].map(|count| alpha * standard_gamma(count, rng));
             self.plus[column] = plus;
             self.orders[column] = data.value(column, code).unsigned_abs() as f64;
             self.arguments[column] = 2.0 * (minus * (plus + rates[column])).sqrt();
@@ -73,14 +73,14 @@ impl Auxiliary {
 
     /// The count of a cell of a row that has been drawn; leaves the new noise in its place.
     #[inline(always)]
-    pub fn count(&self, column: usize, released: i64, rate: f64, noise: &mut [u32; 2], words: &mut Xoshiro) -> u64 {
+    pub fn count(&self, column: usize, released: i64, rate: f64, noise: &mut [u32; 2], rng: &mut Xoshiro) -> u64 {
         let smaller = self.smaller[column] as u64;
         let sum = smaller + released.max(0) as u64;
         let chance = rate / (rate + self.plus[column]);
         let count = match sum {
             0 => 0,
-            1 => u64::from(crate::distributions::Rng::uniform(words) < chance),
-            _ => binomial(sum, chance, words),
+            1 => u64::from(crate::distributions::RandomSource::uniform(rng) < chance),
+            _ => binomial(sum, chance, rng),
         };
         *noise = [narrow(sum - count), narrow(smaller + released.min(0).unsigned_abs())];
         count
@@ -89,15 +89,15 @@ impl Auxiliary {
 
 /// A gamma variable of shape `1 + count` and rate one.
 #[inline(always)]
-fn standard_gamma(count: u32, words: &mut Xoshiro) -> f64 {
+fn standard_gamma(count: u32, rng: &mut Xoshiro) -> f64 {
     if count < FEW {
         let exponentials = (0..=count).map(|_| {
-            let exponential: f64 = Exp1.sample(words);
+            let exponential: f64 = Exp1.sample(rng);
             exponential
         });
         return exponentials.sum();
     }
-    gamma::draw(1.0 + f64::from(count), 1.0, words)
+    gamma::draw(1.0 + f64::from(count), 1.0, rng)
 }
 
 /// The callers see to it that releases and rates are below 2^31, so that nothing is cut.

@@ -6,7 +6,7 @@
 //!
 //! Source: L. Devroye (1986), Non-Uniform Random Variate Generation, chapter XI (multinomials by conditional binomials).
 
-use crate::distributions::Rng;
+use crate::distributions::RandomSource;
 use crate::stream::Xoshiro;
 use rand_distr::{Binomial, Distribution};
 
@@ -34,7 +34,7 @@ impl Splitter {
         count: u64,
         left: &[f64],
         right: &[f64],
-        words: &mut Xoshiro,
+        rng: &mut Xoshiro,
         cell: &mut [u64],
         all: &mut [u64],
     ) {
@@ -52,13 +52,13 @@ impl Splitter {
         }
         let total = ends[LANES - 1];
         if total < f64::MIN_POSITIVE || count > MANY * (LANES * left.len()) as u64 {
-            return self.split_otherwise(count, left, right, words, |k, n| {
+            return self.split_otherwise(count, left, right, rng, |k, n| {
                 cell[k] += n;
                 all[k] += n;
             });
         }
         for _ in 0..count {
-            let target = words.uniform() * total;
+            let target = rng.uniform() * total;
             let mut lane = 0;
             for end in &ends[..LANES - 1] {
                 lane += usize::from(*end <= target);
@@ -82,14 +82,14 @@ impl Splitter {
         count: u64,
         left: &[[f64; LANES]],
         right: &[[f64; LANES]],
-        words: &mut Xoshiro,
+        rng: &mut Xoshiro,
         add: impl FnMut(usize, u64),
     ) {
         let sum: f64 = self.partial.last().map_or(0.0, |last| last.iter().sum());
         if sum >= f64::MIN_POSITIVE {
-            self.by_binomials(count, words, add);
+            self.by_binomials(count, rng, add);
         } else {
-            in_logarithms(count, left, right, words, add);
+            in_logarithms(count, left, right, rng, add);
         }
     }
 
@@ -100,7 +100,7 @@ impl Splitter {
         block * LANES + lane
     }
 
-    fn by_binomials(&self, count: u64, words: &mut Xoshiro, add: impl FnMut(usize, u64)) {
+    fn by_binomials(&self, count: u64, rng: &mut Xoshiro, add: impl FnMut(usize, u64)) {
         let mut weights = vec![0.0; LANES * self.partial.len()];
         let mut before = [0.0; LANES];
         for (block, partial) in self.partial.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Splitter {
             }
             before = *partial;
         }
-        binomials(count, &weights, words, add);
+        binomials(count, &weights, rng, add);
     }
 }
 
@@ -124,7 +124,7 @@ pub fn last_positive(partial: &[[f64; LANES]], lane: usize) -> (usize, usize) {
 }
 
 /// Conditional binomials, by weights of which one at least is positive.
-pub fn binomials(count: u64, weights: &[f64], words: &mut Xoshiro, mut add: impl FnMut(usize, u64)) {
+pub fn binomials(count: u64, weights: &[f64], rng: &mut Xoshiro, mut add: impl FnMut(usize, u64)) {
     let mut rest = weights.to_vec();
     for k in (0..weights.len().saturating_sub(1)).rev() {
         rest[k] += rest[k + 1];
@@ -135,7 +135,7 @@ pub fn binomials(count: u64, weights: &[f64], words: &mut Xoshiro, mut add: impl
             break;
         }
         let last = rest.get(k + 1).is_none_or(|&rest| rest <= 0.0);
-        let part = if last { left } else { binomial(left, weight / rest[k], words) };
+        let part = if last { left } else { binomial(left, weight / rest[k], rng) };
         if part > 0 {
             add(k, part);
             left -= part;
@@ -145,8 +145,8 @@ pub fn binomials(count: u64, weights: &[f64], words: &mut Xoshiro, mut add: impl
 
 /// A binomial draw.
 #[inline]
-pub fn binomial(count: u64, chance: f64, words: &mut Xoshiro) -> u64 {
-    Binomial::new(count, chance.clamp(0.0, 1.0)).map_or(0, |law| law.sample(words))
+pub fn binomial(count: u64, chance: f64, rng: &mut Xoshiro) -> u64 {
+    Binomial::new(count, chance.clamp(0.0, 1.0)).map_or(0, |law| law.sample(rng))
 }
 
 /// The split where every product is below the least normal double: by sums of logarithms, or evenly where no weight is left.
@@ -155,7 +155,7 @@ fn in_logarithms(
     count: u64,
     left: &[[f64; LANES]],
     right: &[[f64; LANES]],
-    words: &mut Xoshiro,
+    rng: &mut Xoshiro,
     add: impl FnMut(usize, u64),
 ) {
     let logs = left.as_flattened().iter().zip(right.as_flattened()).map(|(a, b)| a.ln() + b.ln());
@@ -163,7 +163,7 @@ fn in_logarithms(
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if most > f64::NEG_INFINITY {
         let weights: Vec<f64> = logs.iter().map(|log| (log - most).exp()).collect();
-        binomials(count, &weights, words, add);
+        binomials(count, &weights, rng, add);
     } else {
         // A count that no component can have given: the factors have underflowed, and the next draw of them mends it.
         let live = left.as_flattened().iter().zip(right.as_flattened()).map(|(a, b)| f64::from(*a > 0.0 || *b > 0.0));
@@ -171,7 +171,7 @@ fn in_logarithms(
         if weights.iter().all(|&weight| weight == 0.0) {
             weights[0] = 1.0;
         }
-        binomials(count, &weights, words, add);
+        binomials(count, &weights, rng, add);
     }
 }
 

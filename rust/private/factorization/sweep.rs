@@ -378,12 +378,12 @@ impl Sweep<'_> {
 
 /// The count of a cell, drawn from its law; nothing where it is held out.
 #[inline(always)]
-fn direct(data: &Row<'_>, column: usize, code: i8, rate: f64, ratios: &Ratios<'_>, words: &mut Xoshiro) -> u64 {
+fn direct(data: &Row<'_>, column: usize, code: i8, rate: f64, ratios: &Ratios<'_>, rng: &mut Xoshiro) -> u64 {
     let alpha = ratios.at(column);
     if code > 0 {
-        two_piece_poisson::draw_near(data.value(column, code), rate, alpha, words) as u64
+        two_piece_poisson::draw_near(data.value(column, code), rate, alpha, rng) as u64
     } else if code != HELD_OUT {
-        poisson::draw(alpha * rate, words) as u64
+        poisson::draw(alpha * rate, rng) as u64
     } else {
         0
     }

@@ -3,7 +3,7 @@
 //! Source: that of [`super`]; which regime is chosen where is said there.
 
 use super::rejection;
-use crate::distributions::{Rng, poisson};
+use crate::distributions::{RandomSource, poisson};
 
 /// A power series of so many terms serves x and orders up to these.
 ///
@@ -34,9 +34,9 @@ pub(super) const FIRST_COUNTS: usize = 7;
 
 /// A draw of order in `0..=2^53` and argument in `[0, 2^53]`.
 #[inline]
-pub fn draw(order: f64, argument: f64, words: &mut impl Rng) -> i64 {
+pub fn draw(order: f64, argument: f64, rng: &mut impl RandomSource) -> i64 {
     let x = 0.25 * argument * argument;
-    let u = words.uniform();
+    let u = rng.uniform();
     if !may_count(order, x, u) {
         return 0;
     }
@@ -47,7 +47,7 @@ pub fn draw(order: f64, argument: f64, words: &mut impl Rng) -> i64 {
     } else if MIDDLE.serves(order, x) {
         first_counts::<{ MIDDLE.terms }, 1>(&[order], &[x], &[u])
     } else {
-        return draw_large(order, x, u, words);
+        return draw_large(order, x, u, rng);
     };
     if count < FIRST_COUNTS as f64 { count as i64 } else { count_terms(order, x, target) }
 }
@@ -159,20 +159,20 @@ pub(super) fn count_terms(order: f64, x: f64, target: f64) -> i64 {
 }
 
 /// The draw where the series is not the way and [`may_count`] said yes to `u`.
-pub(super) fn draw_large(order: f64, x: f64, u: f64, words: &mut impl Rng) -> i64 {
+pub(super) fn draw_large(order: f64, x: f64, u: f64, rng: &mut impl RandomSource) -> i64 {
     let rate = x / (order + 1.0);
     if is_wide(order, x) {
-        rejection::draw(order, x, u, words)
+        rejection::draw(order, x, u, rng)
     } else if rate < 1.5 {
-        thin(order, rate, u, words)
+        thin(order, rate, u, rng)
     } else {
         let (zero, mut u) = ((-rate).exp(), u);
         loop {
             let n = poisson::invert(rate, u, zero);
-            if keep(order, n, words) {
+            if keep(order, n, rng) {
                 return n;
             }
-            u = words.uniform();
+            u = rng.uniform();
         }
     }
 }
@@ -186,14 +186,14 @@ pub(super) fn is_wide(order: f64, x: f64) -> bool {
 }
 
 /// Poisson(rate) thinned by the product of (v+1)/(v+j), j = 2..=n; `u` serves the first inversion.
-fn thin(order: f64, rate: f64, mut u: f64, words: &mut impl Rng) -> i64 {
+fn thin(order: f64, rate: f64, mut u: f64, rng: &mut impl RandomSource) -> i64 {
     let zero = (-rate).exp();
     loop {
         let n = poisson::invert(rate, u, zero);
-        if keep(order, n, words) {
+        if keep(order, n, rng) {
             return n;
         }
-        u = words.uniform();
+        u = rng.uniform();
         if u < 1.0 - rate {
             return 0;
         }
@@ -202,11 +202,11 @@ fn thin(order: f64, rate: f64, mut u: f64, words: &mut impl Rng) -> i64 {
 
 /// Keeps a Poisson proposal with probability prod (v+1)/(v+j), j = 2..=n.
 #[inline]
-fn keep(order: f64, n: i64, words: &mut impl Rng) -> bool {
+fn keep(order: f64, n: i64, rng: &mut impl RandomSource) -> bool {
     if n <= 1 {
         return true;
     }
-    let u = words.uniform();
+    let u = rng.uniform();
     let n = n as f64;
     let next = order + 1.0;
     // The product is at least 1 - n(n-1)/(2(v+1)).

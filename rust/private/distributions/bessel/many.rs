@@ -11,7 +11,7 @@
 use super::draws::{FIRST_COUNTS, LONG, LONGEST, MIDDLE, SHORT};
 use super::draws::{all_counts, count_terms, draw_large, first_counts, is_wide, may_count};
 use super::rejection::{self, first_proposals};
-use crate::distributions::{LARGEST, Rng, ULP, check_rate, check_whole, open_uniform_of, uniform_of};
+use crate::distributions::{LARGEST, RandomSource, ULP, check_rate, check_whole, open_uniform_of, uniform_of};
 use crate::numeric::dispatch::{at_level, level};
 use crate::stream::{fill_blocks, philox, philox_blocks};
 use crate::{Error, Result};
@@ -125,7 +125,7 @@ impl Further {
     }
 }
 
-impl Rng for Further {
+impl RandomSource for Further {
     #[inline]
     fn word(&mut self) -> u64 {
         if self.used == 4 {

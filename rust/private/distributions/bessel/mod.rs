@@ -22,7 +22,7 @@ pub(super) use many::{BATCH, is_whole, with_scratch};
 
 use crate::Result;
 use crate::distributions::sums::{Moments, Shape, log_above, outward, upper_sum};
-use crate::distributions::{Distribution, Rng, Tail, check_rate, check_whole};
+use crate::distributions::{Distribution, RandomSource, Tail, check_rate, check_whole};
 use crate::numeric::special::bessel::{
     CUMULANTS_FROM, EXPANSION_FROM, cumulant_corrections, log_correction, log_series,
 };
@@ -83,8 +83,8 @@ impl Bessel {
     }
 
     /// A draw.
-    pub fn draw(&self, words: &mut impl Rng) -> i64 {
-        draw(self.order, self.argument, words)
+    pub fn draw(&self, rng: &mut impl RandomSource) -> i64 {
+        draw(self.order, self.argument, rng)
     }
 }
 

@@ -9,7 +9,7 @@
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables; and (1993), The
 //! generation of binomial random variates.
 
-use crate::distributions::{LARGEST, Rng};
+use crate::distributions::{LARGEST, RandomSource};
 use crate::numeric::special::{FACTORIALS, LOG_FACTORIALS, log_factorial, log_one_plus, stirling_error};
 
 /// Steps from the mode up to which the mass relative to it is a plain product, and the deviation up to which it is tried.
@@ -74,12 +74,12 @@ pub(super) fn first_proposals<const L: usize>(order: &[f64; L], x: &[f64; L], u:
 
 /// A draw for x = argument^2 / 4 and a variance x / h of at least 1.25; `first` is the first uniform number.
 #[inline]
-pub(super) fn draw(order: f64, x: f64, first: f64, words: &mut impl Rng) -> i64 {
+pub(super) fn draw(order: f64, x: f64, first: f64, rng: &mut impl RandomSource) -> i64 {
     let hat = Hat::new(order, x);
     let (mut mass, mut next) = (None, Some(first));
     loop {
-        let u = next.take().unwrap_or_else(|| words.uniform()) - 0.5;
-        let v = words.open_uniform();
+        let u = next.take().unwrap_or_else(|| rng.uniform()) - 0.5;
+        let v = rng.open_uniform();
         let (place, inverse) = hat.place(u);
         // At u = -1/2 there is no place.
         if !(0.0..=LARGEST).contains(&place) {
