@@ -336,3 +336,12 @@ def test_tails_at_the_ends_of_whole_numbers_are_answered(end):
         below, above = float(law.cdf(end)), float(law.ccdf(end))
         assert {below, above} == {0.0, 1.0} or 0 <= min(below, above) < 1e-3
         assert (below > above) == (end > 0)
+
+
+def test_quantiles_beyond_the_last_numbers_are_the_last_numbers():
+    for law in (Skellam(0.0, 2.0**53), Skellam(2.0**53, 0.0), Skellam(2.0**53, 2.0**53)):
+        for p in (1e-300, 1e-9, 0.5, 1 - 1e-9):
+            for k in (law.icdf(p), law.iccdf(p)):
+                assert -LAST <= k <= LAST
+    assert Skellam(0.0, 2.0**53).icdf(1e-9) == -LAST
+    assert Skellam(2.0**53, 0.0).icdf(1 - 1e-9) == LAST

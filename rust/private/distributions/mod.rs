@@ -241,12 +241,15 @@ pub fn quantile(law: &impl Distribution, probability: f64, lower: bool) -> f64 {
     let z = normal_quantile(probability) * if lower { 1.0 } else { -1.0 };
     let correction = if variance > 0.0 { third / variance * (z * z - 1.0) / 6.0 } else { 0.0 };
     let guess = (mean + z * variance.sqrt() + correction).round().clamp(least, greatest);
-    // Invariant from here on: `good` is enough, `bad` is not (or lies one below the support).
+    // Invariant from here on: `good` is enough, `bad` is not.
     let (mut good, mut bad, mut stride) = (guess, guess, 1.0);
     if enough(guess) {
         loop {
-            bad = (good - stride).max(least - 1.0);
-            if bad < least || !enough(bad) {
+            if good == least {
+                return least; // at -2^53 there is no number below to try
+            }
+            bad = (good - stride).max(least);
+            if !enough(bad) {
                 break;
             }
             (good, stride) = (bad, 2.0 * stride);
