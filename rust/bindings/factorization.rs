@@ -9,9 +9,11 @@ use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::factor_matrix::FactorMatrix;
 use quincunx::factorization::gibbs::{Method, Tally};
-use quincunx::factorization::model::Model;
-use quincunx::factorization::released_counts::{Alpha, HELD_OUT};
-use quincunx::factorization::{self as core, Kind, Prior, cell, likelihood};
+use quincunx::factorization::model::{Model, STRUCTURES};
+use quincunx::factorization::released_counts::Alpha;
+use quincunx::factorization::row::HELD_OUT;
+use quincunx::factorization::structure::Structure;
+use quincunx::factorization::{self as core, Prior, cell, likelihood};
 use quincunx::inference::{Chain, Records, Steps};
 use quincunx::parallel;
 use std::sync::Arc;
@@ -24,8 +26,8 @@ fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     })
 }
 
-fn kind(model: &str) -> PyResult<Kind> {
-    word("model", model, &[("cp", Kind::Cp), ("directed", Kind::Directed), ("undirected", Kind::Undirected)])
+fn structure(model: &str) -> PyResult<&'static dyn Structure> {
+    word("model", model, STRUCTURES)
 }
 
 /// Shapes and rates of the priors of all factors.
@@ -154,10 +156,10 @@ impl GibbsChain {
             ("split", Method::Split),
             ("bessel", Method::Bessel),
         ];
-        let (kind, method) = (kind(model)?, word("method", method, &methods)?);
+        let method = word("method", method, &methods)?;
         let priors = self::priors(&priors)?;
         let fixed = fixed.unwrap_or_else(|| vec![false; priors.len()]);
-        let model = (kind, extents.as_slice(), n_components);
+        let model = (structure(model)?, extents.as_slice(), n_components);
         let made = core::GibbsChain::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
         let chain = made.map_err(|error| raise(py, error))?;
         Ok(Self { records: Records::of(&chain), chain })
@@ -291,12 +293,12 @@ pub fn factor_rates<'py>(
     factors: Vec<PyReadonlyArray2<'_, f64>>,
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (kind, matrices) = (kind(model)?, matrices(py, &factors)?);
+    let (structure, matrices) = (structure(model)?, matrices(py, &factors)?);
     let width = matrices.first().map_or(0, |matrix| matrix.width);
     let rates = compute(py, None, |monitor| {
-        let model = Model::without_data(kind, &extents, width)?;
+        let model = Model::without_data((structure, &extents, width))?;
         model.check(&matrices)?;
-        let rows = model.rows() as u64;
+        let rows = model.layout().rows as u64;
         parallel::run(threads, rows, monitor, |progress| likelihood::all_rates(&model, &matrices, progress))
     })?;
     Ok(rates.into_pyarray(py))
@@ -380,10 +382,10 @@ impl CoordinateAscent {
             ("bessel-mode", Augmentation::BesselMode),
             ("published", Augmentation::Published),
         ];
-        let (kind, method) = (kind(model)?, word("method", method, &methods)?);
+        let method = word("method", method, &methods)?;
         let priors = self::priors(&priors)?;
         let fixed = fixed.unwrap_or_else(|| vec![false; priors.len()]);
-        let model = (kind, extents.as_slice(), n_components);
+        let model = (structure(model)?, extents.as_slice(), n_components);
         let made = core::CoordinateAscent::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
         made.map(Self).map_err(|error| raise(py, error))
     }

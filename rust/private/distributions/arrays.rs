@@ -7,7 +7,7 @@
 use super::bessel::Address;
 use super::words::{self, BLOCK, BlockWords};
 use super::{Bessel, Distribution, Function, RandomSource, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
-use super::{alias, poisson, side_by_side};
+use super::{alias, poisson, skellam};
 use super::{bessel, evaluate, quantile, statistic_of, two_piece_poisson, two_sided_geometric};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{self, Level};
@@ -384,14 +384,14 @@ fn skellam_tails(
     monitor: &mut dyn Monitor,
 ) -> Result<()> {
     blocks(out, TAILS, threads, monitor, |start, chunk| {
-        let mut laws = [(Skellam::unchecked(0.0, 0.0), 0.0); side_by_side::MOST_LAWS];
+        let mut laws = [(Skellam::unchecked(0.0, 0.0), 0.0); skellam::MOST_LAWS];
         for (batch, values) in chunk.chunks_mut(laws.len()).enumerate() {
             let start = start + batch * laws.len();
             for (i, law) in laws[..values.len()].iter_mut().enumerate().map(|(i, law)| (start + i, law)) {
                 *law = (Skellam::unchecked(at(plus, i), at(minus, i)), at(points, i));
             }
             let laws = &laws[..values.len()];
-            side_by_side::tails(laws, |i, tail| values[i] = tail.value(function).unwrap_or(f64::NAN));
+            skellam::tails(laws, |i, tail| values[i] = tail.value(function).unwrap_or(f64::NAN));
         }
     })
 }

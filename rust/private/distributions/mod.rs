@@ -9,7 +9,6 @@ pub mod arrays;
 pub mod bessel;
 pub mod gamma;
 pub mod poisson;
-mod side_by_side;
 pub mod skellam;
 pub mod sums;
 pub mod two_piece_cells;

@@ -6,15 +6,12 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix; the sums over pairs i < j are derived here.
 
-use super::coordinate_ascent::CoordinateAscent;
 use super::factor_matrix::FactorMatrix;
-use super::gibbs::{GibbsChain, SHARES, Tally};
-use super::model::Model;
 use super::split::binomials;
-use super::structure::{Pass, Structure};
-use crate::Result;
-use crate::distributions::gamma;
-use crate::stream::xoshiro;
+use super::structure::{Layout, Structure};
+use crate::stream::Xoshiro;
+use std::borrow::Cow;
+use std::ops::AddAssign;
 
 /// Networks; `undirected` ones have one count for each pair.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +29,9 @@ enum Side {
 
 impl Blockmodel {
     /// What the memberships of one actor are exposed to (blockmodels), given the sums of all memberships.
-    pub fn exposure_of_actor(
+    fn exposure_of_actor(
         &self,
-        model: &Model,
+        layout: &Layout,
         actor: usize,
         factors: &[FactorMatrix],
         sums: &[f64],
@@ -45,9 +42,9 @@ impl Blockmodel {
         let others = |side: Side| {
             let mut others: Vec<f64> = sums.iter().zip(members.row(actor)).map(|(sum, own)| sum - own).collect();
             let mut take = |side: Side| {
-                let cells = model.held[usize::from(side == Side::Receiver)].at(actor);
+                let cells = layout.held[usize::from(side == Side::Receiver)].at(actor);
                 for &cell in cells {
-                    let (i, j) = model.cell(cell, model.extents()[0]);
+                    let (i, j) = layout.cell(cell);
                     let other = if side == Side::Sender { j } else { i };
                     others.iter_mut().zip(members.row(other)).for_each(|(sum, x)| *sum -= x);
                 }
@@ -58,119 +55,62 @@ impl Blockmodel {
                 taken += take(Side::Receiver);
             }
             // Where nobody is left the sum is zero, and nothing that rounding leaves of a difference.
-            let nobody = taken + 1 == model.extents()[0];
+            let nobody = taken + 1 == layout.rows;
             others.iter_mut().for_each(|x| *x = if nobody { 0.0 } else { x.max(0.0) });
             others
         };
         let sent = others(Side::Sender);
         out.fill(0.0);
-        for (c, out) in out[..model.width()].iter_mut().enumerate() {
+        for (c, out) in out[..layout.width].iter_mut().enumerate() {
             *out = blocks.row(c).iter().zip(&sent).map(|(p, t)| p * t).sum();
         }
         // As receiver the actor has the component of the columns: P_dc in place of P_cd.
         if !self.undirected {
             let received = others(Side::Receiver);
-            for (d, &weight) in received[..model.width()].iter().enumerate() {
-                for (c, out) in out[..model.width()].iter_mut().enumerate() {
+            for (d, &weight) in received[..layout.width].iter().enumerate() {
+                for (c, out) in out[..layout.width].iter_mut().enumerate() {
                     *out += blocks.row(d)[c] * weight;
                 }
             }
         }
     }
 
-    /// What a row of the block matrix is exposed to, given sums and second moments of the memberships. Below the diagonal
-    /// of an undirected model nothing is written.
-    pub fn exposure_of_block(
-        &self,
-        model: &Model,
-        c: usize,
-        members: &FactorMatrix,
-        sums: &[f64],
-        gram: &[f64],
-        out: &mut [f64],
-    ) {
-        let (width, undirected) = (model.width(), self.undirected);
+    /// What a row of the block matrix is exposed to, given the memberships and their sums.
+    fn exposure_of_block(&self, layout: &Layout, c: usize, members: &FactorMatrix, sums: &[f64], out: &mut [f64]) {
+        let (width, undirected) = (layout.width, self.undirected);
         let from = if undirected { c } else { 0 };
+        let mut second = vec![0.0; width];
+        for actor in 0..members.rows {
+            let row = members.row(actor);
+            second[from..].iter_mut().zip(&row[from..]).for_each(|(sum, x)| *sum += row[c] * x);
+        }
         for d in from..width {
-            out[d] = sums[c] * sums[d] - gram[c * width + d];
+            out[d] = sums[c] * sums[d] - second[d];
             if undirected && d == c {
                 out[d] *= 0.5;
             }
         }
         // Each pair held out, from its sender's list; an undirected one counts for (c, d) and for (d, c).
-        for i in 0..model.extents()[0] {
-            for &cell in model.held[0].at(i) {
-                let (sender, receiver) = model.cell(cell, model.extents()[0]);
-                let (a, b) = (members.row(sender), members.row(receiver));
-                for (d, out) in out.iter_mut().enumerate().take(width).skip(from) {
-                    *out -= a[c] * b[d] + if undirected && d != c { a[d] * b[c] } else { 0.0 };
-                }
+        for &cell in &layout.held[0].cells {
+            let (sender, receiver) = layout.cell(cell);
+            let (a, b) = (members.row(sender), members.row(receiver));
+            for (d, out) in out.iter_mut().enumerate().take(width).skip(from) {
+                *out -= a[c] * b[d] + if undirected && d != c { a[d] * b[c] } else { 0.0 };
             }
         }
-        let actors = model.extents()[0];
-        let pairs = actors * actors.saturating_sub(1) / if undirected { 2 } else { 1 };
-        let nothing = model.held[0].cells.len() == pairs;
+        let pairs = layout.rows * layout.rows.saturating_sub(1) / if undirected { 2 } else { 1 };
+        let nothing = layout.held[0].cells.len() == pairs;
         out[from..width].iter_mut().for_each(|x| *x = if nothing { 0.0 } else { x.max(0.0) });
     }
 
-    fn update_members(&self, fit: &mut CoordinateAscent, sent: &[f64], received: &[f64]) {
-        let mut means = fit.means.clone();
-        let geometric = &fit.geometric;
-        let (stride, width) = (means[0].stride, means[0].width);
-        let mut totals = means[0].sums();
-        let mut exposure = vec![0.0; stride];
-        // Actors follow one another: `totals` has the new means of those before, so that each step is an optimum of its own.
-        for actor in 0..means[0].rows {
-            self.exposure_of_actor(&fit.model, actor, &means, &totals, &mut exposure);
-            let sent = &sent[actor * stride..(actor + 1) * stride];
-            for c in 0..width {
-                let (shape, rate) = fit.model.prior(0).at(actor * width + c);
-                // Both sums lack the actor's own T_ic; those by sender, over components d of R, P_cd as well.
-                let as_sender: f64 = geometric[1].row(c).iter().zip(sent).map(|(p, sum)| p * sum).sum();
-                let counts = geometric[0].row(actor)[c] * (as_sender + received[actor * stride + c]);
-                let (shape, rate) = (shape + counts, rate + exposure[c]);
-                fit.factors[0].shape.row_mut(actor)[c] = shape;
-                fit.factors[0].rate.row_mut(actor)[c] = rate;
-                let old = std::mem::replace(&mut means[0].row_mut(actor)[c], shape / rate);
-                totals[c] += shape / rate - old;
+    /// Adds to each entry above the diagonal of an undirected model's block matrix the one below.
+    fn fold<T: Copy + AddAssign>(&self, blocks: &mut [T], width: usize, stride: usize) {
+        for c in 0..if self.undirected { width } else { 0 } {
+            for d in c + 1..width {
+                let below = blocks[d * stride + c];
+                blocks[c * stride + d] += below;
             }
         }
-        fit.refresh(0);
-    }
-
-    fn update_blocks(&self, fit: &mut CoordinateAscent, sent: &[f64]) {
-        let (members, geometric) = (&fit.means[0], &fit.geometric);
-        let (stride, width) = (members.stride, members.width);
-        let undirected = self.undirected;
-        let (sums, gram) = (members.sums(), gram(members));
-        let mut counts = vec![0.0; width * width];
-        for actor in 0..members.rows {
-            for c in 0..width {
-                let weight = geometric[0].row(actor)[c];
-                for d in 0..width {
-                    counts[c * width + d] += weight * geometric[1].row(c)[d] * sent[actor * stride + d];
-                }
-            }
-        }
-        let mut exposure = vec![0.0; stride];
-        for c in 0..width {
-            self.exposure_of_block(&fit.model, c, members, &sums, &gram, &mut exposure);
-            for d in (if undirected { c } else { 0 })..width {
-                let (shape, rate) = fit.model.prior(1).at(c * width + d);
-                let both = undirected && d != c;
-                let counts = counts[c * width + d] + if both { counts[d * width + c] } else { 0.0 };
-                let exposed = exposure[d];
-                let mut set = |c: usize, d: usize| {
-                    fit.factors[1].shape.row_mut(c)[d] = shape + counts;
-                    fit.factors[1].rate.row_mut(c)[d] = rate + exposed;
-                };
-                set(c, d);
-                if undirected {
-                    set(d, c);
-                }
-            }
-        }
-        fit.refresh(1);
     }
 }
 
@@ -222,108 +162,104 @@ impl Structure for Blockmodel {
         self.undirected && factor == 1
     }
 
-    fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64 {
+    fn in_turn(&self) -> bool {
+        true
+    }
+
+    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
         let mut total = 0.0;
-        let mut exposure = vec![0.0; factors[1].stride];
+        let mut exposure = vec![0.0; layout.stride()];
         let sums = factors[0].sums();
-        let gram = gram(&factors[0]);
-        for c in 0..model.width() {
-            self.exposure_of_block(model, c, &factors[0], &sums, &gram, &mut exposure);
+        for c in 0..layout.width {
+            self.exposure_of_block(layout, c, &factors[0], &sums, &mut exposure);
             let from = if self.undirected { c } else { 0 };
-            total += (from..model.width()).map(|d| factors[1].row(c)[d] * exposure[d]).sum::<f64>();
+            total += (from..layout.width).map(|d| factors[1].row(c)[d] * exposure[d]).sum::<f64>();
         }
         total
     }
 
-    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally) -> Option<f64> {
-        let (actors, width, stride) = (chain.factors[0].rows, chain.model.width(), chain.factors[0].stride);
-        let undirected = self.undirected;
-        // Counts by actor, as sender and receiver, and by block.
-        let mut members = tally.parts[1].clone();
-        let mut blocks = vec![0u64; width * width];
+    fn exposure(
+        &self,
+        layout: &Layout,
+        (factor, row): (usize, usize),
+        factors: &[FactorMatrix],
+        sums: &[Vec<f64>],
+        out: &mut [f64],
+    ) {
+        if factor == 0 {
+            self.exposure_of_actor(layout, row, factors, &sums[0], out);
+        } else {
+            self.exposure_of_block(layout, row, &factors[0], &sums[0], out);
+        }
+    }
+
+    /// Counts by actor, as sender and receiver, and by block.
+    fn counts<'t>(
+        &self,
+        layout: &Layout,
+        factors: &[FactorMatrix],
+        tallies: &'t [Vec<u64>],
+        rng: &dyn Fn(usize) -> Xoshiro,
+    ) -> Cow<'t, [Vec<u64>]> {
+        let (width, stride) = (layout.width, layout.stride());
+        let mut members = tallies[1].clone();
+        let mut blocks = vec![0; width * stride];
         let mut weights = vec![0.0; width];
-        for actor in 0..actors {
-            let mut words = xoshiro(chain.key, SHARES, chain.iteration, actor as u64);
+        for actor in 0..layout.rows {
+            let mut rng = rng(actor);
             for d in 0..width {
-                let count = tally.parts[0][actor * stride + d];
+                let count = tallies[0][actor * stride + d];
                 if count == 0 {
                     continue;
                 }
                 for (c, weight) in weights.iter_mut().enumerate() {
-                    *weight = chain.factors[0].row(actor)[c] * chain.factors[1].row(c)[d];
+                    *weight = factors[0].row(actor)[c] * factors[1].row(c)[d];
                 }
                 if weights.iter().all(|&weight| weight == 0.0) {
                     weights.fill(1.0); // all underflowed: any share will do until the next sweep
                 }
                 // Part d of the row's counts is of the blocks (c, d), shared in proportion to T_ic P_cd.
-                binomials(count, &weights, &mut words, |c, part| {
+                binomials(count, &weights, &mut rng, |c, part| {
                     members[actor * stride + c] += part;
-                    blocks[c * width + d] += part;
+                    blocks[c * stride + d] += part;
                 });
             }
         }
-        if !chain.fixed[0] {
-            let mut sums = chain.factors[0].sums();
-            let mut exposure = vec![0.0; stride];
-            for actor in 0..actors {
-                let mut words = chain.words(0, actor);
-                self.exposure_of_actor(&chain.model, actor, &chain.factors, &sums, &mut exposure);
-                for c in 0..width {
-                    let (shape, rate) = chain.model.prior(0).at(actor * width + c);
-                    let counts = members[actor * stride + c] as f64;
-                    // Given the fresh memberships of the actors before: a Gibbs step for each actor.
-                    let fresh = gamma::draw(shape + counts, rate + exposure[c], &mut words);
-                    let old = std::mem::replace(&mut chain.factors[0].row_mut(actor)[c], fresh);
-                    sums[c] += fresh - old;
+        self.fold(&mut blocks, width, stride);
+        Cow::Owned(vec![members, blocks])
+    }
+
+    /// Memberships need both sums of one pass: the law of the noise moves on with each.
+    fn sums_for(&self, _layout: &Layout, factor: usize) -> (Option<usize>, bool) {
+        (Some(0), factor == 0)
+    }
+
+    fn expected_counts(
+        &self,
+        layout: &Layout,
+        factor: usize,
+        geometric: &[FactorMatrix],
+        (sent, received): (&[f64], &[f64]),
+    ) -> Vec<f64> {
+        let [members, blocks] = geometric else { return vec![] };
+        let (width, stride) = (layout.width, layout.stride());
+        let mut counts = vec![0.0; geometric[factor].padded().len()];
+        for (actor, sent) in sent.chunks_exact(stride).enumerate() {
+            for (c, &weight) in members.row(actor)[..width].iter().enumerate() {
+                // Both sums lack the actor's own T_ic; those by sender, over components d of R, P_cd as well.
+                let as_sender = blocks.row(c).iter().zip(sent);
+                if factor == 0 {
+                    let as_sender: f64 = as_sender.map(|(p, sum)| p * sum).sum();
+                    counts[actor * stride + c] = weight * (as_sender + received[actor * stride + c]);
+                } else {
+                    let counts = counts[c * stride..].iter_mut().zip(as_sender);
+                    counts.for_each(|(count, (p, sum))| *count += weight * p * sum);
                 }
             }
         }
-        if !chain.fixed[1] {
-            let (sums, gram) = (chain.factors[0].sums(), gram(&chain.factors[0]));
-            let mut exposure = vec![0.0; stride];
-            for c in 0..width {
-                let mut words = chain.words(1, c);
-                self.exposure_of_block(&chain.model, c, &chain.factors[0], &sums, &gram, &mut exposure);
-                for d in (if undirected { c } else { 0 })..width {
-                    let (shape, rate) = chain.model.prior(1).at(c * width + d);
-                    let mut counts = blocks[c * width + d];
-                    if undirected && d != c {
-                        counts += blocks[d * width + c];
-                    }
-                    let fresh = gamma::draw(shape + counts as f64, rate + exposure[d], &mut words);
-                    chain.factors[1].row_mut(c)[d] = fresh;
-                    if undirected {
-                        chain.factors[1].row_mut(d)[c] = fresh;
-                    }
-                }
-            }
+        if factor == 1 {
+            self.fold(&mut counts, width, stride);
         }
-        None
+        counts
     }
-
-    fn ascend(&self, fit: &mut CoordinateAscent, pass: &mut Pass<'_>) -> Result<()> {
-        if !fit.fixed[0] {
-            // Both in one pass: the law of the noise moves on with each.
-            let sums = pass(fit, Some(0), true)?;
-            self.update_members(fit, &sums.left, &sums.right);
-        }
-        if !fit.fixed[1] {
-            let sums = pass(fit, Some(0), false)?;
-            self.update_blocks(fit, &sums.left);
-        }
-        Ok(())
-    }
-}
-
-/// Second moments of the rows of a matrix: entry (c, d) sums the products of components c and d.
-pub fn gram(matrix: &FactorMatrix) -> Vec<f64> {
-    let width = matrix.width;
-    let mut gram = vec![0.0; width * width];
-    for row in 0..matrix.rows {
-        let row = &matrix.row(row)[..width];
-        for (c, gram) in gram.chunks_exact_mut(width).enumerate() {
-            gram.iter_mut().zip(row).for_each(|(sum, x)| *sum += row[c] * x);
-        }
-    }
-    gram
 }

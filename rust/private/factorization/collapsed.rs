@@ -10,7 +10,7 @@
 
 use super::cell::{SHORT, log_sum, most_short, scaled_mean};
 use super::positive_cells::RowCells;
-use super::released_counts::{HELD_OUT, Row};
+use super::row::{HELD_OUT, Row};
 use crate::numeric::floats::{FloatWork, Floats, LANES};
 use std::sync::LazyLock;
 

@@ -6,79 +6,14 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix.
 
-use super::coordinate_ascent::CoordinateAscent;
 use super::factor_matrix::FactorMatrix;
-use super::gibbs::{GibbsChain, Tally};
-use super::model::Model;
-use super::split::LANES;
-use super::structure::{Pass, Structure};
-use crate::distributions::gamma;
-use crate::numeric::dispatch::level;
-use crate::{Result, parallel};
-
-/// Rows of a factor that are redrawn together.
-const BLOCK: usize = 16;
+use super::structure::{Layout, Structure};
+use crate::stream::Xoshiro;
+use std::borrow::Cow;
 
 /// Matrices and tensors.
 #[derive(Clone, Copy, Debug)]
 pub struct Cp;
-
-impl Cp {
-    /// What the entries of one index of a mode are exposed to (cp), given the sums of all factors.
-    pub fn exposure(
-        &self,
-        model: &Model,
-        mode: usize,
-        index: usize,
-        factors: &[FactorMatrix],
-        sums: &[Vec<f64>],
-        out: &mut [f64],
-    ) {
-        // Over all cells the sum of products is a product of sums; the cells held out, which are few, are taken away.
-        out.fill(1.0);
-        for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
-            out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
-        }
-        let cells = model.held[mode].at(index);
-        let (last, slice) =
-            (model.extents().len() - 1, model.extents().iter().product::<usize>() / model.extents()[mode]);
-        // Nothing of the slice is observed: zero, and nothing that rounding leaves of a difference.
-        if cells.len() == slice {
-            out.fill(0.0);
-            return;
-        }
-        let mut product = vec![0.0; out.len()];
-        for &cell in cells {
-            let (row, column) = model.cell(cell, model.extents()[last]);
-            product.fill(1.0);
-            for other in (0..=last).filter(|&other| other != mode) {
-                let entries = factors[other].row(self.index(model.extents(), other, row, column));
-                product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
-            }
-            out.iter_mut().zip(&product).for_each(|(out, x)| *out -= x);
-        }
-        out.iter_mut().for_each(|x| *x = x.max(0.0));
-    }
-
-    fn update_mode(&self, fit: &mut CoordinateAscent, mode: usize, sums: &[f64]) {
-        let totals: Vec<_> = fit.means.iter().map(FactorMatrix::sums).collect();
-        let geometric = &fit.geometric[mode];
-        let (stride, width) = (geometric.stride, geometric.width);
-        let mut exposure = vec![0.0; stride];
-        let last = mode + 1 == fit.factors.len();
-        for index in 0..geometric.rows {
-            self.exposure(&fit.model, mode, index, &fit.means, &totals, &mut exposure);
-            for k in 0..width {
-                let (shape, rate) = fit.model.prior(mode).at(index * width + k);
-                // A pass multiplies the sums to the left of the product by u_r already, those to its right not.
-                let weight = if last { geometric.row(index)[k] } else { 1.0 };
-                fit.factors[mode].shape.row_mut(index)[k] = shape + weight * sums[index * stride + k];
-                fit.factors[mode].rate.row_mut(index)[k] = rate + exposure[k];
-            }
-        }
-        fit.refresh(mode);
-    }
-}
 
 impl Structure for Cp {
     fn table_shape(&self, extents: &[usize]) -> Option<(usize, usize)> {
@@ -138,74 +73,76 @@ impl Structure for Cp {
         (width as f64, extents.len() as f64)
     }
 
-    fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64 {
-        let (mut total, cols) = (0.0, model.extents()[model.extents().len() - 1]);
+    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
         let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
-        total += (0..model.width()).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
-        let mut left = vec![0.0; model.width().next_multiple_of(LANES)];
-        for &cell in &model.held[0].cells {
-            let (row, column) = model.cell(cell, cols);
+        let mut total = (0..layout.width).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
+        let mut left = vec![0.0; layout.stride()];
+        for &cell in &layout.held[0].cells {
+            let (row, column) = layout.cell(cell);
             self.left(factors, row, &mut left);
-            total -= left.iter().zip(model.right(factors).row(column)).map(|(a, b)| a * b).sum::<f64>();
+            total -= left.iter().zip(factors[factors.len() - 1].row(column)).map(|(a, b)| a * b).sum::<f64>();
         }
         total
     }
 
-    /// Redraws the modes one after the other; exposures know what is held out, so that rates add up on the way.
-    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally) -> Option<f64> {
-        let mut total_rate = None;
-        let mut sums: Vec<_> = chain.factors.iter().map(FactorMatrix::sums).collect();
-        for mode in (0..chain.factors.len()).filter(|&mode| !chain.fixed[mode]) {
-            let (stride, width) = (chain.factors[mode].stride, chain.model.width());
-            let prior = chain.model.prior(mode);
-            let level = level();
-            let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
-                // Entry k of row i of the block is at i * width + k among shapes and draws, at i * stride + k in the matrices.
-                let entries = block * BLOCK * width..(block * BLOCK + totals.len()) * width;
-                let mut exposures = vec![0.0; rows.len()];
-                let (mut shapes, mut draws) = (vec![0.0; entries.len()], vec![0.0; entries.len()]);
-                for (i, (shapes, exposure)) in
-                    shapes.chunks_exact_mut(width).zip(exposures.chunks_exact_mut(stride)).enumerate()
-                {
-                    let index = block * BLOCK + i;
-                    self.exposure(&chain.model, mode, index, &chain.factors, &sums, exposure);
-                    for (k, (shape, &count)) in shapes.iter_mut().zip(&tally.parts[mode][index * stride..]).enumerate()
-                    {
-                        *shape = prior.at(index * width + k).0 + count as f64;
-                    }
-                }
-                gamma::draw_many(level, &shapes, &mut chain.words_of_block(level, mode, block), &mut draws);
-                let rows = rows.chunks_exact_mut(stride).zip(exposures.chunks_exact(stride));
-                for (i, ((row, exposure), total)) in rows.zip(totals).enumerate() {
-                    for k in 0..width {
-                        let (_, rate) = prior.at(entries.start + i * width + k);
-                        row[k] = draws[i * width + k] / (rate + exposure[k]);
-                        *total += row[k] * exposure[k];
-                    }
-                }
-            };
-            let mut fresh = FactorMatrix::new(chain.factors[mode].rows, width);
-            let mut totals = vec![0.0; fresh.rows];
-            let blocks = fresh.padded_mut().chunks_mut(BLOCK * stride).zip(totals.chunks_mut(BLOCK)).enumerate();
-            parallel::each(blocks.collect(), |block| {
-                redraw(block);
-                Ok(())
-            })
-            .expect("rows that cannot fail");
-            sums[mode] = fresh.sums();
-            chain.factors[mode] = fresh;
-            // Exposures know what is held out, so this is the sum of the observed rates.
-            total_rate = Some(totals.iter().sum());
+    fn exposure(
+        &self,
+        layout: &Layout,
+        (mode, index): (usize, usize),
+        factors: &[FactorMatrix],
+        sums: &[Vec<f64>],
+        out: &mut [f64],
+    ) {
+        // Over all cells the sum of products is a product of sums; the cells held out, which are few, are taken away.
+        out.fill(1.0);
+        for (_, sum) in sums.iter().enumerate().filter(|(other, _)| *other != mode) {
+            out.iter_mut().zip(sum).for_each(|(out, x)| *out *= x);
         }
-        total_rate
+        let cells = layout.held[mode].at(index);
+        // Nothing of the slice is observed: zero, and nothing that rounding leaves of a difference.
+        if cells.len() == layout.extents.iter().product::<usize>() / layout.extents[mode] {
+            out.fill(0.0);
+            return;
+        }
+        let mut product = vec![0.0; out.len()];
+        for &cell in cells {
+            let (row, column) = layout.cell(cell);
+            product.fill(1.0);
+            for (other, factor) in factors.iter().enumerate().filter(|(other, _)| *other != mode) {
+                let entries = factor.row(self.index(&layout.extents, other, row, column));
+                product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
+            }
+            out.iter_mut().zip(&product).for_each(|(out, x)| *out -= x);
+        }
+        out.iter_mut().for_each(|x| *x = x.max(0.0));
     }
 
-    fn ascend(&self, fit: &mut CoordinateAscent, pass: &mut Pass<'_>) -> Result<()> {
-        let last = fit.factors.len() - 1;
-        for mode in (0..=last).filter(|&mode| !fit.fixed[mode]).collect::<Vec<_>>() {
-            let sums = pass(fit, (mode < last).then_some(mode), mode == last)?;
-            self.update_mode(fit, mode, if mode == last { &sums.right } else { &sums.left });
+    fn counts<'t>(
+        &self,
+        _layout: &Layout,
+        _factors: &[FactorMatrix],
+        tallies: &'t [Vec<u64>],
+        _rng: &dyn Fn(usize) -> Xoshiro,
+    ) -> Cow<'t, [Vec<u64>]> {
+        Cow::Borrowed(tallies)
+    }
+
+    fn sums_for(&self, layout: &Layout, mode: usize) -> (Option<usize>, bool) {
+        let last = mode + 1 == layout.extents.len();
+        ((!last).then_some(mode), last)
+    }
+
+    fn expected_counts(
+        &self,
+        layout: &Layout,
+        mode: usize,
+        geometric: &[FactorMatrix],
+        (left, right): (&[f64], &[f64]),
+    ) -> Vec<f64> {
+        // A pass multiplies the sums to the left of the product by u_r already, those to its right not.
+        if mode + 1 < layout.extents.len() {
+            return left.to_vec();
         }
-        Ok(())
+        geometric[mode].padded().iter().zip(right).map(|(weight, sum)| weight * sum).collect()
     }
 }

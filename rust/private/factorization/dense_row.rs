@@ -8,7 +8,7 @@
 
 use super::allocation::Allocation;
 use super::positive_cells::RowCells;
-use super::released_counts::{HELD_OUT, Row};
+use super::row::{HELD_OUT, Row};
 use super::split_cells::SplitCells;
 use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
 use crate::distributions::words::RowWords;

@@ -13,7 +13,7 @@
 
 use super::alias::Aliases;
 use super::allocation::{Allocation, Ratios};
-use super::released_counts::{HELD_OUT, Row};
+use super::row::{HELD_OUT, Row};
 use crate::distributions::{RandomSource, poisson};
 use crate::stream::Xoshiro;
 use rand_distr::{Distribution, Exp1};

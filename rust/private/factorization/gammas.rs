@@ -5,10 +5,45 @@
 //! Source: from the density by these two expectations.
 
 use super::factor_matrix::FactorMatrix;
-use super::model::Prior;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln};
 use crate::numeric::special::gamma::{digamma, log_gamma};
+use crate::{Error, Result};
+
+/// The gamma prior of a factor: shapes and rates, one for all or one per entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prior {
+    /// Shapes.
+    pub shape: Vec<f64>,
+    /// Rates.
+    pub rate: Vec<f64>,
+}
+
+impl Prior {
+    /// Shape and rate of an entry.
+    #[inline]
+    pub fn at(&self, entry: usize) -> (f64, f64) {
+        let pick = |values: &[f64]| if values.len() == 1 { values[0] } else { values[entry] };
+        (pick(&self.shape), pick(&self.rate))
+    }
+
+    /// Refuses a prior of another number of entries, or one that is not positive.
+    ///
+    /// # Errors
+    /// [`Error::Shape`], [`Error::Domain`]
+    pub fn check(&self, entries: usize) -> Result<()> {
+        for (name, values) in [("prior_shape", &self.shape), ("prior_rate", &self.rate)] {
+            if values.len() != 1 && values.len() != entries {
+                let (expected, found) = (format!("() or ({entries},)"), format!("({},)", values.len()));
+                return Err(Error::Shape { name, expected, found });
+            }
+            if let Some(bad) = values.iter().find(|x| !(**x > 0.0 && x.is_finite())) {
+                return Err(Error::Domain { name, value: bad.to_string(), requirement: "positive and finite" });
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Gamma laws of the entries of a factor.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,45 +1,48 @@
 //! Gibbs chains: sweeps of allocation and gamma conditionals over factors that live in the core.
 //!
 //! A sweep draws the counts and their parts given the factors (see [`super::sweep`]), then each factor given its counts:
-//!   entry ~ Gamma(shape + counts, rate + exposure).
-//! Modes are redrawn one after the other, rows of a mode independently. A blockmodel first shares the parts of each actor
-//! between the blocks; memberships are then redrawn actor by actor, for each is exposed to all others.
+//!   entry ~ Gamma(shape + counts, rate + exposure),
+//! both as the [`super::structure`] tells them. Factors are redrawn one after the other, rows of a factor independently
+//! unless they are exposed to one another.
 //! Every draw has an address, (iteration, factor, row or block of rows), so a chain is a function of its key, whatever threads do.
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
 use super::factor_matrix::FactorMatrix;
+use super::gammas::Prior;
 use super::likelihood;
-use super::model::{Kind, Model, Prior};
+use super::model::{FACTORS, Model, Sizes};
 use super::released_counts::ReleasedCounts;
 use super::sweep::Sweep;
 pub use super::sweep::{Method, Tally};
+use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
 use crate::inference::Chain;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::dispatch::Level;
-use crate::stream::{Xoshiro, xoshiro};
+use crate::numeric::dispatch::level;
+use crate::stream::xoshiro;
 use crate::{Error, Result, parallel};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The purpose of the words that start a chain; those of factor m follow at m + 1, of sharing between blocks at [`SHARES`].
-const FACTORS: u64 = 0x0066_6163_746f_7200;
-pub(super) const SHARES: u64 = 0x0073_6861_7265_7300;
+/// The purpose of the words that share what the tallies leave open.
+const SHARES: u64 = 0x0073_6861_7265_7300;
 /// The purpose of the words of gamma variables drawn side by side, for factor m at m more.
 const GAMMAS: u64 = 0x6761_6d6d_6173_0000;
+/// Rows of a factor that are redrawn together.
+const BLOCK: usize = 16;
 
 /// A chain: data, factors and how far it is.
 #[derive(Clone, Debug)]
 pub struct GibbsChain {
     table: Arc<ReleasedCounts>,
-    pub(super) model: Model,
-    pub(super) factors: Vec<FactorMatrix>,
-    pub(super) fixed: Vec<bool>,
+    model: Model,
+    factors: Vec<FactorMatrix>,
+    fixed: Vec<bool>,
     noise: Vec<[u32; 2]>,
     method: Method,
-    pub(super) key: [u64; 2],
-    pub(super) iteration: u64,
+    key: [u64; 2],
+    iteration: u64,
     positive: f64,
     last: [f64; 2],
 }
@@ -51,19 +54,16 @@ impl GibbsChain {
     /// As [`Model::new`]; [`Error::Domain`] for a release beyond 2^31 where auxiliary variables are kept.
     pub fn new(
         table: Arc<ReleasedCounts>,
-        (kind, extents, width): (Kind, &[usize], usize),
+        sizes: Sizes<'_>,
         priors: Vec<Prior>,
         method: Method,
         key: [u64; 2],
         fixed: Vec<bool>,
     ) -> Result<Self> {
-        let model = Model::new(kind, extents, width, priors, &table)?;
+        let model = Model::new(sizes, priors, &table)?;
         let table = admitted(&model, table, method)?;
-        let factors = start(&model, &table, key);
-        if fixed.len() != factors.len() {
-            let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
-            return Err(Error::Shape { name: "fixed", expected, found });
-        }
+        let factors = model.start(&table, key);
+        model.check_fixed(&fixed)?;
         let (positive, noise) = (positive_share(&table), no_noise(&table, method));
         Ok(Self { table, model, factors, fixed, noise, method, key, iteration: 0, positive, last: [0.0; 2] })
     }
@@ -73,9 +73,7 @@ impl GibbsChain {
     /// # Errors
     /// As [`GibbsChain::new`].
     pub fn set_table(&mut self, table: Arc<ReleasedCounts>) -> Result<()> {
-        let (kind, width) = (self.model.kind(), self.model.width());
-        let priors = (0..self.factors.len()).map(|factor| self.model.prior(factor).clone()).collect();
-        let model = Model::new(kind, self.model.extents(), width, priors, &table)?;
+        let model = self.model.with_table(&table)?;
         self.table = admitted(&model, table, self.method)?;
         self.model = model;
         (self.positive, self.noise) = (positive_share(&self.table), no_noise(&self.table, self.method));
@@ -180,18 +178,84 @@ impl GibbsChain {
     /// Draws the factors given the tally of a whole sweep.
     fn finish(&mut self, tally: &Tally) {
         self.iteration += 1;
-        let total_rate = self.model.structure().redraw(self, tally);
+        let (structure, layout) = (self.model.structure(), self.model.layout());
+        let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, row as u64);
+        let counts = structure.counts(layout, &self.factors, &tally.parts, &shares);
+        let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
+        let mut total_rate = None;
+        for factor in (0..self.factors.len()).filter(|&factor| !self.fixed[factor]).collect::<Vec<_>>() {
+            if structure.in_turn() {
+                self.redraw_in_turn(factor, &counts[factor], &mut sums);
+            } else {
+                total_rate = Some(self.redraw(factor, &counts[factor], &sums));
+            }
+            sums[factor] = self.factors[factor].sums();
+        }
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
     }
 
-    /// The words of a block of rows of a factor.
-    pub(super) fn words_of_block(&self, level: Level, factor: usize, block: usize) -> RowWords {
-        RowWords::new(level, self.key, GAMMAS + factor as u64, self.iteration, block as u64)
+    /// Redraws a factor whose rows are independent given the others. Exposures know what is held out, so that the sum of the
+    /// observed rates, which is returned, adds up on the way.
+    fn redraw(&mut self, factor: usize, counts: &[u64], sums: &[Vec<f64>]) -> f64 {
+        let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
+        let mut fresh = FactorMatrix::new(self.factors[factor].rows, layout.width);
+        let (stride, width, level) = (fresh.stride, fresh.width, level());
+        let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
+            // Entry k of row i of the block is at i * width + k among shapes and draws, at i * stride + k in the matrices.
+            let first = block * BLOCK;
+            let mut exposures = vec![0.0; rows.len()];
+            let (mut shapes, mut draws) = (vec![0.0; totals.len() * width], vec![0.0; totals.len() * width]);
+            let each = shapes.chunks_exact_mut(width).zip(exposures.chunks_exact_mut(stride));
+            for (row, (shapes, exposure)) in (first..).zip(each) {
+                structure.exposure(layout, (factor, row), &self.factors, sums, exposure);
+                for (k, (shape, &count)) in shapes.iter_mut().zip(&counts[row * stride..]).enumerate() {
+                    *shape = prior.at(row * width + k).0 + count as f64;
+                }
+            }
+            let (purpose, block) = (GAMMAS + factor as u64, block as u64);
+            gamma::draw_many(
+                level,
+                &shapes,
+                &mut RowWords::new(level, self.key, purpose, self.iteration, block),
+                &mut draws,
+            );
+            let rows = rows.chunks_exact_mut(stride).zip(exposures.chunks_exact(stride));
+            for (i, ((row, exposure), total)) in rows.zip(totals).enumerate() {
+                for k in 0..width {
+                    let (_, rate) = prior.at((first + i) * width + k);
+                    row[k] = draws[i * width + k] / (rate + exposure[k]);
+                    *total += row[k] * exposure[k];
+                }
+            }
+            Ok(())
+        };
+        let mut totals = vec![0.0; fresh.rows];
+        let blocks = fresh.padded_mut().chunks_mut(BLOCK * stride).zip(totals.chunks_mut(BLOCK)).enumerate();
+        parallel::each(blocks.collect(), redraw).expect("rows that cannot fail");
+        self.factors[factor] = fresh;
+        totals.iter().sum()
     }
 
-    pub(super) fn words(&self, factor: usize, row: usize) -> Xoshiro {
-        xoshiro(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64)
+    /// Redraws a factor row by row, each given the fresh rows before: a Gibbs step for each.
+    fn redraw_in_turn(&mut self, factor: usize, counts: &[u64], sums: &mut [Vec<f64>]) {
+        let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
+        let (width, stride, symmetric) = (layout.width, layout.stride(), structure.is_symmetric(factor));
+        let mut exposure = vec![0.0; stride];
+        for row in 0..self.factors[factor].rows {
+            let mut words = xoshiro(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64);
+            structure.exposure(layout, (factor, row), &self.factors, sums, &mut exposure);
+            for k in (if symmetric { row } else { 0 })..width {
+                let (shape, rate) = prior.at(row * width + k);
+                let count = counts[row * stride + k] as f64;
+                let fresh = gamma::draw(shape + count, rate + exposure[k], &mut words);
+                let old = std::mem::replace(&mut self.factors[factor].row_mut(row)[k], fresh);
+                sums[factor][k] += fresh - old;
+                if symmetric {
+                    self.factors[factor].row_mut(k)[row] = fresh;
+                }
+            }
+        }
     }
 }
 
@@ -246,7 +310,7 @@ fn admitted(model: &Model, table: Arc<ReleasedCounts>, method: Method) -> Result
         let requirement = "below 2^31 in size for auxiliary variables";
         return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
     }
-    Ok(without_rateless_cells(model, table))
+    Ok(model.without_rateless_cells(table))
 }
 
 /// The share of cells with a positive release.
@@ -257,42 +321,4 @@ fn positive_share(table: &ReleasedCounts) -> f64 {
 /// Counts of noise to start from, for the method that keeps them.
 fn no_noise(table: &ReleasedCounts, method: Method) -> Vec<[u32; 2]> {
     if method == Method::Bessel { vec![[0; 2]; table.rows() * table.cols()] } else { vec![] }
-}
-
-/// The table with those cells held out that the model has no rate for.
-pub(super) fn without_rateless_cells(model: &Model, mut table: Arc<ReleasedCounts>) -> Arc<ReleasedCounts> {
-    if model.hides() {
-        model.hide(Arc::make_mut(&mut table));
-    }
-    table
-}
-
-/// Nearly even factors whose rates sum to the sum of the observed release, or to a tenth of a count per cell if that is more.
-pub(super) fn start(model: &Model, table: &ReleasedCounts, key: [u64; 2]) -> Vec<FactorMatrix> {
-    let shapes = model.shapes();
-    let cells = (table.rows() * table.cols()) as f64;
-    let observed = (cells - table.held_out() as f64).max(1.0);
-    let total = table.total().max(0.1 * observed) * (cells / observed).max(1.0);
-    // A rate is a sum of products: over components in a factorization, over pairs of them in a blockmodel.
-    let (terms, order) = model.structure().terms(model.extents(), model.width());
-    let scale = (total / (terms * cells.max(1.0))).powf(1.0 / order);
-    let mut matrices: Vec<FactorMatrix> = Vec::new();
-    for (factor, &(rows, width)) in shapes.iter().enumerate() {
-        let mut matrix = FactorMatrix::new(rows, width);
-        for row in 0..rows {
-            let mut words = xoshiro(key, FACTORS + 1 + factor as u64, 0, row as u64);
-            for entry in &mut matrix.row_mut(row)[..width] {
-                *entry = scale * (0.5 + crate::distributions::RandomSource::uniform(&mut words));
-            }
-        }
-        matrices.push(matrix);
-    }
-    for (_, matrix) in matrices.iter_mut().enumerate().filter(|(factor, _)| model.structure().is_symmetric(*factor)) {
-        for c in 0..matrix.width {
-            for d in 0..c {
-                matrix.row_mut(c)[d] = matrix.row(d)[c];
-            }
-        }
-    }
-    matrices
 }

@@ -8,7 +8,8 @@ use super::collapsed::CollapsedRow;
 use super::factor_matrix::FactorMatrix;
 use super::model::Model;
 use super::products::{Panels, TILE, tile_of};
-use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts};
+use super::released_counts::{Alpha, ReleasedCounts};
+use super::row::HELD_OUT;
 use super::split::LANES;
 use crate::distributions::LARGEST;
 use crate::monitor::{Monitor, Progress};
@@ -57,10 +58,10 @@ pub fn all_rates(model: &Model, factors: &[FactorMatrix], progress: &Progress) -
     let right = model.right(factors);
     let panels = Panels::new(right);
     let (level, cols) = (level(), right.rows);
-    let mut all = vec![0.0; model.cells()];
+    let mut all = vec![0.0; model.layout().rows * cols];
     let size = tile_of(cols);
     let fill = |(): &mut (), tile: usize, out: &mut [f64]| {
-        let rows = tile * size..model.rows().min((tile + 1) * size);
+        let rows = tile * size..model.layout().rows.min((tile + 1) * size);
         let number = rows.len() as u64;
         panels.rates(level, &lefts(model, factors, rows), right.stride, out);
         progress.advance(number)

@@ -1,7 +1,7 @@
 //! Poisson factorization of privatized counts: matrices, tensors and blockmodels; Gibbs sweeps and coordinate ascent.
 //!
 //! A table of counts y_rv ~ Poisson(mu_rv) was released as o_rv = y_rv + two-sided geometric noise of ratio alpha. Every
-//! [`model`] gives each row a vector of weights u_r and each column one, R_v, with mu_rv = sum_k u_rk R_vk, so that one
+//! [`structure`] gives each row a vector of weights u_r and each column one, R_v, with mu_rv = sum_k u_rk R_vk, so that one
 //! [`sweep`] over rows serves them all: it draws y given o and mu, splits it over k, and adds up the parts. A [`gibbs`] chain
 //! then redraws the gamma factors; [`coordinate_ascent`] does the same with expectations.
 //!
@@ -19,7 +19,7 @@ mod cp;
 mod dense_row;
 mod events;
 pub mod factor_matrix;
-mod gammas;
+pub mod gammas;
 pub mod gibbs;
 pub mod likelihood;
 pub mod model;
@@ -27,12 +27,14 @@ mod positive_cells;
 mod products;
 mod published;
 pub mod released_counts;
+pub mod row;
 mod split;
 mod split_cells;
-mod structure;
+pub mod structure;
 mod sweep;
 
 pub use coordinate_ascent::CoordinateAscent;
+pub use gammas::Prior;
 pub use gibbs::GibbsChain;
-pub use model::{Kind, Model, Prior};
+pub use model::Model;
 pub use released_counts::ReleasedCounts;

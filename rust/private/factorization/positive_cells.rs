@@ -2,7 +2,7 @@
 //! group do with their rates has the same shape.
 
 use super::cell::SHORT;
-use super::released_counts::{HELD_OUT, Row};
+use super::row::{HELD_OUT, Row};
 use crate::distributions::two_piece_cells::Group;
 
 /// Releases that have groups of their own.

@@ -15,7 +15,7 @@
 use super::allocation::Ratios;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::{Gammas, divergence};
-use super::released_counts::{HELD_OUT, Row};
+use super::row::{HELD_OUT, Row};
 use super::split::binomial;
 use crate::Result;
 use crate::distributions::bessel::{Address, draw_many};

@@ -1,16 +1,11 @@
 //! The released table: a byte per cell, and a list for the values that do not fit in one.
 //!
-//! A code is the value itself, or [`HELD_OUT`] for a cell held out, or [`OVERFLOW`] for a value that is looked up in a list of the
-//! row, sorted by column. The value of a cell held out is not kept at all, so nothing can leak from it.
+//! The value of a cell held out is not kept at all, so nothing can leak from it.
 
 use super::positive_cells::PositiveCells;
+use super::row::{HELD_OUT, OVERFLOW, Row};
 use crate::{Error, Result};
 use std::sync::OnceLock;
-
-/// The code of a cell that is held out.
-pub const HELD_OUT: i8 = i8::MIN;
-/// The code of a value that is in the list; greater than any value that is not.
-pub const OVERFLOW: i8 = i8::MAX;
 
 /// The ratio of the noise, one for all cells or one for each.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,29 +45,6 @@ impl Clone for Lists {
 impl PartialEq for Lists {
     fn eq(&self, _: &Self) -> bool {
         true
-    }
-}
-
-/// A row of the table.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    /// A code per column.
-    pub codes: &'a [i8],
-    /// The values whose code is [`OVERFLOW`].
-    pub overflow: &'a [(u32, i64)],
-}
-
-impl Row<'_> {
-    /// The value at a column whose code is `code`, not [`HELD_OUT`].
-    #[inline(always)]
-    pub fn value(&self, column: usize, code: i8) -> i64 {
-        if code == OVERFLOW { self.looked_up(column) } else { i64::from(code) }
-    }
-
-    #[cold]
-    fn looked_up(&self, column: usize) -> i64 {
-        let found = self.overflow.binary_search_by_key(&(column as u32), |&(column, _)| column);
-        found.map_or(0, |place| self.overflow[place].1)
     }
 }
 

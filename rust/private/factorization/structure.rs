@@ -1,18 +1,68 @@
-//! What a structure of factors (matrix or tensor, blockmodel) says of itself: sizes, rates, exposures, its conditionals.
+//! What a structure of factors (matrix or tensor, blockmodel) says of itself: sizes, rates, and the conditionals of its entries.
 //!
-//! A new structure is one file with one implementation, and one line in [`super::model::Kind::structure`].
+//! The conditional of an entry is Gamma(shape + counts, rate + exposure). A structure tells counts and exposures as values;
+//! [`super::gibbs`] draws from them and [`super::coordinate_ascent`] puts expectations in their place.
+//! A new structure is one file with one implementation, and one line in [`super::model::STRUCTURES`].
 
-use super::coordinate_ascent::{CoordinateAscent, Sums};
 use super::factor_matrix::FactorMatrix;
-use super::gibbs::{GibbsChain, Tally};
-use super::model::Model;
-use crate::Result;
+use super::split::LANES;
+use crate::stream::Xoshiro;
+use std::borrow::Cow;
+use std::fmt::Debug;
 
-/// A pass of an ascent over all cells: sums for a tally left of the product, and to its right if asked for.
-pub type Pass<'a> = dyn FnMut(&mut CoordinateAscent, Option<usize>, bool) -> Result<Sums> + 'a;
+/// Cells held out, those of the model's own choosing left aside: for each index of a mode, which.
+#[derive(Clone, Debug)]
+pub struct HeldOut {
+    starts: Vec<usize>,
+    /// All cells, those of one index after those of the one before.
+    pub cells: Vec<u64>,
+}
+
+impl HeldOut {
+    /// From pairs of an index below the extent and a cell.
+    pub fn new(extent: usize, mut pairs: Vec<(usize, u64)>) -> Self {
+        pairs.sort_unstable();
+        let mut starts = vec![0; extent + 1];
+        pairs.iter().for_each(|(index, _)| starts[index + 1] += 1);
+        (0..extent).for_each(|i| starts[i + 1] += starts[i]);
+        Self { starts, cells: pairs.into_iter().map(|(_, cell)| cell).collect() }
+    }
+
+    /// The cells of an index.
+    pub fn at(&self, index: usize) -> &[u64] {
+        &self.cells[self.starts[index]..self.starts[index + 1]]
+    }
+}
+
+/// The sizes of a model, and which cells it must do without.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The extents of the modes, or the number of actors.
+    pub extents: Vec<usize>,
+    /// Number of components of a row and a column.
+    pub width: usize,
+    /// Rows of the table.
+    pub rows: usize,
+    /// Columns of the table.
+    pub cols: usize,
+    /// What is held out, by the modes or as senders and receivers.
+    pub held: Vec<HeldOut>,
+}
+
+impl Layout {
+    /// Components with their padding.
+    pub fn stride(&self) -> usize {
+        self.width.next_multiple_of(LANES)
+    }
+
+    /// Row and column of a cell.
+    pub fn cell(&self, cell: u64) -> (usize, usize) {
+        ((cell / self.cols as u64) as usize, (cell % self.cols as u64) as usize)
+    }
+}
 
 /// A way in which factors make rates.
-pub trait Structure: Sync {
+pub trait Structure: Debug + Sync {
     /// Rows and columns of the table, if there can be such extents.
     fn table_shape(&self, extents: &[usize]) -> Option<(usize, usize)>;
 
@@ -57,12 +107,45 @@ pub trait Structure: Sync {
         false
     }
 
+    /// Whether rows of a factor are updated one after the other, for they are exposed to one another or share entries.
+    fn in_turn(&self) -> bool {
+        false
+    }
+
     /// The sum of the observed rates.
-    fn total_rate(&self, model: &Model, factors: &[FactorMatrix]) -> f64;
+    fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64;
 
-    /// Draws the factors of a chain given the tally of a sweep; the sum of the observed rates, where it falls out.
-    fn redraw(&self, chain: &mut GibbsChain, tally: &Tally) -> Option<f64>;
+    /// What the entries at a place, (factor, row), are exposed to, given the sums over the rows of each factor: the derivatives
+    /// of [`Structure::total_rate`]. Of a symmetric matrix nothing is written below the diagonal.
+    fn exposure(
+        &self,
+        layout: &Layout,
+        place: (usize, usize),
+        factors: &[FactorMatrix],
+        sums: &[Vec<f64>],
+        out: &mut [f64],
+    );
 
-    /// Does one iteration of an ascent: each factor's law at the optimum given the others.
-    fn ascend(&self, fit: &mut CoordinateAscent, pass: &mut Pass<'_>) -> Result<()>;
+    /// The counts of the entries of each factor, padded as it is, given the tallies of a sweep; those of a symmetric matrix are
+    /// sums over both halves. What the tallies leave open is drawn, by a generator for each row.
+    fn counts<'t>(
+        &self,
+        layout: &Layout,
+        factors: &[FactorMatrix],
+        tallies: &'t [Vec<u64>],
+        rng: &dyn Fn(usize) -> Xoshiro,
+    ) -> Cow<'t, [Vec<u64>]>;
+
+    /// The weighted sums of a pass that the expected counts of a factor are made of: for a tally left of the product, and to
+    /// its right.
+    fn sums_for(&self, layout: &Layout, factor: usize) -> (Option<usize>, bool);
+
+    /// The expected counts of the entries of a factor, padded as it is, given those sums and the factors' geometric means.
+    fn expected_counts(
+        &self,
+        layout: &Layout,
+        factor: usize,
+        geometric: &[FactorMatrix],
+        sums: (&[f64], &[f64]),
+    ) -> Vec<f64>;
 }

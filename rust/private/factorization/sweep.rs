@@ -16,7 +16,8 @@ use super::likelihood::dot;
 use super::model::Model;
 use super::products::{Panels, TILE, tile_of};
 use super::published::Auxiliary;
-use super::released_counts::{Alpha, HELD_OUT, ReleasedCounts, Row};
+use super::released_counts::{Alpha, ReleasedCounts};
+use super::row::{HELD_OUT, Row};
 use super::split::{LANES, Splitter};
 use crate::distributions::bessel::Address;
 use crate::distributions::{LARGEST, poisson, two_piece_poisson};
@@ -170,7 +171,7 @@ impl<'a> Sweep<'a> {
 
     /// How a row is drawn whose rates have this sum.
     fn way(&self, expected: f64) -> RowMethod {
-        let (cols, width) = (self.table.cols() as f64, self.model.width() as f64);
+        let (cols, width) = (self.table.cols() as f64, self.model.layout().width as f64);
         let (least, greatest) = match self.table.alpha() {
             Alpha::One(0.0) => return RowMethod::Known,
             Alpha::One(alpha) => (*alpha, *alpha),

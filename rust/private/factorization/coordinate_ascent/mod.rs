@@ -15,17 +15,16 @@ mod pass;
 
 pub use super::gammas::Gammas;
 pub use super::published::{Augmentation, Noise};
-pub use pass::Sums;
 
 use super::factor_matrix::FactorMatrix;
-use super::gammas::Expectations;
-use super::gibbs::{start, without_rateless_cells};
-use super::model::{Kind, Model, Prior};
+use super::gammas::{Expectations, Prior};
+use super::model::{Model, Sizes};
+use super::published::moments;
 use super::released_counts::ReleasedCounts;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::level;
 use crate::{Error, Result, memory, parallel};
-use pass::PassOutput;
+use pass::{PassInput, PassOutput, Sums};
 use std::sync::Arc;
 
 /// Shape of the factors a fit starts from: their logarithms vary little.
@@ -35,12 +34,12 @@ const START_SHAPE: f64 = 5.0;
 #[derive(Clone, Debug)]
 pub struct CoordinateAscent {
     table: Arc<ReleasedCounts>,
-    pub(super) model: Model,
-    pub(super) factors: Vec<Gammas>,
-    pub(super) means: Vec<FactorMatrix>,
-    pub(super) geometric: Vec<FactorMatrix>,
+    model: Model,
+    factors: Vec<Gammas>,
+    means: Vec<FactorMatrix>,
+    geometric: Vec<FactorMatrix>,
     digammas: Vec<FactorMatrix>,
-    pub(super) fixed: Vec<bool>,
+    fixed: Vec<bool>,
     augmentation: Augmentation,
     noise: Vec<Noise>,
     bounds: Vec<f64>,
@@ -59,13 +58,13 @@ impl CoordinateAscent {
     /// As [`Model::new`].
     pub fn new(
         table: Arc<ReleasedCounts>,
-        (kind, extents, width): (Kind, &[usize], usize),
+        sizes: Sizes<'_>,
         priors: Vec<Prior>,
         augmentation: Augmentation,
         key: [u64; 2],
         fixed: Vec<bool>,
     ) -> Result<Self> {
-        let model = Model::new(kind, extents, width, priors, &table)?;
+        let model = Model::new(sizes, priors, &table)?;
         let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
         memory::charge("an ascent with so many components", FACTORS * model.padded_entries() + NOISE * cells as u128)?;
         let gammas = |means: FactorMatrix| {
@@ -78,12 +77,9 @@ impl CoordinateAscent {
             }
             found
         };
-        let table = without_rateless_cells(&model, table);
-        let factors: Vec<_> = start(&model, &table, key).into_iter().map(gammas).collect();
-        if fixed.len() != factors.len() {
-            let (expected, found) = (format!("({},)", factors.len()), format!("({},)", fixed.len()));
-            return Err(Error::Shape { name: "fixed", expected, found });
-        }
+        let table = model.without_rateless_cells(table);
+        let factors: Vec<_> = model.start(&table, key).into_iter().map(gammas).collect();
+        model.check_fixed(&fixed)?;
         let mut fit = Self {
             table,
             model,
@@ -102,7 +98,7 @@ impl CoordinateAscent {
     }
 
     /// Works out what passes ask of the laws of a factor.
-    pub(super) fn refresh(&mut self, factor: usize) {
+    fn refresh(&mut self, factor: usize) {
         let Expectations { means, digammas, geometric } = self.factors[factor].expectations(level());
         (self.means[factor], self.digammas[factor], self.geometric[factor]) = (means, digammas, geometric);
     }
@@ -207,19 +203,56 @@ impl CoordinateAscent {
         Ok(())
     }
 
+    /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
+    fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
+        let Self { table, model, geometric, augmentation, .. } = self;
+        let published = (*augmentation == Augmentation::Published).then(|| moments(&self.factors));
+        let input = PassInput::new(table, model, geometric, (*augmentation, published), wanted);
+        let mut noise = self.noise.clone();
+        Ok((input.pass(&mut noise, threads, progress)?, noise))
+    }
+
+    /// Does one iteration: each factor's law at the optimum given the others.
     fn iterate(&mut self, threads: usize, progress: &Progress) -> Result<()> {
-        let mut first = true;
-        let mut pass = |fit: &mut Self, left: Option<usize>, right: bool| {
-            let bound = first && fit.bounds.len() < fit.iteration;
-            let (sums, noise) = fit.pass(PassOutput { left, right, bound }, threads, progress)?;
+        let structure = self.model.structure();
+        for (i, factor) in (0..self.factors.len()).filter(|&factor| !self.fixed[factor]).enumerate().collect::<Vec<_>>()
+        {
+            let (left, right) = structure.sums_for(self.model.layout(), factor);
+            let bound = i == 0 && self.bounds.len() < self.iteration;
+            let (sums, noise) = self.pass(PassOutput { left, right, bound }, threads, progress)?;
             if bound {
-                fit.bounds.push(fit.bound(sums.bound));
+                self.bounds.push(self.bound(sums.bound));
             }
-            first = false;
-            fit.noise = noise;
-            Ok::<_, Error>(sums)
-        };
-        self.model.structure().ascend(self, &mut pass)
+            self.noise = noise;
+            let sums = (sums.left.as_slice(), sums.right.as_slice());
+            let counts = structure.expected_counts(self.model.layout(), factor, &self.geometric, sums);
+            self.update(factor, &counts);
+        }
+        Ok(())
+    }
+
+    /// Sets the laws of a factor given the expected counts of its entries. The means have those of the rows before, so that
+    /// where rows are exposed to one another each is at an optimum of its own.
+    fn update(&mut self, factor: usize, counts: &[f64]) {
+        let Self { model, means, factors, .. } = self;
+        let (structure, layout, prior) = (model.structure(), model.layout(), model.prior(factor));
+        let (width, stride, symmetric) = (layout.width, layout.stride(), structure.is_symmetric(factor));
+        let mut sums: Vec<_> = means.iter().map(FactorMatrix::sums).collect();
+        let mut exposure = vec![0.0; stride];
+        for row in 0..means[factor].rows {
+            structure.exposure(layout, (factor, row), means, &sums, &mut exposure);
+            for k in (if symmetric { row } else { 0 })..width {
+                let (shape, rate) = prior.at(row * width + k);
+                let (shape, rate) = (shape + counts[row * stride + k], rate + exposure[k]);
+                let old = std::mem::replace(&mut means[factor].row_mut(row)[k], shape / rate);
+                sums[factor][k] += shape / rate - old;
+                for (row, k) in [(row, k), (k, row)].into_iter().take(if symmetric { 2 } else { 1 }) {
+                    factors[factor].shape.row_mut(row)[k] = shape;
+                    factors[factor].rate.row_mut(row)[k] = rate;
+                }
+            }
+        }
+        self.refresh(factor);
     }
 
     /// The bound, given the part of the cells at the optimal law of their counts.
@@ -244,6 +277,7 @@ impl CoordinateAscent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::factorization::model::STRUCTURES;
     use crate::factorization::released_counts::Alpha;
     use crate::monitor::Silent;
 
@@ -251,7 +285,7 @@ mod tests {
     fn single_cell(augmentation: Augmentation) -> (f64, f64) {
         let table = Arc::new(ReleasedCounts::new(&[3], 1, 1, Alpha::One((-1f64).exp()), None).unwrap());
         let prior = Prior { shape: vec![0.5], rate: vec![0.5] };
-        let sizes = (Kind::Cp, [1, 1].as_slice(), 1);
+        let sizes = (STRUCTURES[0].1, [1, 1].as_slice(), 1);
         let mut fit =
             CoordinateAscent::new(table, sizes, vec![prior; 2], augmentation, [1, 2], vec![false, true]).unwrap();
         let one = |shape: f64, rate: f64| Gammas {

@@ -9,11 +9,12 @@
 use super::super::cell::{log_sum, scaled_mean};
 use super::super::collapsed::CollapsedRow;
 use super::super::factor_matrix::FactorMatrix;
+use super::super::model::Model;
 use super::super::products::{Panels, over_columns, over_rows, tile_of};
-use super::super::published::{Augmentation, Moments, Noise, augmented, moments};
-use super::super::released_counts::HELD_OUT;
+use super::super::published::{Augmentation, Moments, Noise, augmented};
+use super::super::released_counts::ReleasedCounts;
+use super::super::row::HELD_OUT;
 use super::super::split::LANES;
-use super::CoordinateAscent;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::float_work;
@@ -46,18 +47,40 @@ pub struct Sums {
     pub bound: f64,
 }
 
-impl CoordinateAscent {
-    /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
-    pub fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
+/// What a pass reads.
+pub struct PassInput<'a> {
+    table: &'a ReleasedCounts,
+    model: &'a Model,
+    geometric: &'a [FactorMatrix],
+    right: &'a FactorMatrix,
+    panels: Panels,
+    augmentation: Augmentation,
+    published: Option<Moments>,
+    wanted: PassOutput,
+}
+
+impl<'a> PassInput<'a> {
+    /// A pass at these geometric means; the printed ascent needs moments of the factors as well.
+    pub fn new(
+        table: &'a ReleasedCounts,
+        model: &'a Model,
+        geometric: &'a [FactorMatrix],
+        (augmentation, published): (Augmentation, Option<Moments>),
+        wanted: PassOutput,
+    ) -> Self {
+        let right = model.right(geometric);
+        Self { table, model, geometric, right, panels: Panels::new(right), augmentation, published, wanted }
+    }
+
+    /// Passes over all cells at the optimal law of their counts, whose noise is set.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`]
+    pub fn pass(&self, noise: &mut [Noise], threads: usize, progress: &Progress) -> Result<Sums> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
-        let right = self.model.right(&self.geometric);
-        let panels = Panels::new(right);
-        let published = (self.augmentation == Augmentation::Published).then(|| moments(&self.factors));
-        let reads = PassInput { fit: self, right, panels, published, wanted };
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
-        let mut noise = self.noise.clone();
         let level = level();
-        let mut sums = reads.nothing();
+        let mut sums = self.nothing();
         let mut chunks = noise.chunks_mut((BLOCK * cols).max(1));
         // Partial sums are as large as what they add up to, so only as many are held as there are threads.
         for wave in blocks.chunks(threads) {
@@ -70,7 +93,7 @@ impl CoordinateAscent {
                 || (),
                 |(), _, parts| {
                     for ((rows, noise), part) in parts {
-                        *part = Some(reads.block(level, rows.clone(), noise));
+                        *part = Some(self.block(level, rows.clone(), noise));
                     }
                     Ok(())
                 },
@@ -81,23 +104,12 @@ impl CoordinateAscent {
                 sums.bound += part.bound;
             }
         }
-        Ok((sums, noise))
+        Ok(sums)
     }
-}
 
-/// What a pass reads.
-struct PassInput<'a> {
-    fit: &'a CoordinateAscent,
-    right: &'a FactorMatrix,
-    panels: Panels,
-    published: Option<Moments>,
-    wanted: PassOutput,
-}
-
-impl PassInput<'_> {
     fn nothing(&self) -> Sums {
         let left = self.wanted.left.map_or(0, |tally| {
-            let (rows, width) = self.fit.model.tally_shapes()[tally];
+            let (rows, width) = self.model.tally_shapes()[tally];
             rows * width.next_multiple_of(LANES)
         });
         let right = if self.wanted.right { self.right.rows * self.right.stride } else { 0 };
@@ -106,7 +118,7 @@ impl PassInput<'_> {
 
     fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
         let mut sums = self.nothing();
-        let (stride, cols) = (self.right.stride, self.fit.table.cols());
+        let (stride, cols) = (self.right.stride, self.table.cols());
         let size = tile_of(cols);
         let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; size * cols]);
         let mut products = vec![0.0; size * stride];
@@ -114,7 +126,7 @@ impl PassInput<'_> {
             let tile = start..rows.end.min(start + size);
             let left = &mut lefts[..tile.len() * stride];
             for (row, left) in tile.clone().zip(left.chunks_exact_mut(stride)) {
-                self.fit.model.left(&self.fit.geometric, row, left);
+                self.model.left(self.geometric, row, left);
             }
             // `weights` holds G_rv and then, in its place, W_rv; both row by row, without padding.
             let weights = &mut weights[..tile.len() * cols];
@@ -128,8 +140,8 @@ impl PassInput<'_> {
                 over_columns(level, weights, self.right, &mut products);
                 for (i, row) in tile.clone().enumerate() {
                     let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
-                    let is_product = self.fit.model.structure().is_product();
-                    for (_, index) in self.fit.model.places(row).filter(|(part, _)| *part == tally) {
+                    let is_product = self.model.structure().is_product();
+                    for (_, index) in self.model.places(row).filter(|(part, _)| *part == tally) {
                         let sums = &mut sums.left[index * stride..(index + 1) * stride];
                         for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
                             *sum += if is_product { u * p } else { *p };
@@ -146,12 +158,11 @@ impl PassInput<'_> {
 
     /// Turns the rates of a row into weights W; returns the row's part of the bound, if wanted.
     fn row(&self, level: Level, row: usize, rates: &mut [f64], noise: &mut [Noise]) -> f64 {
-        let fit = self.fit;
-        let data = fit.table.row(row);
-        let alphas = fit.table.alphas(row);
-        let one = fit.table.alpha_at(row * fit.table.cols());
-        if fit.augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
-            let positive = fit.table.positive_cells().row(row);
+        let data = self.table.row(row);
+        let alphas = self.table.alphas(row);
+        let one = self.table.alpha_at(row * self.table.cols());
+        if self.augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
+            let positive = self.table.positive_cells().row(row);
             return float_work(
                 level,
                 CollapsedRow { data, positive, alpha: one, rates, logarithms: self.wanted.bound },
@@ -170,12 +181,12 @@ impl PassInput<'_> {
             if alpha == 0.0 {
                 bound += if released == 0 { 0.0 } else { released as f64 * rate.ln() - log_factorial(released as f64) };
                 *rate = if released == 0 { 0.0 } else { released as f64 / rate.max(f64::MIN_POSITIVE) };
-            } else if fit.augmentation == Augmentation::Collapsed {
+            } else if self.augmentation == Augmentation::Collapsed {
                 bound += ((1.0 - alpha) / (1.0 + alpha)).ln() + log_sum(released, *rate, alpha);
                 *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
             } else {
                 let moments = published.as_ref().map(|rows| [rows[0][column], rows[2][column] - rows[1][column]]);
-                let (mean, part) = augmented(fit.augmentation, released, *rate, alpha, &mut noise[column], moments);
+                let (mean, part) = augmented(self.augmentation, released, *rate, alpha, &mut noise[column], moments);
                 bound += part;
                 *rate = if mean > 0.0 { mean / rate.max(f64::MIN_POSITIVE) } else { 0.0 };
             }
@@ -188,8 +199,8 @@ impl PassInput<'_> {
         let mut left = vec![0.0; self.right.stride];
         std::array::from_fn(|moment| {
             let factors = &moments[moment];
-            self.fit.model.left(factors, row, &mut left);
-            let right = self.fit.model.right(factors);
+            self.model.left(factors, row, &mut left);
+            let right = self.model.right(factors);
             (0..right.rows).map(|column| left.iter().zip(right.row(column)).map(|(a, b)| a * b).sum()).collect()
         })
     }

@@ -14,9 +14,9 @@
 //! How far above: p(k+t) / p(k) <= exp(-t^2 / (2 (v + t/3))) at or above the mode, v the variance (Bernstein); and with a = -ln r(k)
 //! <= exp(-a t - t^2 / (2 (v + |k - mean| + t))), for the slope of -ln r(j) is 1/h(j) or so and h grows slower than j.
 
-use super::Tail;
-use super::skellam::Skellam;
-use super::sums::Shape;
+use super::law::Skellam;
+use crate::distributions::Tail;
+use crate::distributions::sums::Shape;
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
 
@@ -358,10 +358,10 @@ pub(super) fn tail(law: Skellam, k: f64) -> Tail {
 }
 
 /// Laws at a time.
-pub(super) const MOST_LAWS: usize = 64;
+pub(in crate::distributions) const MOST_LAWS: usize = 64;
 
 /// The same for up to [`MOST_LAWS`] laws and numbers; element i goes to `take(i, tail)`.
-pub(super) fn tails(laws: &[(Skellam, f64)], take: impl FnMut(usize, Tail)) {
+pub(in crate::distributions) fn tails(laws: &[(Skellam, f64)], take: impl FnMut(usize, Tail)) {
     Batch::<{ 2 * MOST_LAWS }>::tails(level(), laws, take);
 }
 
