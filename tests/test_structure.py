@@ -344,3 +344,22 @@ def test_every_fault_that_is_planted_has_its_place():
 
 def test_numpy_is_not_changed_by_the_import():
     assert np.geterr() == {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+def test_only_the_registry_and_the_kernels_know_lattices_by_a_table_of_names():
+    rows = _core.named_lattices()
+    known = {name for row in rows for name in (row.name, *row.aliases)}
+    tables = set()
+    for file in set(PACKAGE.rglob("*.py")) - set(PACKAGE.rglob("__init__.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            inside = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+            if len(known & {part.value for part in inside if isinstance(part, ast.Constant)}) > 1:
+                tables.add(file)
+    for file in (ROOT / "rust").rglob("*.rs"):
+        source = file.read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
+        if len(known & set(re.findall(r'"([^"]*)"', source))) > 3:
+            tables.add(file)
+    engines, registry = sorted(tables)
+    assert (engines.name, registry.name) == ("engine.rs", "named.rs")
+    counted = re.findall(r'^    \w+, "(.+?)": ', engines.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {row.name for row in rows if row.kernel} == set(counted)

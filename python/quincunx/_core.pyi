@@ -41,6 +41,7 @@ __all__ = [
     "LdpComputed",
     "LdpLikelihood",
     "LdpPosterior",
+    "NamedLattice",
     "NormalNoise",
     "PackedBits",
     "PairOrbits",
@@ -99,7 +100,6 @@ __all__ = [
     "hamming",
     "hard_core_float",
     "is_distance_degree_regular",
-    "lattice_kernels",
     "lattice_section",
     "ldp_logistic_normal",
     "ldp_tractable",
@@ -111,7 +111,7 @@ __all__ = [
     "maximum_matching",
     "metric_epsilon",
     "mutual_information",
-    "named_cell",
+    "named_lattices",
     "parity_sensitivity",
     "plan_even_subgraphs",
     "plan_independent_sets",
@@ -157,7 +157,7 @@ def complete(n: int) -> _Graph: ...
 def hamming(length: int, alphabet_size: int) -> _Graph: ...
 def clique_insert(n: int, edges: npt.NDArray[np.int64], k: int) -> _Graph: ...
 def clique_insertion_size(degrees: npt.NDArray[np.int64], k: int) -> tuple[int, int]: ...
-def named_cell(name: str) -> _CellOut: ...
+def named_lattices() -> list[NamedLattice]: ...
 def check_cell(cell: _Cell) -> None: ...
 def clique_insert_cell(cell: _Cell, k: int) -> _CellOut: ...
 def check_simple(cell: _Cell, extent: tuple[int, int], pbc: tuple[bool, bool], twist: int = 0) -> None: ...
@@ -169,6 +169,21 @@ def triangulated_grid(m: int, n: int, diagonals: npt.NDArray[np.bool_]) -> _Sect
 
 _Problem: TypeAlias = tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]
 _Report: TypeAlias = Callable[[int, int], object] | None
+
+@final
+class NamedLattice:
+    name: str
+    aliases: list[str]
+    cell: _CellOut
+    cut: bool
+    kernel: bool
+    inserted_into: str | None
+    line_graph_of: str | None
+    columns: list[list[tuple[int, int]]]
+    mirrors: tuple[tuple[float, float], list[tuple[float, float]], list[float], int, bool] | None
+    row_tensors: list[tuple[int, str | None]]
+    tree_entropy: float | None
+    dimer_entropy: float | None
 
 @final
 class CheckpointLock:
@@ -203,7 +218,6 @@ def hard_core_float(
 ) -> tuple[float, float, int, float]: ...
 def residues(problem: _Problem, points: list[tuple[int, int]], job: Job) -> list[int]: ...
 def combine_residues(residues: list[tuple[int, int]]) -> int: ...
-def lattice_kernels() -> list[str]: ...
 
 class _CornerRound(TypedDict):
     lower: int
@@ -231,6 +245,7 @@ class _WindowBounds(TypedDict):
 
 def corner_bounds(
     lattice: str,
+    form: int,
     activity: tuple[int, int, float],
     *,
     pair: tuple[int, int, float],

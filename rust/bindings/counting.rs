@@ -55,12 +55,6 @@ impl ProblemArgument<'_> {
     }
 }
 
-/// The lattices with an operator of their own.
-#[pyfunction]
-pub fn lattice_kernels() -> Vec<&'static str> {
-    StripKind::ALL.iter().map(|kind| kind.name()).collect()
-}
-
 /// The value with this name.
 fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, wanted: &str, argument: &str) -> PyResult<T> {
     all.iter().copied().find(|&value| name(value) == wanted).ok_or_else(|| {

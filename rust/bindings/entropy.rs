@@ -1,6 +1,6 @@
 //! Growth constants: from Python to the core and back.
 
-use crate::boundary::compute;
+use crate::boundary::{compute, raise};
 use num_bigint::BigUint;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,15 +10,17 @@ use quincunx::entropy::corner::{self, Goal, PRECISION};
 use quincunx::entropy::layers::Activity;
 use quincunx::entropy::model::{Rational, RowModel};
 use quincunx::entropy::window::{self, Order, WindowBounds, WindowCell};
+use quincunx::lattices::NamedLattice;
 use quincunx::parallel;
 
 /// Rounds of bounds by corner tensors; see `quincunx.entropy.entropy_bounds`.
 #[pyfunction]
-#[pyo3(signature = (lattice, activity, *, pair, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
+#[pyo3(signature = (lattice, form, activity, *, pair, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn corner_bounds<'py>(
     py: Python<'py>,
     lattice: &str,
+    form: usize,
     activity: (BigUint, BigUint, f64),
     pair: (BigUint, BigUint, f64),
     gap: f64,
@@ -27,8 +29,10 @@ pub fn corner_bounds<'py>(
     estimate: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let model = RowModel::named(lattice)
-        .ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
+    let tensors = NamedLattice::named(lattice).map_err(|error| raise(py, error))?.row_tensors;
+    let model = tensors.get(form).map(RowModel::new);
+    let model =
+        model.ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
     let model = RowModel { pair: Rational { numerator: pair.0, denominator: pair.1, value: pair.2 }, ..model };
     let activity = Activity { numerator: activity.0, denominator: activity.1, value: activity.2 };
     let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate };

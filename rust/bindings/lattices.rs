@@ -4,6 +4,7 @@ use crate::arrays;
 use crate::boundary::{compute, compute_unheard, raise};
 use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
+use quincunx::counting::independent_sets::StripKind;
 use quincunx::lattices::{self, Bond, Boundary, Lattice, Section, UnitCell};
 use quincunx::memory;
 
@@ -45,10 +46,52 @@ fn arrays(
     ))
 }
 
-/// See `quincunx.lattices.UnitCell.named`.
+/// A row of the registry; see `quincunx::lattices::NamedLattice`.
+#[pyclass(frozen, get_all, module = "quincunx._core")]
+pub struct NamedLattice {
+    name: &'static str,
+    aliases: Vec<&'static str>,
+    cell: Cell,
+    cut: bool,
+    /// Whether counting has an operator between its rows.
+    kernel: bool,
+    inserted_into: Option<&'static str>,
+    line_graph_of: Option<&'static str>,
+    columns: Vec<Vec<(i32, i32)>>,
+    mirrors: Option<Mirrors>,
+    /// Sites and theorem of each row operator.
+    row_tensors: Vec<(u32, Option<&'static str>)>,
+    tree_entropy: Option<f64>,
+    dimer_entropy: Option<f64>,
+}
+
+/// Cell, sites, lengths of bonds, lines of a cell, whether sites come column by column.
+type Mirrors = ((f64, f64), Vec<(f64, f64)>, Vec<f64>, u32, bool);
+
+/// The registry; see `quincunx.lattices.named`.
 #[pyfunction]
-pub fn named_cell(py: Python<'_>, name: &str) -> PyResult<Cell> {
-    UnitCell::named(name).map(|cell| to_python(&cell)).map_err(|error| raise(py, error))
+pub fn named_lattices(py: Python<'_>) -> PyResult<Vec<NamedLattice>> {
+    let row = |lattice: &'static lattices::NamedLattice| {
+        let mirrors = lattice.mirrors.as_ref().map(|mirrors| {
+            let sites = mirrors.sites.iter().map(|&site| site.into()).collect();
+            (mirrors.cell.into(), sites, mirrors.lengths.to_vec(), mirrors.lines, mirrors.by_columns)
+        });
+        Ok(NamedLattice {
+            name: lattice.name,
+            aliases: lattice.aliases.to_vec(),
+            cell: to_python(&lattice.unit_cell()?),
+            cut: lattice.cut,
+            kernel: StripKind::ALL.iter().any(|kind| kind.name() == lattice.name),
+            inserted_into: lattice.inserted_into,
+            line_graph_of: lattice.line_graph_of,
+            columns: lattice.columns.iter().map(|steps| steps.to_vec()).collect(),
+            mirrors,
+            row_tensors: lattice.row_tensors.iter().map(|tensor| (tensor.sites, tensor.theorem)).collect(),
+            tree_entropy: lattice.tree_entropy,
+            dimer_entropy: lattice.dimer_entropy,
+        })
+    };
+    lattices::LATTICES.iter().map(row).collect::<quincunx::Result<_>>().map_err(|error| raise(py, error))
 }
 
 /// See `quincunx.lattices.UnitCell`.

@@ -31,9 +31,8 @@ mod _core {
     #[pymodule_export]
     use crate::counting::{
         CheckpointLock, ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float,
-        lattice_kernels, log_spanning_trees, maximum_matching, plan_even_subgraphs, plan_independent_sets,
-        plan_matchings, plan_perfect_matchings, plan_spanning_trees, plan_weighted_sets, primes, residues,
-        trees_times_index,
+        log_spanning_trees, maximum_matching, plan_even_subgraphs, plan_independent_sets, plan_matchings,
+        plan_perfect_matchings, plan_spanning_trees, plan_weighted_sets, primes, residues, trees_times_index,
     };
     #[pymodule_export]
     use crate::distributions::{
@@ -52,8 +51,8 @@ mod _core {
     use crate::inference::Trace;
     #[pymodule_export]
     use crate::lattices::{
-        aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size, four_eight_eight,
-        generalized_aztec, lattice_section, named_cell, triangulated_grid,
+        NamedLattice, aztec_diamond, check_cell, check_simple, clique_insert_cell, clique_insertion_size,
+        four_eight_eight, generalized_aztec, lattice_section, named_lattices, triangulated_grid,
     };
     #[pymodule_export]
     use crate::ldp::{LdpChains, LdpComputed, LdpLikelihood, LdpPosterior, ldp_logistic_normal, ldp_tractable};

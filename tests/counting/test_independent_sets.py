@@ -143,7 +143,7 @@ def test_every_small_lattice_agrees_with_all_subsets(kind):
         ("kagome", 3, 4),
         ("triangular-kagome", 3, 3),
         ("martini", 3, 4),
-        ("truncated-square", 3, 4),
+        ("4-8-8", 3, 4),
         ("3-12-12", 3, 3),
         ("3-6-24", 3, 3),
         ("modified-bathroom", 4, 3),

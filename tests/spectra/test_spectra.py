@@ -26,7 +26,7 @@ from quincunx.spectra import (
     spectrum,
 )
 
-NAMES = ["square", "king", "triangular", "honeycomb", "kagome", "truncated-square", "martini", "3-12-12"]
+NAMES = ["square", "king", "triangular", "honeycomb", "kagome", "4-8-8", "martini", "3-12-12"]
 K33 = Graph(6, [(i, 3 + j) for i in range(3) for j in range(3)])
 
 

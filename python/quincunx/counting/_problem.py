@@ -1,16 +1,18 @@
 """What is counted on, as it crosses to the core: a lattice by a word and two integers, a graph by its edges."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core
+from quincunx import _check
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._names import Names
 from quincunx.lattices import Lattice
+from quincunx.lattices._cut import CutLattice
+from quincunx.lattices._registry import LATTICES
 
 Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64] | None]"
 
@@ -18,8 +20,7 @@ Problem: TypeAlias = "tuple[str, int, int, str] | tuple[int, npt.NDArray[np.int6
 Order: TypeAlias = Sequence[Hashable] | None
 
 # Lattices with an operator between rows of their own in the core.
-KERNELS = frozenset(_core.lattice_kernels())
-
+KERNELS = frozenset(row.name for row in LATTICES.values() if row.kernel)
 
 # Bytes for each vertex and edge where a graph is worked on in Python: entries of lists, and what they refer to.
 _VERTEX, _EDGE = 400, 200
@@ -43,14 +44,21 @@ def as_named(graph: object) -> tuple[Graph, Names]:
 
 def as_problem(graph: object, order: object = None) -> Problem:
     """Return what crosses to the core for a graph, a lattice, or anything that can be made a graph."""
-    if isinstance(graph, Lattice) and order is None and graph.kind in KERNELS and not graph.twist:
+    if order is None and _has_kernel(graph):
         rows, cols = graph.extent
         if graph.boundary is None:
             # Closed in the first extent only: a cylinder, seen from the side.
-            return (graph.kind, cols, rows, "cylinder")
-        return (graph.kind, rows, cols, graph.boundary)
+            return (graph.name, cols, rows, "cylinder")
+        return (graph.name, rows, cols, graph.boundary)
     found = as_graph(graph)
     return (found.num_vertices, np.asarray(found.edges), None if order is None else _order(order, found))
+
+
+def _has_kernel(graph: object) -> TypeGuard[Lattice]:
+    """Return whether the core has an operator between the rows of a lattice, and it is the section that this counts."""
+    if not isinstance(graph, Lattice) or graph.kind not in KERNELS or graph.twist:
+        return False
+    return LATTICES[graph.kind].cut == isinstance(graph, CutLattice)
 
 
 def _order(order: object, graph: Graph) -> npt.NDArray[np.int64]:

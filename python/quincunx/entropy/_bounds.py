@@ -11,23 +11,12 @@ from typing import Any, Literal, NamedTuple
 from quincunx import _check, _core, _units
 from quincunx._progress import Progress, reporting
 from quincunx.entropy._numbers import Enclosure, log_above, log_below, positive_rational, root_above, root_below
-from quincunx.entropy._strips import (
-    BASES,
-    MIRRORS,
-    Base,
-    Mirrors,
-    Proof,
-    base_of,
-    clique_bounds,
-    mirrors_of,
-    ring_bounds,
-)
+from quincunx.entropy._strips import Base, Mirrors, Proof, base_of, clique_bounds, mirrors_of, ring_bounds
 from quincunx.entropy._windows import WIDTHS, window_intervals
 from quincunx.errors import TooLargeError
-from quincunx.lattices import Lattice, UnitCell, named
-
-#: Lattices whose row operator is a product of small tensors and whose even rings bound from above.
-CORNER = ("square", "king", "4-8-8", "honeycomb", "kagome")
+from quincunx.lattices import Lattice, UnitCell
+from quincunx.lattices._named import unit_cell_of
+from quincunx.lattices._registry import LATTICES
 
 #: What is proved without being asked for more.
 DEFAULT_DIGITS = 14
@@ -183,7 +172,7 @@ def entropy_bounds(
     >>> bounds.theorem
     'D and E'
     """
-    gas = _Gas(kind_of(lattice), cell_of(lattice), positive_rational(activity, "activity"), digits, progress)
+    gas = _Gas(unit_cell_of(lattice), positive_rational(activity, "activity"), digits, progress)
     asked = {
         "width": width,
         "power": power,
@@ -194,8 +183,8 @@ def entropy_bounds(
     if digits is not None:
         gas = gas._replace(digits=_check.whole(digits, "digits", minimum=1, maximum=60))
     if _check.one_of(method, "method", ["auto", *_OPTIONS]) == "auto":
-        has_strips = mirrors_of(gas.name) or base_of(gas.name)
-        method = "corner" if _theorem(gas.name) and width is None else "ring" if has_strips else "window"
+        has_strips = mirrors_of(gas.cell.kind) or base_of(gas.cell.kind)
+        method = "corner" if _theorem(gas.cell.kind) and width is None else "ring" if has_strips else "window"
     for name, value in asked.items():
         if value is not None and name not in _OPTIONS[method]:
             raise ValueError(f"`{name}` must be left out for the method {method!r}, got {value!r}")
@@ -220,11 +209,15 @@ _OPTIONS = {
 class _Gas(NamedTuple):
     """What is bounded: the hard-core gas on a lattice, to how many digits."""
 
-    name: str
-    cell: UnitCell | None
+    cell: UnitCell
     activity: Fraction
     digits: int | None
     progress: Progress
+
+    @property
+    def name(self) -> str:
+        """The lattice's name."""
+        return self.cell.kind or "a lattice without a name"
 
     @property
     def wanted(self) -> int:
@@ -244,9 +237,10 @@ class _Gas(NamedTuple):
             raise ValueError(f"`activity` must be between 1e-9 and 1e9 for {method}, got {float(self.activity)}")
 
 
-def _theorem(kind: str) -> str | None:
+def _theorem(kind: str | None) -> str | None:
     """Return the theorem by which rings bound what corner tensors estimate, for a lattice that has one."""
-    return ("A'" if kind == "king" else "E") if kind in CORNER else None
+    row = LATTICES.get(kind or "")
+    return row.row_tensors[0][1] if row is not None and row.row_tensors else None
 
 
 def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -> EntropyBounds:
@@ -254,8 +248,8 @@ def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -
     if bond_dimension is not None:
         bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    if (theorem := _theorem(gas.name)) is None:
-        known = ", ".join(CORNER)
+    if (theorem := _theorem(gas.cell.kind)) is None:
+        known = ", ".join(name for name in LATTICES if _theorem(name))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by corner tensors")
     start = time.perf_counter()
     rounds = corner_rounds(
@@ -300,14 +294,14 @@ def _by_strips(
         precision = "double" if gas.digits is None or gas.digits < 13 else "double-double"
     _check.one_of(precision, "precision", list(HELD))
     gas.check("strips and rings", HELD[precision], f"in {precision} arithmetic")
-    if base := base_of(gas.name):
+    if base := base_of(gas.cell.kind):
         if power is not None or boundary is not None:
             raise ValueError(f"`power` and `boundary_activity` must be left out for {gas.name!r}: it has theorem B")
         widths, prove = _cliques(gas, base, width, precision)
-    elif mirrors := mirrors_of(gas.name):
+    elif mirrors := mirrors_of(gas.cell.kind):
         widths, prove = _rings(gas, mirrors, width, power, boundary, precision)
     else:
-        known = ", ".join(sorted({*MIRRORS, *BASES}))
+        known = ", ".join(name for name in sorted(LATTICES) if mirrors_of(name) or base_of(name))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by strips")
     start = time.perf_counter()
     best: Enclosure | None = None
@@ -417,8 +411,6 @@ def _refuse_long(kind: str, wanted: int, rounds: list[_Round], ahead: list[int],
 def _by_windows(gas: _Gas, width: int | None) -> EntropyBounds:
     """Return bounds by windows about a cell, of the given width or of growing ones."""
     gas.check("windows", HELD["double"], "for windows")
-    if gas.cell is None:
-        raise ValueError(f"`lattice` must repeat a unit cell, got {gas.name!r}")
     if width is not None:
         width = _check.whole(width, "width", minimum=1, maximum=60)
     widths = (width,) if width is not None else tuple(w for w in WIDTHS if w <= 20 or gas.digits is not None)
@@ -428,30 +420,6 @@ def _by_windows(gas: _Gas, width: int | None) -> EntropyBounds:
             gas.cell, gas.activity, widths, lambda low, high: Enclosure(low, high).digits >= gas.wanted, report
         )
     return gas.bounds(Enclosure(lower, upper), "C", "window", evidence)
-
-
-def cell_of(lattice: object) -> UnitCell | None:
-    """Return the unit cell of a lattice that is given by name or as an object, if it has one."""
-    if isinstance(lattice, UnitCell):
-        return lattice
-    if isinstance(lattice, Lattice) and lattice.unit_cell is not None:
-        return lattice.unit_cell
-    kind = {"4-8-8": "truncated-square"}.get(kind_of(lattice), kind_of(lattice))
-    return None if "aztec" in kind else UnitCell.named(kind)
-
-
-def kind_of(lattice: object) -> str:
-    """Return the name of a lattice that is given by name or as an object."""
-    if isinstance(lattice, str):
-        word = "-".join(lattice.lower().replace("_", " ").replace("-", " ").replace(".", " ").split())
-        kind = "aztec-diamond" if word == "aztec-diamond" else named(lattice, 3, 3).kind
-    elif isinstance(lattice, (Lattice, UnitCell)):
-        kind = lattice.kind
-    else:
-        raise TypeError(f"`lattice` must be a name, a Lattice or a UnitCell, got {type(lattice).__name__}")
-    if kind is None:
-        return "a lattice without a name"
-    return {"truncated-square": "4-8-8"}.get(kind, kind)
 
 
 def corner_rounds(
@@ -468,13 +436,13 @@ def corner_rounds(
 ) -> "list[_core._CornerRound]":
     """Return the rounds of growing bond dimensions, by the first or another form of a lattice's row operator."""
     # Every constant is below 1 + activity, and a gap of kappa**sites is so many times that of kappa.
-    model = {"square": "square-diagonal", "honeycomb": "honeycomb-rows"}[lattice] if form else lattice
-    sites = {"4-8-8": 4, "honeycomb": 2, "kagome": 3, "square-diagonal": 2, "honeycomb-rows": 4}.get(model, 1)
+    sites, _ = LATTICES[lattice].row_tensors[form]
     gap = 0.8 * sites * 10.0**-digits / (1 + float(activity))
     weights = (activity.numerator, activity.denominator, float(activity))
     with reporting(progress, "corner tensors") as report:
         return _core.corner_bounds(
-            model,
+            lattice,
+            form,
             weights,
             pair=(pair.numerator, pair.denominator, float(pair)),
             gap=gap,

@@ -11,21 +11,11 @@ import math
 import numpy as np
 
 from quincunx import _check
-from quincunx.entropy._jensen import CATALAN, CLAUSEN, ComplexArray, Constant, FloatArray, closed, mean_log
-from quincunx.entropy._trees import cell_of
+from quincunx._core import NamedLattice
+from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log
 from quincunx.lattices import Lattice, UnitCell
-
-# Lattices with a closed form, per dimer.
-_CLOSED = {
-    "square": 2 * CATALAN / math.pi,
-    "honeycomb": CLAUSEN / math.pi,
-    "martini": CLAUSEN / math.pi / 2,
-    "kagome": 2 * math.log(2) / 3,
-    "triangular-kagome": 2 * math.log(2) / 3,
-    "3-12-12": math.log(2) / 3,
-    "3-6-24": math.log(2) / 3,
-    "3-6-12-48": math.log(2) / 3,
-}
+from quincunx.lattices._named import unit_cell_of
+from quincunx.lattices._registry import LATTICES
 
 
 def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> Constant:
@@ -74,10 +64,11 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     >>> round(value, 14), error < 1e-13
     (0.58312180806164, True)
     """
-    cell = cell_of(lattice)
+    cell = unit_cell_of(lattice)
     unit = _check.one_of(per, "per", ["vertex", "dimer", "cell"])
-    if cell.kind in _CLOSED:
-        return closed(_CLOSED[cell.kind] * {"dimer": 1, "vertex": 1 / 2, "cell": cell.num_sites / 2}[unit])
+    exact = _closed_form(LATTICES.get(cell.kind or ""))
+    if exact is not None:
+        return closed(exact * {"dimer": 1, "vertex": 1 / 2, "cell": cell.num_sites / 2}[unit])
     copies = 1 + cell.num_sites % 2
     torus = Lattice(cell, (copies, 1), "torus", multigraph=True)
     signs = _orientation(torus)
@@ -105,6 +96,16 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     # Half of it, per so many sites.
     scale = {"dimer": 2 / s, "vertex": 1 / s, "cell": cell.num_sites / s}[unit] / 2
     return Constant(value * scale, error * scale)
+
+
+def _closed_form(row: NamedLattice | None) -> float | None:
+    """Return the entropy per dimer of a lattice of the field, where there is a closed form."""
+    if row is None or row.dimer_entropy is not None:
+        return row and row.dimer_entropy
+    for base, times in ((row.line_graph_of, 2), (row.inserted_into, 1)):
+        if base is not None and set(UnitCell.named(base).degrees()) == {3}:
+            return times * math.log(2) / 3
+    return None
 
 
 def _orientation(torus: Lattice) -> list[int]:

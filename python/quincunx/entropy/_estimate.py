@@ -9,12 +9,11 @@ from fractions import Fraction
 
 from quincunx import _check, _core
 from quincunx._progress import Progress
-from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds, kind_of
+from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds
 from quincunx.entropy._numbers import log_below, positive_rational, root_below
 from quincunx.lattices import Lattice, UnitCell
-
-#: Lattices with a row operator that is a product of small tensors.
-ESTIMATED = ("square", "king", "4-8-8", "honeycomb", "kagome", "triangular")
+from quincunx.lattices._named import unit_cell_of
+from quincunx.lattices._registry import LATTICES
 
 #: From this activity on the square lattice's two sublattices get tensors of their own; its transition is near 3.796.
 _STAGGERED = Fraction(3)
@@ -154,13 +153,14 @@ def entropy_estimate(
     >>> print(*(round(density, 3) for density in ordered.sublattice_densities))
     0.839 0.007
     """
-    kind = kind_of(lattice)
+    kind = unit_cell_of(lattice).kind or "a lattice without a name"
     fugacity = positive_rational(activity, "activity")
     pair = positive_rational(next_neighbor_weight, "next_neighbor_weight")
     wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    if kind not in ESTIMATED:
-        raise ValueError(f"`lattice` must be one of {', '.join(ESTIMATED)}, got {kind!r}")
+    known = [name for name, row in LATTICES.items() if row.row_tensors]
+    if kind not in known:
+        raise ValueError(f"`lattice` must be one of {', '.join(known)}, got {kind!r}")
     if sublattices is not None:
         sublattices = _check.whole(sublattices, "sublattices", minimum=1, maximum=2)
     if kind != "square" and (pair != 1 or sublattices == 2):

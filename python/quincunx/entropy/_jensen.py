@@ -27,11 +27,6 @@ _HALVINGS = 48
 _ROUNDING = 1e-15
 
 
-#: Catalan's constant, and Clausen's function Cl_2 at pi/3.
-CATALAN = 0.915965594177219015
-CLAUSEN = 1.014941606409653625
-
-
 class Constant(NamedTuple):
     """An entropy in nats and a bound on its error.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from quincunx import _check, _core
 from quincunx.entropy._numbers import root_above, root_below
+from quincunx.lattices._registry import LATTICES, below_insertions
 
 Point: TypeAlias = tuple[float, float]
 
@@ -45,12 +46,12 @@ class Mirrors(NamedTuple):
     """A lattice with a family of mirror lines ``x = 0, spacing, ...`` and its sites in a rectangular cell."""
 
     cell: Point
-    sites: tuple[Point, ...]
-    lengths: tuple[float, ...]
+    sites: list[Point]
+    lengths: list[float]
     #: Mirror lines of a cell: two where no bond crosses any of them (theorem A), one else (theorem A').
     lines: int
     #: Whether sites are introduced column by column, not row by row: the order with fewer states in between.
-    by_columns: bool = False
+    by_columns: bool
 
     @property
     def theorem(self) -> str:
@@ -58,48 +59,10 @@ class Mirrors(NamedTuple):
         return "A" if self.lines == 2 else "A'"
 
 
-_R3, _R2 = math.sqrt(3), math.sqrt(2)
-_KAGOME = ((0.0, 0.0), (_R3 / 2, 0.5), (_R3 / 2, 1.5), (_R3, 1.0), (1.5 * _R3, 0.5), (1.5 * _R3, 1.5))
-
-
-def _with_middles(cell: Point, sites: tuple[Point, ...]) -> tuple[Point, ...]:
-    """Return the sites and the middles of bonds of length 1."""
-    middles = set()
-    for x, y in sites:
-        for u, v in sites:
-            for i in (-1, 0, 1):
-                for j in (-1, 0, 1):
-                    dx, dy = u + i * cell[0] - x, v + j * cell[1] - y
-                    if abs(math.hypot(dx, dy) - 1) < 1e-9:
-                        middle = ((x + dx / 2) % cell[0], (y + dy / 2) % cell[1])
-                        at = tuple(
-                            0.0 if abs(c - size) < 1e-9 else round(c, 9) for c, size in zip(middle, cell, strict=True)
-                        )
-                        middles.add(at)
-    return (*sites, *sorted(middles))  # type: ignore[arg-type]
-
-
-MIRRORS: dict[str, Mirrors] = {
-    "triangular": Mirrors((_R3, 1.0), ((0.0, 0.0), (_R3 / 2, 0.5)), (1.0,), 2),
-    # The lines are diagonals of the squares, which no bond crosses.
-    "square": Mirrors((_R2, _R2), ((0.0, 0.0), (_R2 / 2, _R2 / 2)), (1.0,), 2),
-    "honeycomb": Mirrors((_R3, 3.0), ((0.0, 0.0), (0.0, 1.0), (_R3 / 2, 1.5), (_R3 / 2, 2.5)), (1.0,), 2),
-    "kagome": Mirrors((2 * _R3, 2.0), _KAGOME, (1.0,), 2),
-    "triangular-kagome": Mirrors((2 * _R3, 2.0), _with_middles((2 * _R3, 2.0), _KAGOME), (0.5,), 2),
-    "king": Mirrors((1.0, 1.0), ((0.0, 0.0),), (1.0, _R2), 1),
-    "4-8-8": Mirrors(
-        (1 + _R2, 1 + _R2),
-        ((0.0, 1 / _R2), (0.0, 1 + _R2 - 1 / _R2), (1 / _R2, 0.0), (1 + _R2 - 1 / _R2, 0.0)),
-        (1.0,),
-        1,
-        by_columns=True,
-    ),
-}
-
-
-def mirrors_of(lattice: str) -> Mirrors | None:
+def mirrors_of(lattice: str | None) -> Mirrors | None:
     """Return the mirror lines of a lattice of the field that has any."""
-    return MIRRORS.get(lattice)
+    row = LATTICES.get(lattice or "")
+    return None if row is None or row.mirrors is None else Mirrors(*row.mirrors)
 
 
 def _section(mirrors: Mirrors, lines: int, *, ring: bool) -> tuple[_core.PeriodicOperator, list[int], list[int]]:
@@ -213,8 +176,20 @@ class Base(NamedTuple):
     neighbors: Callable[[int, int], list[tuple[int, int]]]
 
 
-def _brick(j: int, y: int) -> list[tuple[int, int]]:
-    return [(j, y + 1), (j, y - 1), (j + 1, y) if (j + y) % 2 == 0 else (j - 1, y)]
+def base_of(lattice: str | None) -> Base | None:
+    """Return the graph in columns that cliques were inserted into last to make a lattice, if there is one."""
+    found = below_insertions(lattice)
+    if found is None or not found[0].columns:
+        return None
+    steps = found[0].columns
+
+    def neighbors(j: int, y: int) -> list[tuple[int, int]]:
+        return [(j + dj, y + dy) for dj, dy in steps[(j + y) % len(steps)]]
+
+    base = Base(len(steps[0]), len(steps), neighbors)
+    for _ in range(found[1] - 1):
+        base = _inserted(base)
+    return base
 
 
 def _inserted(base: Base) -> Base:
@@ -228,20 +203,6 @@ def _inserted(base: Base) -> Base:
         return [*((j, d * v + i) for i in range(d) if i != k), (there, d * far + back)]
 
     return Base(d, d * base.period, neighbors)
-
-
-_BRICKS = Base(3, 2, _brick)
-BASES = {
-    "3-12-12": _BRICKS,
-    "3-6-24": _inserted(_BRICKS),
-    "3-6-12-48": _inserted(_inserted(_BRICKS)),
-    "modified-bathroom": Base(4, 1, lambda j, y: [(j, y + 1), (j, y - 1), (j + 1, y), (j - 1, y)]),
-}
-
-
-def base_of(lattice: str) -> Base | None:
-    """Return the graph in columns that cliques were inserted into last to make a lattice, if there is one."""
-    return BASES.get(lattice)
 
 
 def _columns(base: Base, columns: int) -> tuple[_core.PeriodicOperator, list[int]]:

@@ -4,23 +4,10 @@ import math
 
 import numpy as np
 
-from quincunx.entropy._jensen import CATALAN, CLAUSEN, ComplexArray, Constant, FloatArray, closed, mean_log
-from quincunx.lattices import Lattice, UnitCell, named
-
-# Lattices with a closed form.
-_CLOSED = {
-    "square": 4 * CATALAN / math.pi,
-    "triangular": 5 * CLAUSEN / math.pi,
-    "honeycomb": 5 * CLAUSEN / math.pi / 2,
-}
-
-# Clique insertions of a regular lattice, how often, and line graphs of a regular one.
-_INSERTED = {
-    "3-12-12": ("honeycomb", 1),
-    "3-6-24": ("honeycomb", 2),
-    "3-6-12-48": ("honeycomb", 3),
-    "modified-bathroom": ("square", 1),
-}
+from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log
+from quincunx.lattices import Lattice, UnitCell
+from quincunx.lattices._named import unit_cell_of
+from quincunx.lattices._registry import LATTICES
 
 
 def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
@@ -66,22 +53,16 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
     >>> round(value, 13), error < 1e-14
     (1.1662436161233, True)
     """
-    cell = cell_of(lattice)
-    if cell.kind in _CLOSED:
-        return closed(_CLOSED[cell.kind])
-    if cell.kind in _INSERTED:
-        base, times = _INSERTED[cell.kind]
+    cell = unit_cell_of(lattice)
+    row = LATTICES.get(cell.kind or "")
+    if row is not None and row.tree_entropy is not None:
+        return closed(row.tree_entropy)
+    if row is not None and (base := row.inserted_into or row.line_graph_of):
         value, error = spanning_tree_entropy(base)
         r = UnitCell.named(base).degrees()[0]
-        for _ in range(times):
-            value, error = (value + (r / 2 - 1) * math.log(r * (r + 2))) / r, error / r + 2e-16
-        return Constant(value, error)
-    if cell.kind == "triangular-kagome":
-        value, error = spanning_tree_entropy("3-12-12")
-        return Constant((2 * value + math.log(6)) / 3, error + 2e-16)
-    if cell.kind == "kagome":
-        value, error = spanning_tree_entropy("honeycomb")
-        return Constant((2 * value + math.log(6)) / 3, error + 2e-16)
+        if row.inserted_into:
+            return Constant((value + (r / 2 - 1) * math.log(r * (r + 2))) / r, error / r + 2e-16)
+        return Constant((2 * value + (r - 2) * math.log(2 * r)) / r, error + 2e-16)
     degree = cell.degrees()
     if not degree or min(degree) == 0:
         raise ValueError(f"`lattice` must be connected, got {cell!r}")
@@ -110,19 +91,3 @@ def laplacian(cell: UnitCell, z: ComplexArray, w: ComplexArray) -> ComplexArray:
         blocks[..., u, u] += 1
         blocks[..., v, v] += 1
     return blocks
-
-
-def cell_of(lattice: str | UnitCell | Lattice) -> UnitCell:
-    """Return the unit cell that is meant."""
-    if isinstance(lattice, str):
-        if lattice.strip().lower() in ("4-8-8", "bathroom", "square-octagon", "488"):
-            return UnitCell.named("truncated-square")
-        lattice = named(lattice, 1, 1, "torus", multigraph=True)
-    cell = lattice.unit_cell if isinstance(lattice, Lattice) else lattice
-    if isinstance(lattice, Lattice) and lattice.kind == "4-8-8":
-        return UnitCell.named("truncated-square")
-    if not isinstance(cell, UnitCell):
-        raise TypeError(
-            f"`lattice` must be a name, a UnitCell or a Lattice of whole cells, got {type(lattice).__name__}"
-        )
-    return cell

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -64,11 +63,11 @@ class CutLattice(Lattice):
     def _write(self) -> Arrays:
         return _WRITERS[self.name](self)
 
-    def _recipe(self) -> tuple[Any, ...]:
+    def _recipe(self) -> tuple[object, ...]:
         diagonals = None if self._diagonals is None else self._diagonals.tobytes()
         return self._kind, self._extent, self._pbc, diagonals
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         parts = (self._kind, self._extent, self._pbc, self._num_vertices, self._cell, self._diagonals)
         return CutLattice._cut, parts
 
@@ -118,8 +117,8 @@ def four_eight_eight(m: int, n: int, boundary: Boundary = "free") -> CutLattice:
     Notes
     -----
     Diamonds are numbered in C order, and the vertices of a diamond in the order of the sites of
-    ``UnitCell.named("truncated-square")``: up along the first axis, up along the second, down along the first, down
-    along the second.
+    ``UnitCell.named("4-8-8")``: up along the first axis, up along the second, down along the first, down along the
+    second.
 
     Examples
     --------
@@ -136,7 +135,7 @@ def four_eight_eight(m: int, n: int, boundary: Boundary = "free") -> CutLattice:
         n = _check.whole(n, "n", minimum=1, maximum=MOST)
     pbc = CLOSED[boundary] if type(boundary) is str and boundary in CLOSED else closed_axes(boundary, None)
     vertices = 4 * m * n + (0 if pbc[0] else 2 * n) + (0 if pbc[1] else 2 * m)
-    cell = named_cell("truncated-square") if pbc == (True, True) else None
+    cell = named_cell("4-8-8") if pbc == (True, True) else None
     return CutLattice._cut("4-8-8", (m, n), pbc, vertices, cell)
 
 

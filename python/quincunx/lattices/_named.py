@@ -1,12 +1,11 @@
 """The lattices that have a name in the field."""
 
-import difflib
-
 from quincunx import _check, _core
 from quincunx._docs import assembled
 from quincunx.lattices._cut import aztec_diamond, four_eight_eight, generalized_aztec
 from quincunx.lattices._lattice import CLOSED, MOST, Boundary, Lattice, checked_twist, closed_axes
-from quincunx.lattices._unit_cell import named_cell
+from quincunx.lattices._registry import LATTICES, registered
+from quincunx.lattices._unit_cell import UnitCell, named_cell
 
 PBC = tuple[bool, bool] | None
 
@@ -225,7 +224,7 @@ def truncated_square(
     >>> truncated_square(3, 3).num_vertices, four_eight_eight(2, 2).num_vertices
     (36, 24)
     """
-    return _build("truncated-square", m, n, boundary, pbc, twist, multigraph)
+    return _build("4-8-8", m, n, boundary, pbc, twist, multigraph)
 
 
 @_of_cells
@@ -271,8 +270,7 @@ def named(
     ``kagome``              ``3-6-3-6``, ``trihexagonal``                                       `kagome`
     ``triangular-kagome``                                                                       `triangular_kagome`
     ``martini``                                                                                 `martini`
-    ``4-8-8``               ``bathroom``, ``square-octagon``                                    `four_eight_eight`
-    ``truncated-square``                                                                        `truncated_square`
+    ``4-8-8``               ``truncated-square``, ``bathroom``, ``square-octagon``              `four_eight_eight`
     ``3-12-12``             ``truncated-hexagonal``                                             `truncated_hexagonal`
     ``3-6-24``              (honeycomb, cliques inserted twice)                                 `clique_insert`
     ``3-6-12-48``           (honeycomb, cliques inserted three times)                           `clique_insert`
@@ -292,7 +290,7 @@ def named(
     pbc : (bool, bool), optional
         Which axes are closed, in place of `boundary`. Not for 4-8-8 and Aztec diamonds.
     twist : int, default 0
-        On a torus, how far the first coordinate moves once round the second axis. Not for 4-8-8 and Aztec diamonds.
+        On a torus, how far the first coordinate moves once round the second axis. Not for Aztec diamonds.
     multigraph : bool, default False
         Whether loops and parallel edges of small closed axes are allowed.
 
@@ -316,14 +314,7 @@ def named(
     >>> named("hexagonal", 3, 3)
     <Lattice 'honeycomb': 3 x 3 cells, free, 18 vertices>
     """
-    if not isinstance(name, str):
-        raise TypeError(f"`name` must be a str, got {type(name).__name__}")
-    word = "-".join(name.lower().replace("_", " ").replace("-", " ").replace(".", " ").split())
-    kind = _OTHER_NAMES.get(word, word)
-    if kind not in NAMES:
-        close = difflib.get_close_matches(word, [*NAMES, *_OTHER_NAMES], 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"`name` must be one of {', '.join(NAMES)}, got {name!r}{meant}")
+    kind = registered(name, also=_REGIONS)
     if kind == "aztec-diamond":
         if n is not None:
             raise TypeError(f"an Aztec diamond has one size, its order, got `n` = {n!r}")
@@ -334,11 +325,9 @@ def named(
     if kind == "generalized-aztec":
         _only_free(kind, boundary, pbc, twist)
         return generalized_aztec(m, n)
-    if kind == "4-8-8":
+    if LATTICES[kind].cut and not _check.whole(twist, "twist", minimum=None):
         if pbc is not None:
-            raise ValueError("`pbc` must be left out for the lattice '4-8-8', which has `boundary`")
-        if _check.whole(twist, "twist", minimum=None):
-            raise ValueError(f"`twist` must be 0 for the lattice '4-8-8' (use 'truncated-square'), got {twist}")
+            raise ValueError(f"`pbc` must be left out for the lattice {kind!r}, which has `boundary`")
         return four_eight_eight(m, n, boundary)
     return _build(kind, m, n, boundary, pbc, twist, multigraph)
 
@@ -352,37 +341,23 @@ def _only_free(kind: str, boundary: str, pbc: PBC, twist: int) -> None:
         )
 
 
-#: The names `named` knows, without the aliases.
-NAMES = (
-    "square",
-    "king",
-    "triangular",
-    "honeycomb",
-    "kagome",
-    "triangular-kagome",
-    "martini",
-    "4-8-8",
-    "truncated-square",
-    "3-12-12",
-    "3-6-24",
-    "3-6-12-48",
-    "modified-bathroom",
-    "aztec-diamond",
-    "generalized-aztec",
-)
+#: Finite regions that are named as lattices are.
+_REGIONS = ("aztec-diamond", "generalized-aztec")
 
-_OTHER_NAMES = {
-    "4-4-4-4": "square",
-    "moore": "king",
-    "crossed-square": "king",
-    "3-3-3-3-3-3": "triangular",
-    "hexagonal": "honeycomb",
-    "6-6-6": "honeycomb",
-    "3-6-3-6": "kagome",
-    "trihexagonal": "kagome",
-    "bathroom": "4-8-8",
-    "square-octagon": "4-8-8",
-    "four-eight-eight": "4-8-8",
-    "488": "4-8-8",
-    "truncated-hexagonal": "3-12-12",
-}
+#: The names `named` knows, without the aliases.
+NAMES = (*LATTICES, *_REGIONS)
+
+
+def unit_cell_of(lattice: "str | UnitCell | Lattice") -> UnitCell:
+    """Return the unit cell of a lattice that is given by name or as an object of any size."""
+    if isinstance(lattice, str):
+        return named_cell(registered(lattice, "lattice"))
+    if isinstance(lattice, Lattice):
+        # Sections that are cut along lines of their own have a cell all the same.
+        cell = named_cell(lattice.kind) if lattice.kind in LATTICES else lattice.unit_cell
+    else:
+        cell = lattice
+    if not isinstance(cell, UnitCell):
+        given = repr(lattice) if isinstance(lattice, Lattice) else type(lattice).__name__
+        raise TypeError(f"`lattice` must be a name, a UnitCell or a Lattice that repeats one, got {given}")
+    return cell

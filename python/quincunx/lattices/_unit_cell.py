@@ -11,6 +11,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
+from quincunx.lattices._registry import LATTICES, registered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,7 +20,7 @@ Vector: TypeAlias = tuple[float, float]
 Bond: TypeAlias = tuple[int, int, tuple[int, int]]
 
 #: Clique insertion of named cells that have a name themselves.
-_INSERTED = {"honeycomb": "3-12-12", "3-12-12": "3-6-24", "3-6-24": "3-6-12-48", "square": "modified-bathroom"}
+_INSERTED = {row.inserted_into: row.name for row in LATTICES.values() if row.inserted_into}
 
 # A cell is held as Python tuples: more of them would be a lattice of its own.
 _MOST_TUPLES = 2**18
@@ -105,14 +106,12 @@ class UnitCell:
         Parameters
         ----------
         kind : str
-            ``"square"``, ``"king"``, ``"triangular"``, ``"honeycomb"``, ``"kagome"``, ``"triangular-kagome"``,
-            ``"truncated-square"``, ``"martini"``, ``"3-12-12"``, ``"3-6-24"``, ``"3-6-12-48"`` or
-            ``"modified-bathroom"``.
+            Any name of a lattice in the table of `quincunx.lattices.named`.
 
         Returns
         -------
         UnitCell
-            One of those in the table of `quincunx.lattices.named`.
+            Its `kind` is the first of the lattice's names.
 
         Raises
         ------
@@ -127,9 +126,7 @@ class UnitCell:
         >>> UnitCell.named("honeycomb").bonds
         ((0, 1, (0, 0)), (1, 0, (1, 0)), (1, 0, (0, 1)))
         """
-        if not isinstance(kind, str):
-            raise TypeError(f"`kind` must be a str, got {type(kind).__name__}")
-        return named_cell(kind)
+        return named_cell(registered(kind, "kind"))
 
     @property
     def basis_vectors(self) -> tuple[Vector, Vector]:
@@ -233,8 +230,8 @@ class UnitCell:
 
     def _inserted_into(self) -> UnitCell | None:
         """Return the cell that cliques were inserted into to make this one, if it was made so."""
-        named = next((base for base, kind in _INSERTED.items() if kind == self._kind), None)
-        return self._below if named is None else named_cell(named)
+        base = LATTICES[self._kind].inserted_into if self._kind else None
+        return self._below if base is None else named_cell(base)
 
     def line_graph(self, k: int = 1) -> UnitCell:
         """Return the unit cell of the line graph, `k` times over: a site in the middle of each bond.
@@ -351,7 +348,7 @@ class UnitCell:
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (named_cell, (self._kind,)) if self._kind else (UnitCell._from_core, (self._parts(), None, self._below))
 
     def __repr__(self) -> str:
@@ -363,7 +360,7 @@ class UnitCell:
 @functools.cache
 def named_cell(kind: str) -> UnitCell:
     """Return the unit cell with a name, always the same object."""
-    return UnitCell._from_core(_core.named_cell(kind), kind)
+    return UnitCell._from_core(LATTICES[kind].cell, kind)
 
 
 def _refuse_large(what: str, sites: int, bonds: int) -> None:

@@ -1,13 +1,15 @@
 """The energy of a graph, the sum of the absolute values of its eigenvalues; its density on periodic lattices."""
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx.lattices import Lattice, UnitCell, named
+from quincunx.lattices import Lattice, UnitCell
+from quincunx.lattices._named import unit_cell_of
+from quincunx.lattices._registry import below_insertions
 from quincunx.spectra._bloch import FloatArray, _blocks, eigenvalues
 
 if TYPE_CHECKING:
@@ -61,20 +63,11 @@ def energy(graph: "GraphLike") -> float:
     >>> round(energy(lattices.truncated_hexagonal(3, 4, "torus")), 12)
     106.696436614676
     """
-    if isinstance(graph, Lattice) and all(graph.pbc) and graph.kind in _INSERTED:
-        base, times = _INSERTED[graph.kind]
-        values = eigenvalues(Lattice(UnitCell.named(base), graph.extent, "torus", twist=graph.twist, multigraph=True))
-        return _inserted_energy(values, sum(UnitCell.named(base).degrees()) // UnitCell.named(base).num_sites, times)
+    if isinstance(graph, Lattice) and all(graph.pbc) and (found := below_insertions(graph.kind)):
+        base, times = UnitCell.named(found[0].name), found[1]
+        values = eigenvalues(Lattice(base, graph.extent, "torus", twist=graph.twist, multigraph=True))
+        return _inserted_energy(values, sum(base.degrees()) // base.num_sites, times)
     return float(abs(eigenvalues(graph)).sum())
-
-
-#: Lattices that are clique insertions of a regular one, how often.
-_INSERTED = {
-    "3-12-12": ("honeycomb", 1),
-    "3-6-24": ("honeycomb", 2),
-    "3-6-12-48": ("honeycomb", 3),
-    "modified-bathroom": ("square", 1),
-}
 
 
 def _inserted_energy(values: FloatArray, r: int, times: int) -> float:
@@ -85,7 +78,7 @@ def _inserted_energy(values: FloatArray, r: int, times: int) -> float:
     return float(np.sqrt(np.maximum(r * r + 4 * (below + 1), 0)).sum() + (r - 2) * len(below))
 
 
-def energy_density(lattice: Any) -> EnergyDensity:
+def energy_density(lattice: str | UnitCell | Lattice) -> EnergyDensity:
     """Compute the energy per vertex of an infinite periodic lattice, with an error.
 
     Parameters
@@ -124,11 +117,11 @@ def energy_density(lattice: Any) -> EnergyDensity:
     >>> abs(value - 1.482490305996258760) < 1e-14, error < 1e-13
     (True, True)
     """
-    cell = cell_of(lattice)
+    cell = unit_cell_of(lattice)
     if cell.kind == "square":
         return EnergyDensity(16 / np.pi**2, 4e-16)
-    inserted = _INSERTED.get(cell.kind or "")
-    base = UnitCell.named(inserted[0]) if inserted else cell
+    inserted = below_insertions(cell.kind)
+    base = UnitCell.named(inserted[0].name) if inserted else cell
     r = sum(base.degrees()) // base.num_sites
     if inserted:
         bands = _bands(base, _ANALYTIC)
@@ -171,20 +164,6 @@ def _bands(cell: UnitCell, size: int) -> FloatArray:
         s = abs(1 + np.exp(1j * waves[:, 0]) + np.exp(1j * waves[:, 1]))
         return np.stack([s, -s])
     return np.asarray(np.linalg.eigvalsh(_blocks(cell, waves, False)), dtype=np.float64)
-
-
-def cell_of(lattice: Any) -> UnitCell:
-    """Return the unit cell that is meant."""
-    if isinstance(lattice, str):
-        lattice = (
-            named(lattice, 1, 1, "torus", multigraph=True) if lattice != "4-8-8" else UnitCell.named("truncated-square")
-        )
-    cell = lattice.unit_cell if isinstance(lattice, Lattice) else lattice
-    if not isinstance(cell, UnitCell):
-        raise TypeError(
-            f"`lattice` must be a name, a UnitCell or a Lattice of whole cells, got {type(lattice).__name__}"
-        )
-    return cell
 
 
 def density_of_states(

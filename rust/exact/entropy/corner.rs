@@ -640,6 +640,7 @@ fn settle<T: Real>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lattices::NamedLattice;
 
     fn activity(numerator: u32, denominator: u32) -> Activity {
         Activity {
@@ -650,7 +651,7 @@ mod tests {
     }
 
     fn interval(name: &str, gap: f64) -> (f64, f64, CornerBounds) {
-        let model = RowModel::named(name).unwrap();
+        let model = RowModel::new(&NamedLattice::named(name).unwrap().row_tensors[0]);
         let goal = Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false };
         let start = std::time::Instant::now();
         let found = bounds(&model, &activity(1, 1), &goal, &Progress::new(0)).unwrap();

@@ -13,8 +13,10 @@
 //! | honeycomb | a vertical dimer: empty, lower, upper | half a rectangular cell, two sites |
 //! | kagome | a vertex between two triangles | half a rectangular cell, three sites |
 //! | triangular | a vertex | half a rectangular cell, one site |
-//! | square-diagonal | a vertex of one sublattice | two diagonal rows, two sites |
-//! | honeycomb-rows | a vertical dimer | a rectangular cell, four sites |
+//! | square, second form | a vertex of one sublattice | two diagonal rows, two sites |
+//! | honeycomb, second form | a vertical dimer | a rectangular cell, four sites |
+//!
+//! The weights are in the rows of [`crate::lattices::LATTICES`].
 //!
 //! The square lattice takes a weight for each pair of next neighbors that are both occupied: 1 is the square lattice itself, 0
 //! that of the king. With 1/2 the constant is that of the expected count over random diagonals.
@@ -22,6 +24,7 @@
 //! Source: R. Baxter (1999), Planar lattice gases with nearest-neighbour exclusion, Annals of Combinatorics 3 (square and
 //! honeycomb); the other lattices are derived here, see `docs/mathematics/entropy.md`.
 
+use crate::lattices::RowTensor;
 use num_bigint::BigUint;
 
 /// An allowed step of a trial vector: a letter, and the sectors on its two sides.
@@ -94,66 +97,15 @@ pub struct RowModel {
     pub rings_bound: bool,
 }
 
-/// The lattices with a row operator of this form.
-pub const NAMES: [&str; 8] =
-    ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular", "square-diagonal", "honeycomb-rows"];
-
 impl RowModel {
-    /// The operator of a lattice, by its name in [`NAMES`].
-    pub fn named(name: &str) -> Option<Self> {
-        let pair = |allowed: bool| [u64::from(allowed), 0];
-        match name {
-            "square" => {
-                let model = Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(a & b | c & d | a & c | b & d == 0));
-                Some(model.with_pairs())
-            }
-            // A row holds the sites of one sublattice; those of the other, between two rows, are summed over.
-            "square-diagonal" => {
-                Some(Self::face(vec![0, 1], 2, false, |a, b, c, d| [1, u64::from(a + b + c + d == 0)]))
-            }
-            "king" => {
-                let clash = |a, b, c, d| a & b | c & d | a & c | b & d | a & d | b & c;
-                Some(Self::face(vec![0, 1], 1, false, |a, b, c, d| pair(clash(a, b, c, d) == 0)))
-            }
-            // The next row lies half a site to the right: its letter c meets a and b.
-            "triangular" => {
-                let clash = |a, b, c, d| a & b | c & d | a & c | b & d | b & c;
-                let model = Self::face(vec![0, 1], 1, true, |a, b, c, d| pair(clash(a, b, c, d) == 0));
-                Some(Self { rings_bound: false, ..model })
-            }
-            // Letters 1 and 2: the end of the link at the next diamond, and at this one.
-            "4-8-8" => Some(Self::face(vec![0, 1, 1], 4, false, |a, b, c, d| {
-                [1, u64::from(a != 1 && b != 2) + u64::from(c != 1 && d != 2)]
-            })),
-            "honeycomb" => Some(Self::vertex(vec![0, 1, 1], 2, |p, q, s, t| {
-                let (lower, upper) = (|x| x == 1, |x| x == 2);
-                let clash = (p == 1 && lower(s)) || (upper(s) && lower(t)) || (q == 1) != upper(t);
-                pair(!clash)
-            })),
-            // Both half steps: letters are dimers, and the two sites between two dimers are summed over.
-            "honeycomb-rows" => Some(Self::face(vec![0, 1, 1], 4, false, |a, b, c, d| {
-                [1, u64::from(a != 2 && c != 2) + u64::from(b != 1 && d != 1)]
-            })),
-            "kagome" => Some(Self::vertex(vec![0, 1], 3, |p, q, s, t| {
-                let mut weight = [0; 2];
-                for f in 0..2 {
-                    if p + s + f <= 1 && f + t + q <= 1 {
-                        weight[f + q] += 1;
-                    }
-                }
-                weight
-            })),
-            _ => None,
-        }
+    /// The operator of a lattice's row in the registry.
+    pub fn new(tensor: &RowTensor) -> Self {
+        let model = if tensor.face { Self::face(tensor) } else { Self::vertex(tensor) };
+        if tensor.pairs { model.with_pairs() } else { model }
     }
 
-    fn face(
-        occupied: Vec<u32>,
-        sites: u32,
-        half: bool,
-        weight: impl Fn(usize, usize, usize, usize) -> [u64; 2],
-    ) -> Self {
-        let letters = occupied.len();
+    fn face(tensor: &RowTensor) -> Self {
+        let (letters, weight) = (tensor.occupied.len(), tensor.weight);
         let all = || (0..letters).flat_map(move |a| (0..letters).map(move |b| (a, b)));
         let allowed = |a, b| all().any(|(c, d)| weight(a, b, c, d) != [0, 0]);
         let bonds: Vec<(usize, usize)> =
@@ -170,24 +122,11 @@ impl RowModel {
             }
         }
         let bond_sector = bonds.iter().map(|&(a, _)| a).collect();
-        let bond_letters = Some(bonds);
-        let pair = Rational::one();
-        Self {
-            occupied,
-            steps,
-            entries,
-            bond_sector,
-            bond_letters,
-            sectors: letters,
-            sites,
-            half,
-            pair,
-            rings_bound: true,
-        }
+        Self::of_parts(tensor, steps, entries, bond_sector, Some(bonds))
     }
 
-    fn vertex(occupied: Vec<u32>, sites: u32, weight: impl Fn(usize, usize, usize, usize) -> [u64; 2]) -> Self {
-        let letters = occupied.len();
+    fn vertex(tensor: &RowTensor) -> Self {
+        let (letters, weight) = (tensor.occupied.len(), tensor.weight);
         let steps = (0..letters).map(|letter| LetterStep { from: 0, to: 0, letter }).collect();
         let mut entries = Vec::new();
         for (from, to) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -198,17 +137,27 @@ impl RowModel {
                 }
             }
         }
+        Self::of_parts(tensor, steps, entries, vec![0, 0], None)
+    }
+
+    fn of_parts(
+        tensor: &RowTensor,
+        steps: Vec<LetterStep>,
+        entries: Vec<Entry>,
+        bond_sector: Vec<usize>,
+        bond_letters: Option<Vec<(usize, usize)>>,
+    ) -> Self {
         Self {
-            occupied,
+            occupied: tensor.occupied.to_vec(),
             steps,
             entries,
-            bond_sector: vec![0, 0],
-            bond_letters: None,
-            sectors: 1,
-            sites,
-            half: true,
+            bond_sector,
+            sectors: if bond_letters.is_some() { tensor.occupied.len() } else { 1 },
+            bond_letters,
+            sites: tensor.sites,
+            half: tensor.half,
             pair: Rational::one(),
-            rings_bound: true,
+            rings_bound: tensor.theorem.is_some(),
         }
     }
 

@@ -12,5 +12,5 @@ mod section;
 pub use cell::{Bond, UnitCell};
 pub use clique::{clique_insert, clique_insertion_size};
 pub use finite::{Boundary, Lattice};
-pub use named::NAMES;
+pub use named::{LATTICES, Mirrors, NamedLattice, RowTensor};
 pub use section::{Section, aztec_diamond, four_eight_eight, generalized_aztec, triangulated_grid};

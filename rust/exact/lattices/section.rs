@@ -80,7 +80,7 @@ pub fn four_eight_eight(rows: usize, cols: usize, boundary: Boundary) -> Result<
     }
     let closed = boundary.closed();
     let diamonds = [rows.saturating_add(!closed[0] as usize), cols.saturating_add(!closed[1] as usize)];
-    let mut section = Lattice::new(UnitCell::named("truncated-square")?, diamonds, closed)?.section()?;
+    let mut section = Lattice::new(UnitCell::named("4-8-8")?, diamonds, closed)?.section()?;
     // Sites 0, 2 end the links along the first axis, up and down; sites 1, 3 those along the second.
     section.retain_vertices(|vertex| {
         let (i, j) = (vertex / 4 / diamonds[1], vertex / 4 % diamonds[1]);

@@ -402,16 +402,8 @@ mod tests {
     #[test]
     fn every_small_lattice_and_boundary_has_the_count_of_the_frontier() {
         let mut cases = 0;
-        for name in [
-            "square",
-            "triangular",
-            "honeycomb",
-            "kagome",
-            "truncated-square",
-            "3-12-12",
-            "martini",
-            "triangular-kagome",
-        ] {
+        for name in ["square", "triangular", "honeycomb", "kagome", "4-8-8", "3-12-12", "martini", "triangular-kagome"]
+        {
             for extent in [[2, 2], [2, 3], [3, 2], [3, 3], [4, 2], [2, 4], [3, 4], [4, 4]] {
                 for closed in [[false, false], [false, true], [true, false], [true, true]] {
                     let (found, expected) = both(name, extent, closed);
