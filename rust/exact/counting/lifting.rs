@@ -465,7 +465,7 @@ fn canonical(p: Modulus, x: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::counting::evaluation;
-    use crate::counting::independent_sets::planner::Planner;
+    use crate::counting::graph_sums::planner::Planner;
     use crate::counting::independent_sets::{Boundary, Engine, Problem, StripKind, log2_bound};
     use crate::monitor::Silent;
     use crate::numeric::residue::primes;

@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod evaluation;
 pub mod exact;
+pub mod graph_sums;
 pub mod independent_sets;
 pub mod lifting;
 pub mod lock;

@@ -6,8 +6,8 @@
 //!
 //! Source: N. Higham (2002), Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1.
 
-use super::planner::Planner;
 use super::{Boundary, Engine, Problem};
+use crate::counting::graph_sums::planner::Planner;
 use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::Progress;
 use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};

@@ -14,6 +14,7 @@
 //!
 //! Source: F. Fomin, D. Kratsch (2010), Exact Exponential Algorithms, chapter 2 (branching on vertices of high degree).
 
+use crate::counting::graph_sums::planner::Rival;
 use crate::graphs::Graph;
 use crate::numeric::dispatch::with_bits;
 use crate::{Error, Result};
@@ -69,27 +70,6 @@ impl Branching {
         }))
     }
 
-    /// Works for about so much effort more, in changes of a frontier (`Planner`).
-    pub fn advance(&mut self, effort: u64) {
-        let until = self.effort().saturating_add(effort);
-        self.0.advance(until);
-    }
-
-    /// The effort so far.
-    pub fn effort(&self) -> u64 {
-        self.0.effort()
-    }
-
-    /// Whether there is nothing more to do: the count is found, or some number exceeds 128 bits.
-    pub fn is_over(&self) -> bool {
-        self.0.state() != SearchState::Going
-    }
-
-    /// Whether the count is found.
-    pub fn has_found(&self) -> bool {
-        matches!(self.0.state(), SearchState::Found(_))
-    }
-
     /// The number of independent sets, once it is found.
     ///
     /// # Errors
@@ -104,14 +84,33 @@ impl Branching {
         Ok(Some(BigUint::from(count.value)))
     }
 
-    /// About how much effort it will have been in all, guessed from the part that is done.
-    pub fn forecast(&self) -> f64 {
-        self.effort() as f64 / self.0.done().clamp(1e-30, 1.0)
-    }
-
     /// Bytes of what is remembered.
     pub fn bytes(&self) -> u64 {
         self.0.bytes()
+    }
+}
+
+/// Over also where some number exceeds 128 bits; the forecast is guessed from the part that is done.
+impl Rival for Branching {
+    fn advance(&mut self, effort: u64) {
+        let until = self.effort().saturating_add(effort);
+        self.0.advance(until);
+    }
+
+    fn effort(&self) -> u64 {
+        self.0.effort()
+    }
+
+    fn forecast(&self) -> f64 {
+        self.effort() as f64 / self.0.done().clamp(1e-30, 1.0)
+    }
+
+    fn has_found(&self) -> bool {
+        matches!(self.0.state(), SearchState::Found(_))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.state() != SearchState::Going
     }
 }
 

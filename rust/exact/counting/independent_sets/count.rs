@@ -8,11 +8,11 @@
 
 use super::bound::{STATES, graph_log2};
 use super::branching::Branching;
-use super::planner::Planner;
 use super::square::reflection::Reflection;
 use super::{Engine, Problem, interpolate, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
+use crate::counting::graph_sums::planner::{Planner, Rival};
 use crate::counting::lifting::{self, HalfLayout, Halves};
 use crate::counting::transfer::{Point, Transfer};
 use crate::graphs::Graph;
@@ -182,13 +182,16 @@ impl IndependentSetMethod {
         progress: &Progress,
     ) -> Result<Self> {
         let bytes = states.saturating_mul(8);
-        let planner = planner(problem, 1, progress).beside(Branching::new(graph, bytes), graph);
+        let mut branching = Branching::new(graph, bytes);
+        let rival = branching.as_mut().map(|branching| branching as &mut dyn Rival);
+        let planner = planner(problem, 1, progress).beside(rival, graph);
         let engine = if planner.is_beaten() { None } else { Some(Engine::new(problem, states, &planner)) };
         if let Some(Ok(engine)) = &engine {
             planner.make_seconds(engine.graph_seconds() / threads as f64);
         }
         progress.check()?;
-        if let Some(branching) = planner.winner()
+        if planner.is_beaten()
+            && let Some(branching) = branching
             && let Some(count) = branching.found()?
         {
             return Ok(Self::Known { count, bytes: branching.bytes() });

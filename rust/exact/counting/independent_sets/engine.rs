@@ -6,11 +6,11 @@
 use super::diagonal::{DiagonalRow, Diagonals};
 use super::four_eight_eight::DiamondColumn;
 use super::frontier::Frontier;
-use super::planner::Planner;
 use super::square::SquareRow;
 use super::tree::Tree;
 use super::{Boundary, Problem};
 use crate::counting::evaluation::work;
+use crate::counting::graph_sums::planner::Planner;
 use crate::counting::strip::{RowOperator, Strip};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;

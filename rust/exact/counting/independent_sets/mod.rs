@@ -16,7 +16,6 @@ mod engine;
 pub mod four_eight_eight;
 pub mod frontier;
 mod partition;
-pub mod planner;
 mod polynomial;
 mod problem;
 #[cfg(all(test, unix))]

@@ -4,9 +4,9 @@
 use super::branching::Branching;
 use super::count::IndependentSetMethod;
 use super::frontier::Frontier;
-use super::planner::Planner;
 use super::tree::Tree;
 use super::{Engine, Problem, bound};
+use crate::counting::graph_sums::planner::{Planner, Rival};
 use crate::counting::transfer::{Point, evaluate_lanes};
 use crate::graphs::Graph;
 use crate::monitor::Progress;

@@ -7,8 +7,8 @@
 //! exponent).
 
 use crate::Result;
-use crate::counting::independent_sets::frontier::order::{self, StateKind};
-use crate::counting::independent_sets::planner::Planner;
+use crate::counting::graph_sums::planner::Planner;
+use crate::counting::graph_sums::search::{self, StateKind};
 use crate::graphs::Graph;
 use crate::memory::reserved;
 use crate::monitor::Progress;
@@ -171,7 +171,7 @@ pub fn good_order(neighbors: &[Vec<u32>], planner: &Planner<'_>) -> Result<Vec<u
         return Ok(plain);
     }
     let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
-    let searched = order::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, planner).1;
+    let searched = search::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, planner).1;
     planner.check()?;
     Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
 }

@@ -15,8 +15,8 @@
 
 use super::convolution::{MOST_SHARED, convolve};
 use crate::Result;
-use crate::counting::independent_sets::planner::Planner;
-use crate::counting::independent_sets::tree::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::planner::Planner;
 use crate::graphs::Graph;
 use crate::memory::reserved;
 use crate::monitor::Progress;

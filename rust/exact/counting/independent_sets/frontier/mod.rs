@@ -3,7 +3,7 @@
 //! Vertices are introduced one after another; the *frontier* is those introduced that still have neighbors to come. The table holds,
 //! for each subset of the frontier that can be the occupied part, the sum of `z^size` over the independent sets of what
 //! came that look like it there: a path decomposition, one element for each state of a bag. Before, vertices of degree two
-//! or less are summed out ([`reduce`]); the order is chosen in [`order`]; the table is [`dense_table`], one element for every
+//! or less are summed out ([`reduce`]); the order is chosen in [`search`]; the table is [`dense_table`], one element for every
 //! subset, or [`set_table`], one for every independent subset, whichever is cheaper. If it exceeds the memory allowed, some
 //! vertices are *cut* out: the partition function is the sum over their occupations,
 //!
@@ -20,7 +20,6 @@ pub mod circuit;
 mod cutset;
 pub mod dense_table;
 mod family;
-pub mod order;
 pub mod path_decomposition;
 pub mod reduce;
 pub mod set_table;
@@ -30,11 +29,11 @@ pub use bound::independence;
 
 use self::circuit::{Circuit, Node, Tape, read};
 use self::dense_table::DenseTable;
-use self::order::StateKind;
 use self::path_decomposition::PathDecomposition;
 use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
-use super::planner::Planner;
+use crate::counting::graph_sums::planner::Planner;
+use crate::counting::graph_sums::search::{self, StateKind};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::error::subsets_bytes;
 use crate::graphs::Graph;
@@ -101,13 +100,13 @@ impl Frontier {
             let mut sequences = Vec::new();
             match &ranks {
                 Some(ranks) => {
-                    sequences.push(order::by_rank(&links, |v| ranks[reduced.labels[v as usize] as usize]));
+                    sequences.push(search::by_rank(&links, |v| ranks[reduced.labels[v as usize] as usize]));
                 }
                 None => {
-                    let (cost, sequence) = order::search(&links, StateKind::Subsets, planner);
+                    let (cost, sequence) = search::search(&links, StateKind::Subsets, planner);
                     sequences.push(sequence);
                     if cost > WORTHWHILE {
-                        sequences.push(order::search(&links, StateKind::Independent, planner).1);
+                        sequences.push(search::search(&links, StateKind::Independent, planner).1);
                     }
                 }
             }
@@ -384,7 +383,7 @@ mod tests {
         let mut circuit = Circuit::default();
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, &Progress::default()).unwrap();
         let rank = |v: u32| (u64::from(v) + 1).wrapping_mul(seed | 1) as u32;
-        let decomposition = PathDecomposition::new(&reduced, order::by_rank(&reduced.neighbors(), rank));
+        let decomposition = PathDecomposition::new(&reduced, search::by_rank(&reduced.neighbors(), rank));
         let table = table(&decomposition, &mut circuit);
         Frontier::finish(&neighbors, graph, &decomposition, &[], table, circuit, &Progress::default()).unwrap()
     }

@@ -22,13 +22,13 @@
 //!
 //! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth (tables along a path decomposition).
 
-use super::super::planner::Planner;
 use super::block;
 use super::circuit::{Circuit, Node};
 use super::family::{Mask, count};
 use super::path_decomposition::PathDecomposition;
 use super::reduce::EdgeWeights;
 use crate::Result;
+use crate::counting::graph_sums::planner::Planner;
 use crate::counting::transfer::Weight;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;

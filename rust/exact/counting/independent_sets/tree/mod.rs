@@ -1,6 +1,6 @@
 //! Independent sets of any graph, along a tree decomposition.
 //!
-//! The vertices of the reduced graph are eliminated in an order ([`elimination`]); the *message* of a vertex `v` is the sum over
+//! The vertices of the reduced graph are eliminated in an order ([`crate::counting::graph_sums::elimination`]); the *message* of a vertex `v` is the sum over
 //! everything eliminated below it, one element for each independent subset `A` of its scope:
 //!
 //!   `m_v(A) = w_v[0] prod_u M_vu[0][A_u] prod_c m_c(A)  +  [A joins no neighbor of v] w_v[1] prod_u M_vu[1][A_u] prod_c m_c(A + v)`,
@@ -14,16 +14,15 @@
 //!
 //! Source: S. Arnborg and A. Proskurowski (1989), Linear time algorithms for NP-hard problems restricted to partial k-trees.
 
-pub mod elimination;
 mod states;
 
-use self::elimination::{EliminationOrder, Rule};
 use self::states::States;
 use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
 use super::frontier::reduce::ReducedGraph;
-use super::planner::Planner;
 use crate::Result;
+use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::planner::Planner;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;

@@ -10,8 +10,8 @@
 //! Source: S. Arnborg and A. Proskurowski (1989), Linear time algorithms for NP-hard problems restricted to partial k-trees.
 
 use crate::Result;
-use crate::counting::independent_sets::planner::Planner;
-use crate::counting::independent_sets::tree::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::planner::Planner;
 use crate::counting::matchings::Spare;
 use crate::graphs::Graph;
 use crate::monitor::Progress;

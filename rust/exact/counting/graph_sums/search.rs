@@ -13,7 +13,7 @@
 //! Sources of the bounds: A. Sah, M. Sawhney, D. Stoner, Y. Zhao (2019), The number of independent sets in an irregular graph;
 //! Y. Zhao (2010), The number of independent sets in a regular graph.
 
-use crate::counting::independent_sets::planner::Planner;
+use super::planner::Planner;
 use crate::stream::Stream;
 use std::cell::Cell;
 
@@ -225,10 +225,10 @@ fn breadth_first(neighbors: &[Vec<Neighbor>], start: u32, places: &mut [u32]) ->
 }
 
 /// The search in one component. Between its functions no vertex has come.
-struct OrderSearch<'g> {
+struct OrderSearch<'g, 'p> {
     neighbors: &'g [Vec<Neighbor>],
     front: Front<'g>,
-    planner: &'g Planner<'g>,
+    planner: &'g Planner<'p>,
     /// Changes that the planner knows of.
     made: Cell<u64>,
     /// Edge ends, and eight times the vertices: a change looks at a vertex's neighbors, and takes twice as long for eight.
@@ -243,7 +243,7 @@ struct OrderSearch<'g> {
     best: Vec<f64>,
 }
 
-impl OrderSearch<'_> {
+impl OrderSearch<'_, '_> {
     fn run(&mut self, component: Vec<u32>) -> (f64, Vec<u32>) {
         self.began = self.front.changes;
         let mut pool: Vec<(f64, Vec<u32>)> = Vec::new();

@@ -7,7 +7,7 @@
 //!
 //! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds.
 
-use super::super::planner::Planner;
+use super::planner::Planner;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

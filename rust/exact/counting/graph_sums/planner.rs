@@ -5,12 +5,11 @@
 //! effort for all of its components, orders and tables. Work that has begun ends soon after a stop, with what it has; the
 //! caller then asks [`Planner::check`] and forgets it.
 //!
-//! Branching ([`Branching`]) may take turns with planning, each as long as the other: where it ends first, planning stops. It goes on
-//! as long as it promises to end in time, by the part of its work that is done. Once one engine is planned, another is looked for no
+//! A count that needs no plan ([`Rival`]) may take turns with planning, each as long as the other: where it ends first, planning stops.
+//! It goes on as long as it promises to end in time, by the part of its work that is done. Once one engine is planned, another is looked for no
 //! longer than half of the time that the first will take. The aim is that no count takes longer than twice what the best engine
 //! alone would, and a millisecond; a test measures that on graphs of many kinds.
 
-use super::branching::Branching;
 use crate::error::COUNTLESS;
 use crate::graphs::Graph;
 use crate::monitor::Progress;
@@ -25,10 +24,10 @@ const TURN: u64 = 1 << 12;
 const CHANGE: f64 = 3e-8;
 /// Additions of eight residues that take as long as a change, about.
 const ADDITIONS: f64 = 6.0;
-/// Changes that branching is given before anything is planned: a quarter of a millisecond. Where it promises to end soon it is
+/// Changes that a rival is given before anything is planned: a quarter of a millisecond. Where it promises to end soon it is
 /// given twice as many and, where edges are many, more.
 const LEAD: u64 = 1 << 13;
-/// Branching goes on beside planning as long as its forecast is so many times what both have made at most; once an engine is
+/// A rival goes on beside planning as long as its forecast is so many times what both have made at most; once an engine is
 /// planned, so many times what is left until that would be done. Forecasts are several times too high in the beginning.
 const HOPE: f64 = 8.0;
 const LAST_HOPE: f64 = 1.0;
@@ -40,6 +39,20 @@ fn changes_in(seconds: f64) -> u64 {
 /// What is refused where a search ended so: the best order that is known may say nothing of the graph.
 const SPENT: &str = "planning ended with its effort, before it had a tree decomposition (an `order` of small frontiers would \
                      help); the table of the best order it has";
+
+/// A count without a plan; its effort is in changes of a frontier.
+pub trait Rival: std::fmt::Debug {
+    /// Works for about so much effort more.
+    fn advance(&mut self, effort: u64);
+    /// The effort so far.
+    fn effort(&self) -> u64;
+    /// About how much effort it will have been in all.
+    fn forecast(&self) -> f64;
+    /// Whether the count is found.
+    fn has_found(&self) -> bool;
+    /// Whether there is nothing more to do: the count is found, or given up.
+    fn is_over(&self) -> bool;
+}
 
 /// The effort that is left for one graph.
 #[derive(Debug)]
@@ -55,7 +68,7 @@ pub struct Planner<'w> {
     /// Changes made by when nothing is improved any more.
     until: Cell<u64>,
     /// What takes turns with planning, until it is over.
-    rival: RefCell<Option<Branching>>,
+    rival: RefCell<Option<&'w mut dyn Rival>>,
     /// Whether it found the count.
     is_beaten: Cell<bool>,
 }
@@ -80,15 +93,15 @@ impl<'w> Planner<'w> {
         Self { groups: (residues / 8.0).max(1.0), ..self }
     }
 
-    /// The same in turns with branching, which is a little ahead: by less than the first orders take on such a graph.
-    pub fn beside(self, rival: Option<Branching>, graph: &Graph) -> Self {
+    /// The same in turns with a rival, which is a little ahead: by less than the first orders take on such a graph.
+    pub fn beside(self, rival: Option<&'w mut dyn Rival>, graph: &Graph) -> Self {
         let planner = Self { rival: RefCell::new(rival), ..self };
         planner.make_hoping(LEAD, f64::INFINITY);
         planner.make(LEAD + LEAD * graph.edges().len() as u64 / (2 * graph.vertices().max(1) as u64));
         planner
     }
 
-    /// Says that so many changes were made, and lets branching catch up.
+    /// Says that so many changes were made, and lets the rival catch up.
     #[inline]
     pub fn make(&self, changes: u64) {
         self.make_hoping(changes, HOPE);
@@ -98,22 +111,22 @@ impl<'w> Planner<'w> {
         let made = self.made.get().saturating_add(changes);
         self.made.set(made);
         let rival = &mut *self.rival.borrow_mut();
-        if let Some(branching) = rival {
-            let goes_on = |branching: &Branching| {
-                branching.effort() + TURN <= made && !branching.is_over() && branching.forecast() <= hope * made as f64
+        if let Some(other) = rival {
+            let goes_on = |other: &dyn Rival| {
+                other.effort() + TURN <= made && !other.is_over() && other.forecast() <= hope * made as f64
             };
-            while goes_on(branching) && !self.progress.is_stopping() {
-                branching.advance(TURN);
+            while goes_on(&**other) && !self.progress.is_stopping() {
+                other.advance(TURN);
             }
-            if branching.has_found() {
+            if other.has_found() {
                 self.is_beaten.set(true);
-            } else if branching.is_over() {
+            } else if other.is_over() {
                 *rival = None; // a number was too long
             }
         }
     }
 
-    /// Lets branching go on for so many seconds, those that the planned engine will take, but no longer than a graph may be
+    /// Lets the rival go on for so many seconds, those that the planned engine will take, but no longer than a graph may be
     /// planned: until then nothing is kept of a job, and a forecast waits for it.
     pub fn make_seconds(&self, seconds: f64) {
         self.make_hoping(changes_in(seconds).min(EFFORT), LAST_HOPE);
@@ -127,11 +140,6 @@ impl<'w> Planner<'w> {
     /// Whether nothing is improved any more.
     pub fn is_late(&self) -> bool {
         self.made.get() >= self.until.get()
-    }
-
-    /// Branching, if it has found the count.
-    pub fn winner(self) -> Option<Branching> {
-        self.rival.into_inner().filter(Branching::has_found)
     }
 
     /// How many additions of eight residues take as long as so many changes, when all residues make each of them.
@@ -170,7 +178,7 @@ impl<'w> Planner<'w> {
         self.progress.is_stopping() || self.is_beaten.get()
     }
 
-    /// Whether branching found the count.
+    /// Whether the rival found the count.
     pub fn is_beaten(&self) -> bool {
         self.is_beaten.get()
     }
@@ -178,7 +186,7 @@ impl<'w> Planner<'w> {
     /// Whether to go on.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] once somebody asked to stop, or branching was faster.
+    /// [`Error::Interrupted`] once somebody asked to stop, or the rival was faster.
     pub fn check(&self) -> Result<()> {
         if self.is_beaten.get() { Err(Error::Interrupted) } else { self.progress.check() }
     }
