@@ -9,7 +9,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::Modular;
-use quincunx::counting::independent_sets::planner::Planner;
+use quincunx::counting::graph_sums::planner::Planner;
 use quincunx::counting::independent_sets::square::reflection::Reflection;
 use quincunx::counting::independent_sets::{Boundary, Engine, Problem, StripKind};
 use quincunx::counting::transfer::{Point, Transfer, lane_weight};

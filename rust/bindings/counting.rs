@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::{self, Modular, Plan};
-use quincunx::counting::independent_sets::weighted::WeightedSets;
 use quincunx::counting::independent_sets::{
     self as counting, Boundary, FloatActivity, IndependentSets, Problem, Quantity, StripKind,
 };
@@ -162,7 +161,7 @@ impl CheckpointLock {
     }
 }
 
-/// What is asked exactly: "count", "polynomial", or an activity as numerator and denominator.
+/// What is asked exactly: "count", "polynomial", an activity as numerator and denominator, or two weights of each vertex, out and in.
 #[derive(FromPyObject, IntoPyObject)]
 pub enum QuantityArgument {
     /// `"count"` or `"polynomial"`.
@@ -171,6 +170,9 @@ pub enum QuantityArgument {
     /// `(numerator, denominator)`.
     #[pyo3(transparent)]
     Activity((BigInt, BigUint)),
+    /// `[[out, in], ...]`.
+    #[pyo3(transparent)]
+    Weights(Vec<[BigInt; 2]>),
 }
 
 /// A plan for the independent sets of a problem; `bits` is the bound on the integers, where it is known.
@@ -205,6 +207,7 @@ impl QuantityArgument {
     fn quantity(self) -> PyResult<Quantity> {
         match self {
             Self::Activity((numerator, denominator)) => Ok(Quantity::Activity { numerator, denominator }),
+            Self::Weights(weights) => Ok(Quantity::Weights(weights)),
             Self::Named(name) if name == "count" => Ok(Quantity::Count),
             Self::Named(name) if name == "polynomial" => Ok(Quantity::Polynomial),
             Self::Named(name) => Err(PyValueError::new_err(format!("`quantity` must be known, got {name:?}"))),
@@ -216,6 +219,7 @@ impl QuantityArgument {
             Quantity::Count => Self::Named("count".into()),
             Quantity::Polynomial => Self::Named("polynomial".into()),
             Quantity::Activity { numerator, denominator } => Self::Activity((numerator.clone(), denominator.clone())),
+            Quantity::Weights(weights) => Self::Weights(weights.clone()),
         }
     }
 }
@@ -438,23 +442,6 @@ pub fn plan_even_subgraphs(
     let graph = arrays::graph(py, n, &edges)?;
     planned(py, "plan_even_subgraphs", arguments, |monitor| {
         EvenSubgraphs::new(&graph, &dangling, memory_limit, monitor)
-    })
-}
-
-/// A plan for the partition function with the weights of each vertex, empty and occupied.
-#[pyfunction]
-pub fn plan_weighted_sets(
-    py: Python<'_>,
-    problem: Bound<'_, PyAny>,
-    weights: Bound<'_, PyAny>,
-    threads: usize,
-    memory_limit: u64,
-) -> PyResult<ExactPlan> {
-    let arguments = (&problem, &weights, threads, memory_limit).into_pyobject(py)?;
-    let (graph, order) = ordered(py, &problem)?;
-    let weights = weights.extract::<Vec<[BigInt; 2]>>()?;
-    planned(py, "plan_weighted_sets", arguments, |monitor| {
-        WeightedSets::new(graph, weights, order.as_deref(), memory_limit, monitor)
     })
 }
 

@@ -32,7 +32,7 @@ mod _core {
     use crate::counting::{
         CheckpointLock, ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float,
         log_spanning_trees, maximum_matching, plan_even_subgraphs, plan_independent_sets, plan_matchings,
-        plan_perfect_matchings, plan_spanning_trees, plan_weighted_sets, primes, residues, trees_times_index,
+        plan_perfect_matchings, plan_spanning_trees, primes, residues, trees_times_index,
     };
     #[pymodule_export]
     use crate::distributions::{

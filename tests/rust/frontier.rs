@@ -2,7 +2,8 @@
 
 use num_bigint::BigUint;
 use proptest::prelude::*;
-use quincunx::counting::independent_sets::{brute, frontier::Frontier, planner::Planner};
+use quincunx::counting::graph_sums::planner::Planner;
+use quincunx::counting::independent_sets::{brute, frontier::Frontier};
 use quincunx::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes};
 use quincunx::graphs::Graph;
 use quincunx::monitor::{Progress, Silent};
@@ -11,7 +12,7 @@ use quincunx::numeric::ring::F64;
 use quincunx::{Error, Result, parallel};
 
 fn planned(graph: &Graph, order: Option<&[u32]>, max_states: usize) -> Result<Frontier> {
-    Frontier::plan(graph, order, max_states, &Planner::new(&Progress::default()))
+    Frontier::plan(graph, order, None, max_states, &Planner::new(&Progress::default()))
 }
 
 const AMPLE: usize = 1 << 28;

@@ -229,11 +229,7 @@ def _of_each_vertex(
     given = as_problem(found, order)[2]
     weights = [[z.denominator, z.numerator] for z in activities]
     problem = (found.num_vertices, found.edges, given)
-    (numerator,), _ = _exact.solve(
-        lambda job: _core.plan_weighted_sets(problem, weights, job.threads, job.memory_limit),
-        "partition function",
-        job,
-    )
+    (numerator,), _ = _exact.solve(partial(_core.plan_independent_sets, problem, weights), "partition function", job)
     value = Fraction(numerator, math.prod(z.denominator for z in activities))
     if mode == "float":
         try:

@@ -5,6 +5,7 @@ pub mod evaluation;
 pub mod exact;
 pub mod graph_sums;
 pub mod independent_sets;
+pub mod interpolation;
 pub mod lifting;
 pub mod lock;
 pub mod low_rank;

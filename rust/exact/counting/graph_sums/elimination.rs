@@ -99,31 +99,20 @@ impl EliminationOrder {
         Some(Self { order, scopes })
     }
 
-    /// The places in an order in which each comes right after the trees of all its children, and the children of each.
-    pub fn postorder(&self) -> (Vec<usize>, Vec<Vec<usize>>) {
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.scopes.len()];
-        let mut roots = Vec::new();
-        for (place, scope) in self.scopes.iter().enumerate() {
-            match scope.first() {
-                Some(&parent) => children[parent as usize].push(place),
-                None => roots.push(place),
-            }
+    /// What is planned by the better of two greedy orders, which says its work; the second is looked for where the first takes more than
+    /// `easy` for each vertex.
+    pub fn better<T>(
+        neighbors: &[Vec<u32>],
+        easy: f64,
+        planner: &Planner<'_>,
+        plan: impl Fn(Self) -> Option<(f64, T)>,
+    ) -> Option<T> {
+        let by = |rule| plan(Self::greedy(neighbors, rule, planner)?);
+        let mut best = by(Rule::Degree);
+        if best.as_ref().is_none_or(|(work, _)| *work > easy * neighbors.len() as f64) {
+            best = best.into_iter().chain(by(Rule::Fill)).min_by(|(a, _), (b, _)| a.total_cmp(b));
         }
-        let mut order = Vec::with_capacity(self.scopes.len());
-        let mut open = Vec::new();
-        for root in roots {
-            open.push((root, 0));
-            while let Some((place, next)) = open.last_mut() {
-                if let Some(&child) = children[*place].get(*next) {
-                    *next += 1;
-                    open.push((child, 0));
-                } else {
-                    order.push(*place);
-                    open.pop();
-                }
-            }
-        }
-        (order, children)
+        best.map(|(_, planned)| planned)
     }
 
     /// The largest scope.

@@ -5,9 +5,9 @@
 //! effort for all of its components, orders and tables. Work that has begun ends soon after a stop, with what it has; the
 //! caller then asks [`Planner::check`] and forgets it.
 //!
-//! A count that needs no plan ([`Rival`]) may take turns with planning, each as long as the other: where it ends first, planning stops.
-//! It goes on as long as it promises to end in time, by the part of its work that is done. Once one engine is planned, another is looked for no
-//! longer than half of the time that the first will take. The aim is that no count takes longer than twice what the best engine
+//! A count that needs no plan ([`Rival`]) may take turns with planning, each as long as the other: where it ends first, planning
+//! stops. It goes on as long as it promises to end in time, by the part of its work that is done. Once one engine is planned, another
+//! is looked for no longer than half of the time that the first will take. The aim is that no count takes longer than twice what the best engine
 //! alone would, and a millisecond; a test measures that on graphs of many kinds.
 
 use crate::error::COUNTLESS;

@@ -12,6 +12,7 @@ use crate::counting::transfer::{Transfer, Weight, evaluate};
 use crate::monitor::Progress;
 use crate::numeric::ring::{F64, ScaledF64, ScaledNumber};
 use crate::{Error, Result};
+use num_bigint::BigInt;
 
 /// Bits up to which "every vertex is free" is good enough: all residues of such a count fit in one group.
 const TRIVIAL_BITS: f64 = 220.0;
@@ -93,6 +94,18 @@ pub fn graph_log2(engine: &Engine, problem: &Problem, activity: f64, progress: &
         return Ok(free * (1.0 + 1e-12) + 1e-9);
     }
     Ok(evaluated_log2(engine, activity, progress)?.min(free))
+}
+
+/// All terms together are at most `prod (|a_v| + b_v)`.
+pub fn weights_log2(weights: &[[BigInt; 2]]) -> f64 {
+    let size = |[empty, occupied]: &[BigInt; 2]| {
+        // The logarithm of the leading 64 bits, rounded up.
+        let total = empty.magnitude() + occupied.magnitude();
+        let shift = total.bits().saturating_sub(60);
+        let top = u64::try_from(&total >> shift).unwrap_or(u64::MAX) + 1;
+        shift as f64 + (top as f64).log2()
+    };
+    weights.iter().map(size).sum::<f64>() * (1.0 + 1e-9) + 0.01
 }
 
 /// Pieces without the edges between them, and the number of further edges cut free of both with their two ends.

@@ -1,18 +1,22 @@
-//! What can be asked about independent sets exactly: their number, their polynomial, `Z` at a rational activity.
+//! What can be asked about independent sets exactly: their number, their polynomial, `Z` at a rational activity, or at one for each vertex.
 //!
-//! All three are values of `Z` modulo primes, put together by [`exact`]: at 1; at 1, 2, ..., d, interpolated modulo each prime,
-//! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer.
+//! All are values of `Z` modulo primes, put together by [`exact`]: at 1; at 1, 2, ..., d, interpolated modulo each prime,
+//! where no independent set is larger than d; and at `a/b`, where `b^d Z(a/b)` is an integer. With an activity `a_v/b_v` for each vertex
+//! the integer is
+//!
+//!   prod of b_v * Z = sum over independent sets S of prod over S of a_v * prod over the others of b_v.
 //!
 //! Source: J. von zur Gathen, J. Gerhard (2013), Modern Computer Algebra, 3rd ed., sections 5.2 (interpolation) and 5.4
 //! (Chinese remainders).
 
-use super::bound::{STATES, graph_log2};
+use super::bound::{STATES, graph_log2, weights_log2};
 use super::branching::Branching;
 use super::square::reflection::Reflection;
-use super::{Engine, Problem, interpolate, log2_bound};
+use super::{Engine, Problem, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
 use crate::counting::graph_sums::planner::{Planner, Rival};
+use crate::counting::interpolation::interpolate;
 use crate::counting::lifting::{self, HalfLayout, Halves};
 use crate::counting::transfer::{Point, Transfer};
 use crate::graphs::Graph;
@@ -41,6 +45,8 @@ pub enum Quantity {
         /// Its denominator, not zero.
         denominator: BigUint,
     },
+    /// The sum with weights of each vertex of a graph, out and in.
+    Weights(Vec<[BigInt; 2]>),
 }
 
 /// How a quantity is found.
@@ -76,8 +82,9 @@ impl IndependentSets {
     /// Plans the engine and proves the bound, unless `bits` says it already.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if memory does not suffice; [`Error::Domain`] for sizes that make no lattice, an order that is not
-    /// one of the vertices or a zero denominator; the monitor's error when it stops the work.
+    /// [`Error::TooLarge`] if memory does not suffice; [`Error::Shape`] unless each vertex has its weights; [`Error::Domain`] for
+    /// sizes that make no lattice, an order that is not one of the vertices or a zero denominator; the monitor's error when it
+    /// stops the work.
     pub fn new(
         mut problem: Problem,
         quantity: Quantity,
@@ -91,6 +98,12 @@ impl IndependentSets {
                 value: "a zero denominator".into(),
                 requirement: "a number",
             });
+        }
+        if let Quantity::Weights(weights) = &quantity
+            && (weights.len() != problem.vertices() || matches!(problem, Problem::Lattice { .. }))
+        {
+            let (expected, found) = (format!("{} on a graph", problem.vertices()), weights.len().to_string());
+            return Err(Error::Shape { name: "weights", expected, found });
         }
         let method = IndependentSetMethod::new(&problem, &quantity, options, monitor)?;
         let largest = match &method {
@@ -140,7 +153,7 @@ impl IndependentSets {
     /// The activities of one modulus.
     fn activities(&self, modulus: Modulus) -> Range<u64> {
         match &self.quantity {
-            Quantity::Count => 1..2,
+            Quantity::Count | Quantity::Weights(_) => 1..2,
             Quantity::Polynomial => 1..self.largest as u64 + 1,
             Quantity::Activity { numerator, denominator } => {
                 let inverse = modulus.inverse(modulus.residue_of(denominator));
@@ -169,8 +182,16 @@ impl IndependentSetMethod {
                 let plan = |progress: &Progress| Self::for_count(problem, graph, states, options.threads, progress);
                 stoppable(problem, monitor, plan).map_err(|error| error.under(states, 1, options.memory_limit))
             }
+            (Problem::Graph { graph, order }, Quantity::Weights(weights)) => {
+                let (states, residues) = (max_states(1, options), weights_log2(weights) / 55.0 + 2.0);
+                let engine = stoppable(problem, monitor, |progress| {
+                    let planner = Planner::new(progress).for_residues(residues);
+                    Engine::for_graph(graph, order.as_deref(), Some(weights), states, &planner)
+                });
+                engine.map(Self::Engine).map_err(|error| error.under(states, 1, options.memory_limit))
+            }
             (_, Quantity::Polynomial) => engine(problem.vertices(), monitor),
-            (_, Quantity::Count | Quantity::Activity { .. }) => engine(1, monitor),
+            (_, _) => engine(1, monitor),
         }
     }
 
@@ -204,7 +225,7 @@ impl Quantity {
     /// Bits that an activity adds to each vertex of what is sought; none where there is no activity but 1.
     fn activity_bits(&self) -> Option<u64> {
         match self {
-            Self::Count => None,
+            Self::Count | Self::Weights(_) => None,
             Self::Polynomial => Some(0),
             Self::Activity { numerator, denominator } => Some(numerator.bits() + denominator.bits()),
         }
@@ -221,6 +242,9 @@ impl Quantity {
     ) -> Result<f64> {
         if let IndependentSetMethod::Known { count, .. } = method {
             return Ok(count.bits() as f64);
+        }
+        if let Quantity::Weights(weights) = self {
+            return Ok(weights_log2(weights));
         }
         let Quantity::Activity { numerator, denominator } = self else {
             // Every coefficient is at most their sum, the count.
@@ -249,6 +273,13 @@ impl Modular for IndependentSets {
                 words.extend([2, u64::from(numerator.sign() == Sign::Minus), numerator.bits()]);
                 words.extend(numerator.iter_u64_digits().chain(denominator.iter_u64_digits()));
             }
+            Quantity::Weights(weights) => {
+                words.push(3);
+                for weight in weights.iter().flatten() {
+                    words.extend([u64::from(weight.sign() == Sign::Minus), weight.bits()]);
+                    words.extend(weight.iter_u64_digits());
+                }
+            }
         }
         words
     }
@@ -262,7 +293,11 @@ impl Modular for IndependentSets {
     }
 
     fn is_signed(&self) -> bool {
-        matches!(&self.quantity, Quantity::Activity { numerator, .. } if numerator.sign() == Sign::Minus)
+        match &self.quantity {
+            Quantity::Count | Quantity::Polynomial => false,
+            Quantity::Activity { numerator, .. } => numerator.sign() == Sign::Minus,
+            Quantity::Weights(weights) => weights.iter().flatten().any(|weight| weight.sign() == Sign::Minus),
+        }
     }
 
     fn allows(&self, prime: Modulus) -> bool {
@@ -289,7 +324,7 @@ impl Modular for IndependentSets {
         }
         let digits = match &self.quantity {
             Quantity::Activity { numerator, denominator } => numerator.bits() + denominator.bits(),
-            Quantity::Count | Quantity::Polynomial => 0,
+            _ => 0,
         };
         let points: Vec<Point> = if digits.saturating_mul(moduli.len() as u64) <= SHORT {
             moduli.iter().flat_map(|&modulus| self.points(modulus)).collect()
@@ -307,8 +342,11 @@ impl Modular for IndependentSets {
 
     fn integers(&self, prime: Modulus, values: &[u64]) -> Vec<u64> {
         match &self.quantity {
-            Quantity::Count => values.to_vec(),
-            Quantity::Polynomial => interpolate(prime, values),
+            Quantity::Count | Quantity::Weights(_) => values.to_vec(),
+            Quantity::Polynomial => {
+                let points: Vec<u64> = (0..=values.len() as u64).collect();
+                interpolate(prime, &points, &[&[1][..], values].concat())
+            }
             Quantity::Activity { denominator, .. } => {
                 let power = prime.pow(prime.residue_of(denominator), self.largest as u64);
                 values.iter().map(|&value| prime.residue(prime.mul(power, value))).collect()
@@ -319,7 +357,7 @@ impl Modular for IndependentSets {
     fn denominator(&self) -> (BigUint, u64) {
         match &self.quantity {
             Quantity::Activity { denominator, .. } => (denominator.clone(), self.largest as u64),
-            Quantity::Count | Quantity::Polynomial => (BigUint::from(1u32), 0),
+            _ => (BigUint::from(1u32), 0),
         }
     }
 
@@ -467,4 +505,60 @@ fn upper_quotient(numerator: &BigUint, denominator: &BigUint) -> Option<f64> {
     let shift = bits.saturating_sub(60);
     let leading = ((&quotient >> shift) + 1u32).iter_u64_digits().next().unwrap_or(0);
     Some(leading as f64 * (1.0 + f64::EPSILON) * 2f64.powi(shift as i32 - 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counting::independent_sets::tree::Tree;
+    use crate::monitor::Silent;
+    use crate::numeric::residue::primes;
+    use proptest::prelude::*;
+
+    /// The sum over all subsets.
+    fn brute(graph: &Graph, weights: &[[BigInt; 2]]) -> BigInt {
+        let n = graph.vertices();
+        let independent = |set: u32| graph.edges().iter().all(|&(u, v)| set >> u & set >> v & 1 == 0);
+        let weight = |set: u32| (0..n).map(|v| &weights[v][(set >> v & 1) as usize]).product::<BigInt>();
+        (0..1u32 << n).filter(|&set| independent(set)).map(weight).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn the_sum_is_that_over_all_subsets(
+            n in 1u32..8,
+            pairs in prop::collection::vec((0u32..8, 0u32..8), 0..14),
+            values in prop::collection::vec((1i64..5, -7i64..8), 8),
+            reversed: bool,
+        ) {
+            let graph = Graph::new(n as usize, pairs.into_iter().map(|(u, v)| (u % n, v % n)).collect()).unwrap();
+            let weights: Vec<[BigInt; 2]> = values[..n as usize].iter().map(|&(b, a)| [b.into(), a.into()]).collect();
+            let order: Vec<u32> = (0..n).rev().collect();
+            let problem = Problem::Graph { graph: graph.clone(), order: reversed.then_some(order) };
+            let expected = brute(&graph, &weights);
+            // With memory for eight states a frontier cuts vertices out.
+            for memory_limit in [u64::MAX, 64] {
+                let (options, asked) = (Options { memory_limit, ..Options::default() }, Quantity::Weights(weights.clone()));
+                let sets = IndependentSets::new(problem.clone(), asked, None, &options, &mut Silent).unwrap();
+                let found = Plan::new(sets, &mut Silent).unwrap().solve(&Options::default(), &mut Silent).unwrap();
+                prop_assert_eq!(&found[0], &expected);
+            }
+            let tree = Tree::plan(&graph, Some(&weights), 1 << 20, &Planner::new(&Progress::default())).unwrap().unwrap();
+            let moduli = primes(1).unwrap();
+            let found = evaluation::residues(&tree, 0, &[Point::new(moduli[0], 1)], &Options::default(), &mut Silent).unwrap();
+            prop_assert_eq!(found[0], moduli[0].residue_of_signed(&expected));
+        }
+    }
+
+    #[test]
+    fn bad_weights_and_wide_graphs_are_refused() {
+        let wide = crate::graphs::torus(&[3, 3, 3, 3]).unwrap();
+        let problem = Problem::Graph { graph: wide, order: None };
+        for (vertices, memory_limit) in [(1, u64::MAX), (81, 1 << 8)] {
+            let (options, weights) =
+                (Options { memory_limit, ..Options::default() }, vec![[1.into(), 2.into()]; vertices]);
+            let asked = Quantity::Weights(weights);
+            assert!(IndependentSets::new(problem.clone(), asked, None, &options, &mut Silent).is_err());
+        }
+    }
 }

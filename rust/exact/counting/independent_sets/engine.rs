@@ -11,12 +11,14 @@ use super::tree::Tree;
 use super::{Boundary, Problem};
 use crate::counting::evaluation::work;
 use crate::counting::graph_sums::planner::Planner;
+use crate::counting::graph_sums::{Timed, quickest};
 use crate::counting::strip::{RowOperator, Strip};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
-use crate::{Error, Result, memory};
+use crate::{Result, memory};
+use num_bigint::BigInt;
 use std::ops::Range;
 
 /// Seconds of one addition of eight residues, by tree and by frontier (`benches/counting.rs`).
@@ -24,8 +26,6 @@ const TREE_ADDITION: f64 = 4e-8;
 const FRONTIER_ADDITION: f64 = 5e-9;
 /// Seconds of a vertex on a frontier, however small.
 const FRONTIER_VERTEX: f64 = 1e-5;
-/// Seconds for each vertex that a frontier takes to plan, about.
-const PLANNING: f64 = 1e-4;
 /// Bytes that planning takes for each vertex and edge, about, and the states whose room it may take however few are allowed.
 const VERTEX: u32 = 256;
 const EDGE: u32 = 32;
@@ -41,29 +41,31 @@ impl Engine {
         }
     }
 
-    /// The tree or the frontier, whichever forecasts less time; the frontier alone for an order of the user's.
+    /// The tree or the frontier, whichever forecasts less time ([`quickest`]); the frontier alone for an order of the user's. Vertices may
+    /// have weights of their own, out and in.
     ///
-    /// A frontier takes long to plan, so it is not looked for where the tree would be done sooner.
-    fn for_graph(graph: &Graph, order: Option<&[u32]>, states: usize, planner: &Planner<'_>) -> Result<Self> {
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn for_graph(
+        graph: &Graph,
+        order: Option<&[u32]>,
+        weights: Option<&[[BigInt; 2]]>,
+        states: usize,
+        planner: &Planner<'_>,
+    ) -> Result<Self> {
         let limit = 8 * states.max(LEAST) as u128;
         memory::check("planning the count on a graph", graph.bytes(VERTEX, EDGE), limit)?;
         memory::charge("planning the count on a graph", graph.bytes(VERTEX, EDGE))?;
-        let tree = if order.is_none() { Tree::plan(graph, states, planner)? } else { None };
-        let seconds = |tree: &Tree| tree.total_work() as f64 * TREE_ADDITION;
-        match tree {
-            Some(tree) if seconds(&tree) <= PLANNING * graph.vertices() as f64 => Ok(Self::Tree(Box::new(tree))),
-            Some(tree) => {
-                planner.allow_seconds(seconds(&tree));
-                match Frontier::plan(graph, None, states, planner) {
-                    Err(Error::Interrupted) => Err(Error::Interrupted),
-                    Ok(frontier) if frontier_seconds(&frontier) <= seconds(&tree) => {
-                        Ok(Self::Frontier(Box::new(frontier)))
-                    }
-                    _ => Ok(Self::Tree(Box::new(tree))),
-                }
-            }
-            None => Ok(Self::Frontier(Box::new(Frontier::plan(graph, order, states, planner)?))),
+        let frontier = |order| Frontier::plan(graph, order, weights, states, planner).map(Box::new);
+        if order.is_some() {
+            return frontier(order).map(Self::Frontier);
         }
+        let tree = || {
+            let tree = Tree::plan(graph, weights, states, planner)?.map(Box::new);
+            Ok(tree.map(|tree| (tree.total_work() as f64 * TREE_ADDITION, Self::Tree(tree))))
+        };
+        let order = || frontier(None).map(|frontier| (frontier_seconds(&frontier), Self::Frontier(frontier)));
+        quickest(graph.vertices(), planner, None::<Timed<fn() -> Result<Self>>>, tree, order)
     }
 }
 
@@ -141,7 +143,7 @@ macro_rules! registry {
                     &Problem::Lattice { kind, rows, cols, boundary } => match kind {
                         $(StripKind::$kind => Self::$kind(Strip::with_links($links, rows, cols, boundary, states, planner.progress())?),)*
                     },
-                    Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), states, planner)?,
+                    Problem::Graph { graph, order } => Self::for_graph(graph, order.as_deref(), None, states, planner)?,
                 })
             }
 

@@ -16,13 +16,11 @@ mod engine;
 pub mod four_eight_eight;
 pub mod frontier;
 mod partition;
-mod polynomial;
 mod problem;
 #[cfg(all(test, unix))]
 mod promise;
 pub mod square;
 pub mod tree;
-pub mod weighted;
 
 pub use crate::lattices::Boundary;
 pub use bound::log2_bound;
@@ -32,5 +30,4 @@ pub use count::{
 };
 pub use engine::{Engine, StripKind};
 pub use partition::{FloatActivity, FloatValue, hard_core_float};
-use polynomial::interpolate;
 pub use problem::Problem;

@@ -13,20 +13,20 @@ mod convolution;
 mod frontier;
 mod tree;
 
-pub use self::frontier::{cost, good_order, last_neighbors, planner, sum};
-pub use self::tree::Spare;
-
-use self::frontier::Frontier;
+use self::frontier::MatchingStep;
 use self::tree::MatchingTree;
 use super::evaluation::Options;
 use super::exact::{Modular, edge_words, fitting, one_by_one};
+use super::graph_sums::order::{OrderStep, OrderSum, cost, good_order, planner};
+use super::graph_sums::quickest;
+use super::interpolation::interpolate;
 use super::perfect_matchings::log2_bound;
-use crate::error::subsets_bytes;
 use crate::graphs::{Graph, maximum_matching};
 use crate::memory;
 use crate::monitor::{Monitor, Progress};
-use crate::numeric::residue::{Modulus, inverse_modulo};
-use crate::{Error, Result, parallel};
+use crate::numeric::residue::Modulus;
+use crate::{Result, parallel};
+use std::collections::HashMap;
 
 /// Which matchings are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct Matchings {
 #[derive(Debug)]
 enum MatchingMethod {
     /// By a frontier, with the states that are passed over.
-    Frontier(Frontier, f64),
+    Frontier(OrderSum<MatchingStep>, f64),
     /// Along a tree decomposition.
     Tree(MatchingTree),
 }
@@ -74,9 +74,6 @@ enum MatchingMethod {
 /// Seconds of a state that a frontier passes over, and of a product of a tree, about.
 const STATE: f64 = 2e-9;
 const PRODUCT: f64 = 1.5e-9;
-/// Seconds for each vertex that a tree and that an order take to plan, about.
-const TREE_PLANNING: f64 = 1e-5;
-const PLANNING: f64 = 1e-4;
 /// Graphs of so many vertices and edges are planned on the calling thread.
 const SHORT: usize = 256;
 /// Bytes that planning takes for each vertex and edge, about.
@@ -124,7 +121,7 @@ impl Matchings {
     /// Bytes for one prime.
     pub fn bytes(&self) -> u128 {
         match &self.method {
-            MatchingMethod::Frontier(frontier, _) => 8u128 << frontier.width(),
+            MatchingMethod::Frontier(frontier, _) => frontier.bytes(),
             MatchingMethod::Tree(tree) => tree.bytes(),
         }
     }
@@ -150,7 +147,7 @@ impl Matchings {
     /// `Q(y)` modulo a prime.
     fn evaluate(&self, modulus: Modulus, y: u64, progress: &Progress) -> Result<u64> {
         match &self.method {
-            MatchingMethod::Frontier(frontier, _) => frontier.evaluate(modulus, y, progress),
+            MatchingMethod::Frontier(frontier, _) => frontier.evaluate(&(modulus, y), progress),
             MatchingMethod::Tree(tree) => tree.evaluate(modulus, y, progress),
         }
     }
@@ -158,45 +155,38 @@ impl Matchings {
 
 impl MatchingMethod {
     /// The method for so many evaluations; a frontier for an order of the user's.
-    ///
-    /// A good order takes long to find, so it is not looked for where a tree would be done sooner, and for no longer than half as
-    /// long as the tree would take.
     fn new(graph: &Graph, given: Option<&[u32]>, evaluations: f64, limit: u64, progress: &Progress) -> Result<Self> {
         let neighbors = graph.neighbors();
-        let vertices = graph.vertices() as f64;
-        let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
-        let seconds = |order: &[u32]| cost(&neighbors, order) * STATE * evaluations;
         let planner = planner(graph.vertices(), progress);
-        let tree = match given {
-            None if seconds(&plain) > TREE_PLANNING * vertices => {
-                MatchingTree::plan(graph, &neighbors, limit, &planner)
-            }
-            _ => None,
+        let seconds = |order: &[u32]| cost(&neighbors, order) * STATE * evaluations;
+        let along = |order: &[u32]| {
+            let steps = frontier::along(graph, &neighbors, order);
+            let steps = steps.within(limit, |needed| planner.refused(MatchingStep::STATES, needed))?;
+            Ok(Self::Frontier(steps, cost(&neighbors, order)))
         };
-        progress.check()?;
-        let tree_seconds = tree.as_ref().map_or(f64::INFINITY, |tree| tree.work() * PRODUCT * evaluations);
-        let order = match given {
-            Some(order) => order.to_vec(),
-            None if tree_seconds <= PLANNING * vertices => plain,
-            None => {
-                if tree.is_some() {
-                    planner.allow_seconds(tree_seconds);
-                }
-                good_order(&neighbors, &planner)?
-            }
-        };
-        let frontier = Frontier::new(graph, &neighbors, &order);
-        let fits = frontier.width() <= 58 && 8u64 << frontier.width() <= limit;
-        match tree {
-            Some(tree) if !fits || tree_seconds < seconds(&order) => Ok(Self::Tree(tree)),
-            _ if fits => Ok(Self::Frontier(frontier, cost(&neighbors, &order))),
-            _ => {
-                let needed = subsets_bytes(frontier.width());
-                let what = planner.refused("the states of the matchings", needed);
-                Err(Error::TooLarge { what, needed, limit: limit.into() })
-            }
+        if let Some(order) = given {
+            return along(order);
         }
+        let plain: Vec<u32> = (0..graph.vertices() as u32).collect();
+        let tree = || {
+            let tree = MatchingTree::plan(graph, &neighbors, limit, &planner);
+            Ok(tree.map(|tree| (tree.work() * PRODUCT * evaluations, Self::Tree(tree))))
+        };
+        let order = || {
+            let order = good_order(&neighbors, &planner)?;
+            Ok((seconds(&order), along(&order)?))
+        };
+        quickest(graph.vertices(), &planner, Some((seconds(&plain), || along(&plain))), tree, order)
     }
+}
+
+/// How many edges there are between two vertices, by their numbers in rising order.
+fn multiplicities(graph: &Graph) -> HashMap<(u32, u32), u64> {
+    let mut times = HashMap::with_capacity(graph.edges().len());
+    for &(u, v) in graph.edges() {
+        *times.entry((u.min(v), u.max(v))).or_insert(0) += 1;
+    }
+    times
 }
 
 /// `log2` of a number that all matchings together do not exceed.
@@ -264,7 +254,7 @@ impl Modular for Matchings {
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let points = self.points();
-        let options = &fitting(options, self.bytes(), "the states of the matchings")?;
+        let options = &fitting(options, self.bytes(), MatchingStep::STATES)?;
         let work = (self.work().max(1.0) as u64).max(points.len() as u64);
         one_by_one(self, moduli, work, options, monitor, |modulus, progress| {
             let value = |&y: &u64| {
@@ -285,35 +275,16 @@ impl Modular for Matchings {
 }
 
 impl Matchings {
-    /// The numbers `m_k` from `Q(1), Q(2), ...`: with `z = y^-2`, `Q(y) y^-n = sum of m_k z^k` (Newton's interpolation).
+    /// The numbers `m_k` from `Q(1), Q(2), ...`: with `z = y^-2`, `Q(y) y^-n = sum of m_k z^k`.
     fn by_size(&self, modulus: Modulus, values: &[u64]) -> Vec<u64> {
-        let p = modulus.value();
-        let inverse = |x: u64| inverse_modulo(x % p, p).unwrap_or(0);
-        let mul = |a: u64, b: u64| modulus.residue(modulus.mul(a, b));
-        let subtract = |a: u64, b: u64| if a >= b { a - b } else { a + (p - b) };
-        let points: Vec<u64> = self.points().into_iter().map(|y| inverse(y * y)).collect();
-        let mut differences: Vec<u64> = self
-            .points()
-            .into_iter()
-            .zip(values)
-            .map(|(y, &q)| mul(q, modulus.pow(inverse(y), self.vertices as u64)))
-            .collect();
-        for level in 1..points.len() {
-            for i in (level..points.len()).rev() {
-                let slope = inverse(subtract(points[i], points[i - level]));
-                differences[i] = mul(subtract(differences[i], differences[i - 1]), slope);
-            }
-        }
-        let mut coefficients = vec![0; points.len()];
-        for i in (0..points.len()).rev() {
-            // coefficients = coefficients * (z - points[i]) + differences[i]
-            for k in (0..points.len()).rev() {
-                let above = if k > 0 { coefficients[k - 1] } else { 0 };
-                coefficients[k] = subtract(above, mul(coefficients[k], points[i]));
-            }
-            coefficients[0] = sum(coefficients[0], differences[i], p);
-        }
-        coefficients
+        let power = |(y, &q): (&u64, &u64)| {
+            let scale = modulus.inverse(modulus.pow(*y, self.vertices as u64));
+            modulus.residue(modulus.mul(q, scale))
+        };
+        let points = self.points();
+        let squares: Vec<u64> = points.iter().map(|&y| modulus.inverse(modulus.pow(y, 2))).collect();
+        let values: Vec<u64> = points.iter().zip(values).map(power).collect();
+        interpolate(modulus, &squares, &values)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Matchings along a tree decomposition: a graph of small treewidth is easy however long its frontiers are.
 //!
-//! Vertices are eliminated in an order, as for independent sets; the scope of a vertex v are its neighbors when that happens. Its
-//! message holds for each subset A of the scope the sum over the matchings of what was eliminated, v among it, that cover A of the
+//! Vertices are eliminated in an order ([`crate::counting::graph_sums::tree`]); the scope of a vertex v are its neighbors when that
+//! happens. Its message holds for each subset A of the scope the sum over the matchings of what was eliminated, v among it, that cover A of the
 //! scope, with a weight y for each eliminated vertex left alone. With f the messages of the children of v joined
 //! ([`super::convolution`]), over subsets of the scope and v,
 //!
@@ -14,13 +14,16 @@
 //! problems restricted to partial k-trees.
 
 use super::convolution::{MOST_SHARED, convolve};
+use super::multiplicities;
 use crate::Result;
-use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
+use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::graphs::Graph;
 use crate::memory::reserved;
 use crate::monitor::Progress;
 use crate::numeric::residue::Modulus;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The most vertices of a bag.
@@ -39,19 +42,16 @@ const WHAT: &str = "the tables of a tree decomposition";
 /// A tree of messages.
 #[derive(Debug)]
 pub struct MatchingTree {
-    /// Children before parents, a vertex right after the trees of all its children.
-    nodes: Vec<TreeNode>,
+    messages: MessageTree<MatchingVertex>,
     /// Products, about.
     work: f64,
-    /// Elements of all tables at once, where they are most.
-    elements: u128,
+    /// Elements of all tables beside the messages, where they are most.
+    room: u128,
 }
 
 /// A vertex that is eliminated.
 #[derive(Debug)]
-struct TreeNode {
-    /// Vertices of the scope.
-    scope: usize,
+struct MatchingVertex {
     joins: Vec<Join>,
     /// Where each vertex of the joined table is: in the scope, or after it the vertex itself.
     places: Places,
@@ -104,30 +104,27 @@ impl Places {
         }
     }
 
-    fn apply(&self, table: Vec<u64>, spare: &mut Spare) -> Result<Vec<u64>> {
+    fn apply<'t>(&self, table: Cow<'t, [u64]>, spare: &mut Spare) -> Result<Cow<'t, [u64]>> {
         if !self.moves {
             return Ok(table);
         }
         let mut moved = spare.table(table.len(), 0)?;
         self.scatter(&table, &mut moved);
         spare.keep(table);
-        Ok(moved)
+        Ok(Cow::Owned(moved))
     }
 }
 
 /// Small tables that are done with: the next ones take their memory.
 #[derive(Default)]
-pub struct Spare(Vec<Vec<u64>>);
+struct Spare(Vec<Vec<u64>>);
 
 /// Elements of a table that is small.
 const SMALL: usize = 1 << 12;
 
 impl Spare {
     /// A table of equal elements.
-    ///
-    /// # Errors
-    /// [`crate::Error::TooLarge`] without memory.
-    pub fn table(&mut self, len: usize, element: u64) -> Result<Vec<u64>> {
+    fn table(&mut self, len: usize, element: u64) -> Result<Vec<u64>> {
         let mut table = match self.0.pop() {
             Some(table) if len <= SMALL => table,
             other => {
@@ -141,8 +138,10 @@ impl Spare {
     }
 
     /// Takes back a table.
-    pub fn keep(&mut self, table: Vec<u64>) {
-        if table.capacity() <= SMALL {
+    fn keep(&mut self, table: Cow<'_, [u64]>) {
+        if let Cow::Owned(table) = table
+            && table.capacity() <= SMALL
+        {
             self.0.push(table);
         }
     }
@@ -151,94 +150,94 @@ impl Spare {
 impl MatchingTree {
     /// The better of two greedy orders; none where a table has more than `limit` bytes, or the planner stops.
     pub fn plan(graph: &Graph, neighbors: &[Vec<u32>], limit: u64, planner: &Planner<'_>) -> Option<Self> {
-        let by = |rule| {
-            let order = EliminationOrder::greedy(neighbors, rule, planner)?;
-            Some((Self::forecast(&order.scopes, limit)?, order))
+        let times = multiplicities(graph);
+        let plan = |order: EliminationOrder| {
+            let tree = Self::new(&times, neighbors, &order, limit, planner)?;
+            Some((tree.work, tree))
         };
-        let mut best = by(Rule::Degree);
-        if best.as_ref().is_none_or(|(work, _)| *work > EASY * neighbors.len() as f64) {
-            best = best.into_iter().chain(by(Rule::Fill)).min_by(|(a, _), (b, _)| a.total_cmp(b));
-        }
-        let (_, order) = best?;
-        Self::new(graph, neighbors, &order, planner).filter(|tree| tree.bytes() <= limit.into())
-    }
-
-    /// Products of an elimination, about; none if it is too wide.
-    fn forecast(scopes: &[Vec<u32>], limit: u64) -> Option<f64> {
-        let mut joined: Vec<Vec<u32>> = vec![Vec::new(); scopes.len()];
-        let mut work = 0.0;
-        for scope in scopes {
-            if scope.len() >= MOST_BAG || 16u64 << scope.len() > limit {
-                return None;
-            }
-            work += NODE + 2.0 * ELEMENT * products(scope.len(), 0);
-            if let Some(&parent) = scope.first() {
-                let ours = &mut joined[parent as usize];
-                let shared = ours.iter().filter(|u| scope.binary_search(u).is_ok()).count();
-                if shared > MOST_SHARED as usize {
-                    return None;
-                }
-                if !ours.is_empty() {
-                    work += products(ours.len() + scope.len() - shared, shared);
-                }
-                ours.extend(scope.iter().filter(|u| !ours.contains(u)).copied().collect::<Vec<_>>());
-            }
-        }
-        Some(work)
+        EliminationOrder::better(neighbors, EASY, planner, plan).filter(|tree| tree.bytes() <= limit.into())
     }
 
     fn new(
-        graph: &Graph,
+        times: &HashMap<(u32, u32), u64>,
         neighbors: &[Vec<u32>],
         elimination: &EliminationOrder,
+        limit: u64,
         planner: &Planner<'_>,
     ) -> Option<Self> {
+        let width = elimination.width();
+        if width >= MOST_BAG || 16u64 << width > limit {
+            return None;
+        }
         let EliminationOrder { order, scopes } = elimination;
         let mut places = vec![0u32; order.len()];
         (0..).zip(order).for_each(|(place, &v)| places[v as usize] = place);
-        let mut times: HashMap<(u32, u32), u64> = HashMap::new();
-        for &(u, v) in graph.edges() {
-            let (u, v) = (places[u as usize], places[v as usize]);
-            *times.entry((u.min(v), u.max(v))).or_insert(0) += 1;
-        }
-        let (postorder, children) = elimination.postorder();
-        let mut tree = Self { nodes: Vec::with_capacity(order.len()), work: 0.0, elements: 0 };
-        let mut held = 0u128;
-        for place in postorder {
-            if planner.is_stopping() {
-                return None;
-            }
-            let later = neighbors[order[place] as usize].iter().map(|&u| places[u as usize]);
-            let mut edges: Vec<(u32, u64)> = later
-                .filter(|&u| u as usize > place)
-                .filter_map(|u| Some((scopes[place].binary_search(&u).ok()? as u32, times[&(place as u32, u)])))
-                .collect();
+        let lengths: Vec<u64> = scopes.iter().map(|scope| 1 << scope.len()).collect();
+        let (mut work, mut room) = (0.0, 0);
+        let messages = MessageTree::new(elimination, &lengths, planner, |place, children| {
+            let v = order[place];
+            let edge = |&u: &u32| {
+                let bit = scopes[place].binary_search(&places[u as usize]).ok()?;
+                Some((bit as u32, times[&(u.min(v), u.max(v))]))
+            };
+            let mut edges: Vec<(u32, u64)> = neighbors[v as usize].iter().filter_map(edge).collect();
             edges.sort_unstable();
-            let messages: Vec<&[u32]> = children[place].iter().map(|&c| &scopes[c][..]).collect();
-            tree.add(place as u32, &scopes[place], &messages, edges, &mut held)?;
-        }
-        Some(tree)
+            let below: Vec<&[u32]> = children.iter().map(|&c| &scopes[c][..]).collect();
+            work += NODE + (ELEMENT + edges.len() as f64) * (scopes[place].len() as f64).exp2();
+            MatchingVertex::new(place as u32, &scopes[place], &below, edges, &mut work, &mut room)
+        })?;
+        Some(Self { messages, work, room })
     }
 
-    /// Adds a vertex whose children have these scopes; `held` counts the elements of messages that wait.
-    fn add(
-        &mut self,
+    /// Products of one evaluation, about.
+    pub fn work(&self) -> f64 {
+        self.work
+    }
+
+    /// Bytes of all tables at once.
+    pub fn bytes(&self) -> u128 {
+        8 * (self.messages.stack() as u128 + self.room)
+    }
+
+    /// The sum over all matchings, with the weight of a vertex left alone.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] when told to stop.
+    pub fn evaluate(&self, modulus: Modulus, alone: u64, progress: &Progress) -> Result<u64> {
+        let mut stack: Vec<u64> = reserved(self.messages.stack() as u128, WHAT)?;
+        stack.resize(self.messages.stack(), 0);
+        let mut context = Workspace { modulus, alone, spare: Spare::default(), sums: Vec::new() };
+        let mut total = modulus.residue(1);
+        for step in 0..self.messages.summands().len() {
+            if step % 64 == 0 {
+                progress.check()?;
+            }
+            if let Some(root) = self.messages.step(step, &mut context, &mut stack, progress)? {
+                total = modulus.mul(total, root);
+            }
+        }
+        Ok(modulus.residue(total))
+    }
+}
+
+/// Products that join tables of so many vertices together, so many of them in both.
+fn products(all: usize, shared: usize) -> f64 {
+    3f64.powi(shared as i32) * ((all - shared) as f64).exp2()
+}
+
+impl MatchingVertex {
+    /// A vertex with the scopes of its children; adds to the products, and to the elements that its tables take at once.
+    fn new(
         place: u32,
         scope: &[u32],
         messages: &[&[u32]],
         edges: Vec<(u32, u64)>,
-        held: &mut u128,
-    ) -> Option<()> {
+        work: &mut f64,
+        room: &mut u128,
+    ) -> Option<Self> {
         let size = |vertices: usize| 1u128 << vertices;
-        let mut most = 0;
-        // The children are taken from the last one on, as they lie on the stack.
-        let mut ours: Vec<u32> = Vec::new();
-        let mut joins = Vec::new();
-        for (number, message) in messages.iter().rev().enumerate() {
-            if number == 0 {
-                ours = message.to_vec();
-                continue;
-            }
+        let (mut ours, mut joins) = (messages.first().map_or(Vec::new(), |first| first.to_vec()), Vec::new());
+        for message in messages.iter().skip(1) {
             let mut all: Vec<u32> = ours.iter().filter(|u| message.contains(u)).copied().collect();
             let shared = all.len();
             all.extend(ours.iter().filter(|u| !message.contains(u)));
@@ -246,9 +245,9 @@ impl MatchingTree {
             if shared > MOST_SHARED as usize || all.len() > MOST_BAG {
                 return None;
             }
-            self.work += products(all.len(), shared) + ELEMENT * 2.0 * (all.len() as f64).exp2();
-            // Both tables, both moved, the sums of twice the length, and what is made.
-            most = most.max(2 * size(ours.len()) + 2 * size(message.len()) + 2 * size(shared) + size(all.len()));
+            *work += products(all.len(), shared) + ELEMENT * 2.0 * (all.len() as f64).exp2();
+            // What was made before, both tables moved, the sums of twice the length, and what is made.
+            *room = (*room).max(2 * size(ours.len()) + size(message.len()) + 2 * size(shared) + size(all.len()));
             let fixed = &all[..];
             let own = |list: &[u32], skipped: usize| {
                 let bit = |u: &u32| {
@@ -263,77 +262,45 @@ impl MatchingTree {
         }
         let place_of = |u: &u32| if *u == place { Some(scope.len()) } else { scope.binary_search(u).ok() };
         let places = ours.iter().map(|u| place_of(u).map(|at| at as u32)).collect::<Option<Vec<u32>>>()?;
-        let waiting: u128 = messages.iter().map(|message| size(message.len())).sum();
-        most = most.max(size(ours.len()) + 3 * size(scope.len()));
-        self.elements = self.elements.max(*held + most);
-        *held = *held - waiting + size(scope.len());
-        self.work += NODE + (ELEMENT + edges.len() as f64) * (scope.len() as f64).exp2();
-        self.nodes.push(TreeNode { scope: scope.len(), joins, places: Places::new(places), edges });
-        Some(())
-    }
-
-    /// Products of one evaluation, about.
-    pub fn work(&self) -> f64 {
-        self.work
-    }
-
-    /// Bytes of all tables at once.
-    pub fn bytes(&self) -> u128 {
-        8 * self.elements
-    }
-
-    /// The sum over all matchings, with the weight of a vertex left alone.
-    ///
-    /// # Errors
-    /// [`crate::Error::Interrupted`] when told to stop.
-    pub fn evaluate(&self, modulus: Modulus, alone: u64, progress: &Progress) -> Result<u64> {
-        let mut total = modulus.residue(1);
-        let (mut waiting, mut spare, mut sums) = (Vec::new(), Spare::default(), Vec::new());
-        for (number, node) in self.nodes.iter().enumerate() {
-            if number % 64 == 0 || node.scope > 10 {
-                progress.check()?;
-            }
-            let message = node.message(modulus, alone, &mut waiting, &mut spare, &mut sums, progress)?;
-            if node.scope == 0 {
-                total = modulus.mul(total, message[0]);
-                spare.keep(message);
-            } else {
-                waiting.push(message);
-            }
-        }
-        Ok(modulus.residue(total))
+        *room = (*room).max(size(ours.len()) + 2 * size(scope.len()));
+        Some(Self { joins, places: Places::new(places), edges })
     }
 }
 
-/// Products that join tables of so many vertices together, so many of them in both.
-fn products(all: usize, shared: usize) -> f64 {
-    3f64.powi(shared as i32) * ((all - shared) as f64).exp2()
+/// What all vertices need.
+struct Workspace {
+    modulus: Modulus,
+    /// The weight of a vertex left alone.
+    alone: u64,
+    spare: Spare,
+    sums: Vec<u128>,
 }
 
-impl TreeNode {
+impl Summand<u64, Workspace> for MatchingVertex {
     fn message(
         &self,
-        modulus: Modulus,
-        alone: u64,
-        waiting: &mut Vec<Vec<u64>>,
-        spare: &mut Spare,
-        sums: &mut Vec<u128>,
+        Workspace { modulus, alone, spare, sums }: &mut Workspace,
+        children: Messages<'_, u64>,
+        out: &mut [u64],
         progress: &Progress,
-    ) -> Result<Vec<u64>> {
-        let len = 1usize << self.scope;
+    ) -> Result<()> {
+        let modulus = *modulus;
+        if out.len() > 1 << 10 {
+            progress.check()?;
+        }
+        let mut children = children.iter();
         // Without children nothing is covered: the table over no vertex.
-        let mut table =
-            if self.places.bits.is_empty() { spare.table(1, 1)? } else { waiting.pop().unwrap_or_default() };
-        for join in &self.joins {
+        let mut table = Cow::Borrowed(children.next().unwrap_or(&[1]));
+        for (join, theirs) in self.joins.iter().zip(children) {
             let ours = join.ours.apply(table, spare)?;
-            let theirs = join.theirs.apply(waiting.pop().unwrap_or_default(), spare)?;
+            let theirs = join.theirs.apply(Cow::Borrowed(theirs), spare)?;
             let part = 1usize << join.shared;
-            table = spare.table(ours.len() * theirs.len() / part, 0)?;
+            let mut joined = spare.table(ours.len() * theirs.len() / part, 0)?;
             if sums.capacity() < part {
                 *sums = reserved(part as u128, WHAT)?;
             }
             let pairs = theirs.chunks_exact(part).flat_map(|g| ours.chunks_exact(part).map(move |f| (f, g)));
-            for (number, (out, (f, g))) in table.chunks_exact_mut(part).zip(pairs).enumerate() {
+            for (number, (out, (f, g))) in joined.chunks_exact_mut(part).zip(pairs).enumerate() {
                 if join.shared > 10 || number % 256 == 255 {
                     progress.check()?;
                 }
@@ -341,40 +308,40 @@ impl TreeNode {
             }
             spare.keep(ours);
             spare.keep(theirs);
+            table = Cow::Owned(joined);
         }
         // Those that leave v alone below, then those that cover it.
-        let mut full = spare.table(2 * len, 0)?;
+        let mut full = spare.table(2 * out.len(), 0)?;
         self.places.scatter(&table, &mut full);
         spare.keep(table);
-        let (free, covered) = full.split_at(len);
-        let mut message = spare.table(len, 0)?;
-        message.clear();
-        match alone {
-            0 => message.extend_from_slice(covered),
-            1 => message.extend(free.iter().zip(covered).map(|(&f, &c)| f + c)),
-            _ => message.extend(free.iter().zip(covered).map(|(&f, &c)| modulus.mul(f, alone) + c)),
+        let (free, covered) = full.split_at(out.len());
+        let pairs = out.iter_mut().zip(free.iter().zip(covered));
+        match *alone {
+            0 => out.copy_from_slice(covered),
+            1 => pairs.for_each(|(out, (&f, &c))| *out = f + c),
+            y => pairs.for_each(|(out, (&f, &c))| *out = modulus.mul(f, y) + c),
         }
         // At most 36 folded numbers: below 2^61.
         for &(bit, times) in &self.edges {
             let half = 1usize << bit;
-            for (to, from) in message.chunks_exact_mut(2 * half).zip(free.chunks_exact(2 * half)) {
+            for (to, from) in out.chunks_exact_mut(2 * half).zip(free.chunks_exact(2 * half)) {
                 for (to, &from) in to[half..].iter_mut().zip(&from[..half]) {
                     *to += if times == 1 { from } else { modulus.mul(from, modulus.residue(times)) };
                 }
             }
         }
-        message.iter_mut().for_each(|x| *x = modulus.fold(*x));
-        spare.keep(full);
-        Ok(message)
+        out.iter_mut().for_each(|x| *x = modulus.fold(*x));
+        spare.keep(Cow::Owned(full));
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::matchings::{Matchings, Which, frontier::Frontier};
+    use crate::counting::graph_sums::examples::partial_k_tree;
+    use crate::counting::matchings::{Matchings, Which, frontier::along};
     use crate::numeric::residue::primes;
-    use crate::stream::Stream;
     use proptest::prelude::*;
 
     fn planned(graph: &Graph) -> MatchingTree {
@@ -402,21 +369,6 @@ mod tests {
         total
     }
 
-    fn partial_k_tree(k: u32, n: u32, seed: u64) -> Graph {
-        let mut words = Stream::new([seed, 1], 0, 0, 0);
-        let mut below = |n: u32| ((u128::from(words.word()) * u128::from(n)) >> 64) as u32;
-        let mut cliques: Vec<Vec<u32>> = vec![(0..k).collect()];
-        let mut edges: Vec<(u32, u32)> = (0..k).flat_map(|v| (0..v).map(move |u| (u, v))).collect();
-        for v in k..n {
-            let mut clique = cliques[below(cliques.len() as u32) as usize].clone();
-            edges.extend(clique.iter().map(|&u| (u, v)));
-            clique[below(k) as usize] = v;
-            cliques.push(clique);
-        }
-        edges.retain(|_| below(5) > 0);
-        Graph::new(n as usize, edges).unwrap()
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
         #[test]
@@ -436,8 +388,8 @@ mod tests {
             let modulus = primes(1).unwrap()[0];
             let progress = Progress::default();
             let order: Vec<u32> = (0..n).collect();
-            let frontier = Frontier::new(&graph, &graph.neighbors(), &order);
-            let expected = frontier.evaluate(modulus, alone, &progress).unwrap();
+            let frontier = along(&graph, &graph.neighbors(), &order);
+            let expected = frontier.evaluate(&(modulus, alone), &progress).unwrap();
             prop_assert_eq!(planned(&graph).evaluate(modulus, alone, &progress).unwrap(), expected);
         }
     }
@@ -448,10 +400,10 @@ mod tests {
         let modulus = primes(1).unwrap()[0];
         let progress = Progress::default();
         let tree = planned(&grid);
-        assert!(tree.nodes.iter().any(|node| node.places.bits.len() > LISTED && node.places.moves));
+        assert!(tree.messages.summands().any(|node| node.places.bits.len() > LISTED && node.places.moves));
         let order: Vec<u32> = (0..30).collect();
         for alone in [0, 1, 5] {
-            let expected = Frontier::new(&grid, &grid.neighbors(), &order).evaluate(modulus, alone, &progress).unwrap();
+            let expected = along(&grid, &grid.neighbors(), &order).evaluate(&(modulus, alone), &progress).unwrap();
             assert_eq!(tree.evaluate(modulus, alone, &progress).unwrap(), expected);
         }
     }

@@ -16,10 +16,8 @@
 
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{Modular, edge_words, one_value};
-use crate::counting::matchings::{good_order, planner, sum};
-use crate::error::subsets_bytes;
+use crate::counting::graph_sums::order::{OrderStep, OrderSum, good_order, planner, sum};
 use crate::graphs::Graph;
-use crate::memory::reserved;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Error, Result, parallel};
@@ -28,19 +26,16 @@ use crate::{Error, Result, parallel};
 #[derive(Debug)]
 pub struct EvenSubgraphs {
     words: Vec<u64>,
-    steps: Vec<EdgeStep>,
-    width: u32,
-    work: f64,
+    steps: OrderSum<EdgeStep>,
     bits: f64,
 }
 
-/// A vertex: bits of its edges to earlier and later vertices, ends that are in every subgraph, bits in use until now.
-#[derive(Clone, Debug)]
+/// A vertex: bits of its edges to earlier and later vertices, ends that are in every subgraph.
+#[derive(Debug)]
 struct EdgeStep {
     closed: u64,
     opened: Vec<u32>,
     dangling: u32,
-    active: u32,
 }
 
 impl EvenSubgraphs {
@@ -62,14 +57,10 @@ impl EvenSubgraphs {
         let searched = parallel::run(1, 0, monitor, |progress| {
             good_order(&graph.neighbors(), &planner(graph.vertices(), progress))
         })?;
-        let (steps, width) = [steps(graph, dangling, &plain), steps(graph, dangling, &searched)]
-            .into_iter()
-            .min_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0)))
-            .unwrap_or_default();
-        if width > 58 || 8u64 << width > limit {
-            let needed = subsets_bytes(width);
-            return Err(Error::TooLarge { what: "the states of the even subgraphs", needed, limit: limit.into() });
-        }
+        let steps = [&plain, &searched].map(|order| along(graph, dangling, order));
+        let [plain, searched] = steps;
+        let steps = if searched.work() < plain.work() { searched } else { plain };
+        let steps = steps.within(limit, |_| EdgeStep::STATES)?;
         let mut words = vec![u64::from_le_bytes(*b"even sub"), graph.vertices() as u64];
         words.extend(dangling.iter().map(|&ends| u64::from(ends)));
         words.extend(edge_words(graph));
@@ -77,32 +68,16 @@ impl EvenSubgraphs {
         let ends = graph.degrees().into_iter().zip(dangling).map(|(degree, &more)| degree + u64::from(more));
         let factorials = ends.map(|d| (2..=d).map(|i| (i as f64).log2()).sum::<f64>() / 2.0);
         let bits = factorials.sum::<f64>() * (1.0 + 1e-9) + 0.01;
-        let work = cost(&steps);
-        Ok(Self { words, steps, width, work, bits })
-    }
-
-    /// Bytes for one prime.
-    pub fn bytes(&self) -> u128 {
-        8u128 << self.width
-    }
-
-    fn evaluate(&self, modulus: Modulus, progress: &Progress) -> Result<u64> {
-        let p = modulus.value();
-        let mut states: Vec<u64> = reserved(1u128 << self.width, "the states of the even subgraphs")?;
-        states.resize(1 << self.width, 0);
-        states[0] = 1;
-        for (i, step) in self.steps.iter().enumerate() {
-            if self.width > 12 || i % 64 == 0 {
-                progress.check()?;
-            }
-            step.take(&mut states, modulus, p);
-        }
-        Ok(states[0])
+        Ok(Self { words, steps, bits })
     }
 }
 
-impl EdgeStep {
-    fn take(&self, states: &mut [u64], modulus: Modulus, p: u64) {
+/// The sum modulo a prime.
+impl OrderStep<Modulus> for EdgeStep {
+    const STATES: &'static str = "the states of the even subgraphs";
+
+    fn take(&self, &modulus: &Modulus, states: &mut [u64], _: &Progress) -> Result<()> {
+        let p = modulus.value();
         let opened = self.opened.iter().fold(0u64, |bits, &bit| bits | 1 << bit);
         let mask = self.closed | opened;
         let earlier = subsets(self.closed);
@@ -116,7 +91,7 @@ impl EdgeStep {
         }
         let (mut sums, mut values) = (vec![0u64; most_in + 1], vec![0u64; most_out + 1]);
         let mut rest = 0u64;
-        while rest >> self.active == 0 {
+        while rest < states.len() as u64 {
             sums.fill(0);
             for &bits in &earlier {
                 let state = &mut states[(rest | bits) as usize];
@@ -142,6 +117,7 @@ impl EdgeStep {
             // The next number whose bits lie outside the mask.
             rest = ((rest | mask) + 1) & !mask;
         }
+        Ok(())
     }
 }
 
@@ -158,13 +134,8 @@ fn subsets(mask: u64) -> Vec<u64> {
     }
 }
 
-/// States passed over.
-fn cost(steps: &[EdgeStep]) -> f64 {
-    steps.iter().map(|step| f64::from(step.active).exp2()).sum()
-}
-
-/// The steps of an order, and the bits of a state.
-fn steps(graph: &Graph, dangling: &[u32], order: &[u32]) -> (Vec<EdgeStep>, u32) {
+/// The steps of an order.
+fn along(graph: &Graph, dangling: &[u32], order: &[u32]) -> OrderSum<EdgeStep> {
     let mut place = vec![0usize; order.len()];
     order.iter().enumerate().for_each(|(at, &v)| place[v as usize] = at);
     let mut at_vertex: Vec<Vec<(u32, u32)>> = vec![Vec::new(); order.len()];
@@ -173,25 +144,22 @@ fn steps(graph: &Graph, dangling: &[u32], order: &[u32]) -> (Vec<EdgeStep>, u32)
         at_vertex[v as usize].push((u, e as u32));
     }
     let mut bit = vec![0u32; graph.edges().len()];
-    let (mut free, mut width) = (std::collections::BinaryHeap::new(), 0u32);
-    let mut steps = Vec::with_capacity(order.len());
+    let mut steps = OrderSum::default();
     for (at, &v) in order.iter().enumerate() {
         let (mut closed, mut opened) = (0u64, Vec::new());
         let (earlier, later): (Vec<_>, Vec<_>) =
             at_vertex[v as usize].iter().partition(|&&(u, _)| place[u as usize] < at);
         for (_, e) in earlier {
             closed |= 1u64.checked_shl(bit[e as usize]).unwrap_or(0);
-            free.push(std::cmp::Reverse(bit[e as usize]));
+            steps.forget(bit[e as usize]);
         }
         for (_, e) in later {
-            let reused = free.pop().map(|std::cmp::Reverse(bit)| bit);
-            bit[e as usize] = reused.unwrap_or(width);
-            width = width.max(bit[e as usize] + 1);
+            bit[e as usize] = steps.introduce();
             opened.push(bit[e as usize]);
         }
-        steps.push(EdgeStep { closed, opened, dangling: dangling[v as usize], active: width });
+        steps.push(EdgeStep { closed, opened, dangling: dangling[v as usize] });
     }
-    (steps, width)
+    steps
 }
 
 impl Modular for EvenSubgraphs {
@@ -204,12 +172,12 @@ impl Modular for EvenSubgraphs {
     }
 
     fn method(&self) -> (&'static str, u128, f64) {
-        ("even subgraphs", self.bytes(), self.work)
+        ("even subgraphs", self.steps.bytes(), self.steps.work())
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        one_value(self, "the states of the even subgraphs", moduli, options, monitor, |modulus, progress| {
-            self.evaluate(modulus, progress)
+        one_value(self, EdgeStep::STATES, moduli, options, monitor, |modulus, progress| {
+            self.steps.evaluate(&modulus, progress)
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Weights worked out before the states: sums and products of the activity, written down once, computed in any ring.
+//! Weights worked out before the states: sums and products of the activity, or of a weight of each vertex, written down once, computed in
+//! any ring.
 //!
 //! Reducing a graph gives its vertices and edges weights such as `1 + z` or `(1 + z)^2 + z`. While a plan is made they are
 //! nodes of a graph of sums and products; a plan keeps the finished [`Tape`], whose registers are reused as soon as
@@ -10,6 +11,11 @@ use crate::Result;
 use crate::counting::transfer::Weight;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
+use num_bigint::{BigInt, Sign};
+use std::collections::HashMap;
+
+/// Instructions done in one step.
+const INSTRUCTIONS: usize = 1 << 12;
 
 /// A weight: zero and one are known while planning, all else is found in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +35,11 @@ enum Gate {
     Activity {
         unless: u32,
     },
+    /// An integer of the tape, or zero in those branches.
+    Integer {
+        at: u32,
+        unless: u32,
+    },
     Add(Node, Node),
     Multiply(Node, Node),
 }
@@ -38,9 +49,18 @@ enum Gate {
 pub struct Circuit {
     nodes: Vec<Gate>,
     roundings: Vec<u64>,
+    /// The activity for each mask.
+    activities: HashMap<u32, Node>,
+    /// The weights of each vertex, out and in, where they have weights of their own.
+    integers: Vec<BigInt>,
 }
 
 impl Circuit {
+    /// A circuit for a graph whose vertices have weights of their own, out and in, or the one activity.
+    pub fn new(weights: Option<&[[BigInt; 2]]>) -> Self {
+        Self { integers: weights.unwrap_or_default().concat(), ..Self::default() }
+    }
+
     fn node(&mut self, operation: Gate, roundings: u64) -> Node {
         self.nodes.push(operation);
         self.roundings.push(roundings);
@@ -55,9 +75,26 @@ impl Circuit {
         }
     }
 
+    /// The weights of a vertex, out and in; in is zero where the branch meets the mask.
+    pub fn vertex(&mut self, v: u32, unless: u32) -> [Node; 2] {
+        if self.integers.is_empty() {
+            return [Node::One, self.activity(unless)];
+        }
+        [(2 * v, 0), (2 * v + 1, unless)].map(|(at, unless)| match (&self.integers[at as usize], unless) {
+            (x, _) if *x == BigInt::ZERO => Node::Zero,
+            (x, 0) if *x == BigInt::from(1) => Node::One,
+            _ => self.node(Gate::Integer { at, unless }, 0),
+        })
+    }
+
     /// The activity, or zero where the branch meets the mask.
-    pub fn activity(&mut self, unless: u32) -> Node {
-        self.node(Gate::Activity { unless }, 0)
+    fn activity(&mut self, unless: u32) -> Node {
+        if let Some(&known) = self.activities.get(&unless) {
+            return known;
+        }
+        let activity = self.node(Gate::Activity { unless }, 0);
+        self.activities.insert(unless, activity);
+        activity
     }
 
     /// The sum.
@@ -122,7 +159,7 @@ impl Circuit {
                 }
             }
         }
-        let mut tape = Tape::default();
+        let mut tape = Tape { integers: self.integers, ..Tape::default() };
         let mut slots = vec![0; self.nodes.len()];
         let mut vacant = Vec::new();
         for (i, operation) in self.nodes.iter().enumerate().filter(|&(i, _)| last_use[i] != NEVER) {
@@ -134,7 +171,7 @@ impl Circuit {
             let placed = match operation {
                 Gate::Add(a, b) => Gate::Add(place(a), place(b)),
                 Gate::Multiply(a, b) => Gate::Multiply(place(a), place(b)),
-                activity => *activity,
+                given => *given,
             };
             if let Gate::Add(a, b) | Gate::Multiply(a, b) = operation {
                 for (operand, other) in [(a, None), (b, Some(a))] {
@@ -166,6 +203,7 @@ impl Circuit {
 pub struct Tape {
     instructions: Vec<(u32, Gate)>,
     registers: u32,
+    integers: Vec<BigInt>,
 }
 
 impl Tape {
@@ -179,6 +217,37 @@ impl Tape {
         self.instructions.len()
     }
 
+    /// Steps that it takes.
+    pub fn steps(&self) -> u64 {
+        self.length().div_ceil(INSTRUCTIONS) as u64
+    }
+
+    fn instructions(&self, step: u64) -> std::ops::Range<usize> {
+        let start = step as usize * INSTRUCTIONS;
+        start..self.length().min(start + INSTRUCTIONS)
+    }
+
+    /// Instructions of a step.
+    pub fn work(&self, step: u64) -> u64 {
+        self.instructions(step).len() as u64
+    }
+
+    /// Does a step, in a branch given by its occupied vertices.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] once somebody asked to stop.
+    pub fn step<R: Ring>(
+        &self,
+        step: u64,
+        weight: &Weight<R>,
+        branch: u32,
+        registers: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()> {
+        self.run(self.instructions(step), weight, branch, registers);
+        progress.advance(self.work(step))
+    }
+
     /// Runs some of the instructions, in a branch given by its occupied vertices.
     pub fn run<R: Ring>(
         &self,
@@ -190,8 +259,9 @@ impl Tape {
         let ring = weight.ring;
         for &(into, operation) in &self.instructions[instructions] {
             registers[into as usize] = match operation {
-                Gate::Activity { unless } if branch & unless != 0 => ring.zero(),
+                Gate::Activity { unless } | Gate::Integer { unless, .. } if branch & unless != 0 => ring.zero(),
                 Gate::Activity { .. } => weight.activity,
+                Gate::Integer { at, .. } => integer(ring, &self.integers[at as usize]),
                 Gate::Add(a, b) => ring.fold(ring.add(read(ring, a, registers), read(ring, b, registers))),
                 Gate::Multiply(a, b) => ring.mul(read(ring, a, registers), read(ring, b, registers)),
             };
@@ -205,6 +275,19 @@ pub fn read<R: Ring>(ring: R, value: Node, registers: &[R::Element]) -> R::Eleme
         Node::Zero => ring.zero(),
         Node::One => ring.one(),
         Node::Register(register) => registers[register as usize],
+    }
+}
+
+/// An integer in a ring, bit by bit from the highest.
+fn integer<R: Ring>(ring: R, x: &BigInt) -> R::Element {
+    let doubled = |sum: R::Element, bit: u64| {
+        let twice = ring.fold(ring.add(sum, sum));
+        if x.magnitude().bit(bit) { ring.fold(ring.add(twice, ring.one())) } else { twice }
+    };
+    let size = (0..x.bits()).rev().fold(ring.zero(), doubled);
+    match x.sign() {
+        Sign::Minus => ring.complement(ring.fold(ring.add(size, ring.one()))),
+        _ => size,
     }
 }
 

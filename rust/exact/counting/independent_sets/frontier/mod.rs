@@ -9,7 +9,8 @@
 //!
 //!   `Z(G) = sum over independent S in the cut of z^|S| Z(G - cut - N(S))`,
 //!
-//! each run with the same plan, where the activity of the vertices in `N(S)` is zero.
+//! each run with the same plan, where the activity of the vertices in `N(S)` is zero. Vertices may also have weights of their own,
+//! out and in.
 //!
 //! Source: H. Bodlaender (1998), A partial k-arboretum of graphs with bounded treewidth, Theoretical Computer Science 209
 //! (path decompositions); T. Kloks (1994), Treewidth: Computations and Approximations, chapter 13 (introduce and forget).
@@ -40,9 +41,8 @@ use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::{Error, Result};
+use num_bigint::BigInt;
 
-/// Instructions for weights done in one step.
-const INSTRUCTIONS: usize = 1 << 12;
 /// Most vertices in a cut.
 const MOST_CUT: usize = 20;
 
@@ -56,6 +56,8 @@ pub struct Frontier {
     independence_bound: usize,
     /// The occupied vertices of the cut, a mask for each run.
     branches: Vec<u32>,
+    /// The weights of the vertices of the cut, out and in.
+    cut: Vec<[Node; 2]>,
     tape: Tape,
     /// What the vertices summed out contribute.
     factor: Node,
@@ -80,21 +82,28 @@ macro_rules! with_table {
 }
 
 impl Frontier {
-    /// Plans the count for a graph, whose vertices come in the order given or in one that is searched for.
+    /// Plans the count for a graph, whose vertices come in the order given or in one that is searched for; they may have
+    /// weights of their own, out and in.
     ///
     /// The table has at most `max_states` elements; a graph that needs more is cut.
     ///
     /// # Errors
     /// [`Error::Domain`] if the order is not one of the vertices; [`Error::TooLarge`] if the cut would need more than a
     /// million runs; [`Error::Interrupted`] when the planner says so.
-    pub fn plan(graph: &Graph, order: Option<&[u32]>, max_states: usize, planner: &Planner<'_>) -> Result<Self> {
+    pub fn plan(
+        graph: &Graph,
+        order: Option<&[u32]>,
+        weights: Option<&[[BigInt; 2]]>,
+        max_states: usize,
+        planner: &Planner<'_>,
+    ) -> Result<Self> {
         let neighbors = graph.neighbors();
         let mut ranks = order.map(|order| ranks(order, graph.vertices())).transpose()?;
         let mut planned = order.unwrap_or_default().to_vec();
         let mut cut: Vec<u32> = Vec::new();
         loop {
             planner.check()?;
-            let mut circuit = Circuit::default();
+            let mut circuit = Circuit::new(weights);
             let reduced = ReducedGraph::new(graph, &neighbors, &cut, &mut circuit, planner.progress())?;
             let links = reduced.neighbors();
             let mut sequences = Vec::new();
@@ -155,16 +164,18 @@ impl Frontier {
         decomposition: &PathDecomposition,
         cut: &[u32],
         mut table: Table,
-        circuit: Circuit,
+        mut circuit: Circuit,
         progress: &Progress,
     ) -> Result<Self> {
         let reduced = decomposition.reduced;
         let branches = cutset::assignments(neighbors, cut);
+        let mut chosen: Vec<[Node; 2]> = cut.iter().map(|&v| circuit.vertex(v, 0)).collect();
         let mut factor = reduced.factor;
         let roundings = [circuit.roundings(factor), cut.len() as u64, branches.len() as u64];
         let roundings = roundings.into_iter().fold(with_table!(&table, t => t.roundings), u64::saturating_add);
         let weights = with_table!(&mut table, t => &mut t.weights);
-        let tape = circuit.compile(weights.iter_mut().chain([&mut factor]), progress)?;
+        let tape =
+            circuit.compile(weights.iter_mut().chain(chosen.iter_mut().flatten()).chain([&mut factor]), progress)?;
         let order = sequence_of(decomposition);
         Ok(Self {
             planned: order.clone(),
@@ -172,6 +183,7 @@ impl Frontier {
             width: decomposition.widths().into_iter().max().unwrap_or(0),
             independence_bound: bound::independence(graph, neighbors, progress)?,
             branches,
+            cut: chosen,
             tape,
             factor,
             table,
@@ -211,7 +223,7 @@ impl Frontier {
 
     /// Steps that compute weights, at least one.
     fn preparations(&self) -> u64 {
-        self.tape.length().div_ceil(INSTRUCTIONS).max(1) as u64
+        self.tape.steps().max(1)
     }
 
     fn table_steps(&self) -> u64 {
@@ -222,11 +234,6 @@ impl Frontier {
     fn position(&self, step: u64) -> (u32, u64) {
         let steps = self.preparations() + self.table_steps() + 1;
         (self.branches[(step / steps) as usize], step % steps)
-    }
-
-    fn instructions(&self, step: u64) -> std::ops::Range<usize> {
-        let start = step as usize * INSTRUCTIONS;
-        start..self.tape.length().min(start + INSTRUCTIONS)
     }
 }
 
@@ -244,7 +251,7 @@ impl Transfer for Frontier {
         let (_, step) = self.position(step);
         let preparations = self.preparations();
         if step < preparations {
-            self.instructions(step).len() as u64
+            self.tape.work(step)
         } else if step < preparations + self.table_steps() {
             with_table!(&self.table, table => table.work((step - preparations) as usize))
         } else {
@@ -276,10 +283,7 @@ impl Transfer for Frontier {
             if step == 0 {
                 table[0] = ring.one();
             }
-            let instructions = self.instructions(step);
-            let units = instructions.len() as u64;
-            self.tape.run(instructions, weight, branch, registers);
-            progress.advance(units)
+            self.tape.step(step, weight, branch, registers, progress)
         } else if step < preparations + self.table_steps() {
             let step = (step - preparations) as usize;
             with_table!(&self.table, t => t.step(weight, step, registers, table, progress))
@@ -289,8 +293,11 @@ impl Transfer for Frontier {
                 Table::IndependentSetTable(set_table) => set_table.place(set_table.steps()).start,
             };
             let mut result = ring.mul(table[place], read(ring, self.factor, registers));
-            for _ in 0..branch.count_ones() {
-                result = ring.mul(result, weight.activity);
+            for (place, weights) in self.cut.iter().enumerate() {
+                match weights[(branch >> place & 1) as usize] {
+                    Node::One => {}
+                    weight => result = ring.mul(result, read(ring, weight, registers)),
+                }
             }
             total[0] = ring.fold(ring.add(total[0], result));
             progress.advance(1)

@@ -120,10 +120,8 @@ impl<'a> Reduction<'a> {
         }
         let loops: Vec<u32> = graph.edges().iter().filter(|(u, v)| u == v).map(|&(v, _)| v).collect();
         loops.iter().copied().for_each(remove);
-        let mut activities = HashMap::new();
-        let mut activity = |unless| *activities.entry(unless).or_insert_with(|| circuit.activity(unless));
-        let weights =
-            (0..vertices).map(|v| [Node::One, activity(unless.get(v).copied().unwrap_or(0))]).collect::<Vec<_>>();
+        let weight = |v: usize| circuit.vertex(v as u32, unless.get(v).copied().unwrap_or(0));
+        let weights = (0..vertices).map(weight).collect();
         let waiting = (0..vertices as u32).rev().filter(|&v| !gone[v as usize] && degree[v as usize] <= 2).collect();
         let eliminated = (0..vertices as u32).filter(|&v| gone[v as usize]).collect();
         Self {

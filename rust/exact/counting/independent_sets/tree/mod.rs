@@ -1,16 +1,11 @@
 //! Independent sets of any graph, along a tree decomposition.
 //!
-//! The vertices of the reduced graph are eliminated in an order ([`crate::counting::graph_sums::elimination`]); the *message* of a vertex `v` is the sum over
-//! everything eliminated below it, one element for each independent subset `A` of its scope:
+//! The vertices of the reduced graph are eliminated in an order ([`crate::counting::graph_sums::tree`]); the *message* of a vertex `v` is
+//! the sum over everything eliminated below it, one element for each independent subset `A` of its scope:
 //!
 //!   `m_v(A) = w_v[0] prod_u M_vu[0][A_u] prod_c m_c(A)  +  [A joins no neighbor of v] w_v[1] prod_u M_vu[1][A_u] prod_c m_c(A + v)`,
 //!
-//! where `c` are the children of `v` in the tree, each read at the part of the set that lies in its own scope. Vertices whose
-//! scope is empty are roots; the partition function is the product of their messages. A path decomposition keeps one table
-//! from one end to the other ([`super::frontier`]); here tables of different branches are joined, so that a graph of small
-//! treewidth is easy however long its frontiers are.
-//!
-//! The messages lie on a stack: those of the children of a vertex next to one another, its own above them, then moved down.
+//! where `c` are the children of `v` in the tree, each read at the part of the set that lies in its own scope.
 //!
 //! Source: S. Arnborg and A. Proskurowski (1989), Linear time algorithms for NP-hard problems restricted to partial k-trees.
 
@@ -21,35 +16,32 @@ use super::frontier::circuit::{Circuit, Factor, Node, Tape, read};
 use super::frontier::independence;
 use super::frontier::reduce::ReducedGraph;
 use crate::Result;
-use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
+use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
+use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::counting::transfer::{Transfer, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::parallel;
+use num_bigint::BigInt;
 
-/// Instructions for weights done in one step.
-const INSTRUCTIONS: usize = 1 << 12;
 /// States that are worth a task of their own.
 const TASK: usize = 1 << 13;
 /// States for each vertex with which the first order is good enough.
-const EASY: u64 = 64;
+const EASY: f64 = 64.0;
 /// The most states of one message; ranks are 32 bits.
 const MOST_STATES: u64 = 1 << 31;
 
 /// The engine for one graph.
 #[derive(Debug)]
 pub struct Tree {
-    /// Children before parents.
-    nodes: Vec<TreeNode>,
+    messages: MessageTree<SetVertex>,
     tape: Tape,
-    /// The weights of vertices and edges that the nodes refer to.
+    /// The weights of vertices and edges that the messages refer to.
     weights: Vec<Node>,
     /// What the vertices summed out contribute.
     factor: Node,
-    /// Elements of the stack.
-    stack: usize,
     width: usize,
     independence_bound: usize,
     roundings: u64,
@@ -57,7 +49,7 @@ pub struct Tree {
 
 /// A vertex with its message.
 #[derive(Debug)]
-struct TreeNode {
+struct SetVertex {
     /// The edges among the scope, a mask for each of its vertices.
     rows: Vec<u64>,
     /// The vertices of the scope that cannot be in together with this one.
@@ -69,10 +61,6 @@ struct TreeNode {
     soft: Vec<(u32, usize)>,
     /// Elements of the message.
     len: usize,
-    /// Where the messages of the children begin on the stack, and the message goes.
-    base: usize,
-    /// Where the message is written before it goes there.
-    scratch: usize,
     /// The only block of a small message; larger ones are listed anew each time.
     block: Option<Block>,
 }
@@ -84,9 +72,6 @@ struct Child {
     rows: Vec<u64>,
     /// The bit in the parent's scope of each further vertex of its scope.
     bits: Vec<u32>,
-    /// Where its message is on the stack, from the base of the parent on.
-    offset: usize,
-    len: usize,
 }
 
 impl Child {
@@ -106,13 +91,13 @@ struct Block {
 
 /// The states of a message and of its children, and how the low parts of a mask are seen by them.
 struct Listing<'n> {
-    node: &'n TreeNode,
+    node: &'n SetVertex,
     states: States,
     children: Vec<(States, Vec<u64>)>,
 }
 
 impl<'n> Listing<'n> {
-    fn new(node: &'n TreeNode) -> Self {
+    fn new(node: &'n SetVertex) -> Self {
         let listed =
             |rows: &[u64]| States::new(rows, u64::MAX, &|_| true).expect("states that were counted can be listed");
         let low = 1u64 << node.rows.len().min(states::LOW);
@@ -140,58 +125,52 @@ impl<'n> Listing<'n> {
 }
 
 impl Tree {
-    /// Plans the count for a graph; `None` if no decomposition that was tried has messages of at most `max_states`
-    /// elements in all.
+    /// Plans the count for a graph, whose vertices may have weights of their own, out and in; `None` if no decomposition that was
+    /// tried has messages of at most `max_states` elements in all.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the planner says so.
-    pub fn plan(graph: &Graph, max_states: usize, planner: &Planner<'_>) -> Result<Option<Self>> {
-        let found = Self::found(graph, max_states, planner);
+    pub fn plan(
+        graph: &Graph,
+        weights: Option<&[[BigInt; 2]]>,
+        max_states: usize,
+        planner: &Planner<'_>,
+    ) -> Result<Option<Self>> {
+        let found = Self::found(graph, weights, max_states, planner);
         planner.check().map(|()| found)
     }
 
-    fn found(graph: &Graph, max_states: usize, planner: &Planner<'_>) -> Option<Self> {
+    fn found(graph: &Graph, weights: Option<&[[BigInt; 2]]>, max_states: usize, planner: &Planner<'_>) -> Option<Self> {
         let neighbors = graph.neighbors();
-        let mut circuit = Circuit::default();
+        let mut circuit = Circuit::new(weights);
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, planner.progress()).ok()?;
         let joined: Vec<Vec<u32>> =
             reduced.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
-        let plan =
-            |rule| Scopes::new(&reduced, EliminationOrder::greedy(&joined, rule, planner)?, max_states as u64, planner);
-        let mut scopes = plan(Rule::Degree);
-        if scopes.as_ref().is_none_or(|found| found.total() > EASY * joined.len() as u64) {
-            scopes = scopes.into_iter().chain(plan(Rule::Fill)).min_by_key(Scopes::total);
-        }
-        let scopes = scopes?;
-        let mut nodes = Vec::new();
+        let plan = |elimination| {
+            let scopes = Scopes::new(&reduced, elimination, max_states as u64, planner)?;
+            Some((scopes.total() as f64, scopes))
+        };
+        let scopes = EliminationOrder::better(&joined, EASY, planner, plan)?;
         let mut weights = Vec::new();
-        let mut roundings = circuit.roundings(reduced.factor);
-        for place in 0..joined.len() {
-            if planner.is_stopping() {
-                return None;
-            }
-            let node = TreeNode::new(&reduced, &scopes, place, &mut weights);
-            roundings = roundings.saturating_add((node.soft.len() + 2) as u64);
-            nodes.push(node);
-        }
-        roundings = weights.iter().fold(roundings, |sum, &w| sum.saturating_add(circuit.roundings(w)));
-        roundings = roundings.saturating_add(nodes.len() as u64); // each message is multiplied to its parent once
-        let (order, stack) = arrange(&mut nodes, &scopes.elimination.scopes);
+        let messages = MessageTree::new(&scopes.elimination, &scopes.lengths, planner, |place, children| {
+            Some(SetVertex::new(&reduced, &scopes, place, children, &mut weights))
+        })?;
+        // Each message is multiplied to its parent once.
+        let own = messages.summands().map(|vertex| vertex.soft.len() as u64 + 3);
+        let given = weights.iter().chain([&reduced.factor]).map(|&weight| circuit.roundings(weight));
+        let roundings = own.chain(given).fold(0, u64::saturating_add);
         let mut factor = reduced.factor;
         let tape = circuit.compile(weights.iter_mut().chain([&mut factor]), planner.progress()).ok()?;
-        let mut nodes: Vec<Option<TreeNode>> = nodes.into_iter().map(Some).collect();
-        let nodes: Vec<TreeNode> = order.into_iter().filter_map(|place| nodes[place].take()).collect();
         Some(Self {
-            nodes,
+            messages,
             tape,
             weights,
             factor,
-            stack,
             width: scopes.elimination.width(),
             independence_bound: independence(graph, &neighbors, planner.progress()).ok()?,
             roundings,
         })
-        .filter(|tree| tree.stack <= max_states)
+        .filter(|tree| tree.messages.stack() <= max_states)
     }
 
     /// Vertices in the largest scope.
@@ -206,16 +185,7 @@ impl Tree {
 
     /// Additions of elements in all.
     pub fn total_work(&self) -> u64 {
-        self.nodes.iter().map(TreeNode::work).fold(0, u64::saturating_add)
-    }
-
-    fn preparations(&self) -> u64 {
-        self.tape.length().div_ceil(INSTRUCTIONS) as u64
-    }
-
-    fn instructions(&self, step: u64) -> std::ops::Range<usize> {
-        let start = step as usize * INSTRUCTIONS;
-        start..self.tape.length().min(start + INSTRUCTIONS)
+        self.messages.summands().map(SetVertex::work).fold(0, u64::saturating_add)
     }
 }
 
@@ -279,76 +249,16 @@ fn within(list: &[u32], places: &[u32]) -> u64 {
     })
 }
 
-/// Puts the messages on the stack: sorts children so that the stack stays low, gives each its place; returns the order of
-/// the nodes and the elements of the stack.
-fn arrange(nodes: &mut [TreeNode], scopes: &[Vec<u32>]) -> (Vec<usize>, usize) {
-    let n = nodes.len();
-    let lengths: Vec<u64> = nodes.iter().map(|node| node.len as u64).collect();
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); n];
-    let mut roots = Vec::new();
-    let mut peaks = vec![0u64; n];
-    for place in 0..n {
-        // A child whose stack is much higher than its message comes first.
-        children[place].sort_by_key(|&c| std::cmp::Reverse(peaks[c] - lengths[c]));
-        let mut below = 0u64;
-        let mut peak = 0;
-        for &c in &children[place] {
-            peak = peak.max(below + peaks[c]);
-            below += lengths[c];
-        }
-        peaks[place] = peak.max(below + lengths[place]);
-        match scopes[place].first() {
-            Some(&parent) => children[parent as usize].push(place),
-            None => roots.push(place),
-        }
-    }
-    for place in (0..n).rev() {
-        let mut next = nodes[place].base;
-        for &c in &children[place] {
-            nodes[c].base = next;
-            next += lengths[c] as usize;
-        }
-        nodes[place].scratch = next;
-        let base = nodes[place].base;
-        nodes[place].children = children[place].iter().map(|&c| child(nodes, scopes, c, base)).collect();
-        if nodes[place].rows.len() <= states::LOW {
-            let mut block = Block::default();
-            Listing::new(&nodes[place]).fill(0, &mut block);
-            nodes[place].block = Some(block);
-        }
-    }
-    let mut order = Vec::with_capacity(n);
-    let mut open: Vec<(usize, usize)> = Vec::new();
-    for root in roots {
-        open.push((root, 0));
-        while let Some((place, next)) = open.last_mut() {
-            if let Some(&c) = children[*place].get(*next) {
-                *next += 1;
-                open.push((c, 0));
-            } else {
-                order.push(*place);
-                open.pop();
-            }
-        }
-    }
-    (order, peaks.into_iter().max().unwrap_or(0) as usize)
-}
-
-/// A child as its parent sees it, once its place is known.
-fn child(nodes: &[TreeNode], scopes: &[Vec<u32>], place: usize, base: usize) -> Child {
-    let scope = &scopes[place];
-    let above = &scopes[scope[0] as usize];
-    let bit = |u: &u32| above.binary_search(u).expect("the rest of a scope lies in the scope above") as u32;
-    Child {
-        rows: nodes[place].rows.clone(),
-        bits: scope[1..].iter().map(bit).collect(),
-        offset: nodes[place].base - base,
-        len: nodes[place].len,
+impl Child {
+    /// A child as a vertex of this scope sees it.
+    fn new(scopes: &Scopes, above: &[u32], place: usize) -> Self {
+        let bit = |u: &u32| above.binary_search(u).expect("the rest of a scope lies in the scope above") as u32;
+        Self { rows: scopes.rows[place].clone(), bits: scopes.elimination.scopes[place][1..].iter().map(bit).collect() }
     }
 }
 
-impl TreeNode {
-    fn new(reduced: &ReducedGraph, scopes: &Scopes, place: usize, weights: &mut Vec<Node>) -> Self {
+impl SetVertex {
+    fn new(reduced: &ReducedGraph, scopes: &Scopes, place: usize, children: &[usize], weights: &mut Vec<Node>) -> Self {
         let EliminationOrder { order, scopes: all } = &scopes.elimination;
         let (v, scope) = (order[place], &all[place]);
         let first = weights.len();
@@ -363,17 +273,21 @@ impl TreeNode {
                 weights.extend(m.concat());
             }
         }
-        Self {
+        let mut vertex = Self {
             rows: scopes.rows[place].clone(),
             blocked: within(&scopes.hard[place], scope),
-            children: Vec::new(),
+            children: children.iter().map(|&c| Child::new(scopes, scope, c)).collect(),
             weights: first,
             soft,
             len: scopes.lengths[place] as usize,
-            base: 0,
-            scratch: 0,
             block: None,
+        };
+        if scope.len() <= states::LOW {
+            let mut block = Block::default();
+            Listing::new(&vertex).fill(0, &mut block);
+            vertex.block = Some(block);
         }
+        vertex
     }
 
     /// Additions of elements.
@@ -381,8 +295,7 @@ impl TreeNode {
         (self.len * (1 + self.children.len() + self.soft.len())) as u64
     }
 
-    /// The message from those of the children.
-    fn message<R: Ring>(&self, meeting: &MessageParts<R>, out: &mut [R::Element], progress: &Progress) -> Result<()> {
+    fn sum<R: Ring>(&self, meeting: &MessageParts<R>, out: &mut [R::Element], progress: &Progress) -> Result<()> {
         if let Some(block) = &self.block {
             meeting.sum(block, out);
             return progress.advance(self.work());
@@ -411,6 +324,35 @@ impl TreeNode {
             }
             Ok(())
         })
+    }
+}
+
+/// The weights that the messages refer to, in one ring.
+struct Weights<'r, R: Ring> {
+    ring: R,
+    weights: &'r [Node],
+    registers: &'r [R::Element],
+}
+
+impl<R: Ring> Summand<R::Element, Weights<'_, R>> for SetVertex {
+    fn message(
+        &self,
+        context: &mut Weights<'_, R>,
+        children: Messages<'_, R::Element>,
+        out: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()> {
+        let factor = |place: usize| Factor::of(context.ring, context.weights[place], context.registers);
+        let soft =
+            |&(bit, at): &(u32, usize)| (bit, [0, 1].map(|here| [0, 1].map(|there| factor(at + 2 * here + there))));
+        let meeting = MessageParts {
+            ring: context.ring,
+            blocked: self.blocked,
+            children: children.iter().collect(),
+            weights: [0, 1].map(|state| factor(self.weights + state)),
+            soft: self.soft.iter().map(soft).collect(),
+        };
+        self.sum(&meeting, out, progress)
     }
 }
 
@@ -455,17 +397,17 @@ impl<R: Ring> MessageParts<'_, R> {
 /// The memory is the product of the roots done, the registers of the weights, and the stack.
 impl Transfer for Tree {
     fn len(&self) -> usize {
-        1 + self.tape.registers() + self.stack
+        1 + self.tape.registers() + self.messages.stack()
     }
 
     fn steps(&self) -> u64 {
-        self.preparations() + self.nodes.len() as u64
+        self.tape.steps() + self.messages.summands().len() as u64
     }
 
     fn work(&self, step: u64) -> u64 {
-        match step.checked_sub(self.preparations()) {
-            None => self.instructions(step).len() as u64,
-            Some(node) => self.nodes[node as usize].work(),
+        match step.checked_sub(self.tape.steps()) {
+            None => self.tape.work(step),
+            Some(step) => self.messages.summand(step as usize).work(),
         }
     }
 
@@ -487,30 +429,12 @@ impl Transfer for Tree {
         let ring = weight.ring;
         let (total, rest) = state.split_at_mut(1);
         let (registers, stack) = rest.split_at_mut(self.tape.registers());
-        let Some(number) = step.checked_sub(self.preparations()) else {
-            let instructions = self.instructions(step);
-            let units = instructions.len() as u64;
-            self.tape.run(instructions, weight, 0, registers);
-            return progress.advance(units);
+        let Some(number) = step.checked_sub(self.tape.steps()) else {
+            return self.tape.step(step, weight, 0, registers, progress);
         };
-        let node = &self.nodes[number as usize];
-        let (below, above) = stack[node.base..].split_at_mut(node.scratch - node.base);
-        let factor = |place: usize| Factor::of(ring, self.weights[place], registers);
-        let meeting = MessageParts {
-            ring,
-            blocked: node.blocked,
-            children: node.children.iter().map(|child| &below[child.offset..child.offset + child.len]).collect(),
-            weights: [0, 1].map(|state| factor(node.weights + state)),
-            soft: node
-                .soft
-                .iter()
-                .map(|&(bit, at)| (bit, [0, 1].map(|here| [0, 1].map(|there| factor(at + 2 * here + there)))))
-                .collect(),
-        };
-        node.message(&meeting, &mut above[..node.len], progress)?;
-        stack.copy_within(node.scratch..node.scratch + node.len, node.base);
-        if node.rows.is_empty() {
-            total[0] = ring.mul(total[0], stack[node.base]);
+        let mut context = Weights { ring, weights: &self.weights, registers };
+        if let Some(root) = self.messages.step(number as usize, &mut context, stack, progress)? {
+            total[0] = ring.mul(total[0], root);
         }
         Ok(())
     }
@@ -523,15 +447,15 @@ impl Transfer for Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counting::graph_sums::examples::partial_k_tree;
     use crate::counting::independent_sets::brute;
     use crate::counting::transfer::{Point, evaluate, evaluate_lanes};
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
-    use crate::stream::Stream;
     use proptest::prelude::*;
 
     fn planned(graph: &Graph, states: usize) -> Tree {
-        Tree::plan(graph, states, &Planner::new(&Progress::default())).unwrap().unwrap()
+        Tree::plan(graph, None, states, &Planner::new(&Progress::default())).unwrap().unwrap()
     }
 
     fn any_graph() -> impl Strategy<Value = Graph> {
@@ -562,22 +486,6 @@ mod tests {
             prop_assert_eq!(real, coefficients.iter().sum::<u64>() as f64);
             prop_assert!(engine.independence_bound() + 1 >= coefficients.len());
         }
-    }
-
-    /// A random partial k-tree: each new vertex is joined to k of a clique, a fifth of the edges is left out.
-    fn partial_k_tree(k: u32, n: u32, seed: u64) -> Graph {
-        let mut words = Stream::new([seed, 0], 0, 0, 0);
-        let mut below = |n: u64| ((u128::from(words.word()) * u128::from(n)) >> 64) as u64;
-        let mut cliques: Vec<Vec<u32>> = vec![(0..k).collect()];
-        let mut edges: Vec<(u32, u32)> = (0..k).flat_map(|u| (0..u).map(move |v| (v, u))).collect();
-        for v in k..n {
-            let clique = cliques[below(cliques.len() as u64) as usize].clone();
-            edges.extend(clique.iter().map(|&u| (u, v)));
-            let out = below(u64::from(k)) as usize;
-            cliques.push(clique.iter().enumerate().filter(|&(i, _)| i != out).map(|(_, &u)| u).chain([v]).collect());
-        }
-        edges.retain(|_| below(5) > 0);
-        Graph::new(n as usize, edges).unwrap()
     }
 
     #[test]
