@@ -24,6 +24,7 @@ use crate::numeric::double_double::DoubleDouble;
 use crate::{Error, Result};
 use num_bigint::BigUint;
 use std::collections::BTreeMap;
+use std::ops::Div;
 
 /// Bits after the binary point of an enclosure.
 pub const PRECISION: u32 = 256;
@@ -37,12 +38,8 @@ const POLL: usize = 1 << 16;
 /// A place that no term goes to.
 const NOWHERE: u32 = u32::MAX;
 
-/// Numbers that a vector can hold.
-pub trait Number: Clone + Send + Sync {
-    /// Zero.
-    fn zero() -> Self;
-    /// One.
-    fn one() -> Self;
+/// Numbers that a vector can hold, zero by default.
+pub trait Number: Clone + Default + Send + Sync {
     /// Adds a number.
     fn increase(&mut self, by: &Self);
     /// The product.
@@ -51,12 +48,10 @@ pub trait Number: Clone + Send + Sync {
     fn is_out_of_range(&self) -> bool;
 }
 
-/// Numbers with roundings.
-pub trait Float: Number + Copy + PartialOrd {
+/// Numbers with roundings; a quotient is right to three units.
+pub trait Float: Number + Copy + PartialOrd + Div<Output = Self> {
     /// The relative error of a sum or product of positive numbers.
     const UNIT: f64;
-    /// The quotient, to three units.
-    fn over(self, by: Self) -> Self;
     /// The nearest double.
     fn double(self) -> f64;
     /// The number times a power of two.
@@ -72,14 +67,6 @@ const SMALLEST: f64 = 1e-240;
 const LARGEST: f64 = 1e280;
 
 impl Number for f64 {
-    #[inline(always)]
-    fn zero() -> Self {
-        0.0
-    }
-    #[inline(always)]
-    fn one() -> Self {
-        1.0
-    }
     #[inline(always)]
     fn increase(&mut self, by: &Self) {
         *self += by;
@@ -97,9 +84,6 @@ impl Number for f64 {
 impl Float for f64 {
     const UNIT: f64 = f64::EPSILON / 2.0;
 
-    fn over(self, by: Self) -> Self {
-        self / by
-    }
     fn double(self) -> f64 {
         self
     }
@@ -125,14 +109,6 @@ impl Float for f64 {
 
 impl Number for DoubleDouble {
     #[inline(always)]
-    fn zero() -> Self {
-        Self::default()
-    }
-    #[inline(always)]
-    fn one() -> Self {
-        1.0.into()
-    }
-    #[inline(always)]
     fn increase(&mut self, by: &Self) {
         *self += *by;
     }
@@ -150,9 +126,6 @@ impl Float for DoubleDouble {
     // A product errs by 7 * 2^-106, a sum by 3 * 2^-106, a quotient by 2^-102.
     const UNIT: f64 = f64::EPSILON * f64::EPSILON * 2.0;
 
-    fn over(self, by: Self) -> Self {
-        self / by
-    }
     fn double(self) -> f64 {
         self.hi
     }
@@ -182,12 +155,6 @@ impl Float for DoubleDouble {
 }
 
 impl Number for BigUint {
-    fn zero() -> Self {
-        Self::ZERO
-    }
-    fn one() -> Self {
-        Self::from(1u32)
-    }
     fn increase(&mut self, by: &Self) {
         *self += by;
     }
@@ -399,7 +366,7 @@ impl PeriodicOperator {
     ) -> Result<()> {
         for step in &self.steps {
             spare.clear();
-            spare.resize(step.states, T::zero());
+            spare.resize(step.states, T::default());
             let weight = &weights[step.site];
             for (places, values) in step.places.chunks(POLL).zip(x.chunks(POLL)) {
                 progress.check()?;
@@ -481,7 +448,7 @@ impl PeriodicOperator {
             })
             .collect();
         let (mut x, mut spare) = (start, Vec::with_capacity(self.most_states));
-        let (mut best, mut best_gap): ((T, T), f64) = ((T::zero(), T::zero()), f64::INFINITY);
+        let (mut best, mut best_gap): ((T, T), f64) = ((T::default(), T::default()), f64::INFINITY);
         let (mut calm, mut iterations, mut mark) = (0, 0, f64::INFINITY);
         while calm < 10 && iterations < 4000 {
             let mut image = x.clone();
@@ -489,7 +456,7 @@ impl PeriodicOperator {
             iterations += 1;
             let mut ends: Option<(T, T)> = None;
             for (&y, &x) in image.iter().zip(&x) {
-                let quotient = y.over(x);
+                let quotient = y / x;
                 let (low, high) = ends.get_or_insert((quotient, quotient));
                 if quotient < *low {
                     *low = quotient;
@@ -499,7 +466,7 @@ impl PeriodicOperator {
                 }
             }
             let Some((low, high)) = ends else { break };
-            let mut difference = high.over(low).double() - 1.0;
+            let mut difference = (high / low).double() - 1.0;
             if difference < 8.0 * f64::EPSILON {
                 // What a double cannot see.
                 let scaled = (low.scaled(PRECISION), high.scaled(PRECISION));
