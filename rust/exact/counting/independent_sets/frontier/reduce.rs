@@ -118,8 +118,15 @@ impl<'a> Reduction<'a> {
             remove(v);
             neighbors[v as usize].iter().for_each(|&u| unless[u as usize] |= 1 << i);
         }
-        let loops: Vec<u32> = graph.edges().iter().filter(|(u, v)| u == v).map(|&(v, _)| v).collect();
-        loops.iter().copied().for_each(remove);
+        let mut loops: Vec<u32> = graph.edges().iter().filter(|(u, v)| u == v).map(|&(v, _)| v).collect();
+        loops.sort_unstable();
+        loops.dedup();
+        let mut factor = Node::One;
+        for v in loops {
+            remove(v);
+            let [out, _] = circuit.vertex(v, 0);
+            factor = circuit.multiply(factor, out);
+        }
         let weight = |v: usize| circuit.vertex(v as u32, unless.get(v).copied().unwrap_or(0));
         let weights = (0..vertices).map(weight).collect();
         let waiting = (0..vertices as u32).rev().filter(|&v| !gone[v as usize] && degree[v as usize] <= 2).collect();
@@ -132,7 +139,7 @@ impl<'a> Reduction<'a> {
             changed: HashMap::new(),
             gained: vec![Vec::new(); vertices],
             waiting,
-            factor: Node::One,
+            factor,
             eliminated,
         }
     }
