@@ -82,9 +82,9 @@ def _weights(graph: object, found: Graph, weight: object) -> list[Fraction]:
             raise ValueError(f"`weight` must be an attribute of an edge, got {weight!r}")
         values = [1 if value is None else value for value in values]
     elif isinstance(weight, (Sequence, np.ndarray)) and not isinstance(weight, (bytes, bytearray)):
+        if len(weight) != found.num_edges:
+            raise ValueError(f"`weight` must have one entry for each of the {found.num_edges} edges, got {len(weight)}")
         values = list(weight)
-        if len(values) != found.num_edges:
-            raise ValueError(f"`weight` must have one entry for each of the {found.num_edges} edges, got {len(values)}")
     else:
         raise TypeError(f"`weight` must be None, the name of an attribute or numbers, got {type(weight).__name__}")
     weights = [rational(value, "weight") for value in values]

@@ -118,7 +118,7 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
     [-2.0, -2.0, -2.0, -1.0, -1.0, -1.0, 0.0, 0.0, 2.0, 2.0, 2.0, 3.0]
     """
     values = np.array(_check.reals(eigenvalues, "eigenvalues"))
-    r = _check.whole(degree, "degree", minimum=2)
+    r = _check.whole(degree, "degree", minimum=2, maximum=2**53)
     times = _check.whole(k, "k", maximum=64)
     if values.ndim != 1:
         raise ValueError(f"`eigenvalues` must have shape (n,), got {values.shape}")
