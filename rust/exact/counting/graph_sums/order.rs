@@ -12,6 +12,8 @@ use crate::error::subsets_bytes;
 use crate::memory::reserved;
 use crate::monitor::Progress;
 use crate::{Error, Result};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Passes over at most so many states are cheap: a better order is not searched for.
 const CHEAP: f64 = 3e6;
@@ -34,28 +36,29 @@ pub trait OrderStep<C> {
 #[derive(Debug)]
 pub struct OrderSum<S> {
     steps: Vec<(u32, S)>,
-    free: Vec<u32>,
+    free: BinaryHeap<Reverse<u32>>,
     width: u32,
 }
 
 impl<S> Default for OrderSum<S> {
     fn default() -> Self {
-        Self { steps: Vec::new(), free: Vec::new(), width: 0 }
+        Self { steps: Vec::new(), free: BinaryHeap::new(), width: 0 }
     }
 }
 
 impl<S> OrderSum<S> {
-    /// A bit for what comes to the frontier.
+    /// A bit for what comes to the frontier: the lowest, for tables are passed over by the others.
     pub fn introduce(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
+        let Some(Reverse(bit)) = self.free.pop() else {
             self.width += 1;
-            self.width - 1
-        })
+            return self.width - 1;
+        };
+        bit
     }
 
     /// The bit of what leaves it; the step that clears it comes before the next one that introduces something.
     pub fn forget(&mut self, bit: u32) {
-        self.free.push(bit);
+        self.free.push(Reverse(bit));
     }
 
     /// One step more.
