@@ -16,7 +16,7 @@ from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._activities import Activity, Many, Number, Several, activities_of, is_many, rational, two_doubles
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import Order, as_problem
+from quincunx.counting._problem import Order, as_problem, vertex_order
 from quincunx.graphs._graph import as_graph
 
 if TYPE_CHECKING:
@@ -226,9 +226,8 @@ def _of_each_vertex(
     found = as_graph(graph)
     hint = "" if isinstance(activity, Mapping) else "; several activities need per_vertex=False"
     activities = activities_of(found, activity, negative=mode == "exact", hint=hint)
-    given = as_problem(found, order)[2]
     weights = [[z.denominator, z.numerator] for z in activities]
-    problem = (found.num_vertices, found.edges, given)
+    problem = (found.num_vertices, found.edges, None if order is None else vertex_order(order, found))
     (numerator,), _ = _exact.solve(partial(_core.plan_independent_sets, problem, weights), "partition function", job)
     value = Fraction(numerator, math.prod(z.denominator for z in activities))
     if mode == "float":

@@ -51,7 +51,7 @@ def as_problem(graph: object, order: object = None) -> Problem:
             return (graph.name, cols, rows, "cylinder")
         return (graph.name, rows, cols, graph.boundary)
     found = as_graph(graph)
-    return (found.num_vertices, np.asarray(found.edges), None if order is None else _order(order, found))
+    return (found.num_vertices, np.asarray(found.edges), None if order is None else vertex_order(order, found))
 
 
 def _has_kernel(graph: object) -> TypeGuard[Lattice]:
@@ -61,7 +61,7 @@ def _has_kernel(graph: object) -> TypeGuard[Lattice]:
     return LATTICES[graph.kind].cut == isinstance(graph, CutLattice)
 
 
-def _order(order: object, graph: Graph) -> npt.NDArray[np.int64]:
+def vertex_order(order: object, graph: Graph) -> npt.NDArray[np.int64]:
     """Return an order of the vertices, given by their labels, as an array of vertex numbers."""
     if not isinstance(order, Iterable):
         raise TypeError(f"`order` must be a sequence of vertices, got {type(order).__name__}")
