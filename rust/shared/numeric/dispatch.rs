@@ -205,10 +205,8 @@ pub fn with_bits<const MANY: bool, T>(work: impl FnOnce() -> T) -> T {
     if level() >= Level::Avx2 && is_x86_feature_detected!("popcnt") && is_x86_feature_detected!("bmi1") {
         // SAFETY: the machine has the instructions.
         unsafe {
-            if const { MANY } {
-                if level() == Level::Avx512 && is_x86_feature_detected!("avx512vpopcntdq") {
-                    return compiled::bit_vectors(work);
-                }
+            if const { MANY } && level() == Level::Avx512 && is_x86_feature_detected!("avx512vpopcntdq") {
+                return compiled::bit_vectors(work);
             }
             return compiled::bits(work);
         }
