@@ -224,8 +224,9 @@ TIMED = runpy.run_path(str(Path(__file__).parents[2] / "benches" / "experiments"
 
 @pytest.mark.parametrize("row", [row for row in TIMED["cases"]() if "in doubles" not in row])
 def test_the_time_of_a_call_tells_less_than_its_epsilon_allows(row):
-    # The order of each pair is drawn, so whatever the machine does brings the area to 1/2: by chance 600 pairs pass
-    # .65, and 100 pairs .75, once in 10^9. Shortcuts for equal scores or for rows inside their bound had .8 to 1.
+    # The order of each pair is drawn, so what the machine does to both brings the area to 1/2: by chance 600 pairs
+    # pass .65, and 100 pairs .75, once in 10^9. Shortcuts for equal scores or for rows inside their bound had .8 to 1.
+    # Beside a build that uses all processors the last row of the Dirichlet law had up to .72, alone .51 to .56.
     slow = "Beta" in row or "Gamma" in row or row in ("network, posterior_sample", "network, map")
     pairs, most = (100, 0.75) if slow else (600, 0.65)
     (found, *_), allowed = TIMED["measure"](row, pairs, np.random.default_rng(3))
