@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from quincunx._inference._estimator import PosteriorEstimator
 
 E = TypeVar("E", bound="PosteriorEstimator")
-FORMAT = 2
+FORMAT = 3
 
 
 def save(model: "PosteriorEstimator", target: "str | os.PathLike[str] | BinaryIO", room: str) -> None:
