@@ -1,5 +1,6 @@
 """Files hold data and nothing else, and are there wholly or not at all."""
 
+import json
 import os
 import stat
 
@@ -47,6 +48,20 @@ def test_no_loader_runs_what_an_archive_holds(tmp_path):
                 names += 1  # arrays that are read only where they are needed may be left alone
             assert not trace.exists(), f"{load.__qualname__} unpickled `{_name}`"
         assert names >= 2
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_a_fitted_model_of_another_format_is_refused_by_its_number(tmp_path):
+    path = tmp_path / "fit.npz"
+    model = PoissonFactorization(2, n_warmup=2, n_draws=2, n_chains=1, random_state=1)
+    model.fit(np.arange(12).reshape(3, 4), alpha=0.0).save(path)
+    with np.load(path) as arrays:
+        right = dict(arrays)
+    for number in (2, 4):
+        header = json.loads(str(right["factorization"])) | {"format": number}
+        np.savez(path, **(right | {"factorization": np.array(json.dumps(header))}))
+        with pytest.raises(ValueError, match=f"its format is {number}, this version reads 3"):
+            PoissonFactorization.load(path)
 
 
 def test_a_reader_of_the_old_file_keeps_it_while_a_new_one_takes_its_place(tmp_path):
