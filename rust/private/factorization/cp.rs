@@ -76,7 +76,7 @@ impl Structure for Cp {
     fn total_rate(&self, layout: &Layout, factors: &[FactorMatrix]) -> f64 {
         let sums: Vec<_> = factors.iter().map(FactorMatrix::sums).collect();
         let mut total = (0..layout.width).map(|k| sums.iter().map(|sum| sum[k]).product::<f64>()).sum::<f64>();
-        let mut left = vec![0.0; layout.stride()];
+        let mut left = vec![0.0; factors[0].stride];
         for &cell in &layout.held[0].cells {
             let (row, column) = layout.cell(cell);
             self.left(factors, row, &mut left);

@@ -86,6 +86,17 @@ impl FactorMatrix {
         sums
     }
 
+    /// Divides each component by its sum over the rows; one that has none, by underflow, goes to the first row.
+    pub fn normalize(&mut self) {
+        let sums = self.sums();
+        let empty = |k: usize, row: usize| f64::from(row == 0 && k < self.width);
+        let entry = |at: usize, x: f64| {
+            let (row, k) = (at / self.stride, at % self.stride);
+            if sums[k] > 0.0 { x / sums[k] } else { empty(k, row) }
+        };
+        self.values = self.values.iter().enumerate().map(|(at, &x)| entry(at, x)).collect();
+    }
+
     /// Components by rows, one component after the other.
     pub fn transposed(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.width * self.rows];

@@ -10,20 +10,30 @@ use crate::numeric::elementary::{exp, ln};
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::{Error, Result};
 
-/// The gamma prior of a factor: shapes and rates, one for all or one per entry.
+/// The prior of a factor: gamma laws of its entries, or Dirichlet laws of its components, each a law over the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
-    /// Shapes.
+    /// Shapes of gamma laws or concentrations of Dirichlet laws, one for all or one per entry.
     pub shape: Vec<f64>,
-    /// Rates.
+    /// Rates, one for all or one per entry; none makes Dirichlet laws.
     pub rate: Vec<f64>,
 }
 
 impl Prior {
-    /// Shape and rate of an entry.
+    /// Whether entries of a component add up to one over the rows.
+    pub fn is_dirichlet(&self) -> bool {
+        self.rate.is_empty()
+    }
+
+    /// Shape and rate of an entry. Those of a Dirichlet law are independent gammas of rate one over their sum, whatever the
+    /// exposure.
     #[inline]
     pub fn at(&self, entry: usize) -> (f64, f64) {
-        let pick = |values: &[f64]| if values.len() == 1 { values[0] } else { values[entry] };
+        let pick = |values: &[f64]| match values {
+            [] => 1.0,
+            [one] => *one,
+            each => each[entry],
+        };
         (pick(&self.shape), pick(&self.rate))
     }
 
@@ -32,7 +42,8 @@ impl Prior {
     /// # Errors
     /// [`Error::Shape`], [`Error::Domain`]
     pub fn check(&self, entries: usize) -> Result<()> {
-        for (name, values) in [("prior_shape", &self.shape), ("prior_rate", &self.rate)] {
+        let given = [("prior_shape", &self.shape), ("prior_rate", &self.rate)];
+        for (name, values) in given.into_iter().take(if self.is_dirichlet() { 1 } else { 2 }) {
             if values.len() != 1 && values.len() != entries {
                 let (expected, found) = (format!("() or ({entries},)"), format!("({},)", values.len()));
                 return Err(Error::Shape { name, expected, found });

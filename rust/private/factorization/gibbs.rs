@@ -183,11 +183,15 @@ impl GibbsChain {
         let counts = structure.counts(layout, &self.factors, &tally.parts, &shares);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
         let mut total_rate = None;
+        if structure.redraw(layout, self.model.priors(), &counts, &mut self.factors, &shares) {
+            self.last = [self.model.total_rate(&self.factors), tally.total() as f64];
+            return;
+        }
         for factor in (0..self.factors.len()).filter(|&factor| !self.fixed[factor]).collect::<Vec<_>>() {
             if structure.in_turn() {
                 self.redraw_in_turn(factor, &counts[factor], &mut sums);
             } else {
-                total_rate = Some(self.redraw(factor, &counts[factor], &sums));
+                total_rate = self.redraw(factor, &counts[factor], &sums);
             }
             sums[factor] = self.factors[factor].sums();
         }
@@ -195,11 +199,12 @@ impl GibbsChain {
         self.last = [total_rate, tally.total() as f64];
     }
 
-    /// Redraws a factor whose rows are independent given the others. Exposures know what is held out, so that the sum of the
-    /// observed rates, which is returned, adds up on the way.
-    fn redraw(&mut self, factor: usize, counts: &[u64], sums: &[Vec<f64>]) -> f64 {
+    /// Redraws a factor whose rows are independent given the others, but for the sums of Dirichlet laws. Exposures know what is
+    /// held out, so that the sum of the observed rates, which is returned, adds up on the way.
+    fn redraw(&mut self, factor: usize, counts: &[u64], sums: &[Vec<f64>]) -> Option<f64> {
         let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
-        let mut fresh = FactorMatrix::new(self.factors[factor].rows, layout.width);
+        let mut fresh = FactorMatrix::new(self.factors[factor].rows, self.factors[factor].width);
+        let dirichlet = prior.is_dirichlet();
         let (stride, width, level) = (fresh.stride, fresh.width, level());
         let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
             // Entry k of row i of the block is at i * width + k among shapes and draws, at i * stride + k in the matrices.
@@ -224,7 +229,7 @@ impl GibbsChain {
             for (i, ((row, exposure), total)) in rows.zip(totals).enumerate() {
                 for k in 0..width {
                     let (_, rate) = prior.at((first + i) * width + k);
-                    row[k] = draws[i * width + k] / (rate + exposure[k]);
+                    row[k] = draws[i * width + k] / (rate + if dirichlet { 0.0 } else { exposure[k] });
                     *total += row[k] * exposure[k];
                 }
             }
@@ -233,14 +238,18 @@ impl GibbsChain {
         let mut totals = vec![0.0; fresh.rows];
         let blocks = fresh.padded_mut().chunks_mut(BLOCK * stride).zip(totals.chunks_mut(BLOCK)).enumerate();
         parallel::each(blocks.collect(), redraw).expect("rows that cannot fail");
+        if dirichlet {
+            fresh.normalize();
+        }
         self.factors[factor] = fresh;
-        totals.iter().sum()
+        (!dirichlet).then(|| totals.iter().sum())
     }
 
     /// Redraws a factor row by row, each given the fresh rows before: a Gibbs step for each.
     fn redraw_in_turn(&mut self, factor: usize, counts: &[u64], sums: &mut [Vec<f64>]) {
         let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
-        let (width, stride, symmetric) = (layout.width, layout.stride(), structure.is_symmetric(factor));
+        let (width, stride) = (self.factors[factor].width, self.factors[factor].stride);
+        let symmetric = structure.is_symmetric(factor);
         let mut exposure = vec![0.0; stride];
         for row in 0..self.factors[factor].rows {
             let mut words = xoshiro(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64);

@@ -159,11 +159,11 @@ impl Model {
         Err(Error::Shape { name: "fixed", expected, found })
     }
 
-    /// For each index of each mode, the cells that are held out.
+    /// For each index of each mode, the cells that are held out and not imputed.
     fn held_out_cells(&self, table: &ReleasedCounts) -> Vec<HeldOut> {
         let extents = &self.layout.extents;
-        let mut pairs = vec![vec![]; extents.len().max(2)];
-        for row in (0..table.rows()).filter(|_| table.held_out() > 0) {
+        let mut pairs = vec![vec![]; self.structure.indices(extents)];
+        for row in (0..table.rows()).filter(|_| table.held_out() > 0 && !self.imputes()) {
             for column in table.held_out_in(row).filter(|&column| self.structure.has_rate(row, column)) {
                 let cell = (row * table.cols() + column) as u64;
                 for (number, pairs) in pairs.iter_mut().enumerate() {
@@ -171,8 +171,13 @@ impl Model {
                 }
             }
         }
-        let extent = |mode: usize| extents[mode.min(extents.len() - 1)];
-        pairs.into_iter().enumerate().map(|(mode, pairs)| HeldOut::new(extent(mode), pairs)).collect()
+        let held = |(number, pairs)| HeldOut::new(self.structure.extent(extents, number), pairs);
+        pairs.into_iter().enumerate().map(held).collect()
+    }
+
+    /// Whether the counts of cells held out are drawn, because some conditional needs every cell: exposures know of none then.
+    pub fn imputes(&self) -> bool {
+        self.structure.imputes() || self.priors.iter().any(Prior::is_dirichlet)
     }
 
     /// What the structure says of itself.
@@ -188,6 +193,11 @@ impl Model {
     /// The prior of a factor.
     pub fn prior(&self, factor: usize) -> &Prior {
         &self.priors[factor]
+    }
+
+    /// The priors of all factors.
+    pub fn priors(&self) -> &[Prior] {
+        &self.priors
     }
 
     /// Rows and components of each factor.
@@ -248,7 +258,7 @@ mod tests {
 
     /// The sum of the observed rates, cell by cell.
     fn total(model: &Model, factors: &[FactorMatrix], table: &ReleasedCounts) -> f64 {
-        let mut left = vec![0.0; model.layout().stride()];
+        let mut left = vec![0.0; model.right(factors).stride];
         let mut total = 0.0;
         for row in 0..table.rows() {
             model.left(factors, row, &mut left);

@@ -5,10 +5,12 @@
 //! A new structure is one file with one implementation, and one line in [`super::model::STRUCTURES`].
 
 use super::factor_matrix::FactorMatrix;
+use super::gammas::Prior;
 use super::split::LANES;
 use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// Cells held out, those of the model's own choosing left aside: for each index of a mode, which.
 #[derive(Clone, Debug)]
@@ -78,6 +80,21 @@ pub trait Structure: Debug + Sync {
     /// The number of the factor of the columns.
     fn right(&self, extents: &[usize]) -> usize;
 
+    /// The number of ways to index a cell: modes, or sender and receiver.
+    fn indices(&self, extents: &[usize]) -> usize {
+        extents.len().max(2)
+    }
+
+    /// The extent of an index of cells.
+    fn extent(&self, extents: &[usize], number: usize) -> usize {
+        extents[number.min(extents.len() - 1)]
+    }
+
+    /// Whether the counts of cells held out are drawn, because the conditionals need every cell.
+    fn imputes(&self) -> bool {
+        false
+    }
+
     /// Whether the model has a rate for a cell.
     fn has_rate(&self, _row: usize, _column: usize) -> bool {
         true
@@ -125,6 +142,30 @@ pub trait Structure: Debug + Sync {
         sums: &[Vec<f64>],
         out: &mut [f64],
     );
+
+    /// What the entries of some rows of a factor are exposed to where each cell, row by row, has a weight by which its rate is
+    /// multiplied, zero where it is not observed; `None` where the model has no such form.
+    fn weighted_exposures(
+        &self,
+        _layout: &Layout,
+        _place: (usize, Range<usize>),
+        _factors: &[FactorMatrix],
+        _weights: &[f64],
+    ) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// Redraws all factors given their counts, where the conditionals are not independent gamma laws; says whether it did.
+    fn redraw(
+        &self,
+        _layout: &Layout,
+        _priors: &[Prior],
+        _counts: &[Vec<u64>],
+        _factors: &mut [FactorMatrix],
+        _rng: &dyn Fn(usize) -> Xoshiro,
+    ) -> bool {
+        false
+    }
 
     /// The counts of the entries of each factor, padded as it is, given the tallies of a sweep; those of a symmetric matrix are
     /// sums over both halves. What the tallies leave open is drawn, by a generator for each row.

@@ -171,7 +171,7 @@ impl<'a> Sweep<'a> {
 
     /// How a row is drawn whose rates have this sum.
     fn way(&self, expected: f64) -> RowMethod {
-        let (cols, width) = (self.table.cols() as f64, self.model.layout().width as f64);
+        let (cols, width) = (self.table.cols() as f64, self.model.right(self.factors).width as f64);
         let (least, greatest) = match self.table.alpha() {
             Alpha::One(0.0) => return RowMethod::Known,
             Alpha::One(alpha) => (*alpha, *alpha),
@@ -367,6 +367,12 @@ impl Sweep<'_> {
                     let code = data.codes[column];
                     share.count(column, direct(&data, column, code, rate, &ratios, &mut words), &mut words);
                 }
+            }
+        }
+        if self.model.imputes() {
+            for (column, _) in data.codes.iter().enumerate().filter(|(_, code)| **code == HELD_OUT) {
+                let rate = dot(left, right.row(column));
+                share.count(column, poisson::draw(rate, &mut words) as u64, &mut words);
             }
         }
         for (part, index) in self.model.places(row) {

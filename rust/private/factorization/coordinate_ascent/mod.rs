@@ -236,7 +236,8 @@ impl CoordinateAscent {
     fn update(&mut self, factor: usize, counts: &[f64]) {
         let Self { model, means, factors, .. } = self;
         let (structure, layout, prior) = (model.structure(), model.layout(), model.prior(factor));
-        let (width, stride, symmetric) = (layout.width, layout.stride(), structure.is_symmetric(factor));
+        let (width, stride) = (means[factor].width, means[factor].stride);
+        let symmetric = structure.is_symmetric(factor);
         let mut sums: Vec<_> = means.iter().map(FactorMatrix::sums).collect();
         let mut exposure = vec![0.0; stride];
         for row in 0..means[factor].rows {
