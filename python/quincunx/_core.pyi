@@ -459,6 +459,7 @@ def average_hamming(
 def renyi_entropy(probabilities: npt.NDArray[np.float64], alpha: float) -> float: ...
 
 _Factors: TypeAlias = list[npt.NDArray[np.float64]]
+_Shapes: TypeAlias = tuple[str, npt.NDArray[np.float64]]
 _Priors: TypeAlias = list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
 
 @final
@@ -505,6 +506,8 @@ class GibbsChain:
         key: tuple[int, int],
         fixed: list[bool] | None = None,
     ) -> GibbsChain: ...
+    def set_dispersion(self, shapes: _Shapes, prior: tuple[float, float] | None = None) -> None: ...
+    def dispersion(self) -> npt.NDArray[np.float64] | None: ...
     def run(
         self,
         sweeps: int,
@@ -535,6 +538,8 @@ class CoordinateAscent:
         key: tuple[int, int],
         fixed: list[bool] | None = None,
     ) -> CoordinateAscent: ...
+    def set_dispersion(self, shapes: _Shapes, prior: tuple[float, float] | None = None) -> None: ...
+    def dispersion(self) -> npt.NDArray[np.float64] | None: ...
     def run(
         self,
         iterations: int,
@@ -550,10 +555,10 @@ class CoordinateAscent:
 
 def factor_rates(model: str, extents: list[int], factors: _Factors, threads: int) -> npt.NDArray[np.float64]: ...
 def expected_counts(
-    counts: ReleasedCounts, rates: npt.NDArray[np.float64], threads: int
+    counts: ReleasedCounts, rates: npt.NDArray[np.float64], threads: int, shapes: _Shapes | None = None
 ) -> npt.NDArray[np.float64]: ...
 def log_likelihoods(
-    counts: ReleasedCounts, rates: npt.NDArray[np.float64], threads: int
+    counts: ReleasedCounts, rates: npt.NDArray[np.float64], threads: int, shapes: _Shapes | None = None
 ) -> npt.NDArray[np.float64]: ...
 
 _Floats: TypeAlias = npt.NDArray[np.float64]

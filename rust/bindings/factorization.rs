@@ -7,13 +7,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
+use quincunx::factorization::dispersion::{Axis, Dispersion};
 use quincunx::factorization::factor_matrix::FactorMatrix;
 use quincunx::factorization::gibbs::{Method, Tally};
 use quincunx::factorization::model::{Model, STRUCTURES};
 use quincunx::factorization::released_counts::Alpha;
 use quincunx::factorization::row::HELD_OUT;
 use quincunx::factorization::structure::Structure;
-use quincunx::factorization::{self as core, Prior, cell, likelihood};
+use quincunx::factorization::{self as core, Prior, cell, likelihood, negative_binomial};
 use quincunx::inference::{Chain, Records, Steps};
 use quincunx::parallel;
 use std::sync::Arc;
@@ -54,6 +55,19 @@ fn matrices(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec
 fn arrays<'py>(py: Python<'py>, matrices: &[FactorMatrix]) -> PyResult<Bound<'py, PyList>> {
     let array = |matrix: &FactorMatrix| PyArray1::from_vec(py, matrix.unpadded()).reshape([matrix.rows, matrix.width]);
     PyList::new(py, matrices.iter().map(array).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// What has a dispersion of its own, and the shapes of the gamma laws that rates are multiplied by.
+type Shapes<'py> = (String, PyReadonlyArray1<'py, f64>);
+
+fn dispersion(
+    table: &core::ReleasedCounts,
+    (axis, shapes): &Shapes<'_>,
+    prior: Option<(f64, f64)>,
+) -> PyResult<quincunx::Result<Dispersion>> {
+    let axes = [("table", Axis::Table), ("rows", Axis::Rows), ("columns", Axis::Columns)];
+    let axis = word("axis", axis, &axes)?;
+    Ok(Dispersion::new(axis, shapes.as_slice()?.to_vec(), prior.map(Into::into), table))
 }
 
 /// Whole numbers as the estimators hold them: in the smallest integers that fit.
@@ -184,7 +198,9 @@ impl GibbsChain {
 
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let taken = std::mem::replace(&mut self.records, Records::of(&self.chain));
-        let (number, shapes) = (taken.kept.len(), self.chain.model().shapes());
+        let number = taken.kept.len();
+        let own = self.chain.dispersion().map(|dispersion| (dispersion.shapes().len(), 1));
+        let shapes = self.chain.model().shapes().into_iter().chain(own);
         let draws = taken.draws.into_iter().zip(shapes);
         let draws = draws.map(|(all, (rows, width))| PyArray1::from_vec(py, all).reshape([number, rows, width]));
         let result = PyDict::new(py);
@@ -195,6 +211,18 @@ impl GibbsChain {
             result.set_item(name, values.into_pyarray(py))?;
         }
         Ok(result)
+    }
+
+    #[pyo3(signature = (shapes, prior=None))]
+    fn set_dispersion(&mut self, py: Python<'_>, shapes: Shapes<'_>, prior: Option<(f64, f64)>) -> PyResult<()> {
+        let made = dispersion(self.chain.table(), &shapes, prior)?;
+        made.and_then(|dispersion| self.chain.set_dispersion(dispersion)).map_err(|error| raise(py, error))?;
+        self.records = Records::of(&self.chain);
+        Ok(())
+    }
+
+    fn dispersion<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.chain.dispersion().map(|dispersion| dispersion.shapes().to_vec().into_pyarray(py))
     }
 
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -310,7 +338,8 @@ fn of_rates<'py>(
     counts: &ReleasedCounts,
     rates: &PyReadonlyArray1<'_, f64>,
     threads: usize,
-    cell: impl Fn(i64, f64, f64) -> f64 + Sync + Send,
+    shapes: Option<&Shapes<'_>>,
+    cell: impl Fn(i64, f64, f64, Option<f64>) -> f64 + Sync + Send,
     hidden: impl Fn(f64) -> f64 + Sync + Send,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (table, rates) = (&counts.0, rates.as_slice()?);
@@ -321,14 +350,17 @@ fn of_rates<'py>(
             rates.len()
         )));
     }
+    let shapes = shapes.map(|shapes| dispersion(table, shapes, None)).transpose()?;
     let out = compute(py, None, |monitor| {
+        let shapes = shapes.transpose()?;
         likelihood::map_rates(table, rates, threads, monitor, |row, column, rate| {
             let data = table.row(row);
             let code = data.codes[column];
             if code == HELD_OUT {
                 return hidden(rate);
             }
-            cell(data.value(column, code), rate, table.alpha_at(row * table.cols() + column))
+            let r = shapes.as_ref().map(|shapes| shapes.in_row(row).at(column));
+            cell(data.value(column, code), rate, table.alpha_at(row * table.cols() + column), r)
         })
     })?;
     Ok(out.into_pyarray(py))
@@ -336,24 +368,36 @@ fn of_rates<'py>(
 
 /// Expected counts given releases and rates; documented at the estimators of `quincunx.factorization`.
 #[pyfunction]
+#[pyo3(signature = (counts, rates, threads, shapes=None))]
 pub fn expected_counts<'py>(
     py: Python<'py>,
     counts: &ReleasedCounts,
     rates: PyReadonlyArray1<'_, f64>,
     threads: usize,
+    shapes: Option<Shapes<'_>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    of_rates(py, counts, &rates, threads, cell::expected_count, |rate| rate)
+    let cell = |o, rate, alpha, r: Option<f64>| match r {
+        Some(r) => negative_binomial::expected_count(o, rate, r, alpha),
+        None => cell::expected_count(o, rate, alpha),
+    };
+    of_rates(py, counts, &rates, threads, shapes.as_ref(), cell, |rate| rate)
 }
 
 /// Log-likelihoods of releases given rates; documented at the estimators of `quincunx.factorization`.
 #[pyfunction]
+#[pyo3(signature = (counts, rates, threads, shapes=None))]
 pub fn log_likelihoods<'py>(
     py: Python<'py>,
     counts: &ReleasedCounts,
     rates: PyReadonlyArray1<'_, f64>,
     threads: usize,
+    shapes: Option<Shapes<'_>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    of_rates(py, counts, &rates, threads, cell::log_likelihood, |_| 0.0)
+    let cell = |o, rate, alpha, r: Option<f64>| match r {
+        Some(r) => negative_binomial::log_likelihood(o, rate, r, alpha),
+        None => cell::log_likelihood(o, rate, alpha),
+    };
+    of_rates(py, counts, &rates, threads, shapes.as_ref(), cell, |_| 0.0)
 }
 
 /// A variational fit; documented at the estimators of `quincunx.factorization`.
@@ -388,6 +432,16 @@ impl CoordinateAscent {
         let model = (structure(model)?, extents.as_slice(), n_components);
         let made = core::CoordinateAscent::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
         made.map(Self).map_err(|error| raise(py, error))
+    }
+
+    #[pyo3(signature = (shapes, prior=None))]
+    fn set_dispersion(&mut self, py: Python<'_>, shapes: Shapes<'_>, prior: Option<(f64, f64)>) -> PyResult<()> {
+        let made = dispersion(self.0.table(), &shapes, prior)?;
+        made.and_then(|dispersion| self.0.set_dispersion(dispersion)).map_err(|error| raise(py, error))
+    }
+
+    fn dispersion<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.0.dispersion().map(|dispersion| dispersion.shapes().to_vec().into_pyarray(py))
     }
 
     #[pyo3(signature = (iterations, tolerance, threads, progress=None))]

@@ -188,7 +188,7 @@ fn run_erased(
 }
 
 /// The threads of the current pool; one outside a pool, where rayon would start its global pool to answer.
-fn threads() -> usize {
+pub fn threads() -> usize {
     if rayon::current_thread_index().is_none() { 1 } else { rayon::current_num_threads() }
 }
 

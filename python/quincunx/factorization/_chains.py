@@ -9,6 +9,7 @@ import numpy as np
 from quincunx import _check, _core
 from quincunx._inference import Array, Arrays, ChainSampler, Floats, Report, Run, Sampler, Schedule
 from quincunx.factorization._data import Data
+from quincunx.factorization._dispersion import Dispersion, Shapes
 from quincunx.factorization._layout import Factor, Layout
 
 
@@ -21,6 +22,7 @@ class Problem:
     priors: list[tuple[Floats, Floats]]
     inference: str
     method: str
+    dispersion: Dispersion | None = None
 
     @property
     def sampled(self) -> bool:
@@ -29,8 +31,29 @@ class Problem:
 
     @property
     def variables(self) -> tuple[Factor, ...]:
-        """The factors."""
-        return self.layout.factors
+        """The factors, and what else is drawn."""
+        own = () if self.dispersion is None or not self.sampled else (self.dispersion.variable(self.layout),)
+        return self.layout.factors + own
+
+    def rates(self, draw: Sequence[Floats], threads: int) -> Floats:
+        """Return the rates of all cells, as one row, given a draw of the variables."""
+        return self.layout.rates(draw[: len(self.layout.factors)], threads)
+
+    def dispersion_of_cells(self, draw: Sequence[Floats]) -> Floats:
+        """Return the dispersion of each cell, in the shape of the data, given a draw of overdispersed counts."""
+        assert self.dispersion is not None
+        values = draw[len(self.layout.factors)].reshape(-1)
+        return np.broadcast_to(values[:, None] if self.dispersion.axis == "rows" else values, self.data.shape)
+
+    def between(self, means: Floats, geometric: Floats, draw: Sequence[Floats]) -> Floats:
+        """Return the rates of the laws of overdispersed counts in variational inference, r G / (r + M - G)."""
+        r = 1 / self.dispersion_of_cells(draw).reshape(-1)
+        rates: Floats = r * geometric / (r + np.maximum(means - geometric, 0))
+        return rates
+
+    def shapes(self, draw: Sequence[Floats]) -> Shapes | None:
+        """Return what the core is told of the dispersion of a draw."""
+        return None if self.dispersion is None else self.dispersion.shapes(draw[len(self.layout.factors)])
 
     def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
         """Return what continues each run."""
@@ -62,6 +85,9 @@ class GibbsSampler(ChainSampler):
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         chain = self._gibbs = _core.GibbsChain(*problem.arguments, run.key)
+        if problem.dispersion is not None:
+            shapes, prior = problem.dispersion.arguments()
+            chain.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
         if run.state:
             chain.set_factors(_with_prefix("factor", run.state))
             chain.iteration = run.iteration
@@ -70,8 +96,10 @@ class GibbsSampler(ChainSampler):
         super().__init__(chain, problem.variables, run, schedule)
 
     def state(self) -> Arrays:
-        """Return the factors and the counts of noise."""
-        return _numbered("factor", self._gibbs.factors()) | _numbered("noise", self._gibbs.noise())
+        """Return the factors, the counts of noise and the shapes of overdispersed counts."""
+        shapes = self._gibbs.dispersion()
+        own = {} if shapes is None else {"dispersion": shapes}
+        return _numbered("factor", self._gibbs.factors()) | _numbered("noise", self._gibbs.noise()) | own
 
 
 class AscentSampler:
@@ -83,9 +111,12 @@ class AscentSampler:
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._run, self._schedule = run, schedule
         self._ascent = _core.CoordinateAscent(*problem.arguments, run.key)
+        if problem.dispersion is not None:
+            shapes, prior = problem.dispersion.arguments()
+            self._ascent.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
         if run.state:
             self._ascent.set_factors(gammas(run))
-            if problem.method != "collapsed" and (noise := _with_prefix("noise", run.state)):
+            if (problem.method != "collapsed" or problem.dispersion) and (noise := _with_prefix("noise", run.state)):
                 self._ascent.set_noise(noise)
         self._converged = False
 
@@ -129,10 +160,15 @@ class AscentSampler:
     def results(self) -> list[Run]:
         """Return the run as far as it came."""
         shapes, rates = zip(*self._ascent.factors(), strict=True)
+        of_counts = self._ascent.dispersion()
+        own = {} if of_counts is None else {"dispersion": of_counts}
         run = replace(
             self._run,
             iteration=self.iteration,
-            state=_numbered("shape", shapes) | _numbered("rate", rates) | _numbered("noise", self._ascent.noise()),
+            state=_numbered("shape", shapes)
+            | _numbered("rate", rates)
+            | _numbered("noise", self._ascent.noise())
+            | own,
             step_statistics={"elbo": self.elbo()},
             converged=self._converged,
         )

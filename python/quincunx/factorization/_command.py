@@ -144,7 +144,7 @@ def _write(estimator: Any, facts: dict[str, Any], out: Any, format: str, packed:
         content = text.getvalue()
     else:
         posterior = estimator._posterior
-        means = zip(posterior.problem.variables, posterior.means(), strict=True)
+        means = zip(posterior.problem.layout.factors, posterior.means(), strict=True)
         labels = {
             name: None if axis.labels is None else [_plain(label) for label in axis.labels]
             for name, axis in zip(posterior.problem.layout.cells, axes, strict=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _check, _core, _tables
+from quincunx import _check, _tables
 from quincunx._html import table_html
 from quincunx._inference import Floats
 from quincunx._inference._runs import keys
@@ -392,15 +392,7 @@ def judge(model: CountFactorization, data: Data, held: npt.NDArray[np.bool_]) ->
     posterior: Posterior = model._posterior
     alpha = data.alpha[held][None] if data.alpha.ndim else data.alpha
     cells = Data(data.values[held][None], alpha, None)
-    runs = posterior.tables() if posterior.sampled else posterior.approximate_tables(_DRAWS)
-    threads, chosen = _check.threads(model.threads), held.reshape(-1)
-    total, number = np.full(cells.values.size, -np.inf), 0
-    for tables in runs:
-        for draw in range(len(tables[0])):
-            rates = posterior.problem.layout.rates([table[draw] for table in tables], threads)[chosen]
-            total = np.logaddexp(total, _core.log_likelihoods(cells.counts, rates, threads))
-            number += 1
-    return total - np.log(number), posterior.complaint()
+    return posterior.log_predictive(cells, held, _check.threads(model.threads)), posterior.complaint()
 
 
 def _standard_error(cells: Floats) -> Floats:

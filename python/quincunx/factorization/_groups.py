@@ -1,7 +1,7 @@
 """The groups of a DataTree that have an entry for each cell and draw: log-likelihoods, and releases drawn anew.
 
     log_likelihood[c, d, i] = log P(released[i] | rate[i] of draw d of chain c),  the counts before noise summed out
-    posterior_predictive    = Poisson(rate) + two-sided geometric noise of the ratio of that cell
+    posterior_predictive    = Poisson(rate) or negative binomial + two-sided geometric noise of the ratio of that cell
 
 Cells that were held out have no likelihood. Where there are such, the axes of the cells become one, ``cell``, with the
 coordinates of the cells beside it; loo and waic then leave out one released count at a time.
@@ -39,9 +39,8 @@ def log_likelihood(problem: Problem, runs: list[Tables], threads: int) -> Floats
     found = np.empty((len(runs), number, int(observed.sum())))
     for chain, tables in enumerate(runs):
         for draw in range(number):
-            each = _core.log_likelihoods(
-                data.counts, problem.layout.rates([table[draw] for table in tables], threads), threads
-            )
+            state = [table[draw] for table in tables]
+            each = _core.log_likelihoods(data.counts, problem.rates(state, threads), threads, problem.shapes(state))
             found[chain, draw] = each if each.size == found.shape[2] else each[observed]
     return found if data.held_out is not None else found.reshape(len(runs), number, *data.shape)
 
@@ -66,7 +65,11 @@ def predictive(
     for chain, (tables, key) in enumerate(zip(runs, keys, strict=True)):
         rng = np.random.default_rng([*key, 0x70726564])  # "pred": a stream of its own
         for draw in range(number):
-            rates = problem.layout.rates([table[draw] for table in tables], threads).reshape(data.shape)
+            state = [table[draw] for table in tables]
+            rates = problem.rates(state, threads).reshape(data.shape)
+            if problem.dispersion is not None:
+                dispersion = problem.dispersion_of_cells(state)
+                rates = rates * (rng.standard_gamma(1 / dispersion, data.shape) * dispersion)
             drawn = rng.poisson(rates)
             if data.alpha.any():  # the difference of two geometric numbers
                 drawn = drawn + (rng.geometric(1 - alpha) - rng.geometric(1 - alpha))

@@ -20,11 +20,11 @@ class Factor(Variable):
 
     Attributes
     ----------
-    turned : "as is", "transposed" or "vector"
-        Whether the user sees the table, its transpose, or its only row.
+    turned : "as is", "transposed", "vector", "column" or "number"
+        Whether the user sees the table, its transpose, its only row, its only column, or its only entry.
     """
 
-    turned: Literal["as is", "transposed", "vector"] = "as is"
+    turned: Literal["as is", "transposed", "vector", "column", "number"] = "as is"
 
     @property
     def length(self) -> int:
@@ -35,6 +35,10 @@ class Factor(Variable):
         """Return a table of the core, or a stack of them, as the user sees it."""
         if self.turned == "transposed":
             return draws.swapaxes(-1, -2)
+        if self.turned == "number":
+            return draws[..., 0, 0]
+        if self.turned == "column":
+            return draws[..., 0]
         return draws[..., 0, :] if self.turned == "vector" else draws
 
     @property

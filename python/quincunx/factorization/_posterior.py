@@ -14,8 +14,11 @@ from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
 from quincunx.factorization._chains import Problem, gammas
+from quincunx.factorization._data import Data
 from quincunx.factorization._layout import Factor
 
+#: Draws of a variational approximation for a predictive density.
+_DRAWS = 200
 _COMPONENTS = {"component", "to_component"}
 
 
@@ -43,8 +46,24 @@ class Posterior(inference.Posterior[Problem]):
         """Return the posterior means of the factors, as they lie in the core, by the best run."""
         if self.sampled:
             best = next(place for place, run in enumerate(self.with_draws) if run is self.best)
-            return [draws.mean(axis=0) for draws in self.tables()[best]]
+            return [draws.mean(axis=0) for draws in self.tables()[best][: len(self.problem.layout.factors)]]
         return [shape / rate for shape, rate in gammas(self.best)]
+
+    def _points(self) -> list[Floats]:
+        """Return what variational inference has points of: the dispersion."""
+        if self.problem.dispersion is None:
+            return []
+        return [1 / self.best.state["dispersion"][:, None]]
+
+    def dispersion(self) -> Floats:
+        """Return the posterior mean of the dispersion, over all chains, as its user sees it."""
+        problem = self.problem
+        assert problem.dispersion is not None
+        variable, at = problem.dispersion.variable(problem.layout), len(problem.layout.factors)
+        if not self.sampled:
+            return variable.shown(self._points()[0])
+        draws = [run.draws[at][: self.n_draws] for run in self.with_draws]
+        return variable.shown(np.concatenate(draws)).mean(axis=0)
 
     # Draws.
 
@@ -80,14 +99,15 @@ class Posterior(inference.Posterior[Problem]):
         laws = gammas(self.best)
         _check.room(16 * number * sum(shape.size for shape, _ in laws), "an array of draws of all factors")
         rng = np.random.default_rng(self.best.key)
-        return [[rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in laws]]
+        drawn = [rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in laws]
+        return [drawn + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
 
     def align(self, each_draw: bool) -> None:
         """Order the components of all chains by those of the best, and where asked those of each draw."""
         self.order = None
         runs = self.tables()
         # What has no axis but components (weights, interactions) tells nothing of which is which.
-        telling = [i for i, factor in enumerate(self.problem.variables) if set(factor.dims) - _COMPONENTS]
+        telling = [i for i, factor in enumerate(self.problem.layout.factors) if set(factor.dims) - _COMPONENTS]
         reference = [self.means()[i] for i in telling]
         width = self.problem.layout.n_components
         order = np.empty((len(runs), self.n_draws, width), dtype=np.intp)
@@ -113,15 +133,18 @@ class Posterior(inference.Posterior[Problem]):
 
     def _mean_over_draws(self, threads: int | None, *, expected: bool) -> tuple[Floats, Floats]:
         used = _check.threads(threads)
-        data, layout = self.problem.data, self.problem.layout
+        problem = self.problem
+        data, layout = problem.data, problem.layout
         rates, counts = np.zeros(data.values.size), np.zeros(data.values.size if expected else 0)
         number = 0
         for at_means, at_logs in self._tables():
-            rates += (here := layout.rates(at_means, used))
+            rates += (here := problem.rates(at_means, used))
             if expected:
-                counts += _core.expected_counts(
-                    data.counts, here if at_logs is None else layout.rates(at_logs, used), used
-                )
+                shapes = problem.shapes(at_means)
+                if at_logs is not None:
+                    there = problem.rates(at_logs, used)
+                    here = there if shapes is None else problem.between(here, there, at_means)
+                counts += _core.expected_counts(data.counts, here, used, shapes)
             number += 1
         if expected and data.held_out is not None:  # where nothing was released a count is expected at its rate
             counts = np.where(data.held_out.reshape(-1), rates, counts)
@@ -139,7 +162,25 @@ class Posterior(inference.Posterior[Problem]):
         else:
             from scipy.special import digamma
 
-            yield self.means(), [np.exp(digamma(shape)) / rate for shape, rate in gammas(self.best)]
+            logs = [np.exp(digamma(shape)) / rate for shape, rate in gammas(self.best)]
+            yield self.means() + self._points(), logs
+
+    def log_predictive(self, cells: Data, chosen: npt.NDArray[np.bool_], threads: int | None) -> Floats:
+        """Return the log of the mean over draws of the density of cells of the table, which are given as one row."""
+        problem, used = self.problem, _check.threads(threads)
+        runs = self.tables() if self.sampled else self.approximate_tables(_DRAWS)
+        total, number = np.full(cells.values.size, -np.inf), 0
+        for tables in runs:
+            for draw in range(len(tables[0])):
+                state = [table[draw] for table in tables]
+                rates = problem.rates(state, used)[chosen.reshape(-1)]
+                shapes = (
+                    None if problem.dispersion is None else ("columns", 1 / problem.dispersion_of_cells(state)[chosen])
+                )
+                total = np.logaddexp(total, _core.log_likelihoods(cells.counts, rates, used, shapes))
+                number += 1
+        found: Floats = total - np.log(number)
+        return found
 
     # Diagnostics.
 
@@ -168,7 +209,7 @@ class Posterior(inference.Posterior[Problem]):
     def to_datatree(self, n_draws: int, *, pointwise: bool, predictive: bool, threads: int | None) -> Any:
         """Return the draws as an xarray DataTree, as ArviZ makes them."""
         problem, layout, data = self.problem, self.problem.layout, self.problem.data
-        dims = {factor.name: factor.dims for factor in layout.factors}
+        dims = {factor.name: factor.dims for factor in problem.variables}
         dims |= {"released": layout.cells, "held_out": layout.cells}
         coords = self._coordinates()
         runs = self.tables() if self.sampled else self.approximate_tables(n_draws)
@@ -215,6 +256,8 @@ class Posterior(inference.Posterior[Problem]):
 
 def _permuted(factor: Factor, draws: Floats, order: npt.NDArray[np.intp]) -> Floats:
     """Return draws (n_draws, length, n_components) with components in an order of each draw."""
+    if not set(factor.dims) & _COMPONENTS:
+        return draws
     found = np.take_along_axis(draws, order[:, None, :], axis=2)
     if "to_component" in factor.dims:  # both axes are components
         found = np.take_along_axis(found, order[:, :, None], axis=1)

@@ -11,7 +11,7 @@ from quincunx import _check
 from quincunx._inference import Floats, PosteriorEstimator
 from quincunx._sklearn import validation
 from quincunx.factorization import _plot
-from quincunx.factorization._data import as_mask
+from quincunx.factorization._data import Data, as_mask
 from quincunx.factorization._posterior import Posterior
 
 
@@ -90,6 +90,44 @@ class Results(PosteriorEstimator):
         ValueError
             If a shape is wrong, or there is no such cell.
         """
+        truth, chosen = self._held_out_truth(counts, mask)
+        return float(np.abs(self.rates_ - truth)[chosen].mean())
+
+    def heldout_log_probability(self, counts: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> float:
+        """Return the mean log predictive probability of true counts, over the cells held out.
+
+        Of each cell it is the logarithm of the mean over the kept draws of ``P(count | draw)``.
+
+        Parameters
+        ----------
+        counts, mask
+            As in `heldout_error`; whole numbers.
+
+        Returns
+        -------
+        float
+            In nats for each cell of the mask.
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, a count is not a whole number of at least 0, or there is no such cell.
+
+        Notes
+        -----
+        A pass over all cells for each draw.
+        """
+        truth, chosen = self._held_out_truth(counts, mask)
+        values = truth[chosen]
+        if not ((values >= 0) & (values == np.floor(values))).all():
+            raise ValueError("`counts` must be whole numbers of at least 0 in the cells of the mask")
+        cells = Data(values.astype(np.int64)[None], np.zeros(()), None)
+        return float(self._posterior.log_predictive(cells, chosen, self.threads).mean())
+
+    def _held_out_truth(
+        self, counts: npt.ArrayLike, mask: npt.ArrayLike | None
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return true counts and which cells of them are asked for."""
         posterior = self._fitted()
         shape = posterior.problem.data.shape
         own = self._own_held_out(shape)
@@ -101,7 +139,7 @@ class Results(PosteriorEstimator):
         truth = _check.reals(counts, "counts")
         if truth.shape != shape:
             raise ValueError(f"`counts` must have shape {shape}, got {truth.shape}")
-        return float(np.abs(self.rates_ - truth)[chosen].mean())
+        return truth, chosen
 
     def to_datatree(
         self, *, n_draws: int = 1000, log_likelihood: bool = False, posterior_predictive: bool = False

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from quincunx import _core
 from quincunx._inference import Floats
 from quincunx.factorization._data import Data
+from quincunx.factorization._dispersion import Shapes
 
 # Rounds of iterations until no entry of a row moves by more than this, relative to the row's largest.
 _ROUNDS, _ITERATIONS, _TOLERANCE = 50, 10, 1e-4
@@ -20,8 +21,13 @@ _ROUNDS, _ITERATIONS, _TOLERANCE = 50, 10, 1e-4
 _KNOWN = 1e15
 
 
-def infer_rows(data: Data, components: Floats, prior: tuple[Floats, Floats], threads: int) -> Floats:
-    """Return the expected embedding of each row of the data; the prior is that of one row, or one number."""
+def infer_rows(
+    data: Data, components: Floats, prior: tuple[Floats, Floats], shapes: Shapes | None, threads: int
+) -> Floats:
+    """Return the expected embedding of each row of the data; the prior is that of one row, or one number.
+
+    Of overdispersed counts the shapes are told: one for all, or those of the columns.
+    """
     rows, (width, cols) = len(data.values), components.shape
     table = Data(
         data.values.reshape(rows, cols),
@@ -34,7 +40,7 @@ def infer_rows(data: Data, components: Floats, prior: tuple[Floats, Floats], thr
     rate = np.broadcast_to(prior[1] + known.sum(axis=0), (rows, width)).copy()
     found: Floats = shape / rate
     here = np.arange(rows)  # the rows that the ascent works on
-    ascent = _ascent(table, known, prior, shape, rate)
+    ascent = _ascent(table, known, prior, shapes, (shape, rate))
     for _ in range(_ROUNDS):
         ascent.run(_ITERATIONS, 0.0, threads)
         shape, rate = ascent.factors()[0]
@@ -45,18 +51,25 @@ def infer_rows(data: Data, components: Floats, prior: tuple[Floats, Floats], thr
             here, shape, rate = here[moving], shape[moving], rate[moving]
             if not len(here):
                 break
-            ascent = _ascent(_rows_of(table, here), known, prior, shape, rate)
+            ascent = _ascent(_rows_of(table, here), known, prior, shapes, (shape, rate))
     return found
 
 
 def _ascent(
-    table: Data, known: Floats, prior: tuple[Floats, Floats], shape: Floats, rate: Floats
+    table: Data,
+    known: Floats,
+    prior: tuple[Floats, Floats],
+    of_counts: Shapes | None,
+    laws: tuple[Floats, Floats],
 ) -> _core.CoordinateAscent:
     """Return an ascent over the rows of a table that goes on from given gamma laws."""
+    shape, rate = laws
     shapes, rates = (np.broadcast_to(part, shape.shape).copy().reshape(-1) for part in prior)
     priors = [(shapes, rates), (np.ones(1), np.ones(1))]
     extents, width = [len(shape), len(known)], known.shape[1]
     ascent = _core.CoordinateAscent(table.counts, "cp", extents, width, priors, "collapsed", (0, 0), [False, True])
+    if of_counts is not None:
+        ascent.set_dispersion(of_counts)
     ascent.set_factors([(shape, rate), (np.full(known.shape, _KNOWN), _KNOWN / known)])
     return ascent
 

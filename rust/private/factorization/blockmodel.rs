@@ -193,6 +193,47 @@ impl Structure for Blockmodel {
         }
     }
 
+    fn weighted_exposure(
+        &self,
+        layout: &Layout,
+        (factor, row): (usize, usize),
+        factors: &[FactorMatrix],
+        weights: &[f64],
+        out: &mut [f64],
+    ) {
+        let (members, blocks, cols) = (&factors[0], &factors[1], layout.cols);
+        let add =
+            |sum: &mut [f64], weight: f64, x: &[f64]| sum.iter_mut().zip(x).for_each(|(sum, x)| *sum += weight * x);
+        out.fill(0.0);
+        let (mut sent, mut received) = (vec![0.0; out.len()], vec![0.0; out.len()]);
+        if factor == 0 {
+            for other in 0..cols {
+                add(&mut sent, weights[row * cols + other], members.row(other));
+                add(&mut received, weights[other * cols + row], members.row(other));
+            }
+            for (c, out) in out[..members.width].iter_mut().enumerate() {
+                *out = blocks.row(c).iter().zip(&sent).map(|(p, sum)| p * sum).sum();
+            }
+            (0..members.width).for_each(|d| add(out, received[d], blocks.row(d)));
+            return;
+        }
+        for actor in 0..cols {
+            sent.fill(0.0);
+            received.fill(0.0);
+            for other in 0..cols {
+                add(&mut sent, weights[actor * cols + other], members.row(other));
+            }
+            add(out, members.row(actor)[row], &sent);
+            // An undirected pair counts for (c, d) and for (d, c).
+            if self.undirected {
+                let own = sent[row];
+                received.copy_from_slice(members.row(actor));
+                received[row] = 0.0;
+                add(out, own, &received);
+            }
+        }
+    }
+
     /// Counts by actor, as sender and receiver, and by block.
     fn counts<'t>(
         &self,

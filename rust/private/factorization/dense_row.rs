@@ -1,4 +1,4 @@
-//! Draws the counts of a row cell by cell and splits them, eight cells at a time.
+//! Draws the counts of a row cell by cell, Poisson or overdispersed, and splits them, eight cells at a time.
 //!
 //! Where the release is not positive the count is Poisson(alpha mu), by inversion for all columns at once (the others at rate
 //! zero). Positive releases come from [`super::positive_cells`] group by group. Then the cells that hold a count are split. Words
@@ -6,13 +6,16 @@
 //!
 //! Source: the laws are those of `distributions::two_piece_poisson`, derived there.
 
-use super::allocation::Allocation;
+use super::allocation::{Allocation, Ratios};
+use super::dispersion::RowShapes;
+use super::negative_binomial::{Masses, draw};
 use super::positive_cells::RowCells;
 use super::row::{HELD_OUT, Row};
 use super::split_cells::SplitCells;
+use super::sweep::Kept;
 use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
-use crate::distributions::words::RowWords;
-use crate::distributions::{poisson, two_piece_poisson};
+use crate::distributions::words::{RowWords, uniform};
+use crate::distributions::{RandomSource, poisson, two_piece_poisson};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::floats::float_work;
 use crate::stream::Xoshiro;
@@ -29,6 +32,7 @@ pub struct DenseRow {
     counts: Vec<i64>,
     columns: Vec<u32>,
     left_over: Vec<u32>,
+    masses: Masses,
 }
 
 impl DenseRow {
@@ -41,6 +45,7 @@ impl DenseRow {
             counts: vec![0; cols],
             columns: vec![0; cols],
             left_over: vec![],
+            masses: Masses::default(),
         }
     }
 
@@ -77,6 +82,54 @@ impl DenseRow {
             let released = data.value(column, data.codes[column]);
             self.counts[column] = two_piece_poisson::draw_near(released, rates[column], alpha, rng);
         }
+        self.share(level, share, rng);
+    }
+
+    /// Draws and splits the counts of a row of overdispersed cells.
+    pub fn draw_overdispersed(
+        &mut self,
+        level: Level,
+        (key, [purpose, iteration, row]): ([u64; 2], [u64; 3]),
+        (data, shapes, ratios): (&Row<'_>, RowShapes<'_>, Ratios<'_>),
+        rates: &[f64],
+        rng: &mut Xoshiro,
+        share: &mut Allocation<'_>,
+    ) {
+        self.words.restart(key, purpose, iteration, row);
+        at_level!(level, overdispersed_means(data.codes, rates, (shapes, ratios), &mut self.means));
+        let batches = data.codes.chunks(BATCH).zip(self.means.chunks(BATCH)).zip(self.counts.chunks_mut(BATCH));
+        for (start, ((codes, means), counts)) in (0..).step_by(BATCH).zip(batches) {
+            self.words.fill(&mut self.batch);
+            let cells = codes.iter().zip(means).zip(&self.batch).zip(counts);
+            for (column, (((&code, &mean), &word), count)) in (start..).zip(cells) {
+                // A count behind a release that is not positive is zero with probability 1 - mean at the least.
+                *count = if code == HELD_OUT || code <= 0 && uniform(word) < 1.0 - mean {
+                    0
+                } else {
+                    let (rate, r, alpha) = (rates[column], shapes.at(column), ratios.at(column));
+                    if code > 0 {
+                        self.masses.draw(data.value(column, code), rate, r, alpha, rng) as i64
+                    } else {
+                        // Given that a uniform number is above the mean's complement, it is uniform there.
+                        draw(rate, r, alpha, 1.0 - mean * rng.uniform(), rng) as i64
+                    }
+                };
+            }
+        }
+        self.share(level, share, rng);
+    }
+
+    /// Writes down counts and rates of the last row, zero where it is not observed.
+    pub fn keep(&self, codes: &[i8], rates: &[f64], kept: Kept<'_>) {
+        let out = kept.counts.iter_mut().zip(kept.rates);
+        for ((&code, (&count, &rate)), out) in codes.iter().zip(self.counts.iter().zip(rates)).zip(out) {
+            let observed = code != HELD_OUT;
+            (*out.0, *out.1) = (count as u32, if observed { rate } else { 0.0 });
+        }
+    }
+
+    /// Splits the counts of the row.
+    fn share(&mut self, level: Level, share: &mut Allocation<'_>, rng: &mut Xoshiro) {
         // From here on `columns[..found]` are those that hold a count, in rising order.
         let mut found = 0;
         for (column, &count) in self.counts.iter().enumerate() {
@@ -99,6 +152,16 @@ impl DenseRow {
         for &column in &self.left_over {
             share.count(column as usize, self.counts[column as usize] as u64, rng);
         }
+    }
+}
+
+/// The means of overdispersed counts whose release is not positive, r alpha mu / (r + mu (1 - alpha)), at most one; else zero.
+#[inline(always)]
+fn overdispersed_means(codes: &[i8], rates: &[f64], (shapes, ratios): (RowShapes<'_>, Ratios<'_>), means: &mut [f64]) {
+    for (column, ((mean, &code), &rate)) in means.iter_mut().zip(codes).zip(rates).enumerate() {
+        let (r, alpha) = (shapes.at(column), ratios.at(column));
+        let found = r * alpha * rate / (r + rate * (1.0 - alpha));
+        *mean = if (code <= 0) & (code != HELD_OUT) { if found < 1.0 { found } else { 1.0 } } else { 0.0 };
     }
 }
 

@@ -77,6 +77,11 @@ impl FactorMatrix {
         &mut self.values
     }
 
+    /// Sets all entries to one.
+    pub fn set_ones(&mut self) {
+        (0..self.rows).for_each(|row| self.values[row * self.stride..][..self.width].fill(1.0));
+    }
+
     /// Sums over rows, padded.
     pub fn sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.stride];

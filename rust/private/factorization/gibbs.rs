@@ -8,12 +8,14 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
+use super::dispersion::{Address, Dispersion};
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
 use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
+use super::pass::exposures;
 use super::released_counts::ReleasedCounts;
-use super::sweep::Sweep;
+use super::sweep::{Kept, Laws, Sweep};
 pub use super::sweep::{Method, Tally};
 use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
@@ -21,7 +23,7 @@ use crate::inference::Chain;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::level;
 use crate::stream::xoshiro;
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, memory, parallel};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,12 +42,18 @@ pub struct GibbsChain {
     factors: Vec<FactorMatrix>,
     fixed: Vec<bool>,
     noise: Vec<[u32; 2]>,
+    dispersion: Option<Dispersion>,
+    /// Counts of overdispersed cells, and their rates until multipliers replace them: of the sweep that goes on.
+    cells: (Vec<u32>, Vec<f64>),
     method: Method,
     key: [u64; 2],
     iteration: u64,
     positive: f64,
     last: [f64; 2],
 }
+
+/// Bytes that overdispersed counts take for each cell: its count, and its rate or multiplier.
+const CELL: u128 = 12;
 
 impl GibbsChain {
     /// A chain that starts from nearly even factors whose rates sum to the sum of the release.
@@ -65,7 +73,32 @@ impl GibbsChain {
         let factors = model.start(&table, key);
         model.check_fixed(&fixed)?;
         let (positive, noise) = (positive_share(&table), no_noise(&table, method));
-        Ok(Self { table, model, factors, fixed, noise, method, key, iteration: 0, positive, last: [0.0; 2] })
+        let (dispersion, cells) = (None, Default::default());
+        let last = [0.0; 2];
+        Ok(Self { table, model, factors, fixed, noise, dispersion, cells, method, key, iteration: 0, positive, last })
+    }
+
+    /// Makes the counts overdispersed.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a release of 2^20 or more, auxiliary variables, or a model whose conditionals need Poisson counts;
+    /// [`Error::TooLarge`] if a multiplier for each cell does not fit into memory.
+    pub fn set_dispersion(&mut self, dispersion: Dispersion) -> Result<()> {
+        if self.method == Method::Bessel {
+            let (value, requirement) = ("bessel".to_owned(), "without auxiliary variables for overdispersed counts");
+            return Err(Error::Domain { name: "method", value, requirement });
+        }
+        dispersion.check(&self.model, &self.table)?;
+        let cells = self.table.rows() * self.table.cols();
+        memory::charge("a multiplier for each cell", CELL * cells as u128)?;
+        self.cells = (vec![0; cells], vec![0.0; cells]);
+        self.dispersion = Some(dispersion);
+        Ok(())
+    }
+
+    /// The shapes of the multipliers, where counts are overdispersed.
+    pub fn dispersion(&self) -> Option<&Dispersion> {
+        self.dispersion.as_ref()
     }
 
     /// Gives the chain another release of the same shape; noise kept per cell starts at zero.
@@ -164,20 +197,36 @@ impl GibbsChain {
     }
 
     /// Draws the counts of some rows for the next sweep, and the noise they leave.
-    fn allocate(&self, rows: Range<usize>, progress: &Progress) -> Result<(Tally, Vec<[u32; 2]>)> {
+    fn allocate(&mut self, rows: Range<usize>, progress: &Progress) -> Result<(Tally, Vec<[u32; 2]>)> {
         let cols = self.table.cols();
+        let cells = rows.start * cols..rows.end * cols;
         let mut noise = match self.method {
-            Method::Bessel => self.noise[rows.start * cols..rows.end * cols].to_vec(),
+            Method::Bessel => self.noise[cells.clone()].to_vec(),
             _ => vec![],
         };
+        let (mut counts, mut rates) = std::mem::take(&mut self.cells);
+        let kept = Kept {
+            noise: &mut noise,
+            counts: counts.get_mut(cells.clone()).unwrap_or_default(),
+            rates: rates.get_mut(cells).unwrap_or_default(),
+        };
         let address = (self.key, self.iteration + 1);
-        let sweep = Sweep::new(&self.model, &self.table, &self.factors, self.method, address, self.positive);
-        Ok((sweep.rows(rows, &mut noise, progress)?, noise))
+        let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref() };
+        let sweep = Sweep::new(&self.model, &self.table, &self.factors, laws, address, self.positive);
+        let tally = sweep.rows(rows, kept, progress);
+        self.cells = (counts, rates);
+        Ok((tally?, noise))
     }
 
     /// Draws the factors given the tally of a whole sweep.
     fn finish(&mut self, tally: &Tally) {
         self.iteration += 1;
+        if let Some(dispersion) = &mut self.dispersion {
+            let (counts, rates) = (&self.cells.0, &mut self.cells.1);
+            let address = Address { key: self.key, iteration: self.iteration, level: level() };
+            dispersion.redraw(rates, counts, self.table.cols(), address);
+            dispersion.draw_multipliers(&self.table, counts, rates, address);
+        }
         let (structure, layout) = (self.model.structure(), self.model.layout());
         let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, row as u64);
         let counts = structure.counts(layout, &self.factors, &tally.parts, &shares);
@@ -205,6 +254,10 @@ impl GibbsChain {
         let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
         let mut fresh = FactorMatrix::new(self.factors[factor].rows, self.factors[factor].width);
         let dirichlet = prior.is_dirichlet();
+        let weighted = self.dispersion.is_some().then(|| {
+            let here = (parallel::threads(), &Progress::default());
+            exposures(&self.model, &self.table, &self.factors, factor, &self.cells.1, here).expect("no interruption")
+        });
         let (stride, width, level) = (fresh.stride, fresh.width, level());
         let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
             // Entry k of row i of the block is at i * width + k among shapes and draws, at i * stride + k in the matrices.
@@ -213,7 +266,10 @@ impl GibbsChain {
             let (mut shapes, mut draws) = (vec![0.0; totals.len() * width], vec![0.0; totals.len() * width]);
             let each = shapes.chunks_exact_mut(width).zip(exposures.chunks_exact_mut(stride));
             for (row, (shapes, exposure)) in (first..).zip(each) {
-                structure.exposure(layout, (factor, row), &self.factors, sums, exposure);
+                match &weighted {
+                    Some(weighted) => exposure.copy_from_slice(&weighted[row * stride..(row + 1) * stride]),
+                    None => structure.exposure(layout, (factor, row), &self.factors, sums, exposure),
+                }
                 for (k, (shape, &count)) in shapes.iter_mut().zip(&counts[row * stride..]).enumerate() {
                     *shape = prior.at(row * width + k).0 + count as f64;
                 }
@@ -242,7 +298,7 @@ impl GibbsChain {
             fresh.normalize();
         }
         self.factors[factor] = fresh;
-        (!dirichlet).then(|| totals.iter().sum())
+        (!dirichlet && weighted.is_none()).then(|| totals.iter().sum())
     }
 
     /// Redraws a factor row by row, each given the fresh rows before: a Gibbs step for each.
@@ -253,7 +309,11 @@ impl GibbsChain {
         let mut exposure = vec![0.0; stride];
         for row in 0..self.factors[factor].rows {
             let mut words = xoshiro(self.key, FACTORS + 1 + factor as u64, self.iteration, row as u64);
-            structure.exposure(layout, (factor, row), &self.factors, sums, &mut exposure);
+            if self.dispersion.is_some() {
+                structure.weighted_exposure(layout, (factor, row), &self.factors, &self.cells.1, &mut exposure);
+            } else {
+                structure.exposure(layout, (factor, row), &self.factors, sums, &mut exposure);
+            }
             for k in (if symmetric { row } else { 0 })..width {
                 let (shape, rate) = prior.at(row * width + k);
                 let count = counts[row * stride + k] as f64;
@@ -283,7 +343,8 @@ impl Chain for GibbsChain {
     }
 
     fn sizes(&self) -> Vec<usize> {
-        self.model.shapes().into_iter().map(|(rows, width)| rows * width).collect()
+        let shapes = self.dispersion.iter().map(|dispersion| dispersion.shapes().len());
+        self.model.shapes().into_iter().map(|(rows, width)| rows * width).chain(shapes).collect()
     }
 
     /// A draw has the log-likelihood of the release; a step the sums of the observed rates and of the counts drawn.
@@ -303,7 +364,11 @@ impl Chain for GibbsChain {
     }
 
     fn record(&mut self, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
-        statistics[0] = likelihood::total(&self.model, &self.factors, &self.table, &Progress::default())?;
+        let laws = (&self.factors[..], self.dispersion.as_ref());
+        statistics[0] = likelihood::total(&self.model, laws, &self.table, &Progress::default())?;
+        if let (Some(dispersion), Some(variable)) = (&self.dispersion, variables.last_mut()) {
+            variable.iter_mut().zip(dispersion.shapes()).for_each(|(out, r)| *out = 1.0 / r);
+        }
         for (variable, factor) in variables.iter_mut().zip(&self.factors) {
             factor.unpad_into(variable);
         }

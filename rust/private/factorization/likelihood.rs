@@ -5,8 +5,10 @@
 
 use super::cell::log_likelihood;
 use super::collapsed::CollapsedRow;
+use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::model::Model;
+use super::negative_binomial::Masses;
 use super::products::{Panels, TILE, tile_of};
 use super::released_counts::{Alpha, ReleasedCounts};
 use super::row::HELD_OUT;
@@ -79,11 +81,17 @@ fn lefts(model: &Model, factors: &[FactorMatrix], rows: Range<usize>) -> Vec<f64
     lefts
 }
 
-/// The log-likelihood of the observed cells: sums of rows, added up in order.
+/// The log-likelihood of the observed cells given factors, and shapes where counts are overdispersed: sums of rows, added up in
+/// order.
 ///
 /// # Errors
 /// [`Error::Interrupted`]
-pub fn total(model: &Model, factors: &[FactorMatrix], table: &ReleasedCounts, progress: &Progress) -> Result<f64> {
+pub fn total(
+    model: &Model,
+    (factors, dispersion): (&[FactorMatrix], Option<&Dispersion>),
+    table: &ReleasedCounts,
+    progress: &Progress,
+) -> Result<f64> {
     let right = model.right(factors);
     let panels = Panels::new(right);
     let level = level();
@@ -95,7 +103,7 @@ pub fn total(model: &Model, factors: &[FactorMatrix], table: &ReleasedCounts, pr
         panels.rates(level, &lefts(model, factors, rows.clone()), right.stride, &mut rates);
         let mut totals = [0.0; TILE];
         for ((row, rates), total) in rows.zip(rates.chunks_exact_mut(right.rows.max(1))).zip(&mut totals) {
-            *total = of_row(table, row, rates, level);
+            *total = of_row(table, row, rates, dispersion, level);
         }
         Ok(totals)
     };
@@ -105,8 +113,17 @@ pub fn total(model: &Model, factors: &[FactorMatrix], table: &ReleasedCounts, pr
 }
 
 /// The log-likelihood of a row of these rates, which are spoiled.
-fn of_row(table: &ReleasedCounts, row: usize, rates: &mut [f64], level: Level) -> f64 {
+fn of_row(table: &ReleasedCounts, row: usize, rates: &mut [f64], dispersion: Option<&Dispersion>, level: Level) -> f64 {
     let data = table.row(row);
+    if let Some(dispersion) = dispersion {
+        let (shapes, mut masses) = (dispersion.in_row(row), Masses::default());
+        let observed = data.codes.iter().enumerate().filter(|(_, code)| **code != HELD_OUT);
+        let cell = |(column, code): (usize, &i8)| {
+            let alpha = table.alpha_at(row * table.cols() + column);
+            masses.moments(data.value(column, *code), rates[column], shapes.at(column), alpha).log_likelihood
+        };
+        return observed.map(cell).sum();
+    }
     if let Alpha::One(alpha) = *table.alpha()
         && alpha > 0.0
     {

@@ -10,7 +10,6 @@ use super::split::LANES;
 use crate::stream::Xoshiro;
 use std::borrow::Cow;
 use std::fmt::Debug;
-use std::ops::Range;
 
 /// Cells held out, those of the model's own choosing left aside: for each index of a mode, which.
 #[derive(Clone, Debug)]
@@ -143,16 +142,16 @@ pub trait Structure: Debug + Sync {
         out: &mut [f64],
     );
 
-    /// What the entries of some rows of a factor are exposed to where each cell, row by row, has a weight by which its rate is
-    /// multiplied, zero where it is not observed; `None` where the model has no such form.
-    fn weighted_exposures(
+    /// [`Structure::exposure`] where each cell, row by row, has a weight by which its rate is multiplied, zero where it is not
+    /// observed. Only asked of models whose rows are updated in turn.
+    fn weighted_exposure(
         &self,
         _layout: &Layout,
-        _place: (usize, Range<usize>),
+        _place: (usize, usize),
         _factors: &[FactorMatrix],
         _weights: &[f64],
-    ) -> Option<Vec<f64>> {
-        None
+        _out: &mut [f64],
+    ) {
     }
 
     /// Redraws all factors given their counts, where the conditionals are not independent gamma laws; says whether it did.

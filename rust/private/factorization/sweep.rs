@@ -10,6 +10,7 @@
 use super::alias::Aliases;
 use super::allocation::{Allocation, Ratios};
 use super::dense_row::DenseRow;
+use super::dispersion::Dispersion;
 use super::events::Events;
 use super::factor_matrix::FactorMatrix;
 use super::likelihood::dot;
@@ -61,6 +62,7 @@ enum RowMethod {
     Split,
     Event,
     Auxiliary,
+    Overdispersed,
 }
 
 /// What fell to each component: `rows x stride` whole numbers per tally of the model.
@@ -90,12 +92,61 @@ impl Tally {
     }
 }
 
+/// What a sweep keeps of each cell of some rows; each of it may be empty.
+#[derive(Debug, Default)]
+pub struct Kept<'a> {
+    /// The counts of noise, with auxiliary variables.
+    pub noise: &'a mut [[u32; 2]],
+    /// The counts of overdispersed cells, zero where a cell is not observed.
+    pub counts: &'a mut [u32],
+    /// Their rates, likewise.
+    pub rates: &'a mut [f64],
+}
+
+impl<'a> Kept<'a> {
+    /// The same in blocks of so many cells.
+    fn blocks(self, cells: usize, number: usize) -> Vec<Self> {
+        let mut noise = self.noise.chunks_mut(cells);
+        let mut counts = self.counts.chunks_mut(cells);
+        let mut rates = self.rates.chunks_mut(cells);
+        let mut next = || Kept {
+            noise: noise.next().unwrap_or_default(),
+            counts: counts.next().unwrap_or_default(),
+            rates: rates.next().unwrap_or_default(),
+        };
+        (0..number).map(|_| next()).collect()
+    }
+
+    /// What is kept of a row of a block.
+    fn row(&mut self, row: usize, cols: usize) -> Kept<'_> {
+        fn part<T>(all: &mut [T], cells: Range<usize>) -> &mut [T] {
+            all.get_mut(cells).unwrap_or_default()
+        }
+        let cells = row * cols..(row + 1) * cols;
+        Kept {
+            noise: part(self.noise, cells.clone()),
+            counts: part(self.counts, cells.clone()),
+            rates: part(self.rates, cells),
+        }
+    }
+}
+
+/// How counts are distributed and drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Laws<'a> {
+    /// How they are drawn.
+    pub method: Method,
+    /// Shapes of multipliers, where counts are overdispersed.
+    pub dispersion: Option<&'a Dispersion>,
+}
+
 /// One allocation: what it reads.
 pub struct Sweep<'a> {
     model: &'a Model,
     table: &'a ReleasedCounts,
     factors: &'a [FactorMatrix],
     method: Method,
+    dispersion: Option<&'a Dispersion>,
     key: [u64; 2],
     iteration: u64,
     sums: Vec<f64>,
@@ -124,7 +175,7 @@ impl<'a> Sweep<'a> {
         model: &'a Model,
         table: &'a ReleasedCounts,
         factors: &'a [FactorMatrix],
-        method: Method,
+        Laws { method, dispersion }: Laws<'a>,
         address: ([u64; 2], u64),
         positive: f64,
     ) -> Self {
@@ -135,6 +186,7 @@ impl<'a> Sweep<'a> {
             table,
             factors,
             method,
+            dispersion,
             key: address.0,
             iteration: address.1,
             panels: Panels::default(),
@@ -151,7 +203,7 @@ impl<'a> Sweep<'a> {
             match sweep.way(sweep.expected(&left)) {
                 RowMethod::Known => {}
                 RowMethod::Event | RowMethod::Split => events = true,
-                RowMethod::Dense | RowMethod::Auxiliary => dense = true,
+                RowMethod::Dense | RowMethod::Auxiliary | RowMethod::Overdispersed => dense = true,
             }
         }
         if dense {
@@ -172,6 +224,9 @@ impl<'a> Sweep<'a> {
     /// How a row is drawn whose rates have this sum.
     fn way(&self, expected: f64) -> RowMethod {
         let (cols, width) = (self.table.cols() as f64, self.model.right(self.factors).width as f64);
+        if self.dispersion.is_some() {
+            return RowMethod::Overdispersed;
+        }
         let (least, greatest) = match self.table.alpha() {
             Alpha::One(0.0) => return RowMethod::Known,
             Alpha::One(alpha) => (*alpha, *alpha),
@@ -200,31 +255,27 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Allocates some rows; `noise` is that of these rows, two counts per cell, where the method keeps any.
+    /// Allocates some rows, of which something may be kept.
     ///
     /// # Errors
     /// [`Error::Interrupted`]; [`Error::Domain`] where rates have grown beyond 2^53.
-    pub fn rows(&self, rows: Range<usize>, noise: &mut [[u32; 2]], progress: &Progress) -> Result<Tally> {
+    pub fn rows(&self, rows: Range<usize>, kept: Kept<'_>, progress: &Progress) -> Result<Tally> {
         let cols = self.table.cols();
         let tile = tile_of(cols);
         let block = (BLOCK / cols.max(1)).clamp(tile, 256).next_multiple_of(tile);
         let starts: Vec<usize> = rows.clone().step_by(block).collect();
-        let noises: Vec<&mut [[u32; 2]]> = if noise.is_empty() {
-            starts.iter().map(|_| Default::default()).collect()
-        } else {
-            noise.chunks_mut((block * cols).max(1)).collect()
-        };
+        let kept = kept.blocks((block * cols).max(1), starts.len());
         let workers = Mutex::new(Vec::new());
         let locked = || workers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let one = |(start, noise): (usize, &mut [[u32; 2]])| {
+        let one = |(start, mut kept): (usize, Kept<'_>)| {
             let found = locked().pop();
             let mut worker = found.unwrap_or_else(|| self.worker());
             let stop = rows.end.min(start + block);
-            at_level!(self.level, self.block(start..stop, noise, &mut worker))?;
+            at_level!(self.level, self.block(start..stop, &mut kept, &mut worker))?;
             locked().push(worker);
             progress.advance((stop - start) as u64)
         };
-        parallel::each(starts.into_iter().zip(noises).collect(), one)?;
+        parallel::each(starts.into_iter().zip(kept).collect(), one)?;
         let mut workers = workers.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter();
         let mut tally = workers.next().map_or_else(|| Tally::new(self.model), |worker| worker.tally);
         workers.for_each(|worker| tally.add(&worker.tally));
@@ -250,7 +301,7 @@ impl<'a> Sweep<'a> {
 impl Sweep<'_> {
     /// Allocates the rows of a block, tile by tile.
     #[inline(always)]
-    fn block(&self, rows: Range<usize>, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
+    fn block(&self, rows: Range<usize>, kept: &mut Kept<'_>, worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let cols = self.table.cols();
         // Row `start + i` of a tile has its weights at `left[i * stride..]` and its rates at `rates[i * length..]`.
@@ -272,7 +323,8 @@ impl Sweep<'_> {
                 }
                 ways[i] = self.way(expected);
             }
-            let dense = |way: &RowMethod| matches!(way, RowMethod::Dense | RowMethod::Auxiliary);
+            let dense =
+                |way: &RowMethod| matches!(way, RowMethod::Dense | RowMethod::Auxiliary | RowMethod::Overdispersed);
             let from = (0..tile).find(|&i| dense(&ways[i])).unwrap_or(tile);
             let to = (0..tile).rfind(|&i| dense(&ways[i])).map_or(from, |last| last + 1);
             // Formed together they share what is read, even if one or two between them are not asked for.
@@ -280,13 +332,7 @@ impl Sweep<'_> {
             let rates = &mut rates[from * self.length..to * self.length];
             self.panels.rates(self.level, &left[from * stride..to * stride], stride, rates);
             for (i, way) in ways.into_iter().enumerate().take(tile) {
-                let noise = if noise.is_empty() {
-                    &mut []
-                } else {
-                    let at = (start - rows.start + i) * cols;
-                    &mut noise[at..at + cols]
-                };
-                self.row(start + i, i, way, noise, worker)?;
+                self.row(start + i, i, way, kept.row(start - rows.start + i, cols), worker)?;
             }
         }
         Ok(())
@@ -294,7 +340,7 @@ impl Sweep<'_> {
 
     /// Draws one row, place `i` of its tile.
     #[inline(always)]
-    fn row(&self, row: usize, i: usize, way: RowMethod, noise: &mut [[u32; 2]], worker: &mut Worker) -> Result<()> {
+    fn row(&self, row: usize, i: usize, way: RowMethod, kept: Kept<'_>, worker: &mut Worker) -> Result<()> {
         let stride = self.sums.len();
         let right = self.model.right(self.factors);
         let Worker { tally, left, rates, parts, splitter, events, auxiliary, dense } = worker;
@@ -321,6 +367,14 @@ impl Sweep<'_> {
                 let cells = (&data, self.table.positive_cells().row(row));
                 dense.draw(self.level, address, cells, (rates, one), &mut words, &mut share);
             }
+            RowMethod::Overdispersed => {
+                let rates = &rates[i * self.length..(i + 1) * self.length];
+                let Some(dispersion) = self.dispersion else { return Ok(()) };
+                let address = (self.key, [EIGHT, self.iteration, row as u64]);
+                let cell = (&data, dispersion.in_row(row), ratios);
+                dense.draw_overdispersed(self.level, address, cell, rates, &mut words, &mut share);
+                dense.keep(data.codes, rates, kept);
+            }
             RowMethod::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let cells = data.codes[first.min(data.codes.len())..].iter().zip(&rates[first.min(rates.len())..]);
@@ -333,6 +387,7 @@ impl Sweep<'_> {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let (key, iteration) = (self.key, self.iteration);
                 let address = Address { key, purpose: BESSEL, iteration, row: row as u64 };
+                let noise = kept.noise;
                 auxiliary.draw_row(&data, rates, &ratios, noise, address, &mut words)?;
                 for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {
                     let (code, alpha) = (data.codes[column], ratios.at(column));

@@ -1,20 +1,25 @@
-//! One pass of an ascent over all cells: weights W = E[y | o, G] / G, their weighted sums, and the cells' part of the bound.
+//! One pass over all cells: weights W = E[y | o, G] / G, their weighted sums, and the cells' part of the bound.
 //!
 //! Cells are indexed (r, v), components k: a pass forms G_rv = sum_k u_rk R_vk of a tile of rows, turns them into W_rv in their
 //! place, and adds up sum_v W_rv R_vk (to the left of the product) and sum_r W_rv u_rk (to its right). Rows come in blocks
 //! whose partial sums are added in order, so that no sum depends on the number of threads.
 //!
-//! Source: the optimal laws of [`super`].
+//! With weights that are given, such as the multipliers of overdispersed cells, the same sums are exposures: of an entry to the
+//! products of the others, weighted.
+//!
+//! Source: the optimal laws of [`super::coordinate_ascent`].
 
-use super::super::cell::{log_sum, scaled_mean};
-use super::super::collapsed::CollapsedRow;
-use super::super::factor_matrix::FactorMatrix;
-use super::super::model::Model;
-use super::super::products::{Panels, over_columns, over_rows, tile_of};
-use super::super::published::{Augmentation, Moments, Noise, augmented};
-use super::super::released_counts::ReleasedCounts;
-use super::super::row::HELD_OUT;
-use super::super::split::LANES;
+use super::cell::{log_sum, scaled_mean};
+use super::collapsed::CollapsedRow;
+use super::dispersion::Dispersion;
+use super::factor_matrix::FactorMatrix;
+use super::model::Model;
+use super::negative_binomial::Masses;
+use super::products::{Panels, over_columns, over_rows, tile_of};
+use super::published::{Augmentation, Moments, Noise, augmented};
+use super::released_counts::ReleasedCounts;
+use super::row::HELD_OUT;
+use super::split::LANES;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::float_work;
@@ -54,9 +59,48 @@ pub struct PassInput<'a> {
     geometric: &'a [FactorMatrix],
     right: &'a FactorMatrix,
     panels: Panels,
-    augmentation: Augmentation,
-    published: Option<Moments>,
+    weights: Weights<'a>,
     wanted: PassOutput,
+}
+
+/// The weights of cells.
+enum Weights<'a> {
+    /// Those at the optimal law of their counts.
+    Optimal(Augmentation, Option<Moments>),
+    /// The same where counts are overdispersed, given the factors' means as well.
+    Overdispersed(&'a Dispersion, &'a [FactorMatrix], Panels),
+    /// These, row by row.
+    Given(&'a [f64]),
+}
+
+/// What the entries of a factor are exposed to where each cell has a weight by which its rate is multiplied, padded as it is.
+///
+/// # Errors
+/// [`crate::Error::Interrupted`]
+pub fn exposures(
+    model: &Model,
+    table: &ReleasedCounts,
+    factors: &[FactorMatrix],
+    factor: usize,
+    weights: &[f64],
+    (threads, progress): (usize, &Progress),
+) -> Result<Vec<f64>> {
+    let structure = model.structure();
+    // An expected count is an entry times what it is exposed to.
+    let mut others = factors.to_vec();
+    others[factor].set_ones();
+    let (left, right) = structure.sums_for(model.layout(), factor);
+    let input = PassInput {
+        table,
+        model,
+        geometric: &others,
+        right: model.right(&others),
+        panels: Panels::default(),
+        weights: Weights::Given(weights),
+        wanted: PassOutput { left, right, bound: false },
+    };
+    let sums = input.pass(&mut [], threads, progress)?;
+    Ok(structure.expected_counts(model.layout(), factor, &others, (&sums.left, &sums.right)))
 }
 
 impl<'a> PassInput<'a> {
@@ -69,7 +113,14 @@ impl<'a> PassInput<'a> {
         wanted: PassOutput,
     ) -> Self {
         let right = model.right(geometric);
-        Self { table, model, geometric, right, panels: Panels::new(right), augmentation, published, wanted }
+        let weights = Weights::Optimal(augmentation, published);
+        Self { table, model, geometric, right, panels: Panels::new(right), weights, wanted }
+    }
+
+    /// The same where counts are overdispersed, given the means of the factors.
+    pub fn overdispersed(mut self, dispersion: &'a Dispersion, means: &'a [FactorMatrix]) -> Self {
+        self.weights = Weights::Overdispersed(dispersion, means, Panels::new(self.model.right(means)));
+        self
     }
 
     /// Passes over all cells at the optimal law of their counts, whose noise is set.
@@ -122,6 +173,8 @@ impl<'a> PassInput<'a> {
         let size = tile_of(cols);
         let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; size * cols]);
         let mut products = vec![0.0; size * stride];
+        let of_means = if matches!(self.weights, Weights::Overdispersed(..)) { size } else { 0 };
+        let (mut lefts_of_means, mut rates) = (vec![0.0; of_means * stride], vec![0.0; of_means * cols]);
         for start in rows.clone().step_by(size) {
             let tile = start..rows.end.min(start + size);
             let left = &mut lefts[..tile.len() * stride];
@@ -130,11 +183,29 @@ impl<'a> PassInput<'a> {
             }
             // `weights` holds G_rv and then, in its place, W_rv; both row by row, without padding.
             let weights = &mut weights[..tile.len() * cols];
-            self.panels.rates(level, left, stride, weights);
-            for (row, weights) in tile.clone().zip(weights.chunks_exact_mut(cols.max(1))) {
-                let at = (row - rows.start) * cols;
-                let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
-                sums.bound += self.row(level, row, weights, noise);
+            match &self.weights {
+                Weights::Given(given) => weights.copy_from_slice(&given[tile.start * cols..tile.end * cols]),
+                Weights::Overdispersed(dispersion, means, panels) => {
+                    self.panels.rates(level, left, stride, weights);
+                    for (row, left) in tile.clone().zip(lefts_of_means.chunks_exact_mut(stride)) {
+                        self.model.left(means, row, left);
+                    }
+                    panels.rates(level, &lefts_of_means[..tile.len() * stride], stride, &mut rates);
+                    let each = weights.chunks_exact_mut(cols.max(1)).zip(rates.chunks_exact(cols.max(1)));
+                    for (row, (weights, rates)) in tile.clone().zip(each) {
+                        let at = (row - rows.start) * cols;
+                        sums.bound +=
+                            self.overdispersed_row(row, dispersion, (weights, rates), &mut noise[at..at + cols]);
+                    }
+                }
+                Weights::Optimal(augmentation, published) => {
+                    self.panels.rates(level, left, stride, weights);
+                    for (row, weights) in tile.clone().zip(weights.chunks_exact_mut(cols.max(1))) {
+                        let at = (row - rows.start) * cols;
+                        let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
+                        sums.bound += self.row(level, row, (*augmentation, published.as_ref()), weights, noise);
+                    }
+                }
             }
             if let Some(tally) = self.wanted.left {
                 over_columns(level, weights, self.right, &mut products);
@@ -156,19 +227,55 @@ impl<'a> PassInput<'a> {
         sums
     }
 
+    /// The same where counts are overdispersed: sets E e and E e - E ln e of the multipliers. With the rates G of geometric means
+    /// and M of means, the counts have the law of a rate r G / (r + M - G), and e ~ Gamma(r + y, r + M).
+    fn overdispersed_row(
+        &self,
+        row: usize,
+        dispersion: &Dispersion,
+        (geometric, means): (&mut [f64], &[f64]),
+        multipliers: &mut [Noise],
+    ) -> f64 {
+        let (data, shapes) = (self.table.row(row), dispersion.in_row(row));
+        let (mut masses, mut bound) = (Masses::default(), 0.0);
+        for (column, (weight, &mean)) in geometric.iter_mut().zip(means).enumerate() {
+            let code = data.codes[column];
+            if code == HELD_OUT {
+                (*weight, multipliers[column]) = (0.0, [0.0; 2]);
+                continue;
+            }
+            let (r, alpha) = (shapes.at(column), self.table.alpha_at(row * self.table.cols() + column));
+            let excess = (mean - *weight).max(0.0);
+            let rate = r * *weight / (r + excess);
+            let found = masses.moments(data.value(column, code), rate, r, alpha);
+            bound += found.log_likelihood - r * (excess / r).ln_1p();
+            let expected = (r + found.mean) / (r + mean);
+            multipliers[column] = [expected, expected - found.digamma + (r + mean).ln()];
+            *weight = if found.mean > 0.0 { found.mean / weight.max(f64::MIN_POSITIVE) } else { 0.0 };
+        }
+        bound
+    }
+
     /// Turns the rates of a row into weights W; returns the row's part of the bound, if wanted.
-    fn row(&self, level: Level, row: usize, rates: &mut [f64], noise: &mut [Noise]) -> f64 {
+    fn row(
+        &self,
+        level: Level,
+        row: usize,
+        (augmentation, published): (Augmentation, Option<&Moments>),
+        rates: &mut [f64],
+        noise: &mut [Noise],
+    ) -> f64 {
         let data = self.table.row(row);
         let alphas = self.table.alphas(row);
         let one = self.table.alpha_at(row * self.table.cols());
-        if self.augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
+        if augmentation == Augmentation::Collapsed && alphas.is_none() && one > 0.0 {
             let positive = self.table.positive_cells().row(row);
             return float_work(
                 level,
                 CollapsedRow { data, positive, alpha: one, rates, logarithms: self.wanted.bound },
             );
         }
-        let published = self.published.as_ref().map(|moments| self.rates_of_moments(moments, row));
+        let published = published.map(|moments| self.rates_of_moments(moments, row));
         let mut bound = 0.0;
         for (column, rate) in rates.iter_mut().enumerate() {
             let code = data.codes[column];
@@ -181,12 +288,12 @@ impl<'a> PassInput<'a> {
             if alpha == 0.0 {
                 bound += if released == 0 { 0.0 } else { released as f64 * rate.ln() - log_factorial(released as f64) };
                 *rate = if released == 0 { 0.0 } else { released as f64 / rate.max(f64::MIN_POSITIVE) };
-            } else if self.augmentation == Augmentation::Collapsed {
+            } else if augmentation == Augmentation::Collapsed {
                 bound += ((1.0 - alpha) / (1.0 + alpha)).ln() + log_sum(released, *rate, alpha);
                 *rate = scaled_mean(released, rate.max(f64::MIN_POSITIVE), alpha);
             } else {
                 let moments = published.as_ref().map(|rows| [rows[0][column], rows[2][column] - rows[1][column]]);
-                let (mean, part) = augmented(self.augmentation, released, *rate, alpha, &mut noise[column], moments);
+                let (mean, part) = augmented(augmentation, released, *rate, alpha, &mut noise[column], moments);
                 bound += part;
                 *rate = if mean > 0.0 { mean / rate.max(f64::MIN_POSITIVE) } else { 0.0 };
             }

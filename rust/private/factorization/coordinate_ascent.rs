@@ -6,25 +6,27 @@
 //! Every step maximizes the evidence lower bound over one block, which therefore never falls:
 //!   sum_cells ln sum_y G^y / y! alpha^|o-y| + n ln((1-alpha)/(1+alpha)) - sum_cells E[mu] - sum_entries KL.
 //!
+//! Where counts are overdispersed, q of a cell holds its count and its multiplier together; factors are exposed to expected
+//! multipliers, and the shapes r are points that maximize the bound given the law of the multipliers.
+//!
 //! [`Augmentation`] holds the alternatives of the literature, with q of the rates of the noise besides. `Published` is the
 //! printed algorithm: its Bessel argument uses G[l+ + mu] by the delta method and is too large (the normalizers of binomial
 //! and multinomial depend on m), so it is no coordinate ascent and its bound can fall.
 //! Source: variational paper of A. Schein et al.; corrections derived in `docs/mathematics/factorization.md`.
 
-mod pass;
-
 pub use super::gammas::Gammas;
 pub use super::published::{Augmentation, Noise};
 
+use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::{Expectations, Prior};
 use super::model::{Model, Sizes};
+use super::pass::{PassInput, PassOutput, Sums, exposures};
 use super::published::moments;
 use super::released_counts::ReleasedCounts;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::level;
 use crate::{Error, Result, memory, parallel};
-use pass::{PassInput, PassOutput, Sums};
 use std::sync::Arc;
 
 /// Shape of the factors a fit starts from: their logarithms vary little.
@@ -41,6 +43,8 @@ pub struct CoordinateAscent {
     digammas: Vec<FactorMatrix>,
     fixed: Vec<bool>,
     augmentation: Augmentation,
+    dispersion: Option<Dispersion>,
+    /// Expected noise by the augmentation; of overdispersed counts E e and E e - E ln e of their multipliers.
     noise: Vec<Noise>,
     bounds: Vec<f64>,
     iteration: usize,
@@ -89,6 +93,7 @@ impl CoordinateAscent {
             factors,
             fixed,
             augmentation,
+            dispersion: None,
             noise: vec![[0.0; 2]; cells],
             bounds: vec![],
             iteration: 0,
@@ -97,10 +102,37 @@ impl CoordinateAscent {
         Ok(fit)
     }
 
+    /// Makes the counts overdispersed.
+    ///
+    /// # Errors
+    /// As [`super::GibbsChain::set_dispersion`]; [`Error::Domain`] for an augmentation other than the collapsed one.
+    pub fn set_dispersion(&mut self, dispersion: Dispersion) -> Result<()> {
+        if self.augmentation != Augmentation::Collapsed {
+            let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\" for overdispersed counts");
+            return Err(Error::Domain { name: "method", value, requirement });
+        }
+        dispersion.check(&self.model, &self.table)?;
+        let cells = self.table.rows() * self.table.cols();
+        memory::charge("laws of the multipliers of all cells", NOISE * cells as u128)?;
+        self.noise = vec![[1.0; 2]; cells];
+        self.dispersion = Some(dispersion);
+        Ok(())
+    }
+
+    /// The shapes of the multipliers, where counts are overdispersed.
+    pub fn dispersion(&self) -> Option<&Dispersion> {
+        self.dispersion.as_ref()
+    }
+
     /// Works out what passes ask of the laws of a factor.
     fn refresh(&mut self, factor: usize) {
         let Expectations { means, digammas, geometric } = self.factors[factor].expectations(level());
         (self.means[factor], self.digammas[factor], self.geometric[factor]) = (means, digammas, geometric);
+    }
+
+    /// The release.
+    pub fn table(&self) -> &ReleasedCounts {
+        &self.table
     }
 
     /// The laws of the factors.
@@ -170,9 +202,9 @@ impl CoordinateAscent {
         let total = iterations as u64;
         parallel::run(threads, total, monitor, |progress| {
             for _ in 0..iterations {
-                let before = (self.factors.clone(), self.noise.clone());
+                let before = (self.factors.clone(), self.noise.clone(), self.dispersion.clone());
                 if let Err(error) = self.iterate(threads, progress) {
-                    (self.factors, self.noise) = before;
+                    (self.factors, self.noise, self.dispersion) = before;
                     (0..self.factors.len()).for_each(|factor| self.refresh(factor));
                     return Err(error);
                 }
@@ -207,7 +239,10 @@ impl CoordinateAscent {
     fn pass(&self, wanted: PassOutput, threads: usize, progress: &Progress) -> Result<(Sums, Vec<Noise>)> {
         let Self { table, model, geometric, augmentation, .. } = self;
         let published = (*augmentation == Augmentation::Published).then(|| moments(&self.factors));
-        let input = PassInput::new(table, model, geometric, (*augmentation, published), wanted);
+        let mut input = PassInput::new(table, model, geometric, (*augmentation, published), wanted);
+        if let Some(dispersion) = &self.dispersion {
+            input = input.overdispersed(dispersion, &self.means);
+        }
         let mut noise = self.noise.clone();
         Ok((input.pass(&mut noise, threads, progress)?, noise))
     }
@@ -226,22 +261,39 @@ impl CoordinateAscent {
             self.noise = noise;
             let sums = (sums.left.as_slice(), sums.right.as_slice());
             let counts = structure.expected_counts(self.model.layout(), factor, &self.geometric, sums);
-            self.update(factor, &counts);
+            self.update(factor, &counts, (threads, progress))?;
+        }
+        if let Some(dispersion) = &mut self.dispersion {
+            dispersion.maximize(&self.table, &self.noise);
         }
         Ok(())
     }
 
     /// Sets the laws of a factor given the expected counts of its entries. The means have those of the rows before, so that
     /// where rows are exposed to one another each is at an optimum of its own.
-    fn update(&mut self, factor: usize, counts: &[f64]) {
-        let Self { model, means, factors, .. } = self;
+    fn update(&mut self, factor: usize, counts: &[f64], (threads, progress): (usize, &Progress)) -> Result<()> {
+        let Self { table, model, means, factors, dispersion, noise, .. } = self;
         let (structure, layout, prior) = (model.structure(), model.layout(), model.prior(factor));
         let (width, stride) = (means[factor].width, means[factor].stride);
         let symmetric = structure.is_symmetric(factor);
         let mut sums: Vec<_> = means.iter().map(FactorMatrix::sums).collect();
         let mut exposure = vec![0.0; stride];
+        // Multipliers, and what they make of the exposures where those do not depend on one another.
+        let multipliers: Vec<f64> = dispersion.iter().flat_map(|_| &*noise).map(|multiplier| multiplier[0]).collect();
+        let weighted = match dispersion {
+            Some(_) if !structure.in_turn() => {
+                Some(exposures(model, table, means, factor, &multipliers, (threads, progress))?)
+            }
+            _ => None,
+        };
         for row in 0..means[factor].rows {
-            structure.exposure(layout, (factor, row), means, &sums, &mut exposure);
+            match &weighted {
+                Some(weighted) => exposure.copy_from_slice(&weighted[row * stride..(row + 1) * stride]),
+                None if dispersion.is_some() => {
+                    structure.weighted_exposure(layout, (factor, row), means, &multipliers, &mut exposure);
+                }
+                None => structure.exposure(layout, (factor, row), means, &sums, &mut exposure),
+            }
             for k in (if symmetric { row } else { 0 })..width {
                 let (shape, rate) = prior.at(row * width + k);
                 let (shape, rate) = (shape + counts[row * stride + k], rate + exposure[k]);
@@ -254,6 +306,7 @@ impl CoordinateAscent {
             }
         }
         self.refresh(factor);
+        Ok(())
     }
 
     /// The bound, given the part of the cells at the optimal law of their counts.
@@ -271,7 +324,10 @@ impl CoordinateAscent {
                 total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
             }
         }
-        cells - self.model.total_rate(&self.means) - total
+        match &self.dispersion {
+            Some(dispersion) => cells + dispersion.log_prior() - total,
+            None => cells - self.model.total_rate(&self.means) - total,
+        }
     }
 }
 

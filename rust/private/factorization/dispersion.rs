@@ -1,0 +1,310 @@
+//! Overdispersion: how far counts spread beyond Poisson ones, and what each cell's rate is multiplied by.
+//!
+//! y_i ~ Poisson(mu_i e_i), e_i ~ Gamma(r, r) with an r for the table, for each row or for each column: the variance of a count is
+//! mu + mu^2 / r. With the multipliers e summed out, the likelihood of r is
+//!   sum_i sum_(j < y_i) ln(1 + j / r) - (r + y_i) ln(1 + mu_i / r),
+//! and ln r is redrawn by slice sampling under a normal prior. Then e_i ~ Gamma(r + y_i, r + mu_i): with them the factors have
+//! the conditionals of Poisson counts, exposed to e_i times what they were. Multipliers are not kept beyond their sweep.
+//!
+//! Sources: the model of M. Zhou, L. Carin (2015), Negative binomial process count and mixture modeling; R. Neal (2003), Slice
+//! sampling (stepping out).
+
+use super::model::Model;
+use super::negative_binomial::LARGEST_RELEASE;
+use super::released_counts::ReleasedCounts;
+use super::row::HELD_OUT;
+use crate::distributions::words::RowWords;
+use crate::distributions::{RandomSource, gamma};
+use crate::numeric::dispatch::{Level, at_level};
+use crate::numeric::elementary::ln;
+use crate::numeric::special::gamma::{digamma, log_gamma};
+use crate::stream::{Xoshiro, xoshiro};
+use crate::{Error, Result, parallel};
+
+/// The purpose of the words of multipliers.
+const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
+/// The purpose of the words of r.
+const SHAPES: u64 = 0x6469_7370_6572_7365;
+/// The width of a slice of ln r, before it is stepped out: a posterior is seldom wider.
+const WIDTH: f64 = 0.5;
+/// ln r stays within this of zero: beyond it counts cannot be told from Poisson ones, or from nothing.
+const FARTHEST: f64 = 18.0;
+/// Counts up to here are looked up by how many are larger.
+const SHORT: usize = 64;
+
+/// What has an r of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The table.
+    Table,
+    /// Each row.
+    Rows,
+    /// Each column.
+    Columns,
+}
+
+/// The shapes r, and the prior of their logarithms where they are learnt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dispersion {
+    axis: Axis,
+    shapes: Vec<f64>,
+    prior: Option<[f64; 2]>,
+}
+
+/// The shapes of a row: one for all, or one per column.
+#[derive(Clone, Copy, Debug)]
+pub struct RowShapes<'a> {
+    shapes: &'a [f64],
+}
+
+impl RowShapes<'_> {
+    /// The shape at a column.
+    #[inline(always)]
+    pub fn at(&self, column: usize) -> f64 {
+        if let [one] = self.shapes { *one } else { self.shapes[column] }
+    }
+}
+
+impl Dispersion {
+    /// Of a table: shapes r > 0 to start from, and mean and standard deviation of ln r where it is learnt.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of them; [`Error::Domain`] for one that is not in [exp(-18), exp(18)], or a prior
+    /// without a positive deviation.
+    pub fn new(axis: Axis, shapes: Vec<f64>, prior: Option<[f64; 2]>, table: &ReleasedCounts) -> Result<Self> {
+        let expected = match axis {
+            Axis::Table => 1,
+            Axis::Rows => table.rows(),
+            Axis::Columns => table.cols(),
+        };
+        if shapes.len() != expected {
+            let (expected, found) = (format!("({expected},)"), format!("({},)", shapes.len()));
+            return Err(Error::Shape { name: "dispersion", expected, found });
+        }
+        if let Some(bad) = shapes.iter().find(|r| !(**r > 0.0 && r.ln().abs() <= FARTHEST)) {
+            let requirement = "between exp(-18) and exp(18) in its inverse";
+            return Err(Error::Domain { name: "dispersion", value: bad.to_string(), requirement });
+        }
+        if let Some([mean, deviation]) = prior
+            && !(mean.is_finite() && deviation > 0.0 && deviation.is_finite())
+        {
+            let (value, requirement) = (format!("({mean}, {deviation})"), "a mean and a positive deviation");
+            return Err(Error::Domain { name: "dispersion_prior", value, requirement });
+        }
+        Ok(Self { axis, shapes, prior })
+    }
+
+    /// Refuses a model or a table whose counts cannot be overdispersed.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a release of 2^20 or more, or a model whose conditionals need Poisson counts.
+    pub fn check(&self, model: &Model, table: &ReleasedCounts) -> Result<()> {
+        if let Some(value) = table.beyond(LARGEST_RELEASE) {
+            let requirement = "below 2^20 in size for overdispersed counts";
+            return Err(Error::Domain { name: "released", value: value.to_string(), requirement });
+        }
+        if model.imputes() {
+            let (value, requirement) = ("negative binomial".to_owned(), "Poisson where factors have Dirichlet laws");
+            return Err(Error::Domain { name: "likelihood", value, requirement });
+        }
+        Ok(())
+    }
+
+    /// All shapes.
+    pub fn shapes(&self) -> &[f64] {
+        &self.shapes
+    }
+
+    /// The shapes of a row.
+    pub fn in_row(&self, row: usize) -> RowShapes<'_> {
+        match self.axis {
+            Axis::Rows => RowShapes { shapes: &self.shapes[row..=row] },
+            Axis::Table | Axis::Columns => RowShapes { shapes: &self.shapes },
+        }
+    }
+
+    /// Redraws shapes that are learnt, given rates and counts of all cells, both zero where a cell is not observed.
+    pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: Address) {
+        let Some([mean, deviation]) = self.prior else { return };
+        let (axis, level) = (self.axis, address.level);
+        let slice = |group: usize, old: f64, likelihood: &dyn Fn(f64) -> f64| {
+            let mut rng = xoshiro(address.key, SHAPES, address.iteration, group as u64);
+            let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
+            slice(old.ln(), density, &mut rng).exp()
+        };
+        match axis {
+            Axis::Table => {
+                let tails = Tails::new(counts);
+                let row = |row: usize, r: f64| {
+                    let here = row * cols..(row + 1) * cols;
+                    at_level!(level, of_rates(&rates[here.clone()], &counts[here], r))
+                };
+                let likelihood = |r: f64| {
+                    let rows = parallel::map(counts.len() / cols.max(1), |i| row(i, r));
+                    tails.log_likelihood(r) - rows.iter().sum::<f64>()
+                };
+                self.shapes[0] = slice(0, self.shapes[0], &likelihood);
+            }
+            Axis::Rows | Axis::Columns => {
+                let group = |group: usize| {
+                    let gather = |of: &mut dyn FnMut(usize)| {
+                        (0..counts.len() / cols.max(1)).for_each(|row| of(row * cols + group))
+                    };
+                    let (mut own_rates, mut own_counts) = (vec![], vec![]);
+                    let (rates, counts) = if axis == Axis::Rows {
+                        let here = group * cols..(group + 1) * cols;
+                        (&rates[here.clone()], &counts[here])
+                    } else {
+                        gather(&mut |cell| {
+                            own_rates.push(rates[cell]);
+                            own_counts.push(counts[cell]);
+                        });
+                        (own_rates.as_slice(), own_counts.as_slice())
+                    };
+                    let tails = Tails::new(counts);
+                    let of_rates = |r: f64| at_level!(level, of_rates(rates, counts, r));
+                    slice(group, self.shapes[group], &|r| tails.log_likelihood(r) - of_rates(r))
+                };
+                self.shapes = parallel::map(self.shapes.len(), group);
+            }
+        }
+    }
+
+    /// Sets shapes that are learnt where the expected logarithm of their density is largest, given E e and E e - E ln e of the
+    /// multipliers of all cells: n (ln r + 1 - psi(r)) = sum (E e - E ln e), but for the prior.
+    pub fn maximize(&mut self, table: &ReleasedCounts, multipliers: &[[f64; 2]]) {
+        let Some([mean, deviation]) = self.prior else { return };
+        let mut sums = vec![[0.0; 2]; self.shapes.len()];
+        for (row, multipliers) in multipliers.chunks_exact(table.cols().max(1)).enumerate() {
+            let codes = table.row(row).codes;
+            for (column, (multiplier, _)) in
+                multipliers.iter().zip(codes).enumerate().filter(|(_, (_, code))| **code != HELD_OUT)
+            {
+                let group = [0, row, column][self.axis as usize];
+                sums[group] = [sums[group][0] + 1.0, sums[group][1] + multiplier[1]];
+            }
+        }
+        for (r, [number, sum]) in self.shapes.iter_mut().zip(sums) {
+            let slope = |log: f64| {
+                let r = log.exp();
+                r * (number * (log + 1.0 - digamma(r)) - sum) - (log - mean) / (deviation * deviation)
+            };
+            let (mut low, mut high) = (-FARTHEST, FARTHEST);
+            while high - low > 1e-14 * (1.0 + high.abs()) {
+                let middle = 0.5 * (low + high);
+                *(if slope(middle) > 0.0 { &mut low } else { &mut high }) = middle;
+            }
+            *r = (0.5 * (low + high)).exp();
+        }
+    }
+
+    /// The log-density of the prior of what is learnt, but for a constant.
+    pub fn log_prior(&self) -> f64 {
+        let Some([mean, deviation]) = self.prior else { return 0.0 };
+        self.shapes.iter().map(|r| -0.5 * ((r.ln() - mean) / deviation).powi(2)).sum()
+    }
+
+    /// Turns the rates of all cells into multipliers, zero where a cell is not observed.
+    pub fn draw_multipliers(&self, table: &ReleasedCounts, counts: &[u32], rates: &mut [f64], address: Address) {
+        let (cols, level) = (table.cols(), address.level);
+        let one_row = |(shapes, draws): &mut (Vec<f64>, Vec<f64>), row: usize, rates: &mut [f64]| {
+            let (own, counts) = (self.in_row(row), &counts[row * cols..(row + 1) * cols]);
+            shapes.clear();
+            shapes.extend(counts.iter().enumerate().map(|(column, &count)| own.at(column) + f64::from(count)));
+            draws.resize(cols, 0.0);
+            let mut words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, row as u64);
+            gamma::draw_many(level, shapes, &mut words, draws);
+            let codes = table.row(row).codes;
+            for (column, ((rate, draw), code)) in rates.iter_mut().zip(&*draws).zip(codes).enumerate() {
+                *rate = if *code == HELD_OUT { 0.0 } else { draw / (own.at(column) + *rate) };
+            }
+            Ok(())
+        };
+        parallel::pieces(rates, cols.max(1), || (vec![], vec![]), one_row).expect("rows that cannot fail");
+    }
+}
+
+/// Where the words of a sweep are, and the vectors to use.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// The key of the chain.
+    pub key: [u64; 2],
+    /// The sweep.
+    pub iteration: u64,
+    /// The level of the machine.
+    pub level: Level,
+}
+
+/// `sum_i (r + y_i) ln(1 + mu_i / r)`.
+#[inline(always)]
+fn of_rates(rates: &[f64], counts: &[u32], r: f64) -> f64 {
+    let inverse = 1.0 / r;
+    let mut sums = [0.0; 8];
+    let (eights, rest) = rates.as_chunks::<8>();
+    let (counts, last) = counts.as_chunks::<8>();
+    for (rates, counts) in eights.iter().zip(counts) {
+        for lane in 0..8 {
+            sums[lane] += (r + f64::from(counts[lane])) * log_one_plus(rates[lane] * inverse);
+        }
+    }
+    let tail = rest.iter().zip(last).map(|(rate, &count)| (r + f64::from(count)) * log_one_plus(rate * inverse));
+    sums.iter().sum::<f64>() + tail.sum::<f64>()
+}
+
+/// `ln(1 + t)` for t >= 0 without a jump: what rounding takes off 1 + t is given back in proportion.
+#[inline(always)]
+fn log_one_plus(t: f64) -> f64 {
+    let sum = 1.0 + t;
+    ln(sum) + (t - (sum - 1.0)) / sum
+}
+
+/// How many counts are larger than 0, 1, ..., and the counts beyond.
+struct Tails {
+    short: [u64; SHORT],
+    long: Vec<f64>,
+}
+
+impl Tails {
+    fn new(counts: &[u32]) -> Self {
+        let (mut short, mut long) = ([0; SHORT], vec![]);
+        for &count in counts.iter().filter(|count| **count > 0) {
+            short[(count as usize).min(SHORT) - 1] += 1;
+            if count as usize > SHORT {
+                long.push(f64::from(count));
+            }
+        }
+        (0..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
+        Self { short, long }
+    }
+
+    /// `sum_i sum_(j < y_i) ln(1 + j / r)`.
+    fn log_likelihood(&self, r: f64) -> f64 {
+        let short = self.short.iter().enumerate().skip(1).filter(|(_, number)| **number > 0);
+        let short: f64 = short.map(|(j, &number)| number as f64 * (j as f64 / r).ln_1p()).sum();
+        let start = log_gamma(r + SHORT as f64);
+        let long = self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln());
+        short + long.sum::<f64>()
+    }
+}
+
+/// A draw from the slice below the density of the old value: stepped out, then shrunk towards it.
+fn slice(old: f64, density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
+    let level = density(old) + rng.open_uniform().ln();
+    let mut low = old - WIDTH * rng.uniform();
+    let mut high = low + WIDTH;
+    while low > -FARTHEST && density(low) > level {
+        low -= WIDTH;
+    }
+    while high < FARTHEST && density(high) > level {
+        high += WIDTH;
+    }
+    // ln r is within its bounds, to which the prior is cut.
+    (low, high) = (low.max(-FARTHEST), high.min(FARTHEST));
+    loop {
+        let found = low + (high - low) * rng.uniform();
+        if found == old || density(found) > level {
+            return found;
+        }
+        *(if found < old { &mut low } else { &mut high }) = found;
+    }
+}
