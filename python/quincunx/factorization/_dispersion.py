@@ -2,8 +2,8 @@
 
     count ~ Poisson(rate e),  e ~ Gamma(r, r):  negative binomial, of variance rate + rate^2 dispersion,
 
-where dispersion = 1 / r, with one r for the table, or one for each row or each column. What is learnt has a normal prior of
-its logarithm.
+where dispersion = 1 / r, with one r for the table, or one for each row or each column. What is learnt has a normal
+prior of its logarithm.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._inference import Floats
+from quincunx.factorization._data import Data
 from quincunx.factorization._layout import Factor, Layout
 
 Likelihood: TypeAlias = Literal["poisson", "negative_binomial"]
 #: What the core takes: what has a shape of its own, and the shapes r.
 Shapes: TypeAlias = tuple[str, Floats]
 
-#: Standard deviation of ln r, whose mean is 0: three of them reach from a dispersion of e^-9, as good as none, to one of e^9.
-#: Single rows and columns say less, and a dispersion far off would be believed.
+#: Standard deviation of ln r, whose mean is 0: three of them reach from a dispersion of e^-9, as good as none, to one of
+#: e^9. Single rows and columns say less, and a dispersion far off would be believed.
 PRIOR = {"table": 3.0, "rows": 1.5, "columns": 1.5}
-#: The dispersion that a fit starts from.
-START = 1.0
+#: What the dispersion that a fit starts from is within: that of the release, as if all rates were the same. A fit that
+#: starts from less may take the largest counts for noise and stay there.
+_START = (0.1, 100.0)
 _AXES = {"global": ("table", None), "row": ("rows", 0), "column": ("columns", 1)}
 
 
@@ -48,8 +50,9 @@ class Dispersion:
     learnt: bool
 
     @classmethod
-    def of(cls, dispersion: str | float, layout: Layout, shape: tuple[int, ...]) -> Dispersion:
-        """Return what a parameter says of data of a shape."""
+    def of(cls, dispersion: str | float, layout: Layout, data: Data) -> Dispersion:
+        """Return what a parameter says of data."""
+        shape = data.shape
         if not isinstance(dispersion, str):
             value = _check.real(dispersion, "dispersion")
             if not 1e-7 <= value <= 1e7:
@@ -60,7 +63,7 @@ class Dispersion:
             raise ValueError(
                 f"`dispersion` must be 'global' or a number but for a matrix or ordered pairs, got {axis!r}"
             )
-        return cls(axis, np.full(1 if number is None else shape[number], START), learnt=True)
+        return cls(axis, np.full(1 if number is None else shape[number], _spread(data)), learnt=True)
 
     def variable(self, layout: Layout) -> Factor:
         """Return the variable of the draws."""
@@ -76,3 +79,13 @@ class Dispersion:
     def shapes(self, dispersion: Floats) -> Shapes:
         """Return what the core takes for a draw."""
         return self.axis, np.ascontiguousarray(1 / dispersion).reshape(-1)
+
+
+def _spread(data: Data) -> float:
+    """Return (variance - mean) / mean^2 of the counts before noise, within bounds."""
+    observed = np.broadcast_to(data.observed, data.shape)
+    values, alpha = data.values[observed].astype(np.float64), np.broadcast_to(data.alpha, data.shape)[observed]
+    if not values.size:
+        return 1.0
+    mean, noise = max(float(values.mean()), 1e-3), float((2 * alpha / (1 - alpha) ** 2).mean())
+    return float(np.clip((values.var() - noise - mean) / mean**2, *_START))

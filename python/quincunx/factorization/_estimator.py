@@ -241,7 +241,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         priors = layout.priors(self.prior_shape, self.prior_rate)
         dispersion = None
         if self.likelihood == "negative_binomial":
-            dispersion = Dispersion.of(self.dispersion, layout, data.shape)
+            dispersion = Dispersion.of(self.dispersion, layout, data)
         problem = Problem(data, layout, priors, self.inference, self._core_method(), dispersion)
         runs = self._runs(problem)
         schedule = self._schedule(runs)
@@ -458,7 +458,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         layout = type(self)(**decided)._layout(data.shape)
         dispersion = None
         if settings["likelihood"] != "poisson":
-            dispersion = Dispersion.of(settings["dispersion"], layout, data.shape)
+            dispersion = Dispersion.of(settings["dispersion"], layout, data)
         priors = [(arrays[f"prior_{i}_shape"], arrays[f"prior_{i}_rate"]) for i in range(len(layout.factors))]
         return Problem(data, layout, priors, header["inference"], header["method"], dispersion)
 

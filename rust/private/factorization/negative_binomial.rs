@@ -20,6 +20,8 @@ use std::f64::consts::TAU;
 pub const LARGEST_RELEASE: u64 = 1 << 20;
 /// What is left of the masses is below this share of their sum.
 const SHARE: f64 = 1e-17;
+/// The same of those above a release, where a draw seldom asks for them.
+const SHARE_OF_DRAWS: f64 = 0.05;
 /// Masses are divided by this where they exceed it, for below a release they may grow beyond every double.
 const LARGE: f64 = 1e270;
 /// Means of negative binomial counts above this are drawn as gamma and Poisson, not by sequential search.
@@ -46,8 +48,9 @@ pub struct Masses {
 }
 
 impl Masses {
-    /// The masses for a release `o > 0` and `0 < alpha < 1`, rate > 0.
-    fn fill(&mut self, o: i64, rate: f64, r: f64, alpha: f64) {
+    /// The masses for a release `o > 0` and `0 < alpha < 1`, rate > 0, but for a share of those above; a bound of what is left of
+    /// them.
+    fn fill(&mut self, o: i64, rate: f64, r: f64, alpha: f64, share: f64) -> f64 {
         let p = rate / (rate + r);
         let Self { up, down, scale } = self;
         up.clear();
@@ -55,18 +58,18 @@ impl Masses {
         *scale = 0.0;
         let (z, inverse) = (alpha * p, alpha / p);
         let (mut mass, mut y, mut total) = (1.0, o as f64, 0.0);
-        loop {
+        let mut above = loop {
             up.push(mass);
             total += mass;
             let ratio = (r + y) / (y + 1.0) * z;
             // From here on every ratio is at most this.
             let most = if r < 1.0 { z } else { ratio };
-            if most < 1.0 && mass * most < SHARE * (1.0 - most) * total {
-                break;
+            if most < 1.0 && mass * most < share * (1.0 - most) * total {
+                break mass * most / (1.0 - most);
             }
             mass *= ratio;
             y += 1.0;
-        }
+        };
         (mass, y) = (1.0, o as f64);
         while y > 0.0 {
             let ratio = y / (r + y - 1.0) * inverse;
@@ -74,7 +77,7 @@ impl Masses {
             y -= 1.0;
             if mass > LARGE {
                 up.iter_mut().chain(&mut *down).for_each(|mass| *mass /= LARGE);
-                (mass, total) = (mass / LARGE, total / LARGE);
+                (mass, total, above) = (mass / LARGE, total / LARGE, above / LARGE);
                 *scale += LARGE.ln();
             }
             down.push(mass);
@@ -90,6 +93,7 @@ impl Masses {
                 break;
             }
         }
+        above
     }
 
     /// A draw of the count, given its release.
@@ -99,22 +103,33 @@ impl Masses {
             () if rate == 0.0 => 0,
             () if o <= 0 => draw(rate, r, alpha, rng.uniform(), rng),
             () => {
-                self.fill(o, rate, r, alpha);
+                let above = self.fill(o, rate, r, alpha, SHARE_OF_DRAWS);
                 let Self { up, down, .. } = self;
-                let mut left = rng.uniform() * (up.iter().sum::<f64>() + down.iter().sum::<f64>());
-                for (step, mass) in up.iter().enumerate() {
-                    left -= mass;
-                    if left < 0.0 {
+                let total = up.iter().sum::<f64>() + down.iter().sum::<f64>() + above;
+                // Above what is listed the bound takes the place of the masses: where they end below it, another draw is made.
+                loop {
+                    let mut left = rng.uniform() * total;
+                    let mut beyond = |mass: f64| {
+                        left -= mass;
+                        left < 0.0
+                    };
+                    if let Some(step) = up.iter().position(|&mass| beyond(mass)) {
                         return o as u64 + step as u64;
                     }
-                }
-                for (step, mass) in down.iter().enumerate() {
-                    left -= mass;
-                    if left < 0.0 {
+                    if let Some(step) = down.iter().position(|&mass| beyond(mass)) {
                         return o as u64 - 1 - step as u64;
                     }
+                    let (z, mut mass) = (alpha * rate / (rate + r), up[up.len() - 1]);
+                    for y in o as u64 + up.len() as u64.. {
+                        mass *= (r + (y - 1) as f64) / y as f64 * z;
+                        if beyond(mass) {
+                            return y;
+                        }
+                        if mass < SHARE * above {
+                            break;
+                        }
+                    }
                 }
-                o as u64 // by rounding
             }
         }
     }
@@ -132,7 +147,7 @@ impl Masses {
             let log_likelihood = noise + o.unsigned_abs() as f64 * alpha.ln() - r * (kept / r).ln_1p();
             return Moments { log_likelihood, mean: r * odds, digamma: digamma(r) + odds.ln_1p() };
         }
-        self.fill(o, rate, r, alpha);
+        self.fill(o, rate, r, alpha, SHARE);
         let (mut total, mut above, mut shift) = (0.0, 0.0, 0.0);
         // digamma(r + y) away from digamma(r + o), one reciprocal a step.
         let mut step = 0.0;
