@@ -7,7 +7,9 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
@@ -16,6 +18,8 @@ import numpy.typing as npt
 from quincunx import _core
 from quincunx.errors import TooLargeError
 
+#: A number taken as the rational number it is.
+Number: TypeAlias = float | str | Rational | Decimal | np.integer
 #: An array of any kind of numbers or labels.
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -84,6 +88,27 @@ def open_probability(value: object, name: str) -> float:
     if not 0 < number < 1:
         raise ValueError(f"`{name}` must be in (0, 1), got {number}")
     return number
+
+
+def rational(value: Any, name: str) -> Fraction:
+    """Return a number as the rational number it is."""
+    if isinstance(value, (bool, np.bool_, bytes)):
+        raise TypeError(f"`{name}` must be a number, got {value!r}")
+    if isinstance(value, str):  # "1/2" and "0.5" are the same, and exact
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"`{name}` must be a number such as '1/2' or '0.5', got {value!r}") from None
+    if isinstance(value, (float, np.floating)) and not math.isfinite(value):
+        raise ValueError(f"`{name}` must be finite, got {value}")
+    if isinstance(value, np.integer):
+        return Fraction(int(value))
+    if isinstance(value, np.floating):
+        return Fraction(*value.as_integer_ratio())
+    try:
+        return Fraction(value)
+    except TypeError:
+        raise TypeError(f"`{name}` must be an int, a Fraction or a float, got {type(value).__name__}") from None
 
 
 def one_of(value: object, name: str, choices: Iterable[str]) -> str:

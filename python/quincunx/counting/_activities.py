@@ -1,6 +1,5 @@
 """Activities: one for all vertices, or one for each."""
 
-import math
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -11,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx._check import Number
 from quincunx.graphs import Graph
 
-#: A number taken as the rational number it is.
-Number: TypeAlias = float | str | Rational | Decimal | np.integer
 #: Several numbers in order. A string is a sequence too, but one number.
 Several: TypeAlias = list[Any] | tuple[Number, ...] | npt.NDArray[Any]
 #: Several numbers, in order or by the labels of vertices.
@@ -27,27 +25,6 @@ def is_many(activity: object) -> TypeGuard[Many]:
     return isinstance(activity, (Mapping, list, tuple)) or (isinstance(activity, np.ndarray) and activity.ndim > 0)
 
 
-def rational(activity: Any, name: str = "activity") -> Fraction:
-    """Return an activity, or another number, as the rational number it is."""
-    if isinstance(activity, (bool, np.bool_, bytes)):
-        raise TypeError(f"`{name}` must be a number, got {activity!r}")
-    if isinstance(activity, str):  # "1/2" and "0.5" are the same, and exact
-        try:
-            return Fraction(activity)
-        except (ValueError, ZeroDivisionError):
-            raise ValueError(f"`{name}` must be a number such as '1/2' or '0.5', got {activity!r}") from None
-    if isinstance(activity, (float, np.floating)) and not math.isfinite(activity):
-        raise ValueError(f"`{name}` must be finite, got {activity}")
-    if isinstance(activity, np.integer):
-        return Fraction(int(activity))
-    if isinstance(activity, np.floating):
-        return Fraction(*activity.as_integer_ratio())
-    try:
-        return Fraction(activity)
-    except TypeError:
-        raise TypeError(f"`{name}` must be an int, a Fraction or a float, got {type(activity).__name__}") from None
-
-
 def two_doubles(activity: object) -> tuple[float, float, int, bool]:
     """Return an activity as the sum of two doubles times a power of two, and whether it is that number.
 
@@ -55,7 +32,7 @@ def two_doubles(activity: object) -> tuple[float, float, int, bool]:
     """
     if not isinstance(activity, (str, Rational, Decimal, np.integer, np.longdouble)):
         return _check.real(activity, "activity"), 0.0, 0, True
-    number = rational(activity)
+    number = _check.rational(activity, "activity")
     _check.real(number, "activity")
     exponent = number.numerator.bit_length() - number.denominator.bit_length()
     scaled = number / Fraction(2) ** exponent  # between a half and two in size: no part is too small for a double
@@ -71,13 +48,13 @@ def activities_of(graph: Graph, activity: object, *, negative: bool = True, hint
     if isinstance(activity, Mapping):
         found = [Fraction(1)] * n
         for label, value in activity.items():
-            found[graph.index(label)] = rational(value)
+            found[graph.index(label)] = _check.rational(value, "activity")
     elif is_many(activity):
         if len(activity) != n:
             raise ValueError(f"`activity` must have one entry for each of the {n} vertices, got {len(activity)}{hint}")
-        found = [rational(value) for value in activity]
+        found = [_check.rational(value, "activity") for value in activity]
     else:
-        found = [rational(activity)] * n
+        found = [_check.rational(activity, "activity")] * n
     if not negative and any(value < 0 for value in found):
         raise ValueError(f"`activity` must be at least 0, got {min(found)}")
     return found

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core
+from quincunx._check import Number
 from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
-from quincunx.counting._activities import Activity, Many, Number, Several, activities_of, is_many, rational, two_doubles
+from quincunx.counting._activities import Activity, Many, Several, activities_of, is_many, two_doubles
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_problem, vertex_order
 from quincunx.graphs._graph import as_graph
@@ -197,9 +198,8 @@ def hard_core(
         with job.reporting("partition function"):
             found = _core.hard_core_float(problem, number, job)
         return _as_log(*found) if mode == "log" else _as_float(*found)
-    (integer,), plan = _exact.solve(
-        partial(_core.plan_independent_sets, problem, rational(activity).as_integer_ratio()), "partition function", job
-    )
+    ratio = _check.rational(activity, "activity").as_integer_ratio()
+    (integer,), plan = _exact.solve(partial(_core.plan_independent_sets, problem, ratio), "partition function", job)
     if isinstance(activity, (int, np.integer)):
         return integer
     return Fraction(cast(Rational, _Coprime(*plan.lowest_terms(integer))))
@@ -254,7 +254,7 @@ def _is_per_vertex(graph: "GraphLike", activity: Many, mode: str, per_vertex: bo
     entries = np.asarray(activity, dtype=object)
     if entries.size and entries.ndim == 1 and entries.size == as_graph(graph).num_vertices:
         for entry in entries:
-            rational(entry)  # a bad number is the first thing to say
+            _check.rational(entry, "activity")  # a bad number is the first thing to say
         raise ValueError(
             f"`per_vertex` must be given where `activity` has as many entries as there are vertices, {entries.size}: "
             "True for the activities of the vertices, False for several activities"

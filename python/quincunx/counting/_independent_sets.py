@@ -1,7 +1,9 @@
 """The number of independent sets, the independence polynomial, and what they will cost."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -14,6 +16,7 @@ from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -198,6 +201,7 @@ def estimate_cost(
     graph: "GraphLike",
     what: Literal["independent-sets", "spanning-trees", "perfect-matchings", "matchings"] = "independent-sets",
     *,
+    weight: "Weight | Unweighted" = NOT_SAID,
     order: Order = None,
     threads: int | None = None,
     memory_limit: int | None = None,
@@ -208,6 +212,8 @@ def estimate_cost(
     ----------
     graph, order, threads
         As in `count_independent_sets`.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `count_spanning_trees`; none for independent sets.
     memory_limit : int, optional
         Bytes the job may use. Without it the forecast is of the job on this machine as it is now, or where that has too
         little memory, on one that has enough.
@@ -240,10 +246,16 @@ def estimate_cost(
     >>> cost.engine, cost.primes
     ('square reflection', 12)
     """
-    _check.one_of(what, "what", ["independent-sets", *_PLANS])
+    _check.one_of(what, "what", ["independent-sets", "spanning-trees", "perfect-matchings", "matchings"])
     job = Job(threads=threads, memory_limit=memory_limit)
+    unit: Fraction | int = 1
+    if what != "independent-sets":
+        graph, unit, _ = laid(graph, weight)
+    elif weight is not None and weight is not NOT_SAID:
+        raise ValueError(f"`weight` must be None for independent sets, got {weight!r}")
+    counted = "matchings by size" if what == "matchings" and unit != 1 else what
     try:
-        return _estimate(graph, what, order, job)
+        return _estimate(graph, counted, order, job)
     except TooLargeError as refused:
         if memory_limit is not None:
             if refused.limit in (0, job.memory_limit):
@@ -251,7 +263,7 @@ def estimate_cost(
             # Kernels of lattices have a limit of their own, where their states can no longer be numbered.
             message = str(refused).replace(f"the limit is {refused.limit}", f"the limit is {job.memory_limit}")
             raise TooLargeError(message, refused.needed, job.memory_limit) from None
-        return _estimate(graph, what, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
+        return _estimate(graph, counted, order, Job(threads=threads, memory_limit=_check.MOST_MEMORY))
 
 
 def _estimate(graph: "GraphLike", what: str, order: Order, job: Job) -> CostEstimate:
@@ -267,7 +279,12 @@ def _estimate(graph: "GraphLike", what: str, order: Order, job: Job) -> CostEsti
     return _planned_cost(plan, job.threads, job.memory_limit)
 
 
-_PLANS = {"spanning-trees": plan_trees, "perfect-matchings": plan_dimers, "matchings": plan_matchings}
+_PLANS: dict[str, Callable[..., _core.ExactPlan]] = {
+    "spanning-trees": plan_trees,
+    "perfect-matchings": plan_dimers,
+    "matchings": partial(plan_matchings, which="all"),
+    "matchings by size": partial(plan_matchings, which="by size"),
+}
 
 # Operations of one prime that are done once to measure their time, about a tenth of a second.
 _MEASURED = 2e7

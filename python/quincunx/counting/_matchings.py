@@ -15,8 +15,8 @@ from quincunx.counting import _exact
 from quincunx.counting._drawn import Drawing, as_drawn, as_insertion, as_square
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed, as_problem
-from quincunx.counting._weights import NOT_SAID, Unweighted, Weight, laid
 from quincunx.graphs import Graph
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -60,10 +60,8 @@ def count_perfect_matchings(
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on. Lattices are drawn as they are; graphs by networkx, if it is installed and they are planar.
     weight : None, str or sequence of number, optional
-        The weight of each edge: the name of an attribute of the edges of a networkx graph (1 where an edge has none of
-        that name), or a number for each edge in order; ints, Fractions or floats, >= 0. What is returned is the sum
-        over all perfect matchings of the products of their weights. `None` counts each edge as one. Where nothing is
-        said, a networkx graph with an attribute ``"weight"`` that is not 1 is refused.
+        The weight of each edge, as in `count_spanning_trees`; what is returned is the sum over all perfect matchings
+        of the products of their weights.
     method : {"auto", "product", "fkt", "pfaffian", "even-subgraphs", "frontier"}, optional
         ``"product"``: the closed form of the free square lattice. ``"fkt"``: one Pfaffian of a Kasteleyn orientation,
         for graphs drawn on a plane or cylinder. ``"pfaffian"``: the same and four Pfaffians on a torus.
@@ -115,7 +113,7 @@ def count_perfect_matchings(
     (Fraction(13, 2), 2)
     """
     job = Job(**options)
-    graph, unit = laid(graph, weight)
+    graph, unit, _ = laid(graph, weight)
     count = _perfect_matchings(graph, method, order, job)
     return count if unit == 1 or not count else count * unit ** (as_listed(graph).num_vertices // 2)
 
@@ -178,13 +176,22 @@ def _solve(make_plan: MakePlan, description: str, job: Job) -> list[int]:
     return _exact.solve(lambda job: make_plan(job.threads, job.memory_limit), description, job)[0]
 
 
+@overload
+def count_matchings(
+    graph: "GraphLike", *, weight: "Unweighted" = ..., order: Order = ..., **options: Unpack[JobOptions]
+) -> int: ...
+@overload
+def count_matchings(
+    graph: "GraphLike", *, weight: "Weight", order: Order = ..., **options: Unpack[JobOptions]
+) -> int | Fraction: ...
 @counting_doc
 def count_matchings(
     graph: "GraphLike",
     *,
+    weight: "Weight | Unweighted" = NOT_SAID,
     order: Order = None,
     **options: Unpack[JobOptions],
-) -> int:
+) -> int | Fraction:
     """Count the matchings of a graph, exactly: its Hosoya index.
 
     A matching is a set of edges no two of which share a vertex; the empty set is one. Parallel edges count one by one
@@ -194,6 +201,9 @@ def count_matchings(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `count_spanning_trees`; what is returned is the sum over all matchings of the
+        products of their weights: the partition function of monomers and dimers.
     order : sequence of vertices, optional
         The order in which the vertices are taken; by default a tree decomposition or a good order is searched for.
     {job}
@@ -221,16 +231,32 @@ def count_matchings(
     2810694
     """
     job = Job(**options)
+    graph, unit, _ = laid(graph, weight)
+    if unit != 1:
+        return sum(count * unit**k for k, count in enumerate(_by_size(graph, order, job)))
     return _solve(_frontier(graph, order, "all"), "matchings", job)[0]
 
 
+def _by_size(graph: "GraphLike", order: Order, job: Job) -> list[int]:
+    return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
+
+
+@overload
+def matching_polynomial(
+    graph: "GraphLike", *, weight: "Unweighted" = ..., order: Order = ..., **options: Unpack[JobOptions]
+) -> list[int]: ...
+@overload
+def matching_polynomial(
+    graph: "GraphLike", *, weight: "Weight", order: Order = ..., **options: Unpack[JobOptions]
+) -> list[int] | list[Fraction]: ...
 @counting_doc
 def matching_polynomial(
     graph: "GraphLike",
     *,
+    weight: "Weight | Unweighted" = NOT_SAID,
     order: Order = None,
     **options: Unpack[JobOptions],
-) -> list[int]:
+) -> list[int] | list[Fraction]:
     """Count the matchings of each size, exactly.
 
     The coefficients ``m_0, m_1, ...`` of the generating polynomial ``sum_k m_k x**k``, where ``m_k`` is the number of
@@ -238,12 +264,12 @@ def matching_polynomial(
 
     Parameters
     ----------
-    graph, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
+    graph, weight, order, threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_matchings`.
 
     Returns
     -------
-    list of int
+    list of int, or of Fraction where weights have a denominator
         ``m_0, ..., m_k`` up to the size of a largest matching.
 
     Raises
@@ -264,7 +290,9 @@ def matching_polynomial(
     [1, 15, 45, 15]
     """
     job = Job(**options)
-    return _solve(_frontier(graph, order, "by size"), "matchings by size", job)
+    graph, unit, _ = laid(graph, weight)
+    counts = _by_size(graph, order, job)
+    return counts if unit == 1 else [count * unit**k for k, count in enumerate(counts)]
 
 
 def log_perfect_matchings(
@@ -297,12 +325,12 @@ def log_perfect_matchings(
     return _log(count_perfect_matchings(graph, weight=weight, method=method))
 
 
-def log_matchings(graph: "GraphLike") -> float:
+def log_matchings(graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID) -> float:
     """Return the natural logarithm of the number of matchings.
 
     Parameters
     ----------
-    graph
+    graph, weight
         As in `count_matchings`.
 
     Returns
@@ -322,7 +350,7 @@ def log_matchings(graph: "GraphLike") -> float:
     >>> round(log_matchings(lattices.square(5, 5)), 12)
     14.848941985906
     """
-    return _log(count_matchings(graph))
+    return _log(count_matchings(graph, weight=weight))
 
 
 def _log(count: int | Fraction) -> float:
@@ -361,6 +389,6 @@ def plan_dimers(graph: object, order: Order, memory_limit: int) -> _core.ExactPl
     return (plan or _frontier(graph, order, "perfect"))(1, memory_limit)
 
 
-def plan_matchings(graph: object, order: Order, memory_limit: int) -> _core.ExactPlan:
-    """Return the plan of a count of all matchings, for a forecast."""
-    return _frontier(graph, order, "all")(1, memory_limit)
+def plan_matchings(graph: object, order: Order, memory_limit: int, which: str) -> _core.ExactPlan:
+    """Return the plan of a count of all matchings, or of those of each size, for a forecast."""
+    return _frontier(graph, order, which)(1, memory_limit)

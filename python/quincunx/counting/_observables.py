@@ -15,6 +15,7 @@ from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_listed, as_named
 from quincunx.graphs._graph import as_graph
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -164,13 +165,19 @@ def independence_number(graph: "GraphLike") -> IndependenceNumber:
 
 
 @counting_doc
-def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -> Any:
-    """Compute the probability that each edge is in a uniform perfect matching, exactly: Pauling's bond orders.
+def edge_probabilities(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, memory_limit: int | None = None
+) -> Any:
+    """Compute the probability that each edge is in a random perfect matching, exactly: Pauling's bond orders.
+
+    All are equally likely, or have probabilities proportional to the products of their weights.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         As in `count_perfect_matchings`.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `count_spanning_trees`.
     memory_limit : int, optional
         As in `count_independent_sets`.
 
@@ -202,6 +209,10 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
     """
     found, names = as_named(graph)
     limit = _check.memory_limit(memory_limit)
+    edges, times = found.edges.tolist(), np.ones(found.num_edges, dtype=np.int64)
+    if (weights := weights_of(graph, weight)) is not None:
+        graph, _, origin = lay(found, weights)
+        found, times = graph, np.bincount(origin, minlength=len(times))
     drawn = as_drawn(graph)
     left = np.ones(found.num_vertices, dtype=bool)
     total = count_of_drawn(found, drawn, left, limit)
@@ -209,7 +220,7 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
         raise ValueError("`graph` must have a perfect matching, got none")
     known: dict[tuple[int, int], Fraction] = {}
     probabilities = []
-    for u, v in found.edges.tolist():
+    for (u, v), number in zip(edges, times.tolist(), strict=True):
         pair = (min(u, v), max(u, v))
         if u == v:
             known[pair] = Fraction(0)
@@ -217,5 +228,5 @@ def edge_probabilities(graph: "GraphLike", *, memory_limit: int | None = None) -
             left[[u, v]] = False
             known[pair] = Fraction(count_of_drawn(found, drawn, left, limit), total)
             left[[u, v]] = True
-        probabilities.append(known[pair])
+        probabilities.append(number * known[pair])
     return names.by_edge(probabilities)

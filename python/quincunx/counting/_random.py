@@ -1,6 +1,9 @@
-"""Exact random objects: uniform spanning trees, uniform perfect matchings, hard-core distributed independent sets."""
+"""Exact random objects: spanning trees and perfect matchings, hard-core distributed independent sets."""
 
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from quincunx.counting._frontier import WeightedFrontier, integer_weights
 from quincunx.counting._matchings import count_of_drawn
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import as_named
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -33,13 +37,17 @@ def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
 
 
 @counting_doc
-def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Any:
-    """Draw a uniform spanning tree.
+def random_spanning_tree(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, rng: RandomSource = None
+) -> Any:
+    """Draw a uniform spanning tree, or one with a probability proportional to the product of its weights.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         Connected, with at least one vertex. Parallel edges are told apart, loops are never drawn.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `count_spanning_trees`; an edge of weight zero is never drawn.
     rng : None, int, SeedSequence or Generator, optional
         Where randomness comes from.
 
@@ -52,14 +60,15 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Any
     Raises
     ------
     ValueError
-        If the graph has no vertex or is not connected.
+        If the graph has no vertex or is not connected by edges of positive weight; if weights are not said or negative.
     TypeError
-        If `graph` or `rng` is not what it should be.
+        If `graph`, `weight` or `rng` is not what it should be.
 
     Notes
     -----
-    Wilson's algorithm: loop-erased random walks, each until it meets the tree. Exactly uniform; the expected number of
-    steps is the mean hitting time, about ``n log n`` on the square lattice.
+    Wilson's algorithm: loop-erased random walks, each until it meets the tree. The distribution is exact, for weights
+    as whole numbers over one denominator; the expected number of steps is the mean hitting time, about ``n log n`` on
+    the square lattice.
 
     References
     ----------
@@ -79,15 +88,22 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Any
     n = found.num_vertices
     if n == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
+    weights = weights_of(graph, weight)
     ends: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     for edge, (u, v) in enumerate(found.edges.tolist()):
-        if u != v:
+        if u != v and (weights is None or weights[edge]):
             ends[u].append((v, edge))
             ends[v].append((u, edge))
     _refuse_disconnected(ends)
+    totals, sums = [len(around) for around in ends], None
+    if weights is not None:
+        unit = lcm(*(w.denominator for w in weights))
+        sums = [list(accumulate(int(weights[edge] * unit) for _, edge in around)) for around in ends]
+        totals = [sums_at[-1] if sums_at else 0 for sums_at in sums]
     source = generator(rng)
-    # Whole numbers below each degree: a float times the degree would be biased by 2**-53.
-    draws: dict[int, list[int]] = {len(around): [] for around in ends}
+    below = _uniform(source)
+    # Whole numbers below each degree or sum of weights: a float times it would be biased by 2**-53.
+    draws: dict[int, list[int]] = {total: [] for total in totals}
     in_tree = [False] * n
     in_tree[0] = True
     way: list[tuple[int, int]] = [(0, 0)] * n
@@ -95,11 +111,12 @@ def random_spanning_tree(graph: "GraphLike", *, rng: RandomSource = None) -> Any
     for start in range(n):
         v = start
         while not in_tree[v]:
-            around = ends[v]
-            pool = draws[len(around)]
+            total = totals[v]
+            pool = draws[total]
             if not pool:
-                pool += source.integers(0, len(around), 4096).tolist()
-            way[v] = around[pool.pop()]
+                pool += source.integers(0, total, 4096).tolist() if total < 2**63 else [below(total)]
+            ticket = pool.pop()
+            way[v] = ends[v][ticket if sums is None else bisect_right(sums[v], ticket)]
             v = way[v][0]
         v = start
         while not in_tree[v]:
@@ -121,13 +138,21 @@ def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
 
 
 @counting_doc
-def random_perfect_matching(graph: "GraphLike", *, rng: RandomSource = None, memory_limit: int | None = None) -> Any:
-    """Draw a uniform perfect matching.
+def random_perfect_matching(
+    graph: "GraphLike",
+    *,
+    weight: "Weight | Unweighted" = NOT_SAID,
+    rng: RandomSource = None,
+    memory_limit: int | None = None,
+) -> Any:
+    """Draw a uniform perfect matching, or one with a probability proportional to the product of its weights.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         Planar, drawn on a torus, or of small width, as for `count_perfect_matchings`. Parallel edges are told apart.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `count_spanning_trees`.
     rng : None, int, SeedSequence or Generator, optional
         Where randomness comes from.
     memory_limit : int, optional
@@ -147,7 +172,8 @@ def random_perfect_matching(graph: "GraphLike", *, rng: RandomSource = None, mem
     4-8-8 lattices and Aztec diamonds, take coupling from the past by rotations of faces [1]_: of the order of ``L**4``
     steps for a piece of size L, 0.03 s for a square of 32 x 32 and 0.5 s for 64 x 64. All others are drawn vertex by
     vertex, each partner with the exact probability that the counts of the rest give: n/2 rounds of one exact count for
-    each edge at a vertex, of the order of ``n**2.75`` steps, 0.5 s for 500 vertices on a torus and 3 s for 1000. Where
+    each edge at a vertex, of the order of ``n**2.75`` steps, 0.5 s for 500 vertices on a torus and 3 s for 1000; so are
+    all with weights. Where
     faces differ in length, as in 4-8-8, the coupling may need exponentially long; a pilot with random numbers of its
     own, which depends on the graph alone, then chooses the other way before the draw begins.
 
@@ -165,11 +191,15 @@ def random_perfect_matching(graph: "GraphLike", *, rng: RandomSource = None, mem
     """
     found, names = as_named(graph)
     limit = _check.memory_limit(memory_limit)
+    origin = np.arange(found.num_edges)
+    if (weights := weights_of(graph, weight)) is not None:
+        graph, _, origin = lay(found, weights)
+        found = graph
     if min(_core.maximum_matching(found.num_vertices, found.edges), default=0) < 0:
         raise ValueError("`graph` must have a perfect matching, got none")
     drawn = as_drawn(graph)
     seed = key(rng)
-    if drawn is not None:
+    if drawn is not None and weights is None:
         try:
             coupled = _core.couple_perfect_matchings(drawn, seed)
         except ValueError:
@@ -201,7 +231,7 @@ def random_perfect_matching(graph: "GraphLike", *, rng: RandomSource = None, mem
                 chosen.append(edge)
                 total = counts[u]
                 break
-    return names.edges(sorted(chosen))
+    return names.edges(origin[sorted(chosen)])
 
 
 @counting_doc

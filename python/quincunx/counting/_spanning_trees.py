@@ -11,7 +11,7 @@ from quincunx.counting._drawn import as_cylinder, as_square, as_torus
 from quincunx.counting._hard_core import FloatResult
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, as_listed
-from quincunx.counting._weights import NOT_SAID, Unweighted, Weight, laid
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike, IntArray
@@ -49,9 +49,10 @@ def count_spanning_trees(
         What is counted on.
     weight : None, str or sequence of number, optional
         The weight of each edge: the name of an attribute of the edges of a networkx graph (1 where an edge has none of
-        that name), or a number for each edge in order; ints, Fractions or floats, >= 0. What is returned is the sum
-        over all trees of the products of their weights. `None` counts each edge as one. Where nothing is
-        said, a networkx graph with an attribute ``"weight"`` that is not 1 is refused.
+        that name), ``"weight"`` for the entries of a sparse matrix (half of them for loops, as in `Graph.to_scipy`), or
+        a number for each edge in order; ints, Fractions or floats, >= 0. What is returned is the sum over all trees of
+        the products of their weights. `None` counts each edge as one. Where nothing is said, a networkx graph
+        with an attribute ``"weight"`` that is not 1 is refused, and so is a sparse matrix with such an entry.
     method : {"auto", "product", "elimination"}, optional
         ``"product"``: eigenvalues in closed form inside prime fields, for square lattices of any boundary and for all
         lattices on a torus; on a cylinder a banded determinant for each wave vector round it. ``"elimination"``: sparse
@@ -100,7 +101,7 @@ def count_spanning_trees(
     """
     job = Job(**options)
     _check.one_of(method, "method", _METHODS)
-    graph, unit = laid(graph, weight)
+    graph, unit, _ = laid(graph, weight)
     problem: object = None if method == "elimination" else _product(graph)
     if problem is None:
         if method == "product":
@@ -145,7 +146,7 @@ def log_spanning_trees(graph: "GraphLike", *, weight: "Weight | Unweighted" = NO
     >>> round(value, 9), error < 1e-9
     (98.448042918, True)
     """
-    graph, unit = laid(graph, weight)
+    graph, unit, _ = laid(graph, weight)
     value, error = _core.log_spanning_trees(as_square(graph) or _plain(graph))
     if not math.isfinite(value):
         return FloatResult(value, 0.0)

@@ -45,7 +45,7 @@ def distances(
     Parameters
     ----------
     graph : Graph, lattice, networkx graph, SciPy sparse matrix or pair (n, edges)
-        The graph.
+        The graph. Every edge has length one, whatever its weight.
     source, target : int or label, optional
         Vertices; their labels in a graph with labels of its own. With a `source` only its distances are found, with
         both the one between them.

@@ -10,6 +10,7 @@ on a cylinder into one block for each wave vector round it; k and -k have the sa
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,9 +21,12 @@ from quincunx._aside import aside
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice, UnitCell
 
 if TYPE_CHECKING:
+    import scipy.sparse
+
     from quincunx.graphs._graph import GraphLike
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -160,26 +164,55 @@ def _refuse_large(n: int) -> None:
         raise TooLargeError(f"the eigenvalues of {n} vertices need {needed} bytes", needed, available)
 
 
-def _of_graph(graph: Graph, laplacian: bool) -> FloatArray:
+def _of_graph(graph: Graph, laplacian: bool, weights: list[Fraction] | None) -> FloatArray:
     n = graph.num_vertices
     _refuse_large(n)
     if n == 0:
         return np.empty(0)
-    matrix = graph.to_scipy().astype(float)
-    if laplacian:
-        from scipy.sparse import diags_array
-
-        matrix = diags_array(matrix.sum(axis=1)) - matrix
+    matrix = laplacian_of(graph, weights) if laplacian else adjacency_of(graph, weights)
     return aside(np.linalg.eigvalsh, matrix.toarray())
 
 
-def spectrum(graph: GraphLike, *, laplacian: bool = False) -> FloatArray:
+def adjacency_of(graph: Graph, weights: list[Fraction] | None) -> scipy.sparse.csr_array:
+    """Return the adjacency matrix in floats, as `Graph.to_scipy` does, with the weight of each edge."""
+    if weights is None:
+        return graph.to_scipy().astype(float)
+    from scipy.sparse import coo_array
+
+    values, n = np.array([_check.real(w, "weight") for w in weights]), graph.num_vertices
+    both = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
+    return coo_array((np.tile(values, 2), (both[0], both[1])), shape=(n, n)).tocsr()
+
+
+def laplacian_of(graph: Graph, weights: list[Fraction] | None) -> scipy.sparse.csr_array:
+    """Return the Laplacian matrix in floats."""
+    from scipy.sparse import diags_array
+
+    adjacency = adjacency_of(graph, weights)
+    return (diags_array(adjacency.sum(axis=1)) - adjacency).tocsr()
+
+
+def components(graph: Graph, weights: list[Fraction] | None) -> int:
+    """Return the number of components, of the edges of positive weight."""
+    from scipy.sparse.csgraph import connected_components
+
+    adjacency = adjacency_of(graph, None if weights is None else [Fraction(bool(w)) for w in weights])
+    adjacency.eliminate_zeros()
+    return int(connected_components(adjacency, directed=False)[0])
+
+
+def spectrum(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID, laplacian: bool = False) -> FloatArray:
     """Compute all eigenvalues of a graph's adjacency matrix or Laplacian.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         Lattices with a closed axis are solved block by block.
+    weight : None, str or sequence of number, optional
+        The weight of each edge: the name of an attribute of the edges of a networkx graph (1 where an edge has none of
+        that name), ``"weight"`` for the entries of a sparse matrix (half of them for loops, as in `Graph.to_scipy`), or
+        a number for each edge in order; >= 0. `None` counts each edge as one. Where nothing is said, a networkx graph
+        with an attribute ``"weight"`` that is not 1 is refused, and so is a sparse matrix with such an entry.
     laplacian : bool, default False
         Whether the eigenvalues are those of the Laplacian ``D - A``.
 
@@ -191,7 +224,7 @@ def spectrum(graph: GraphLike, *, laplacian: bool = False) -> FloatArray:
     Raises
     ------
     TypeError, ValueError
-        If `graph` is none of these.
+        If `graph` is none of these; if weights are not said, negative or not finite.
     TooLargeError
         If a dense block does not fit the memory.
 
@@ -207,16 +240,16 @@ def spectrum(graph: GraphLike, *, laplacian: bool = False) -> FloatArray:
     >>> spectrum(lattices.honeycomb(1, 1, "torus", multigraph=True)).round(12).tolist()
     [-3.0, 3.0]
     """
-    return np.sort(eigenvalues(graph, laplacian))
+    return np.sort(eigenvalues(graph, laplacian, weights_of(graph, weight)))
 
 
-def eigenvalues(graph: GraphLike, laplacian: bool = False) -> FloatArray:
+def eigenvalues(graph: GraphLike, laplacian: bool = False, weights: list[Fraction] | None = None) -> FloatArray:
     """Return the eigenvalues in any order."""
-    if isinstance(graph, Lattice) and graph.unit_cell is not None:
+    if weights is None and isinstance(graph, Lattice) and graph.unit_cell is not None:
         if graph.kind == "square" and not graph.twist:
             return _of_square(graph, laplacian)
         if all(graph.pbc):
             return _of_torus(graph, laplacian)
         if any(graph.pbc):
             return _of_cylinder(graph, laplacian)
-    return _of_graph(as_graph(graph), laplacian)
+    return _of_graph(as_graph(graph), laplacian, weights)

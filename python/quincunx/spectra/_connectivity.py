@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._aside import apart
 from quincunx.graphs._graph import as_graph
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice
-from quincunx.spectra._bloch import FloatArray, eigenvalues
+from quincunx.spectra._bloch import FloatArray, components, eigenvalues, laplacian_of
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import Graph, GraphLike
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _DENSE = 1500
 
 
-def algebraic_connectivity(graph: GraphLike) -> float:
+def algebraic_connectivity(graph: GraphLike, *, weight: Weight | Unweighted = NOT_SAID) -> float:
     """Compute the second smallest eigenvalue of the Laplacian.
 
     It is zero for a disconnected graph, and infinite is not an answer: a single vertex has 0.
@@ -29,6 +31,8 @@ def algebraic_connectivity(graph: GraphLike) -> float:
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         With at least one vertex.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `spectrum`.
 
     Returns
     -------
@@ -49,28 +53,28 @@ def algebraic_connectivity(graph: GraphLike) -> float:
     >>> round(algebraic_connectivity(complete(4)), 12)
     4.0
     """
-    is_closed = isinstance(graph, Lattice) and graph.unit_cell is not None and any(graph.pbc)
+    weights = weights_of(graph, weight)
+    is_closed = weights is None and isinstance(graph, Lattice) and graph.unit_cell is not None and any(graph.pbc)
     if not is_closed:
         found = as_graph(graph)
         if found.num_vertices == 0:
             raise ValueError("`graph` must have a vertex, got a graph without vertices")
         if found.num_vertices > _DENSE:
-            return _sparse_connectivity(found)
-    values = eigenvalues(graph, laplacian=True)
+            return _sparse_connectivity(found, weights)
+    values = eigenvalues(graph, True, weights)
     return 0.0 if len(values) < 2 else max(0.0, float(np.partition(values, 1)[1]))
 
 
-def _sparse_connectivity(graph: Graph) -> float:
-    from scipy.sparse import csgraph, diags_array
+def _sparse_connectivity(graph: Graph, weights: list[Fraction] | None) -> float:
     from scipy.sparse.linalg import eigsh
 
-    adjacency = graph.to_scipy().astype(float)
-    if csgraph.connected_components(adjacency, directed=False)[0] > 1:
+    if components(graph, weights) > 1:
         return 0.0
-    laplacian = diags_array(adjacency.sum(axis=1)) - adjacency
+    laplacian = laplacian_of(graph, weights)
     start = np.random.default_rng(0).random(graph.num_vertices)
     # Shifted a little below zero, where the matrix is positive definite.
-    how = {"k": 2, "sigma": -1e-3, "v0": start, "return_eigenvectors": False, "tol": 1e-13}
+    shift = 1e-3 if weights is None else 1e-3 * float(max(weights))
+    how = {"k": 2, "sigma": -shift, "v0": start, "return_eigenvectors": False, "tol": 1e-13}
     values = apart(eigsh, laplacian.tocsc(), **how)
     return max(0.0, float(np.sort(values)[1]))
 

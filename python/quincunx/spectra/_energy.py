@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
 from quincunx.lattices._registry import below_insertions
@@ -30,12 +31,12 @@ class EnergyDensity(NamedTuple):
     error: float
 
 
-def energy(graph: "GraphLike") -> float:
+def energy(graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID) -> float:
     """Compute the energy of a graph: the sum of the absolute values of the eigenvalues of its adjacency matrix.
 
     Parameters
     ----------
-    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
+    graph, weight
         As in `spectrum`.
 
     Returns
@@ -63,11 +64,12 @@ def energy(graph: "GraphLike") -> float:
     >>> round(energy(lattices.truncated_hexagonal(3, 4, "torus")), 12)
     106.696436614676
     """
-    if isinstance(graph, Lattice) and all(graph.pbc) and (found := below_insertions(graph.kind)):
+    weights = weights_of(graph, weight)
+    if weights is None and isinstance(graph, Lattice) and all(graph.pbc) and (found := below_insertions(graph.kind)):
         base, times = UnitCell.named(found[0].name), found[1]
         values = eigenvalues(Lattice(base, graph.extent, "torus", twist=graph.twist, multigraph=True))
         return _inserted_energy(values, sum(base.degrees()) // base.num_sites, times)
-    return float(abs(eigenvalues(graph)).sum())
+    return float(abs(eigenvalues(graph, weights=weights)).sum())
 
 
 def _inserted_energy(values: FloatArray, r: int, times: int) -> float:
@@ -167,7 +169,12 @@ def _bands(cell: UnitCell, size: int) -> FloatArray:
 
 
 def density_of_states(
-    graph: "GraphLike", bins: int = 100, *, broadening: float | None = None, laplacian: bool = False
+    graph: "GraphLike",
+    bins: int = 100,
+    *,
+    weight: "Weight | Unweighted" = NOT_SAID,
+    broadening: float | None = None,
+    laplacian: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the density of the eigenvalues, per vertex.
 
@@ -177,6 +184,8 @@ def density_of_states(
         As in `spectrum`; a torus of many cells for a smooth curve.
     bins : int, default 100
         Bins of the histogram, or points of the curve, >= 1.
+    weight : None, str or sequence of number, optional
+        The weight of each edge, as in `spectrum`.
     broadening : float, optional
         If given, each eigenvalue is a Gaussian of this standard deviation instead of a bar, > 0.
     laplacian : bool, default False
@@ -205,7 +214,7 @@ def density_of_states(
     """
     count = _check.whole(bins, "bins", minimum=1, maximum=10**7)
     width = None if broadening is None else _check.real(broadening, "broadening", positive=True)
-    values = eigenvalues(graph, laplacian)
+    values = eigenvalues(graph, laplacian, weights_of(graph, weight))
     if not len(values):
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
     if width is None:

@@ -13,28 +13,46 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from quincunx import _core
+from quincunx import _check, _core
 from quincunx._job import Job
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
+from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_of
 from quincunx.lattices import Lattice
-from quincunx.spectra._bloch import eigenvalues
+from quincunx.spectra._bloch import components, eigenvalues, laplacian_of
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
 
 
 @overload
-def kirchhoff_index(graph: "GraphLike", *, exact: Literal[False] = False) -> float: ...
+def kirchhoff_index(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = ..., invert_weight: bool = ..., exact: Literal[False] = False
+) -> float: ...
 @overload
-def kirchhoff_index(graph: "GraphLike", *, exact: Literal[True]) -> Fraction: ...
-def kirchhoff_index(graph: "GraphLike", *, exact: bool = False) -> float | Fraction:
+def kirchhoff_index(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = ..., invert_weight: bool = ..., exact: Literal[True]
+) -> Fraction: ...
+def kirchhoff_index(
+    graph: "GraphLike",
+    *,
+    weight: "Weight | Unweighted" = NOT_SAID,
+    invert_weight: bool = True,
+    exact: bool = False,
+) -> float | Fraction:
     """Compute the Kirchhoff index: the sum of the resistances between all pairs of vertices.
 
     Parameters
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
-        Connected. Every edge is a resistor of one ohm; loops carry no current.
+        Connected. Every edge is a resistor, of one ohm unless `weight` says otherwise; loops carry no current.
+    weight : None, str or sequence of number, optional
+        The resistance of each edge, > 0: the name of an attribute of the edges of a networkx graph (1 where an edge has
+        none of that name), ``"weight"`` for the entries of a sparse matrix, or a number for each edge in order. `None`
+        counts each edge as one ohm. Where nothing is said, a networkx graph with an attribute ``"weight"`` that is not
+        1 is refused, and so is a sparse matrix with such an entry.
+    invert_weight : bool, default True
+        As in networkx: False says that weights are conductances, >= 0, as spanning trees take them.
     exact : bool, default False
         Whether to return a Fraction.
 
@@ -46,7 +64,8 @@ def kirchhoff_index(graph: "GraphLike", *, exact: bool = False) -> float | Fract
     Raises
     ------
     ValueError
-        If the graph has no vertex or is disconnected, where the value is infinite.
+        If the graph has no vertex or is disconnected, where the value is infinite; if weights are not said, or out of
+        range, or with `exact` conductances are more than 2**20 times the largest number of which all are multiples.
     TooLargeError
         If an elimination does not fit the memory, or as `spectrum`.
     TypeError
@@ -70,27 +89,38 @@ def kirchhoff_index(graph: "GraphLike", *, exact: bool = False) -> float | Fract
     >>> kirchhoff_index(clique_insert(complete(4)), exact=True)
     Fraction(301, 5)
     """
-    found = _connected(graph)
+    found, conductances = _connected(graph, weight, invert_weight)
     n = found.num_vertices
     if n == 1:
         return Fraction(0) if exact else 0.0
     if exact:
+        found, unit = _in_units(found, conductances)
         trees = _trees(n, found.edges)
-        return Fraction(_core.trees_times_index(n, found.edges, trees, Job()), trees)
-    values = np.sort(eigenvalues(graph if isinstance(graph, Lattice) else found, laplacian=True))
+        return Fraction(_core.trees_times_index(n, found.edges, trees, Job()), trees) / unit
+    values = np.sort(eigenvalues(graph if isinstance(graph, Lattice) else found, True, conductances))
     return float(n * (1 / values[1:]).sum())
 
 
 @overload
-def average_resistance(graph: "GraphLike", *, exact: Literal[False] = False) -> float: ...
+def average_resistance(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = ..., invert_weight: bool = ..., exact: Literal[False] = False
+) -> float: ...
 @overload
-def average_resistance(graph: "GraphLike", *, exact: Literal[True]) -> Fraction: ...
-def average_resistance(graph: "GraphLike", *, exact: bool = False) -> float | Fraction:
+def average_resistance(
+    graph: "GraphLike", *, weight: "Weight | Unweighted" = ..., invert_weight: bool = ..., exact: Literal[True]
+) -> Fraction: ...
+def average_resistance(
+    graph: "GraphLike",
+    *,
+    weight: "Weight | Unweighted" = NOT_SAID,
+    invert_weight: bool = True,
+    exact: bool = False,
+) -> float | Fraction:
     """Compute the mean of the resistances between all pairs of vertices.
 
     Parameters
     ----------
-    graph, exact
+    graph, weight, invert_weight, exact
         As in `kirchhoff_index`.
 
     Returns
@@ -115,21 +145,46 @@ def average_resistance(graph: "GraphLike", *, exact: bool = False) -> float | Fr
     n = as_graph(graph).num_vertices
     if n == 1:
         raise ValueError("`graph` must have two vertices, got 1")
-    index = kirchhoff_index(graph, exact=True) if exact else kirchhoff_index(graph)
-    return index * 2 / (n * (n - 1))
+    index = kirchhoff_index(graph, weight=weight, invert_weight=invert_weight, exact=exact)  # type: ignore[call-overload]
+    mean: float | Fraction = index * 2 / (n * (n - 1))
+    return mean
 
 
 @overload
-def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: Literal[False] = False) -> float: ...
+def resistance_distance(
+    graph: "GraphLike",
+    u: Hashable,
+    v: Hashable,
+    *,
+    weight: "Weight | Unweighted" = ...,
+    invert_weight: bool = ...,
+    exact: Literal[False] = False,
+) -> float: ...
 @overload
-def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: Literal[True]) -> Fraction: ...
-def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: bool = False) -> float | Fraction:
+def resistance_distance(
+    graph: "GraphLike",
+    u: Hashable,
+    v: Hashable,
+    *,
+    weight: "Weight | Unweighted" = ...,
+    invert_weight: bool = ...,
+    exact: Literal[True],
+) -> Fraction: ...
+def resistance_distance(
+    graph: "GraphLike",
+    u: Hashable,
+    v: Hashable,
+    *,
+    weight: "Weight | Unweighted" = NOT_SAID,
+    invert_weight: bool = True,
+    exact: bool = False,
+) -> float | Fraction:
     """Compute the resistance between two vertices.
 
     Parameters
     ----------
-    graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
-        Connected. Every edge is a resistor of one ohm.
+    graph, weight, invert_weight
+        As in `kirchhoff_index`.
     u, v : vertices
         By their labels.
     exact : bool, default False
@@ -143,7 +198,7 @@ def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: 
     Raises
     ------
     ValueError
-        If the graph is disconnected, or a vertex is not there.
+        If the graph is disconnected, or a vertex is not there, or for weights as `kirchhoff_index`.
     TypeError, TooLargeError
         As `kirchhoff_index`.
 
@@ -159,20 +214,19 @@ def resistance_distance(graph: "GraphLike", u: Hashable, v: Hashable, *, exact: 
     >>> resistance_distance(cycle(5), 0, 2, exact=True)
     Fraction(6, 5)
     """
-    found = _connected(graph)
+    found, conductances = _connected(graph, weight, invert_weight)
     a, b = found.index(u), found.index(v)
     if a == b:
         return Fraction(0) if exact else 0.0
     if exact:
+        found, unit = _in_units(found, conductances)
         merged = np.where(found.edges == b, a, found.edges)
         merged = np.where(merged > b, merged - 1, merged)
         trees = [_trees(found.num_vertices, found.edges), _trees(found.num_vertices - 1, merged)]
-        return Fraction(trees[1], trees[0])
-    from scipy.sparse import diags_array
+        return Fraction(trees[1], trees[0]) / unit
     from scipy.sparse.linalg import spsolve
 
-    adjacency = found.to_scipy().astype(float)
-    laplacian = (diags_array(adjacency.sum(axis=1)) - adjacency).tocsc()
+    laplacian = laplacian_of(found, conductances).tocsc()
     kept = np.arange(found.num_vertices) != b
     current = np.zeros(found.num_vertices)
     current[a] = 1
@@ -185,13 +239,22 @@ def _trees(n: int, edges: npt.NDArray[np.int64]) -> int:
     return _core.plan_spanning_trees((n, edges), job.threads, job.memory_limit).solve(job)[0]
 
 
-def _connected(graph: "GraphLike") -> Graph:
-    found = as_graph(graph)
+def _in_units(graph: Graph, conductances: list[Fraction] | None) -> tuple[Graph, Fraction | int]:
+    """Return a graph whose edges are equal conductors, and what one of them conducts."""
+    return (graph, 1) if conductances is None else lay(graph, conductances)[:2]
+
+
+def _connected(
+    graph: "GraphLike", weight: "Weight | Unweighted", invert_weight: bool
+) -> tuple[Graph, list[Fraction] | None]:
+    """Return a connected graph and the conductance of each edge, `None` where each is one."""
+    found, weights = as_graph(graph), weights_of(graph, weight)
+    if _check.flag(invert_weight, "invert_weight") and weights is not None:
+        if not all(weights):
+            raise ValueError("`weight` must be above 0, got 0: a resistance of 0 joins its ends")
+        weights = [1 / w for w in weights]
     if found.num_vertices == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
-    from scipy.sparse.csgraph import connected_components
-
-    parts = connected_components(found.to_scipy(), directed=False)[0]
-    if parts > 1:
+    if (parts := components(found, weights)) > 1:
         raise ValueError(f"`graph` must be connected, got {parts} components: a resistance is infinite")
-    return found
+    return found, weights

@@ -1,0 +1,136 @@
+"""Weights of edges: numbers for each, or whole numbers of parallel edges over a common denominator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._check import Number
+from quincunx.graphs._graph import Graph, IntArray, _is_networkx, _is_sparse, as_graph
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    from quincunx.graphs._graph import GraphLike
+
+# So many parallel edges are laid at the most.
+_MOST = 1 << 20
+
+
+class _NotSaid:
+    """What `weight` is where nothing is said of it."""
+
+    def __repr__(self) -> str:
+        return "<not said>"
+
+
+NOT_SAID: Final = _NotSaid()
+#: What edges weigh: an attribute of networkx, "weight" for the entries of a sparse matrix, or a number for each.
+Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any]
+#: Each edge counts as one, said or not.
+Unweighted: TypeAlias = _NotSaid | None
+
+
+def laid(graph: GraphLike, weight: Weight | Unweighted) -> tuple[GraphLike, Fraction | int, IntArray | None]:
+    """Return a graph with parallel edges in the place of weights, what each of them weighs and stands for.
+
+    Each product of k weights is then the number of ways to take k of the parallel edges, times that number to the k.
+    """
+    weights = weights_of(graph, weight)
+    return (graph, 1, None) if weights is None else lay(as_graph(graph), weights)
+
+
+def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, IntArray]:
+    """Return what `laid` does for a graph with the weight of each edge."""
+    if not any(weights):
+        return Graph(graph.num_vertices, []), 1, np.empty(0, dtype=np.int64)
+    unit = Fraction(math.gcd(*(w.numerator for w in weights)), math.lcm(*(w.denominator for w in weights)))
+    times = [int(w / unit) for w in weights]
+    if sum(times) > _MOST:
+        raise ValueError(
+            f"`weight` must be whole multiples of one number, {_MOST} of them in all, got {sum(times)} times {unit}: "
+            "round them, or give ints or Fractions where floats are binary fractions"
+        )
+    origin = np.repeat(np.arange(len(times)), times)
+    return (
+        Graph._trusted(graph.num_vertices, graph.edges[origin]),
+        unit if unit.denominator > 1 else int(unit),
+        origin,
+    )
+
+
+def weights_of(graph: object, weight: object) -> list[Fraction] | None:
+    """Return the weight of each edge, `None` where each is one; refuse weights of which nothing was said."""
+    if weight is None or weight is NOT_SAID:
+        if weight is NOT_SAID:
+            _refuse_silence(graph)
+        return None
+    found = as_graph(graph)
+    values: Sequence[Any]
+    if isinstance(weight, str):
+        if _is_networkx(graph):
+            values = [value for *_, value in graph.edges(data=weight)]
+            if values and all(value is None for value in values):
+                raise ValueError(f"`weight` must be an attribute of an edge, got {weight!r}")
+            values = [1 if value is None else value for value in values]
+        elif _is_sparse(graph):
+            if weight != "weight":
+                raise ValueError(f"`weight` must be 'weight', None or numbers for a sparse matrix, got {weight!r}")
+            values = _entries(graph, found)
+        else:
+            raise TypeError(
+                "`weight` must be a number for each edge unless `graph` is networkx's or a sparse matrix, "
+                f"got the name {weight!r}"
+            )
+    elif isinstance(weight, (Sequence, np.ndarray)) and not isinstance(weight, (bytes, bytearray)):
+        if len(weight) != found.num_edges:
+            raise ValueError(f"`weight` must have one entry for each of the {found.num_edges} edges, got {len(weight)}")
+        values = list(weight)
+    else:
+        raise TypeError(f"`weight` must be None, the name of an attribute or numbers, got {type(weight).__name__}")
+    weights = [_check.rational(value, "weight") for value in values]
+    if any(w < 0 for w in weights):
+        raise ValueError(f"`weight` must be at least 0, got {min(weights)}")
+    return weights
+
+
+def _refuse_silence(graph: object) -> None:
+    """Refuse a networkx graph or a sparse matrix whose weights would be ignored without a word."""
+    edge: Any = None
+    value: Any = 1
+    if _is_networkx(graph):
+        heavy = ((edge, value) for *edge, value in graph.edges(data="weight", default=1) if value != 1)
+        edge, value = next(heavy, (None, 1))
+    elif _is_sparse(graph):
+        entries = graph.tocoo()
+        # A loop is 1 or 2, as in networkx or `Graph.to_scipy`.
+        plain = (entries.data == 0) | (entries.data == 1) | ((entries.data == 2) & (entries.row == entries.col))
+        if not plain.all():
+            first = int(np.argmin(plain))
+            edge, value = (int(entries.row[first]), int(entries.col[first])), entries.data[first].item()
+    if edge is not None:
+        raise ValueError(
+            f'`weight` must be said for a graph with weights: weight="weight" counts each edge by its weight, '
+            f"weight=None as one; got {value!r} at {tuple(edge)!r}"
+        )
+
+
+def _entries(matrix: scipy.sparse.sparray, graph: Graph) -> list[Any]:
+    """Return the entry of a matrix for each edge, half of it for a loop: what both triangles say, or one alone."""
+    rows, (u, v) = matrix.tocsr(), graph.edges.T
+    there, back = (np.asarray(rows[ends]).ravel() for ends in ((u, v), (v, u)))
+    wrong = (there != back) & (there != 0) & (back != 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(
+            f"`graph` must be symmetric or one triangle of a matrix to have weights, got {there[i]} at "
+            f"{(int(u[i]), int(v[i]))} and {back[i]} at {(int(v[i]), int(u[i]))}"
+        )
+    values = np.where(there != 0, there, back).tolist()
+    return [_check.rational(w, "weight") / 2 if loop else w for w, loop in zip(values, (u == v).tolist(), strict=True)]
