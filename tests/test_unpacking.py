@@ -1,7 +1,9 @@
 """What is compressed is unpacked only where memory has room for it, and refused by the name of its file where not."""
 
 import gzip
+import importlib
 import io
+import os
 import struct
 import tracemalloc
 import zipfile
@@ -58,6 +60,60 @@ def bomb(path, kind):
             path.write_bytes(packed_npz(**dict(arrays), more=zeros))
     assert path.stat().st_size < LARGE / 100
     return str(path)
+
+
+ARROW = {
+    "numbers": lambda arrow: np.zeros(LARGE // 8, dtype=np.int64),
+    "one long word": lambda arrow: arrow.array(["7" * 10_000] * (LARGE // 10_000)),
+    "words that begin alike": lambda arrow: arrow.array([f"{'7' * 9_990}{i:09d}" for i in range(LARGE // 10_000)]),
+    "labels": lambda arrow: arrow.array(["7" * 10_000] * (LARGE // 10_000)).dictionary_encode(),
+    "views": lambda arrow: arrow.array(["7" * 10_000] * (LARGE // 10_000)).cast(arrow.string_view()),
+    "nothing": lambda arrow: arrow.nulls(LARGE),
+}
+
+
+@pytest.mark.parametrize("what", ARROW)
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_a_bomb_of_arrow_is_refused_by_its_name(ending, what, tmp_path, monkeypatch):
+    arrow = pytest.importorskip("pyarrow")
+    name = str(tmp_path / f"counts.{ending}")
+    table = arrow.table({"a": ARROW[what](arrow)})
+    try:
+        if ending == "parquet":
+            alike = {"column_encoding": "DELTA_BYTE_ARRAY", "use_dictionary": False} if "alike" in what else {}
+            importlib.import_module("pyarrow.parquet").write_table(table, name, compression="zstd", **alike)
+        else:
+            importlib.import_module("pyarrow.feather").write_feather(table, name, compression="zstd")
+    except arrow.ArrowNotImplementedError:
+        pytest.skip("this Arrow does not write it")
+    monkeypatch.setattr(_check, "available_memory", lambda: ROOM)
+    with pytest.raises(TooLargeError, match=r"what it unpacks to needs [0-9]+ bytes, the limit is 4000000") as error:
+        read_table(name)
+    assert str(error.value).startswith(f"{name}: ")
+    assert error.value.limit == ROOM < error.value.needed
+    assert arrow.default_memory_pool().max_memory() < 8 * LARGE  # with what was written
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+@pytest.mark.parametrize("packed", ["zstd", "lz4", "uncompressed"])
+def test_tables_of_arrow_are_read(ending, packed, tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    counts = np.arange(30_000).reshape(10_000, 3) % 11
+    frame = pandas.DataFrame(counts, columns=list("abc"), index=[f"row {i}" for i in range(10_000)])
+    name = str(tmp_path / f"counts.{ending}")
+    if ending == "feather":
+        frame = frame.reset_index(drop=True)
+    getattr(frame, f"to_{ending}")(
+        name, compression="none" if (ending, packed) == ("parquet", "uncompressed") else packed
+    )
+    table = read_table(name)
+    assert np.array_equal(table.values, counts)
+    assert table.axes[1].labels == ("a", "b", "c")
+    with open(name, "rb+") as file:
+        file.truncate(os.path.getsize(name) // 2)
+    with pytest.raises((ValueError, OSError)):
+        read_table(name)
 
 
 def _saved(thing):

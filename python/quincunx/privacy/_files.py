@@ -12,12 +12,13 @@ import numpy as np
 from quincunx import _check, _tables
 from quincunx._npz import NPY, ZIP, check_npy, open_npz, refuse_large, unpacked
 from quincunx._optional import require
+from quincunx.privacy._arrow import read_arrow
 from quincunx.privacy._privatize import privatize
 from quincunx.privacy._release import Release
 from quincunx.privacy._text import Table, parse
 
 #: Files that pandas reads, by their ends.
-_OF_PANDAS = {".parquet": "read_parquet", ".feather": "read_feather", ".xlsx": "read_excel", ".xls": "read_excel"}
+_OF_PANDAS = (".parquet", ".feather", ".xlsx", ".xls")
 
 
 def privatize_file(
@@ -82,7 +83,8 @@ def read_table(
     source : path or file
         Lines of equally many counts; what ``numpy.save`` or ``scipy.sparse.save_npz`` wrote; JSON: a list of rows, or
         ``{"index": [...], "columns": [...], "data": [[...], ...]}``. Any of them compressed by gzip. They are told
-        apart by their first bytes. A path that ends in .parquet, .feather or .xlsx is read by pandas.
+        apart by their first bytes. A path that ends in .parquet, .feather or .xlsx is read by pandas, of
+        these the first two with pyarrow.
     delimiter : str, optional
         What separates the counts of a line; by default a comma, tab or semicolon, whichever the first line has.
     header, index : bool, optional
@@ -130,7 +132,8 @@ def _table(
             if zipfile.is_zipfile(name):  # what a sheet of xlsx is
                 with zipfile.ZipFile(name) as archive:
                     refuse_large(archive, name)
-            frame = getattr(require("pandas", "pandas"), _OF_PANDAS[ending])(name)
+            excel = ending.startswith(".xls")
+            frame = require("pandas", "pandas").read_excel(name) if excel else read_arrow(name, ending)
             bare = type(frame.index).__name__ == "RangeIndex"
             text = frame.to_csv(index=not bare)
             return parse(text, name, header=True, index=index if bare else True, long=long, square=square)
