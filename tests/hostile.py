@@ -323,8 +323,8 @@ def examples_of(text: str, record: Callable[..., Any], seconds: float) -> None:
                 exec(compile(tree, "<example>", "single"), names)
 
 
-def targets(seconds: float = 0.4) -> list[list[Target]]:
-    """Return for each public name its own calls and those of its methods."""
+def examples(seconds: float = 0.4) -> tuple[dict[str, list[Target]], dict[type, Any]]:
+    """Return the calls of each public name and its methods in the examples, and an object of each public class."""
     public = dict(public_names())
     classes = {thing: name for name, thing in public.items() if inspect.isclass(thing)}
     functions = {id(thing): name for name, thing in public.items()}
@@ -354,6 +354,13 @@ def targets(seconds: float = 0.4) -> list[list[Target]]:
         if callable(thing):
             examples_of(inspect.getdoc(thing) or "", record, seconds)
             found[name].append(Target(name, thing, {}))
+    return found, instances
+
+
+def targets() -> list[list[Target]]:
+    """Return for each public name its own calls and those of its methods."""
+    found, instances = examples()
+    classes = {thing: name for name, thing in public_names() if inspect.isclass(thing)}
     for kind, instance in instances.items():
         for method, member in inspect.getmembers(instance, inspect.isroutine):
             if not method.startswith("_") and (getattr(member, "__module__", "") or "").startswith("quincunx"):

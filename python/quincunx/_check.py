@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any, SupportsFloat, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from quincunx.errors import TooLargeError
 
 #: A number taken as the rational number it is.
 Number: TypeAlias = float | str | Rational | Decimal | np.integer
+Scalar = TypeVar("Scalar", bound=np.generic)
 #: An array of any kind of numbers or labels.
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -130,7 +131,7 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "whole numbers")
     if array.dtype.kind == "i" and (minimum is None or not array.size or array.min() >= minimum):
-        return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+        return laid_out(array, np.int64)
     bad = np.zeros(array.shape, dtype=bool)
     if array.dtype.kind == "f" and array.itemsize == 2:
         array = array.astype(np.float32)  # 2**63 is beyond half precision
@@ -146,7 +147,13 @@ def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[
         place = f" at index {tuple(int(i) for i in index)}" if array.ndim else ""
         rule = "whole numbers" if minimum is None else f"whole numbers of at least {minimum}"
         raise ValueError(f"`{name}` must hold {rule}, got {array[index]}{place}")
-    return np.ascontiguousarray(array, dtype=np.int64).reshape(array.shape)
+    return laid_out(array, np.int64)
+
+
+def laid_out(array: Array, kind: type[Scalar]) -> npt.NDArray[Scalar]:
+    """Return an array of a kind as the core reads it: C-contiguous and aligned, a copy only where one is needed."""
+    found: npt.NDArray[Scalar] = np.asarray(array, dtype=kind, order="C")
+    return found if found.flags.aligned else found.copy()
 
 
 def unmasked(value: object, name: str) -> Array:
@@ -176,7 +183,7 @@ def reals_where(
     array: Array = np.asarray(value)
     if array.dtype.kind not in "iuf" and array.size:
         raise _not_numbers(array, name, "real numbers")
-    array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    array = laid_out(array, np.float64)
     fine = np.asarray(good(array)) & np.isfinite(array)
     if not fine.all():
         index = np.unravel_index(int(np.argmin(fine)), fine.shape)
@@ -273,7 +280,7 @@ def reals(value: object, name: str) -> npt.NDArray[np.float64]:
         raise _not_numbers(array, name, "numbers")
     bad = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, dtype=bool)
     _refuse(array, bad, name, "finite numbers")
-    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    return laid_out(array, np.float64)
 
 
 def categories(value: object, name: str, number: int) -> Array:
@@ -288,7 +295,7 @@ def categories(value: object, name: str, number: int) -> Array:
         array = counts(array, name, minimum=None)
     if array.size and not (array.min() >= 0 and array.max() < number):
         _refuse(array, (array < 0) | (array >= number), name, f"whole numbers between 0 and {number - 1}")
-    return np.ascontiguousarray(array).reshape(array.shape)
+    return laid_out(array, array.dtype.type)
 
 
 def _not_numbers(array: Array, name: str, rule: str) -> TypeError:

@@ -32,7 +32,7 @@ def table(value: object, name: str) -> FloatArray:
         raise ValueError(f"`{name}` must have two dimensions, got {array.ndim}")
     if array.size == 0:
         raise ValueError(f"`{name}` must not be empty, got shape {array.shape}")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return _check.laid_out(array, np.float64)
 
 
 def stochastic(value: object, atol: float, normalize: bool) -> FloatArray:
@@ -101,7 +101,7 @@ def distribution(value: object, name: str) -> FloatArray:
         raise TypeError(f"`{name}` must hold real numbers, got dtype {values.dtype}")
     if values.ndim != 1 or not values.size:
         raise ValueError(f"`{name}` must have shape (n,) with n >= 1, got {values.shape}")
-    values = np.ascontiguousarray(values, dtype=np.float64)
+    values = _check.laid_out(values, np.float64)
     bad = ~((values >= 0) & np.isfinite(values))
     if bad.any():
         x = int(np.argmax(bad))

@@ -102,7 +102,7 @@ class FloatMatrix:
         return _core.channel_renyi(self.floats, edges, alpha, _check.threads(threads))
 
     def metric_epsilon(self, metric: Any, threads: int | None) -> float:
-        distances = np.ascontiguousarray(metric, dtype=np.float64)
+        distances = _check.laid_out(metric, np.float64)
         return _core.metric_epsilon(self.floats, distances, _check.threads(threads))
 
     def promise(self, edges: IntArray) -> float:

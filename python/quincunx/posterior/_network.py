@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -183,7 +183,7 @@ class DiscreteBayesNet:
             fits = codes.max(initial=0) < min(sizes) or (codes.max(axis=0, initial=0) < sizes).all()
             if fits and (codes.dtype.kind != "i" or codes.min(initial=0) >= 0):
                 kind = np.uint8 if codes.dtype in (np.bool_, np.uint8) else np.int64
-                return Codes(np.ascontiguousarray(codes, dtype=kind).reshape(-1), len(codes))
+                return Codes(_check.laid_out(codes, kind).reshape(-1), len(codes))
         names = [f"data[:, {place}] ({node!r})" for place, node in enumerate(self.nodes)]
         return self._coded(list(array.T), names)
 
@@ -511,6 +511,9 @@ class PackedRecords:
 
     def __len__(self) -> int:
         return int(self.rows)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("packed records cannot be pickled or copied: take the records that they were packed from")
 
 
 def _edges(edges: Any, known: Mapping[Any, int]) -> list[tuple[Any, Any]]:
