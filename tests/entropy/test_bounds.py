@@ -1,8 +1,10 @@
 """Certified bounds: known constants lie inside, intervals nest, and what cannot be proved is refused."""
 
+import re
 import signal
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import pytest
@@ -11,7 +13,9 @@ from tests.interrupts import interrupted_after
 from quincunx import lattices
 from quincunx.entropy import Enclosure, EntropyBounds, entropy_bounds, entropy_estimate
 from quincunx.entropy._bounds import corner_rounds
+from quincunx.entropy._numbers import log_above, log_below
 
+ROOT = Path(__file__).resolve().parents[2]
 LATTICES = ["square", "king", "4-8-8", "honeycomb", "kagome"]
 
 
@@ -26,7 +30,7 @@ def overlaps(bounds: EntropyBounds, prefix: str) -> bool:
 @pytest.mark.parametrize("digits", [3, 9, 14, 22])
 def test_known_constants_lie_in_intervals_of_every_precision(known, lattice, digits):
     bounds = entropy_bounds(lattice, digits=digits)
-    assert bounds.digits >= digits
+    assert bounds.growth_constant.digits >= digits
     assert bounds.evidence["reached"]
     assert overlaps(bounds, known("entropy")[lattice])
 
@@ -34,7 +38,7 @@ def test_known_constants_lie_in_intervals_of_every_precision(known, lattice, dig
 @pytest.mark.parametrize("lattice", ["square", "4-8-8", "honeycomb"])
 def test_double_doubles_go_on_where_doubles_end(known, lattice):
     bounds = entropy_bounds(lattice, digits=28)
-    assert bounds.digits >= 28
+    assert bounds.growth_constant.digits >= 28
     assert overlaps(bounds, known("entropy")[lattice])
 
 
@@ -116,12 +120,63 @@ def test_a_lattice_may_be_an_object_of_any_size():
     assert entropy_bounds("truncated-square", digits=8) == entropy_bounds(octagons, digits=8)
 
 
-def test_digits_are_proved_digits():
-    bounds = Enclosure(Decimal("1.2345"), Decimal("1.2346"))
-    assert (bounds.digits, bounds.certified) == (4, "1.234")
-    assert Decimal("1.23455") in bounds
-    assert Decimal("1.23461") not in bounds
-    assert str(bounds) == "[1.2345, 1.2346]"
+@pytest.mark.parametrize(
+    ("lower", "upper", "certified"),
+    [
+        ("1.2345", "1.2346", "1.234"),
+        ("1.5", "1.59", "1.5"),
+        ("1.999999", "2.000001", ""),
+        ("1.299999", "1.300001", "1"),
+        ("12.3", "13.1", ""),
+        ("9.9", "10.1", ""),
+        ("-0.1", "0.1", ""),
+        ("2.000", "2.000", "2.000"),
+        ("1E+3", "1000.25", "1000"),
+    ],
+)
+def test_digits_are_those_that_both_ends_have(lower, upper, certified):
+    bounds = Enclosure(Decimal(lower), Decimal(upper))
+    assert (bounds.certified, bounds.digits) == (certified, len(certified.partition(".")[2]))
+    assert Decimal(lower) in bounds
+    assert Decimal(upper) + Decimal("1e-9") not in bounds
+    assert str(bounds) == f"[{Decimal(lower):f}, {Decimal(upper):f}]"
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_digits_asked_for_are_proved_where_ends_lie_about_a_round_number(lattice):
+    for digits in range(1, 22):  # king at 16, 4-8-8 at 14 and honeycomb at 21 among them
+        bounds = entropy_bounds(lattice, digits=digits)
+        assert bounds.evidence["reached"]
+        assert bounds.growth_constant.digits >= digits
+
+
+def test_every_number_that_a_page_calls_proved_is_common_to_both_ends(known):
+    """Numbers in lines with the word, in dialogues with `certified`, and in the tables of constants of all lattices."""
+    proved = {}
+    for lattice, ends in known("entropy")["intervals"].items():
+        kappa = Enclosure(*map(Decimal, ends))
+        proved[lattice] = [kappa.certified, Enclosure(log_below(kappa.lower), log_above(kappa.upper)).certified]
+    seen = 0
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    for page in [*pages, *(ROOT / "python").rglob("*.py")]:
+        text = page.read_text()
+        # What a dialogue prints belongs to the line that asks for it, and the numbers of a table to its heading.
+        text = re.sub(r"(\.certified.*)\n *(?=['(\d])", r"\1 ", text)
+        text = re.sub(
+            r"(?<=\| constant \| theorem \|\n)(?:\|.*\n)+", lambda rows: rows[0].replace("|\n", "| proved\n"), text
+        )
+        for line in text.splitlines():
+            if not re.search("proved|certified", line) or "activity=" in line:
+                continue
+            row = re.match(r"\| ([\w -]+) \|", line)
+            lattice = row[1].replace(" ", "-") if row else None
+            known_of = proved.get(lattice, [digits for both in proved.values() for digits in both])
+            for number in re.findall(r"\b\d\.\d{5,}", line.split("estimated")[-1]):
+                seen += 1
+                assert any(digits.startswith(number) for digits in known_of), f"{page.name}: {number} in {line!r}"
+            for count in re.findall(r"(\d+) decimals proved", line):
+                assert int(count) <= len(proved[lattice][0]) - 2, f"{page.name}: {line!r}"
+    assert seen >= 30
 
 
 @pytest.mark.parametrize("lattice", ["square", "triangular", "martini"])
@@ -132,7 +187,7 @@ def test_the_entropy_is_the_logarithm_of_the_growth_constant(lattice):
         assert mpmath.mpf(str(bounds.lower)) <= mpmath.log(str(kappa.lower))
         assert mpmath.log(str(kappa.upper)) <= mpmath.mpf(str(bounds.upper))
     assert bounds.width < kappa.width
-    assert bounds.digits >= kappa.digits >= 6
+    assert kappa.digits >= 6
 
 
 @pytest.mark.parametrize(
@@ -177,7 +232,7 @@ def test_bad_arguments_are_named(arguments, error, words):
 def test_too_few_dimensions_for_the_digits_are_said():
     bounds = entropy_bounds("square", digits=30, max_bond_dimension=8)
     assert not bounds.evidence["reached"]
-    assert bounds.digits < 30
+    assert bounds.growth_constant.digits < 30
 
 
 def test_an_exception_of_the_progress_function_comes_back():
@@ -188,7 +243,7 @@ def test_an_exception_of_the_progress_function_comes_back():
         raise Stop
 
     # Without a total there is no progress to tell; a long job can still be interrupted.
-    assert entropy_bounds("square", digits=10, progress=stop).digits >= 10
+    assert entropy_bounds("square", digits=10, progress=stop).growth_constant.digits >= 10
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")

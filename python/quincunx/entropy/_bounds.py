@@ -99,9 +99,9 @@ def entropy_bounds(
     activity : int, float, Fraction or Decimal, default 1
         The weight of an occupied vertex, > 0. A float is the rational number it is.
     digits : int, optional
-        Decimals of the growth constant to prove: the effort is raised until its ends, and those of the entropy with
-        them, differ by at most ``10**-digits``, or memory ends; at
+        Decimals of the growth constant to prove: the effort is raised until both its ends have them, or memory ends; at
         most 60 by corner tensors, 28 by strips and rings, 14 by windows. By default what takes a few seconds, up to 14.
+        The entropy has as many or, where its ends lie about a round number, fewer: its own `digits` say how many.
     method : {"auto", "corner", "ring", "window"}, default "auto"
         ``"corner"``: trial vectors of corner tensors on a long ring, for the first five. ``"ring"``: strips and rings
         by transfer operators, for all names but the martini lattice. ``"window"``: the sites around a cell, for any
@@ -252,16 +252,16 @@ def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -
         known = ", ".join(name for name in LATTICES if _theorem(name))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by corner tensors")
     start = time.perf_counter()
-    rounds = corner_rounds(
-        gas.name, gas.activity, gas.wanted, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress
-    )
-    last = min(rounds, key=lambda entry: float(entry["gap"]))
-    places = max(math.ceil(-math.log10(last["gap"])), 1) + 2
-    unit = 1 << last["precision"]
-    kappa = Enclosure(
-        root_below(Fraction(last["lower"], unit), last["sites"], places),
-        root_above(Fraction(last["upper"], unit), last["sites"], places),
-    )
+    rounds: list[_core._CornerRound] = []
+    # An interval that is narrow enough may lie about a round number; one of a tenth most likely does not.
+    for digits in range(gas.wanted, gas.wanted + 3):
+        rounds += corner_rounds(
+            gas.name, gas.activity, digits, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress
+        )
+        last = min(rounds, key=lambda entry: float(entry["gap"]))
+        kappa = _enclosed(last)
+        if bond_dimension is not None or kappa.digits >= gas.wanted or kappa.width > Decimal((0, (1,), -digits)):
+            break
     return gas.bounds(
         kappa,
         f"D and {theorem}",
@@ -276,6 +276,16 @@ def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -
             "steps": last["steps"],
             "seconds": time.perf_counter() - start,
         },
+    )
+
+
+def _enclosed(entry: "_core._CornerRound") -> Enclosure:
+    """Return the interval of the growth constant that a round proved."""
+    places = max(math.ceil(-math.log10(entry["gap"])), 1) + 2
+    unit = 1 << entry["precision"]
+    return Enclosure(
+        root_below(Fraction(entry["lower"], unit), entry["sites"], places),
+        root_above(Fraction(entry["upper"], unit), entry["sites"], places),
     )
 
 

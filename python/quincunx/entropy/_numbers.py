@@ -1,5 +1,6 @@
 """Numbers with a direction: roots and quotients of integers as decimals that are rounded outwards."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -36,20 +37,19 @@ class Enclosure:
 
     @property
     def digits(self) -> int:
-        """Decimals that are proved: the ends differ by at most ``10**-digits``."""
-        width = self.width
-        if width == 0:
-            return -int(self.lower.as_tuple().exponent)
-        digits = -width.adjusted()
-        return digits if width <= Decimal((0, (1,), -digits)) else digits - 1
+        """Decimals that are proved: those of `certified`."""
+        return len(self.certified.partition(".")[2])
 
     @property
     def certified(self) -> str:
-        """The digits both ends have in common: a prefix of the number."""
-        places = max(-int(self.lower.as_tuple().exponent), -int(self.upper.as_tuple().exponent))
-        lower, upper = (f"{end:.{places}f}" for end in (self.lower, self.upper))
-        same = next((i for i, pair in enumerate(zip(lower, upper, strict=False)) if pair[0] != pair[1]), len(lower))
-        return lower[:same].rstrip(".") if len(lower) == len(upper) else ""
+        """The number as far as both ends have its digits; empty if not even the whole part is the same.
+
+        Ends on two sides of a round number have few digits in common, however near they are: `width` is their distance.
+        """
+        places = max(0, *(-int(end.as_tuple().exponent) for end in (self.lower, self.upper)))
+        pairs = zip(*(f"{end:.{places}f}." for end in (self.lower, self.upper)), strict=False)
+        same = "".join(a for a, b in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return same.rstrip(".") if "." in same else ""
 
     def __contains__(self, value: object) -> bool:
         number = Fraction(value)  # type: ignore[call-overload]
