@@ -12,7 +12,7 @@ import numpy as np
 
 from quincunx import _check
 from quincunx._core import NamedLattice
-from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log
+from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log, pieces
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
 from quincunx.lattices._registry import LATTICES
@@ -24,8 +24,8 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     Parameters
     ----------
     lattice : str, UnitCell or Lattice
-        The name of a lattice, its unit cell, or a lattice of whole cells (its extent and boundary do not matter). Its
-        bonds must not cross.
+        The name of a lattice, its unit cell, or a lattice of whole cells (its extent and boundary do not matter). Bonds
+        of a connected piece must not cross.
     per : {"vertex", "dimer", "cell"}, default "vertex"
         What the entropy is divided by: the limit of ``(1/n) ln M``, ``(2/n) ln M``, or ``(s/n) ln M`` for n vertices
         and s sites in a cell.
@@ -40,7 +40,7 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     TypeError
         If `lattice` is none of these.
     ValueError
-        If bonds cross, there is no perfect matching, or a word is not known.
+        If bonds cross, a piece does not go on in two directions, there is no perfect matching, or a word is not known.
 
     Notes
     -----
@@ -69,6 +69,18 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     exact = _closed_form(LATTICES.get(cell.kind or ""))
     if exact is not None:
         return closed(exact * {"dimer": 1, "vertex": 1 / 2, "cell": cell.num_sites / 2}[unit])
+    value = error = 0.0
+    for piece, index in pieces(cell):
+        if not index:
+            raise ValueError(f"`lattice` must go on in two directions wherever it is connected, got {cell!r}")
+        part = _of_piece(piece)
+        value, error = value + piece.num_sites * part.value, error + piece.num_sites * part.error
+    scale = {"dimer": 2 / cell.num_sites, "vertex": 1 / cell.num_sites, "cell": 1}[unit]
+    return Constant(value * scale, error * scale)
+
+
+def _of_piece(cell: UnitCell) -> Constant:
+    """Return the entropy per vertex of a cell whose lattice is connected."""
     copies = 1 + cell.num_sites % 2
     torus = Lattice(cell, (copies, 1), "torus", multigraph=True)
     signs = _orientation(torus)
@@ -93,9 +105,7 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     if abs(determinant(np.array([0.4, 1.1, 2.3]), probe)).max() < 1e-9:
         raise ValueError(f"`lattice` must have a perfect matching, got {cell!r}")
     value, error = mean_log(determinant, top)
-    # Half of it, per so many sites.
-    scale = {"dimer": 2 / s, "vertex": 1 / s, "cell": cell.num_sites / s}[unit] / 2
-    return Constant(value * scale, error * scale)
+    return Constant(value / (2 * s), error / (2 * s))
 
 
 def _closed_form(row: NamedLattice | None) -> float | None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log
+from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log, pieces
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
 from quincunx.lattices._registry import LATTICES
@@ -63,9 +63,10 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
         if row.inserted_into:
             return Constant((value + (r / 2 - 1) * math.log(r * (r + 2))) / r, error / r + 2e-16)
         return Constant((2 * value + (r - 2) * math.log(2 * r)) / r, error + 2e-16)
-    degree = cell.degrees()
-    if not degree or min(degree) == 0:
-        raise ValueError(f"`lattice` must be connected, got {cell!r}")
+    copies = [index for _, index in pieces(cell)]
+    if copies != [1]:
+        number = sum(copies) if all(copies) else "infinitely many"
+        raise ValueError(f"`lattice` must be connected, got {cell!r}, whose bonds make {number} pieces")
     s = cell.num_sites
     top = sum(max((abs(dy) for u, v, (_, dy) in cell.bonds if site in (u, v)), default=0) for site in range(s))
 
@@ -74,8 +75,6 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
         return found
 
     value, error = mean_log(determinant, top)
-    if not math.isfinite(value) or value < -30:
-        raise ValueError(f"`lattice` must be connected, got {cell!r}")
     return Constant(value / s, error / s)
 
 
