@@ -22,8 +22,8 @@ Likelihood: TypeAlias = Literal["poisson", "negative_binomial"]
 #: What the core takes: what has a shape of its own, and the shapes r.
 Shapes: TypeAlias = tuple[str, Floats]
 
-#: Standard deviation of ln r, whose mean is 0: three of them reach from a dispersion of e^-9, as good as none, to one of
-#: e^9. Single rows and columns say less, and a dispersion far off would be believed.
+#: Standard deviation of ln r, whose mean is 0: three of them reach from a dispersion of e^-9, as good as none, to one
+#: of e^9. Single rows and columns say less, and a dispersion far off would be believed.
 PRIOR = {"table": 3.0, "rows": 1.5, "columns": 1.5}
 #: What the dispersion that a fit starts from is within: that of the release, as if all rates were the same. A fit that
 #: starts from less may take the largest counts for noise and stay there.

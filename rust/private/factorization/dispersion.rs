@@ -25,8 +25,9 @@ use crate::{Error, Result, parallel};
 const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
 /// The purpose of the words of r.
 const SHAPES: u64 = 0x6469_7370_6572_7365;
-/// The width of a slice of ln r, before it is stepped out: a posterior is seldom wider.
-const WIDTH: f64 = 0.5;
+/// The width of a slice of ln r before it is stepped out, for a single positive count; for n of them it is a root of n less, as
+/// the deviation of a posterior is. It may depend on counts, which r is redrawn given.
+const WIDTH: f64 = 3.0;
 /// ln r stays within this of zero: beyond it counts cannot be told from Poisson ones, or from nothing.
 const FARTHEST: f64 = 18.0;
 /// Counts up to here are looked up by how many are larger.
@@ -127,10 +128,11 @@ impl Dispersion {
     pub fn redraw(&mut self, rates: &[f64], counts: &[u32], cols: usize, address: Address) {
         let Some([mean, deviation]) = self.prior else { return };
         let (axis, level) = (self.axis, address.level);
-        let slice = |group: usize, old: f64, likelihood: &dyn Fn(f64) -> f64| {
+        let slice = |group: usize, tails: &Tails, likelihood: &dyn Fn(f64) -> f64| {
             let mut rng = xoshiro(address.key, SHAPES, address.iteration, group as u64);
             let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
-            slice(old.ln(), density, &mut rng).exp()
+            let width = WIDTH / (1.0 + tails.short[0] as f64).sqrt();
+            slice(self.shapes[group].ln(), width, density, &mut rng).exp()
         };
         match axis {
             Axis::Table => {
@@ -143,7 +145,7 @@ impl Dispersion {
                     let rows = parallel::map(counts.len() / cols.max(1), |i| row(i, r));
                     tails.log_likelihood(r) - rows.iter().sum::<f64>()
                 };
-                self.shapes[0] = slice(0, self.shapes[0], &likelihood);
+                self.shapes[0] = slice(0, &tails, &likelihood);
             }
             Axis::Rows | Axis::Columns => {
                 let group = |group: usize| {
@@ -163,7 +165,7 @@ impl Dispersion {
                     };
                     let tails = Tails::new(counts);
                     let of_rates = |r: f64| at_level!(level, of_rates(rates, counts, r));
-                    slice(group, self.shapes[group], &|r| tails.log_likelihood(r) - of_rates(r))
+                    slice(group, &tails, &|r| tails.log_likelihood(r) - of_rates(r))
                 };
                 self.shapes = parallel::map(self.shapes.len(), group);
             }
@@ -288,15 +290,15 @@ impl Tails {
 }
 
 /// A draw from the slice below the density of the old value: stepped out, then shrunk towards it.
-fn slice(old: f64, density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
+fn slice(old: f64, width: f64, density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
     let level = density(old) + rng.open_uniform().ln();
-    let mut low = old - WIDTH * rng.uniform();
-    let mut high = low + WIDTH;
+    let mut low = old - width * rng.uniform();
+    let mut high = low + width;
     while low > -FARTHEST && density(low) > level {
-        low -= WIDTH;
+        low -= width;
     }
     while high < FARTHEST && density(high) > level {
-        high += WIDTH;
+        high += width;
     }
     // ln r is within its bounds, to which the prior is cut.
     (low, high) = (low.max(-FARTHEST), high.min(FARTHEST));
