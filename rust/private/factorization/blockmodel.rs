@@ -147,7 +147,7 @@ impl Structure for Blockmodel {
         if number == 0 { row } else { column }
     }
 
-    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, _layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         out.fill(0.0);
         for (c, &weight) in factors[0].row(row)[..factors[0].width].iter().enumerate() {
             out.iter_mut().zip(factors[1].row(c)).for_each(|(out, x)| *out += weight * x);

@@ -49,7 +49,7 @@ impl Structure for Cp {
         row / inner % extents[number]
     }
 
-    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, _layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         let (last, mut row) = (factors.len() - 1, row);
         let mut first = true;
         // Digits of the row in mixed radix, the fastest mode first.
@@ -79,7 +79,7 @@ impl Structure for Cp {
         let mut left = vec![0.0; factors[0].stride];
         for &cell in &layout.held[0].cells {
             let (row, column) = layout.cell(cell);
-            self.left(factors, row, &mut left);
+            self.left(layout, factors, row, &mut left);
             total -= left.iter().zip(factors[factors.len() - 1].row(column)).map(|(a, b)| a * b).sum::<f64>();
         }
         total

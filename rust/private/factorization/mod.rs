@@ -35,6 +35,7 @@ mod split;
 mod split_cells;
 pub mod structure;
 mod sweep;
+mod tucker;
 
 pub use coordinate_ascent::CoordinateAscent;
 pub use gammas::Prior;

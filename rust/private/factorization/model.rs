@@ -16,14 +16,20 @@ use super::gammas::Prior;
 use super::released_counts::ReleasedCounts;
 use super::split::LANES;
 use super::structure::{HeldOut, Layout, Structure};
+use super::tucker::Tucker;
 use crate::distributions::RandomSource;
 use crate::stream::xoshiro;
 use crate::{Error, Result, memory};
 use std::sync::Arc;
 
-/// All structures by name: matrices and tensors, networks of ordered pairs and of unordered ones.
-pub const STRUCTURES: &[(&str, &dyn Structure)] =
-    &[("cp", &Cp), ("directed", &Blockmodel { undirected: false }), ("undirected", &Blockmodel { undirected: true })];
+/// All structures by name: matrices and tensors, networks of ordered pairs and of unordered ones, tensors with a core.
+pub const STRUCTURES: &[(&str, &dyn Structure)] = &[
+    ("cp", &Cp),
+    ("directed", &Blockmodel { undirected: false }),
+    ("undirected", &Blockmodel { undirected: true }),
+    ("tucker", &Tucker { tied: false }),
+    ("tucker-tied", &Tucker { tied: true }),
+];
 
 /// A structure, the extents of its modes or its number of actors, and its number of components.
 pub type Sizes<'a> = (&'static dyn Structure, &'a [usize], usize);
@@ -223,7 +229,7 @@ impl Model {
     /// The weights of a row, u_r.
     #[inline]
     pub fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
-        self.structure.left(factors, row, out);
+        self.structure.left(&self.layout, factors, row, out);
     }
 
     /// Where the parts of a row are added: `(tally, index)` for each tally left of the product.
@@ -285,7 +291,8 @@ mod tests {
             let symmetric = structure.is_symmetric(factor);
             for row in 0..matrix.rows {
                 structure.exposure(model.layout(), (factor, row), factors, &sums, &mut out);
-                for (k, exposure) in out[..3].iter().enumerate().skip(if symmetric { row } else { 0 }) {
+                let exposures = &out[..matrix.width];
+                for (k, exposure) in exposures.iter().enumerate().skip(if symmetric { row } else { 0 }) {
                     let mut raised = factors.to_vec();
                     raised[factor].row_mut(row)[k] += 1.0;
                     if symmetric && row != k {
@@ -294,6 +301,13 @@ mod tests {
                     let slope = total(&model, &raised, &table) - observed;
                     assert!((exposure - slope).abs() < 1e-11, "{name} {factor} {row} {k}");
                 }
+                // With a weight of one for each cell that is observed they are the same.
+                let weights: Vec<_> = (0..rows).flat_map(|row| table.row(row).codes).collect();
+                let weights: Vec<_> = weights.into_iter().map(|&code| f64::from(u8::from(code != HELD_OUT))).collect();
+                let place = (factor, row..row + 1);
+                let weighted = structure.weighted_exposures(model.layout(), place, factors, &weights);
+                let pairs = weighted.iter().flatten().zip(exposures);
+                assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-11), "{name} {factor} {row}");
             }
         }
     }
@@ -314,5 +328,18 @@ mod tests {
             factors[1].row_mut(c)[d] = factors[1].row(d)[c];
         }
         check_exposures("undirected", &[5], &factors, &held_out);
+    }
+
+    #[test]
+    fn exposures_with_a_core_are_derivatives_whether_modes_are_tied_or_not() {
+        let held_out: Vec<u8> = (0..48).map(|i| u8::from(i % 5 == 0 || i >= 44)).collect();
+        let factors = vec![matrix(2, 2, 0), matrix(3, 3, 1), matrix(2, 2, 2), matrix(4, 3, 3), matrix(12, 3, 4)];
+        check_exposures("tucker", &[2, 3, 2, 4, 2, 3, 2, 3, 0, 1, 2, 3], &factors, &held_out);
+        check_exposures("tucker", &[2, 3, 2, 4, 2, 3, 2, 3, 0, 1, 2, 3], &factors, &[0; 48]);
+        // Modes 1 and 3 are tied: no cell has the same index twice.
+        let same = |i: usize| i % 4 == i / 8 % 4;
+        let held_out: Vec<u8> = (0..64).map(|i| u8::from(same(i) || i % 7 == 0)).collect();
+        let factors = vec![matrix(2, 2, 0), matrix(4, 3, 1), matrix(2, 2, 2), matrix(12, 3, 4)];
+        check_exposures("tucker-tied", &[2, 4, 2, 4, 2, 3, 2, 3, 0, 1, 2, 1], &factors, &held_out);
     }
 }

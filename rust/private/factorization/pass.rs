@@ -19,7 +19,6 @@ use super::products::{Panels, over_columns, over_rows, tile_of};
 use super::published::{Augmentation, Moments, Noise, augmented};
 use super::released_counts::ReleasedCounts;
 use super::row::HELD_OUT;
-use super::split::LANES;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, level};
 use crate::numeric::floats::float_work;
@@ -44,8 +43,9 @@ pub struct PassOutput {
 /// What a pass has added up.
 #[derive(Default)]
 pub struct Sums {
-    /// Over columns, for a tally left of the product.
+    /// Over columns, for a tally left of the product: from an entry on, of a block of rows those that it adds to.
     pub left: Vec<f64>,
+    first: usize,
     /// Over rows.
     pub right: Vec<f64>,
     /// The cells' part of the bound.
@@ -131,9 +131,9 @@ impl<'a> PassInput<'a> {
         let (rows, cols) = (self.table.rows(), self.table.cols());
         let blocks: Vec<Range<usize>> = (0..rows).step_by(BLOCK).map(|start| start..rows.min(start + BLOCK)).collect();
         let level = level();
-        let mut sums = self.nothing();
+        let mut sums = self.nothing(0..self.wanted.left.map_or(0, |tally| self.model.tally_shapes()[tally].0));
         let mut chunks = noise.chunks_mut((BLOCK * cols).max(1));
-        // Partial sums are as large as what they add up to, so only as many are held as there are threads.
+        // Partial sums may be as large as what they add up to, so only as many are held as there are threads.
         for wave in blocks.chunks(threads) {
             progress.check()?;
             let jobs: Vec<_> = wave.iter().map(|rows| (rows.clone(), chunks.next().unwrap_or_default())).collect();
@@ -150,7 +150,7 @@ impl<'a> PassInput<'a> {
                 },
             )?;
             for part in parts.into_iter().filter_map(|(_, part)| part) {
-                sums.left.iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
+                sums.left[part.first..].iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
                 sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
                 sums.bound += part.bound;
             }
@@ -158,17 +158,27 @@ impl<'a> PassInput<'a> {
         Ok(sums)
     }
 
-    fn nothing(&self) -> Sums {
-        let left = self.wanted.left.map_or(0, |tally| {
-            let (rows, width) = self.model.tally_shapes()[tally];
-            rows * width.next_multiple_of(LANES)
-        });
-        let right = if self.wanted.right { self.right.rows * self.right.stride } else { 0 };
-        Sums { left: vec![0.0; left], right: vec![0.0; right], bound: 0.0 }
+    /// Nothing yet, for these indices of the tally left of the product.
+    fn nothing(&self, indices: Range<usize>) -> Sums {
+        let stride = self.right.stride;
+        let right = if self.wanted.right { self.right.rows * stride } else { 0 };
+        let (left, first) = (vec![0.0; indices.len() * stride], indices.start * stride);
+        Sums { left, first, right: vec![0.0; right], bound: 0.0 }
+    }
+
+    /// The indices that some rows have in the tally left of the product.
+    fn indices(&self, rows: Range<usize>) -> Range<usize> {
+        let wanted = |tally: usize| self.wanted.left == Some(tally);
+        let indices = rows.flat_map(|row| self.model.places(row)).filter(|(tally, _)| wanted(*tally));
+        indices
+            .fold(None, |range: Option<Range<usize>>, (_, at)| {
+                Some(range.map_or(at..at + 1, |range| range.start.min(at)..range.end.max(at + 1)))
+            })
+            .unwrap_or_default()
     }
 
     fn block(&self, level: Level, rows: Range<usize>, noise: &mut [Noise]) -> Sums {
-        let mut sums = self.nothing();
+        let mut sums = self.nothing(self.indices(rows.clone()));
         let (stride, cols) = (self.right.stride, self.table.cols());
         let size = tile_of(cols);
         let (mut lefts, mut weights) = (vec![0.0; size * stride], vec![0.0; size * cols]);
@@ -213,7 +223,8 @@ impl<'a> PassInput<'a> {
                     let (u, p) = (&left[i * stride..(i + 1) * stride], &products[i * stride..(i + 1) * stride]);
                     let is_product = self.model.structure().is_product();
                     for (_, index) in self.model.places(row).filter(|(part, _)| *part == tally) {
-                        let sums = &mut sums.left[index * stride..(index + 1) * stride];
+                        let at = index * stride - sums.first;
+                        let sums = &mut sums.left[at..at + stride];
                         for ((sum, u), p) in sums.iter_mut().zip(u).zip(p) {
                             *sum += if is_product { u * p } else { *p };
                         }

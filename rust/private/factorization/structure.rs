@@ -108,7 +108,7 @@ pub trait Structure: Debug + Sync {
     fn index(&self, extents: &[usize], number: usize, row: usize, column: usize) -> usize;
 
     /// The weights of a row, u_r.
-    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]);
+    fn left(&self, layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]);
 
     /// Whether a row's weights are products of entries of factors, of each of which a rate has one.
     fn is_product(&self) -> bool {
