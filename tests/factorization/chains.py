@@ -90,6 +90,13 @@ def matrix(rows, cols, components, priors, hidden=None):
     return reference.Model("cp", (rows, cols), components, priors, hidden)
 
 
+def tucker(extents, components, priors, factors=None, hidden=None):
+    """Return a model with a core, with the number of the factor of each mode; by default each has its own."""
+    numbers = tuple(range(len(extents))) if factors is None else factors
+    kind = "tucker" if factors is None else "tucker-tied"
+    return reference.Tucker(kind, (*extents, *components, *numbers), components[-1], priors, hidden)
+
+
 def some_hidden(rows, cols, share=0.3, seed=5):
     return np.random.default_rng(seed).random((rows, cols)) < share
 
@@ -104,6 +111,8 @@ def small_problems():
     three = [(2.0, 1.5), (np.array([[1.0, 2.0]]), 1.5), (1.5, np.array([[1.0], [2.0]]))]
     circle = [(1.5, 2.0), (np.array([[2.0, 1.0], [0.7, 1.5]]), 0.8)]
     both = np.array([[2.0, 0.8], [0.8, 1.5]])
+    core = [(2.0, 1.5), (np.array([[1.0], [2.0]]), 1.5), (1.5, np.array([[1.0, 2.0]])), (1.5, 1.2)]
+    ties = [(1.5, 2.0), (2.0, 1.5), (np.array([[2.0, 1.0], [0.7, 1.5]]), 0.8)]
     return {
         "matrix": (matrix(3, 4, 2, lengths), 0.5),
         "matrix, mixed levels": (matrix(3, 4, 2, lengths), np.resize(LEVELS, (3, 4)).T.reshape(3, 4)),
@@ -114,4 +123,7 @@ def small_problems():
         "directed, hidden cells": (network("directed", 4, 2, circle, some_hidden(4, 4)), 0.5),
         "undirected": (network("undirected", 5, 2, [(1.5, 2.0), (both, 0.8)]), 0.5),
         "undirected, hidden cells": (network("undirected", 5, 2, [(1.5, 2.0), (both, 0.8)], some_hidden(5, 5)), 0.3),
+        "core": (tucker((2, 2, 2), (2, 1, 2), core), 0.5),
+        "core, hidden cells": (tucker((2, 2, 2), (2, 1, 2), core, hidden=some_hidden(4, 2)), 0.4),
+        "core, tied modes": (tucker((3, 2, 3), (2, 1, 2), ties, (0, 1, 0)), 0.5),
     }

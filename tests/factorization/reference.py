@@ -91,7 +91,7 @@ def law_on_grid(released, rate, alpha):
 
 @dataclass
 class Model:
-    """A model of a table of cells; `kind` is "cp", "directed" or "undirected".
+    """A model of a table of cells; `kind` is "cp", "directed" or "undirected", or that of `Tucker`.
 
     `observed` marks the cells that count; the diagonal of a network never does, and of an undirected one only the
     cells above it.
@@ -174,6 +174,10 @@ class Model:
             pairs = pairs + pairs.T - np.diag(np.diag(pairs))
         return pairs
 
+    def in_turn(self, mode):
+        """Say whether rows of a factor are exposed to one another."""
+        return self.kind != "cp" and mode == 0
+
     # Draws.
 
     def draw_factors(self, rng):
@@ -188,14 +192,14 @@ class Model:
         for mode, (shape, rate) in enumerate(self.priors):
             if fixed is not None and fixed[mode]:
                 continue
-            if self.kind == "cp" or mode == 1:
+            if not self.in_turn(mode):
                 new = rng.gamma(shape + sums[mode], 1 / (rate + self.exposure(factors, mode)))
                 if self.kind == "undirected":
                     new = np.triu(new) + np.triu(new, 1).T
                 factors[mode] = new
                 continue
-            for i in range(self.extents[0]):
-                factors[0][i] = rng.gamma(shape[i] + sums[0][i], 1 / (rate[i] + self.exposure(factors, 0, i)))
+            for i in range(len(factors[mode])):
+                factors[mode][i] = rng.gamma(shape[i] + sums[mode][i], 1 / (rate[i] + self.exposure(factors, mode, i)))
         return factors
 
     def draw_released(self, factors, alpha, rng):
@@ -212,6 +216,78 @@ class Model:
             once = np.triu(np.ones_like(terms)) if self.kind == "undirected" and mode == 1 else 1.0
             total += (terms * once).sum()
         return total
+
+
+class Tucker(Model):
+    """A tensor with a core; extents are those of the modes, their numbers of components, and the factor of each.
+
+    Cells in which modes of one factor have the same index are hidden. Everything is a sum over the table of all cells
+    and all combinations of components.
+    """
+
+    def __post_init__(self):
+        extents, _, numbers = self.modes
+        hidden = np.zeros(extents, dtype=bool) if self.hidden is None else np.reshape(self.hidden, extents).copy()
+        index = np.indices(extents)
+        for a, b in product(range(len(extents)), repeat=2):
+            hidden |= (index[a] == index[b]) & (a < b and numbers[a] == numbers[b])
+        self.hidden = hidden.reshape(self.shape)
+        super().__post_init__()
+
+    @property
+    def modes(self):
+        m = len(self.extents) // 3
+        return self.extents[:m], self.extents[m : 2 * m], self.extents[2 * m :]
+
+    @property
+    def shape(self):
+        extents = self.modes[0]
+        return int(np.prod(extents[:-1])), extents[-1]
+
+    @property
+    def factor_shapes(self):
+        extents, widths, numbers = self.modes
+        own = [numbers.index(number) for number in range(max(numbers) + 1)]
+        return [(extents[m], widths[m]) for m in own] + [(int(np.prod(widths[:-1])), widths[-1])]
+
+    def table(self, matrices, core):
+        """Return the rates of all combinations of components in all cells: (..., I_1, I_2, ..., C_1, C_2, ...)."""
+        _, widths, _ = self.modes
+        i, q = "ijklm"[: len(widths)], "abcde"[: len(widths)]
+        core = core.reshape(*core.shape[:-2], *widths)
+        terms = ",".join([f"...{q}"] + [f"...{x}{y}" for x, y in zip(i, q, strict=True)])
+        return np.einsum(f"{terms}->...{i}{q}", core, *matrices)
+
+    def component_rates(self, factors):
+        many = np.shape(factors[0])[:-2]
+        return self.table([factors[n] for n in self.modes[2]], factors[-1]).reshape(*many, *self.shape, -1)
+
+    def sums(self, split):
+        extents, widths, numbers = self.modes
+        table = (split * self.observed[..., None]).reshape(*extents, *widths)
+        found = [0.0] * (max(numbers) + 1)
+        for m, number in enumerate(numbers):
+            found[number] = found[number] + self.over_others(table, m)
+        return [*found, table.sum(axis=tuple(range(len(extents)))).reshape(self.factor_shapes[-1])]
+
+    def over_others(self, table, mode):
+        m = len(self.modes[0])
+        return table.sum(axis=tuple(axis for axis in range(2 * m) if axis % m != mode))
+
+    def exposure(self, factors, mode, row=None):
+        extents, widths, numbers = self.modes
+        matrices, seen = [factors[n] for n in numbers], self.observed.reshape(*extents, *(1,) * len(extents))
+        if mode == len(factors) - 1:
+            table = self.table(matrices, np.ones_like(factors[-1])) * seen
+            return table.sum(axis=tuple(range(len(extents)))).reshape(self.factor_shapes[-1])
+        every = 0.0
+        for m in (m for m, number in enumerate(numbers) if number == mode):
+            ones = [np.ones_like(f) if n == m else f for n, f in enumerate(matrices)]
+            every = every + self.over_others(self.table(ones, factors[-1]) * seen, m)
+        return every if row is None else every[row]
+
+    def in_turn(self, mode):
+        return self.modes[2].count(mode) > 1
 
 
 # Samplers.
@@ -324,6 +400,16 @@ def cell_rate(model, factors, free, grids, row, col):
         at = (m, i, j) if not (model.kind == "undirected" and m == 1) else (m, min(i, j), max(i, j))
         return grids[free.index(at)] if at in free else factors[m][i, j]
 
+    if isinstance(model, Tucker):
+        extents, widths, numbers = model.modes
+        indices = (*np.unravel_index(row, extents[:-1]), col)
+        total = 0.0
+        for at, q in enumerate(product(*map(range, widths))):
+            part = entry(len(factors) - 1, at // widths[-1], q[-1])
+            for number, i, k in zip(numbers, indices, q, strict=True):
+                part = part * entry(number, int(i), k)
+            total = total + part
+        return total
     if model.kind != "cp":
         communities = range(model.n_components)
         return sum(entry(0, row, c) * entry(1, c, d) * entry(0, col, d) for c, d in product(communities, repeat=2))
@@ -462,14 +548,14 @@ class Cavi:
             parts = model.component_rates(self.geometric)
             split = counts[..., None] * parts / parts.sum(axis=-1, keepdims=True)
             shape = prior_shape + model.sums(split)[mode]
-            if model.kind == "cp" or mode == 1:
+            if not model.in_turn(mode):
                 self.factors[mode] = (shape, prior_rate + model.exposure(self.means, mode))
                 continue
-            rate = self.factors[0][1].copy()
-            self.factors[0] = (self.factors[0][0].copy(), rate)
-            for i in range(model.extents[0]):
-                rate[i] = prior_rate[i] + model.exposure(self.means, 0, i)
-                self.factors[0][0][i] = shape[i]
+            rate = self.factors[mode][1].copy()
+            self.factors[mode] = (self.factors[mode][0].copy(), rate)
+            for i in range(len(rate)):
+                rate[i] = prior_rate[i] + model.exposure(self.means, mode, i)
+                self.factors[mode][0][i] = shape[i]
         self.elbos.append(self.elbo())
 
     def elbo(self):

@@ -99,8 +99,9 @@ class PosteriorEstimator(Parametrized):
         """
         if not (getattr(self, "warm_start", False) and hasattr(self, "_posterior")):
             return [Run(key) for key in keys(getattr(self, "random_state", None), int(getattr(self, "n_chains", 1)))]
+        settings = self._fixed_settings()
         for name, earlier in self._settings.items():
-            if (now := getattr(self, name)) != earlier:
+            if (now := settings[name]) != earlier:
                 raise ValueError(f"`{name}` must be {earlier!r}, as in the fit that goes on, got {now!r}")
         if same(self._posterior.problem):
             return self._posterior.runs

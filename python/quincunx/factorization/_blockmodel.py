@@ -90,7 +90,7 @@ class PoissonBlockmodel(CountFactorization):
         width = int(self.n_components)
         factors = (
             Factor("embedding", (shape[0], width), ("actor", "component")),
-            Factor("interaction", (width, width), ("component", "to_component")),
+            Factor("interaction", (width, width), ("component", "to_component"), sets=(0, 0)),
         )
         model = "directed" if self.directed else "undirected"
         return Layout(model, (shape[0],), width, factors, ("actor", "to_actor"), not self.directed)

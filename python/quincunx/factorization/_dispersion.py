@@ -68,9 +68,8 @@ class Dispersion:
     def variable(self, layout: Layout) -> Factor:
         """Return the variable of the draws."""
         where = {"table": None, "rows": 0, "columns": 1}[self.axis]
-        if where is None:
-            return Factor("dispersion", (1, 1), (), "number")
-        return Factor("dispersion", (self.values.size, 1), (layout.cells[where],), "column")
+        shown, dims = ((), ()) if where is None else (self.values.shape, (layout.cells[where],))
+        return Factor("dispersion", (self.values.size, 1), dims, "folded", (None, None), shown)
 
     def arguments(self) -> tuple[Shapes, tuple[float, float] | None]:
         """Return what the engines of the core are told."""

@@ -106,6 +106,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     _room: ClassVar = "factorization"
     #: Parameters, True or False, that decide the layout.
     _switches: ClassVar[tuple[str, ...]] = ()
+    #: The other parameters that decide it.
+    _sizes_of: ClassVar[tuple[str, ...]] = ("n_components",)
+    #: Whether data after those of the fit are of other rows.
+    _takes_new_rows: ClassVar[bool] = False
     PUBLISHED: ClassVar = Results.PUBLISHED | {
         "n_features_in_": "shape",
         "feature_names_in_": "shape",
@@ -249,12 +253,16 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return self._infer(problem, runs, schedule, executor)
 
     def _fixed_settings(self) -> Facts:
-        found = {"n_components": int(self.n_components), "inference": self.inference, "n_chains": int(self.n_chains)}
+        found = {"inference": self.inference, "n_chains": int(self.n_chains)}
         found |= {"likelihood": self.likelihood, "dispersion": self.dispersion}
-        return found | {name: bool(getattr(self, name)) for name in self._switches}
+        return self._sizes() | found | {name: bool(getattr(self, name)) for name in self._switches}
+
+    def _sizes(self) -> Facts:
+        """Return the parameters of `_sizes_of`, checked, as JSON can hold them."""
+        return {"n_components": _check.whole(self.n_components, "n_components", minimum=1)}
 
     def _check_parameters(self, executor: Executor | None) -> None:
-        _check.whole(self.n_components, "n_components", minimum=1)
+        self._sizes()
         _check.one_of(self.inference, "inference", METHODS)
         _check.one_of(self.method, "method", METHODS[self.inference])
         _check.one_of(self.likelihood, "likelihood", ("poisson", "negative_binomial"))
@@ -293,7 +301,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             )
         checked = self._checked_names(values, axes, reset=reset)
         held_out = as_mask(held_out, checked.shape)
-        own = self._own_held_out(checked.shape)
+        own = self._own_held_out(checked.shape) if reset or not self._takes_new_rows else None
         if own is not None:
             held_out = own if held_out is None else held_out | own
         named = _tables.fitting(axes, checked.shape)
@@ -336,8 +344,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule) -> None:
         """Refuse a fit whose draws, or whose means over cells, would not fit into memory."""
-        layout, cells = problem.layout, problem.data.values.size
-        entries = sum(factor.length for factor in layout.factors) * layout.n_components
+        entries, cells = problem.layout.entries, problem.data.values.size
         kept = 0
         if problem.inference == "mcmc":
             kept = schedule.until // schedule.thin - schedule.n_warmup // schedule.thin
@@ -406,7 +413,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     def _infer_rows(self, data: Data, components: Floats) -> Floats:
         """Return the expected embedding of rows, the components being known."""
         problem, i = self._posterior.problem, self._row_factor()
-        rows, width = problem.layout.factors[i].length, problem.layout.n_components
+        rows, width = problem.layout.factors[i].shape
         shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
         return infer_rows(data, components, (shape, rate), self._shapes(data), _check.threads(self.threads))
 
@@ -454,7 +461,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         )
         # The parameters that decided the layout; they may have been changed since.
         settings = header["settings"]
-        decided = {name: settings[name] for name in ("n_components", *self._switches)}
+        decided = {name: settings[name] for name in (*self._sizes_of, *self._switches)}
         layout = type(self)(**decided)._layout(data.shape)
         dispersion = None
         if settings["likelihood"] != "poisson":

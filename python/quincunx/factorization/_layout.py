@@ -1,5 +1,6 @@
 """How a model's factors lie in the core, and how its users see them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -20,11 +21,17 @@ class Factor(Variable):
 
     Attributes
     ----------
-    turned : "as is", "transposed", "vector", "column" or "number"
-        Whether the user sees the table, its transpose, its only row, its only column, or its only entry.
+    turned : "as is", "transposed", "vector" or "folded"
+        Whether the user sees the table, its transpose, its only row, or an array whose last axis are its columns.
+    sets : tuple of int or None
+        Which set of components lies along each axis of the table, or of the array; None where it is something else.
+    folded : tuple of int
+        The shape of that array.
     """
 
-    turned: Literal["as is", "transposed", "vector", "column", "number"] = "as is"
+    turned: Literal["as is", "transposed", "vector", "folded"] = "as is"
+    sets: tuple[int | None, ...] = (None, 0)
+    folded: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -35,11 +42,18 @@ class Factor(Variable):
         """Return a table of the core, or a stack of them, as the user sees it."""
         if self.turned == "transposed":
             return draws.swapaxes(-1, -2)
-        if self.turned == "number":
-            return draws[..., 0, 0]
-        if self.turned == "column":
-            return draws[..., 0]
+        if self.turned == "folded":
+            return draws.reshape(*draws.shape[:-2], *self.folded)
         return draws[..., 0, :] if self.turned == "vector" else draws
+
+    def permuted(self, draws: Floats, orders: Sequence[npt.NDArray[np.intp]]) -> Floats:
+        """Return a stack of tables of the core with components in other orders: for each set one for each draw."""
+        found = draws.reshape(len(draws), *(self.folded or self.shape))
+        for axis, one in enumerate(self.sets, start=1):
+            if one is not None:
+                order = orders[one].reshape(len(draws), *(-1 if axis == i else 1 for i in range(1, found.ndim)))
+                found = np.take_along_axis(found, order, axis=axis)
+        return found.reshape(draws.shape)
 
     @property
     def shape_shown(self) -> tuple[int, ...]:
@@ -54,11 +68,11 @@ class Layout:
     Attributes
     ----------
     model : str
-        ``"cp"``, ``"directed"`` or ``"undirected"``.
+        ``"cp"``, ``"directed"``, ``"undirected"``, ``"tucker"`` or ``"tucker-tied"``.
     extents : tuple of int
         What the core takes as extents.
     n_components : int
-        Columns of each factor.
+        Columns of the factor of the last axis.
     factors : tuple of Factor
         In the order of the core.
     cells : tuple of str
@@ -73,6 +87,20 @@ class Layout:
     factors: tuple[Factor, ...]
     cells: tuple[str, ...]
     symmetric: bool = False
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The number of components of each set of them."""
+        found = {}
+        for factor in self.factors:
+            found |= {one: width for one, width in zip(factor.sets, factor.folded or factor.shape, strict=True)}
+        return tuple(width for one, width in sorted((one, w) for one, w in found.items() if one is not None))
+
+    @property
+    def entries(self) -> int:
+        """Entries of all factors, or if those are more of the counts of a sweep by row and component."""
+        rows = math.prod(self.extents[: len(self.cells) - 1]) if self.model.startswith("tucker") else 0
+        return max(sum(math.prod(factor.shape) for factor in self.factors), rows * self.n_components)
 
     def rates(self, factors: Sequence[Floats], threads: int) -> Floats:
         """Return the rates of all cells, as one row."""

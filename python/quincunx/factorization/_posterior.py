@@ -15,11 +15,9 @@ from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
 from quincunx.factorization._chains import Problem, gammas
 from quincunx.factorization._data import Data
-from quincunx.factorization._layout import Factor
 
 #: Draws of a variational approximation for a predictive density.
 _DRAWS = 200
-_COMPONENTS = {"component", "to_component"}
 
 
 class Posterior(inference.Posterior[Problem]):
@@ -29,7 +27,7 @@ class Posterior(inference.Posterior[Problem]):
         super().__init__(problem, runs)
         self._rates: Floats | None = None
         self._expected: Floats | None = None
-        #: Which component of a draw is shown as the k-th, of shape (n_chains, n_draws, n_components).
+        #: Which component of a draw is shown as the k-th, of shape (n_chains, n_draws, n_components), set after set.
         self.order: npt.NDArray[np.intp] | None = None
 
     def __getstate__(self) -> dict[str, object]:
@@ -73,9 +71,9 @@ class Posterior(inference.Posterior[Problem]):
         for chain, run in enumerate(self.with_draws):
             tables = [draws[: self.n_draws] for draws in run.draws]
             if self.order is not None:
+                orders = np.split(self.order[chain], np.cumsum(self.problem.layout.widths)[:-1], axis=1)
                 tables = [
-                    _permuted(factor, draws, self.order[chain])
-                    for factor, draws in zip(self.problem.variables, tables, strict=True)
+                    factor.permuted(draws, orders) for factor, draws in zip(self.problem.variables, tables, strict=True)
                 ]
             found.append(tables)
         return found
@@ -105,16 +103,22 @@ class Posterior(inference.Posterior[Problem]):
     def align(self, each_draw: bool) -> None:
         """Order the components of all chains by those of the best, and where asked those of each draw."""
         self.order = None
-        runs = self.tables()
-        # What has no axis but components (weights, interactions) tells nothing of which is which.
-        telling = [i for i, factor in enumerate(self.problem.layout.factors) if set(factor.dims) - _COMPONENTS]
-        reference = [self.means()[i] for i in telling]
-        width = self.problem.layout.n_components
-        order = np.empty((len(runs), self.n_draws, width), dtype=np.intp)
+        runs, reference = self.tables(), self.means()
+        # What has no axis but components (weights, interactions, a core) tells nothing of which is which.
+        factors = [(i, factor.sets) for i, factor in enumerate(self.problem.variables) if None in factor.sets]
+        widths = self.problem.layout.widths
+        telling = [[i for i, sets in factors if one in sets] for one in range(len(widths))]
+
+        def order_of(tables: list[Floats]) -> npt.NDArray[np.intp]:
+            return np.concatenate(
+                [best_order([tables[i] for i in one], [reference[i] for i in one]) for one in telling]
+            )
+
+        order = np.empty((len(runs), self.n_draws, sum(widths)), dtype=np.intp)
         for chain, tables in enumerate(runs):
-            order[chain] = best_order([tables[i].mean(axis=0) for i in telling], reference)
+            order[chain] = order_of([table.mean(axis=0) for table in tables])
             for draw in range(self.n_draws if each_draw else 0):
-                order[chain, draw] = best_order([tables[i][draw] for i in telling], reference)
+                order[chain, draw] = order_of([table[draw] for table in tables])
         self.order = order
 
     # Means over cells.
@@ -252,13 +256,3 @@ class Posterior(inference.Posterior[Problem]):
                 plain = labels is not None and labels.ndim == 1 and labels.dtype.kind in "iufU"
                 found[name] = labels if plain else np.array([str(label) for label in axis.labels])
         return found  # type: ignore[return-value]
-
-
-def _permuted(factor: Factor, draws: Floats, order: npt.NDArray[np.intp]) -> Floats:
-    """Return draws (n_draws, length, n_components) with components in an order of each draw."""
-    if not set(factor.dims) & _COMPONENTS:
-        return draws
-    found = np.take_along_axis(draws, order[:, None, :], axis=2)
-    if "to_component" in factor.dims:  # both axes are components
-        found = np.take_along_axis(found, order[:, :, None], axis=1)
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, ClassVar
 
 from quincunx import _tables
 from quincunx._inference import Floats
@@ -14,6 +14,8 @@ from quincunx.factorization._estimator import CountFactorization
 
 class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassNamePrefixFeaturesOutMixin")):
     """A model whose first axis holds samples."""
+
+    _takes_new_rows: ClassVar[bool] = True
 
     @property
     def _n_features_out(self) -> int:
@@ -41,7 +43,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
             Close to `embedding_`, which is the joint posterior mean.
         """
         fitted = self.fit(released, y, alpha=alpha, mask=mask, executor=executor)
-        return fitted.transform(released, alpha=alpha, mask=mask)
+        return fitted.transform(released, alpha=alpha, mask=fitted._posterior.problem.data.held_out)
 
     def transform(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> Any:
         """Return the embedding of rows, or of slices along the first mode, the components being known.
