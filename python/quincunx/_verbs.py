@@ -3,7 +3,7 @@
 A parameter that may be given by position is an argument, a keyword-only one the option ``--its-name``, required if it
 has no default. Types are read from annotations: a `Literal` has choices, a sequence takes several words, a `bool` is a
 flag, with ``--no-`` where its default is None. Help may also stand in the annotation, as ``Annotated[int, "help"]``;
-``Annotated[int, function]`` is read by the function. `progress` is not asked for.
+``Annotated[int, function]`` is read by the function, and may name what it reads after that. `progress` is not asked for.
 """
 
 import argparse
@@ -162,7 +162,7 @@ def _read_as(parameter: Parameter) -> dict[str, Any]:
     if origin is Literal:
         return how | {"choices": list(get_args(kind))}
     if origin is Annotated:
-        return how | {"type": get_args(kind)[1], "metavar": "SIZE"}
+        return how | {"type": get_args(kind)[1], "metavar": (*get_args(kind)[2:], "SIZE")[0]}
     if origin is tuple:
         return how | {"type": get_args(kind)[0], "nargs": len(get_args(kind)), "metavar": ("A", "B")}
     metavar = "FILE" if "PathLike" in str(kinds) else {int: "N", float: "X", Fraction: "X"}.get(kind, "WORD")

@@ -94,6 +94,7 @@ QUICK = [
     ("matrix, hidden cells", "split"),
     ("three modes", "bessel"),
     ("undirected, hidden cells", "auto"),
+    ("core, tied modes", "auto"),
 ]
 
 

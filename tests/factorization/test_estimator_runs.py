@@ -23,6 +23,7 @@ COUNTS = RNG.poisson(RNG.gamma(0.5, 4.0, (12, 2)) @ RNG.gamma(0.5, 1.0, (2, 9)))
 RELEASE = privatize(COUNTS, epsilon=1.0, insecure_seed=3)
 NETWORK = privatize(RNG.poisson(1.0, (8, 8)), epsilon=1.0, insecure_seed=3)
 TENSOR = privatize(RNG.poisson(1.0, (5, 4, 3)), epsilon=1.0, insecure_seed=3)
+NETWORKS = privatize(RNG.poisson(1.0, (5, 5, 3)), epsilon=1.0, insecure_seed=3)
 HOW = {"n_warmup": 10, "n_draws": 10, "thin": 3, "max_iter": 40, "n_chains": 1, "random_state": 7}
 
 METHODS = [
@@ -35,8 +36,11 @@ MODELS = [
     (PoissonBlockmodel(2, **HOW), NETWORK),
     (PoissonBlockmodel(2, directed=False, **HOW), NETWORK),
     (PoissonTensorFactorization(2, weights=True, **HOW), TENSOR),
+    (PoissonTensorFactorization([2, 3, 2], core="dense", **HOW), TENSOR),
+    (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], **HOW), NETWORKS),
 ]
-each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=["matrix", "directed", "undirected", "tensor"])
+NAMES = ["matrix", "directed", "undirected", "tensor", "core", "tied"]
+each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
 
 
 class Enough(Exception):

@@ -31,6 +31,8 @@ MODELS = [
     (PoissonTensorFactorization(2, **SHORT), TENSOR),
     (PoissonTensorFactorization(2, weights=True, **SHORT), TENSOR),
     (PoissonTensorFactorization(2, weights=True, inference="vi", **SHORT), TENSOR),
+    (PoissonTensorFactorization((2, 3, 1), core="dense", **SHORT), TENSOR),
+    (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], inference="vi", **SHORT), NETWORK[:, :, None] + [0, 1]),
 ]
 each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: repr(x) if hasattr(x, "fit") else "")
 
@@ -41,6 +43,7 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_chains=1, max_iter=30),
         PoissonBlockmodel(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonTensorFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
+        PoissonTensorFactorization(3, core="dense", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
     ],
     expected_failed_checks=lambda estimator: (
         {"check_estimators_nan_inf": "the NaN is on the diagonal, where a cell is held out and may hold anything"}

@@ -228,3 +228,15 @@ def test_a_sampler_with_a_small_fault_is_seen():
 
     scores, _ = compare(forward("matrix", 2000), successive("matrix", "collapsed", 2000, faulty))
     assert holm(2 * stats.norm.sf(np.abs(list(scores.values()))), FALSE_ALARM)
+
+
+def test_a_core_of_half_the_exposure_is_seen():
+    """The core is drawn last: times (rate + exposure) / (rate + exposure / 2) it is as if drawn by half the exposure."""
+    model, _ = PROBLEMS["core"]
+
+    def faulty(factors, rng):
+        exposure, rate = model.exposure(factors, 3), model.priors[3][1]
+        return [*factors[:3], factors[3] * (rate + exposure) / (rate + exposure / 2)]
+
+    scores, _ = compare(forward("core", 2000), successive("core", "collapsed", 1000, faulty))
+    assert holm(2 * stats.norm.sf(np.abs(list(scores.values()))), FALSE_ALARM)

@@ -6,6 +6,7 @@ import io
 import json as json_module
 import os
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, BinaryIO, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
@@ -18,19 +19,34 @@ from quincunx._tables import Axis
 from quincunx.privacy import Release
 
 #: The estimator of each model, and what it is told besides.
-MODELS: dict[str, tuple[str, dict[str, bool]]] = {
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "matrix": ("PoissonFactorization", {}),
     "directed": ("PoissonBlockmodel", {"directed": True}),
     "undirected": ("PoissonBlockmodel", {"directed": False}),
     "tensor": ("PoissonTensorFactorization", {}),
+    "tucker": ("PoissonTensorFactorization", {"core": "dense"}),
 }
 File: TypeAlias = str | os.PathLike[str]
+
+
+def sizes(text: str) -> int | tuple[int, ...]:
+    """Read numbers of components, as 5 or 4,4,3."""
+    numbers = tuple(int(part) for part in text.split(","))
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def modes(text: str) -> list[tuple[int, ...]]:
+    """Read groups of modes, as 0=1 or 0=1,2=3."""
+    return [tuple(int(mode) for mode in group.split("=")) for group in text.split(",")]
 
 
 class Parameters(TypedDict, total=False):
     """Parameters of the estimator, None where its default, or what is in the file that goes on, is to hold."""
 
-    n_components: int | None
+    n_components: Annotated[
+        Annotated[int | tuple[int, ...], sizes] | None,
+        "number of components, with a core one for each mode, as 4,4,3 (default 10)",
+    ]
     inference: Literal["mcmc", "vi"] | None
     method: Annotated[str | None, "auto (default), collapsed, event, split, bessel; bessel-mean, ..."]
     noise: Annotated[Literal["geometric", "none", "naive"] | None, "how the noise is treated (default geometric)"]
@@ -49,7 +65,8 @@ class Parameters(TypedDict, total=False):
 def factorize_command(
     source: File | BinaryIO,
     *,
-    model: Literal["matrix", "directed", "undirected", "tensor"] = "matrix",
+    model: Literal["matrix", "directed", "undirected", "tensor", "tucker"] = "matrix",
+    tied: Annotated[Sequence[Sequence[int]], modes, "MODES"] | None = None,
     out: File | BinaryIO | None = None,
     resume: File | None = None,
     top: int = 5,
@@ -62,8 +79,10 @@ def factorize_command(
     ----------
     source : path or binary file
         A release (npz, csv or json); - is standard input.
-    model : {"matrix", "directed", "undirected", "tensor"}
-        What the counts are: a matrix, a network, a tensor.
+    model : {"matrix", "directed", "undirected", "tensor", "tucker"}
+        What the counts are: a matrix, a network, a tensor; tucker: a tensor whose modes have components of their own.
+    tied : sequence of sequences of int, optional
+        Modes of such a tensor that share a factor, as 0=1.
     out : path or binary file, optional
         Where the fitted model goes, an interrupted one too; .csv, .csv.gz or .json: its components, for other programs.
         That is a table with a row for each component and a column for each feature, or all factors with their labels.
@@ -87,12 +106,16 @@ def factorize_command(
     name, switches = MODELS[_check.one_of(model, "model", MODELS)]
     cls = getattr(factorization, name)
     release = Release.load(source)
+    if tied is not None:
+        if model != "tucker":
+            raise ValueError(f"`tied` must be left out but for the model tucker, got {tied} for {model}")
+        switches = switches | {"tied": tied}
     given = switches | {name: value for name, value in parameters.items() if value is not None}
     estimator = cls(**given) if resume is None else cls.load(resume).set_params(**given, warm_start=True)
     _check.whole(top, "top")
     named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
     table = re.search(r"\.(csv|json)(\.gz)?$", named)
-    if table is not None and table[1] == "csv" and model == "tensor":
+    if table is not None and table[1] == "csv" and model in ("tensor", "tucker"):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
     try:
         estimator.fit(release)
@@ -110,7 +133,9 @@ def factorize_command(
     if json:
         tops = [[[_plain(name), share] for name, share in part] for part in _tops(estimator, top)]
         return json_module.dumps(facts | {"top": tops})
-    facts["model"] = f"{facts.pop('model')}, {facts.pop('components')} components"
+    components = facts.pop("components")
+    sizes = " x ".join(map(str, components)) if isinstance(components, list) else components
+    facts["model"] = f"{facts.pop('model')}, {sizes} components"
     facts = {"model": facts.pop("model")} | facts
     width = 15
     lines = [
@@ -162,7 +187,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     observed = int(posterior.problem.data.observed.sum())
     facts: dict[str, Any] = {
         "model": type(estimator).__name__,
-        "components": posterior.problem.layout.n_components,
+        "components": estimator._settings["n_components"],
         "observed_cells": observed,
     }
     if not posterior.sampled:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ from quincunx.factorization._matrix import PoissonFactorization
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._tensor import PoissonTensorFactorization
 
+#: A number of components, or one for each mode of a tensor with a core.
+Size: TypeAlias = int | tuple[int, ...]
+
 #: Draws from the approximation of variational inference that a predictive density is the mean of.
 _DRAWS = 200
 
@@ -42,7 +45,7 @@ class CrossValidation:
 
     Attributes
     ----------
-    n_components : tuple of int
+    n_components : tuple of int, or of tuple of int
         The numbers of components that were tried.
     log_densities : ndarray of float64, shape (len(n_components), ...)
         The log predictive density of each cell of the data by the fit without its fold, in nats; NaN where a cell was
@@ -67,7 +70,7 @@ class CrossValidation:
     ((2, 3), (2,), 1)
     """
 
-    n_components: tuple[int, ...]
+    n_components: tuple[Size, ...]
     log_densities: Floats
     fold_of_cell: npt.NDArray[np.intp]
     random_state: int
@@ -102,13 +105,15 @@ class CrossValidation:
         return _standard_error(self._cells - self._cells[self.means.argmax()])
 
     @property
-    def best(self) -> int:
+    def best(self) -> Size:
         """The number of components of highest mean."""
         return self.n_components[int(self.means.argmax())]
 
     @property
-    def simplest(self) -> int:
+    def simplest(self) -> Size:
         """The least number of components whose mean is within one standard error of the highest.
+
+        Where each mode has its number, the one whose core has the fewest entries.
 
         The rule of [1]_, with the standard error of the difference: the same cells judge all.
 
@@ -118,7 +123,8 @@ class CrossValidation:
            section 3.4.3.
         """
         near = self.differences <= self.difference_errors
-        return min(number for number, fits in zip(self.n_components, near, strict=True) if fits)
+        fitting = [number for number, fits in zip(self.n_components, near, strict=True) if fits]
+        return min(fitting, key=lambda number: (np.prod(number, dtype=float), number))
 
     @property
     def _cells(self) -> Floats:
@@ -160,7 +166,9 @@ class CrossValidation:
             If pandas is not installed.
         """
         pandas = require("pandas", "pandas")
-        return pandas.DataFrame(self._columns(), index=pandas.Index(self.n_components, name="n_components"))
+        return pandas.DataFrame(
+            self._columns(), index=pandas.Index(self.n_components, name="n_components", tupleize_cols=False)
+        )
 
     def _columns(self) -> dict[str, Floats]:
         folds = {f"fold_{fold}": column for fold, column in enumerate(self.scores.T)}
@@ -184,7 +192,7 @@ class CrossValidation:
 def cross_validate(
     released: Counts,
     *,
-    n_components: Sequence[int],
+    n_components: Sequence[Size],
     model: CountFactorization | None = None,
     folds: int | npt.ArrayLike = 5,
     alpha: Given = None,
@@ -204,8 +212,9 @@ def cross_validate(
     ----------
     released : Release, array_like, data frame, sparse array or networkx graph
         As in `fit` of the model.
-    n_components : sequence of int
-        The numbers of components to try, each >= 1 and given once.
+    n_components : sequence of int, or of tuples of int
+        The numbers of components to try, each >= 1 and given once; tuples for a tensor with a dense core, all of them
+        then.
     model : PoissonFactorization, PoissonTensorFactorization or PoissonBlockmodel, optional
         The model, with all other parameters; it is left as it is, and its `callback`, `progress` and `warm_start` are
         not used. By default a `PoissonFactorization` for a matrix, a `PoissonBlockmodel` for a networkx graph, a
@@ -302,11 +311,11 @@ def cross_validate(
     return CrossValidation(tuple(numbers), densities, fold_of_cell, seed, converged)
 
 
-def _numbers(n_components: Sequence[int]) -> list[int]:
+def _numbers(n_components: Sequence[Size]) -> list[Size]:
     """Return the numbers of components to try."""
     _check.fits(n_components, "n_components")
     try:
-        numbers = [_check.whole(number, "n_components", minimum=1) for number in n_components]
+        numbers: list[Size] = [_size(number) for number in n_components]
     except TypeError:
         if isinstance(n_components, (Sequence, np.ndarray)) and not isinstance(n_components, (str, bytes)):
             raise
@@ -314,7 +323,15 @@ def _numbers(n_components: Sequence[int]) -> list[int]:
         raise TypeError(f"`n_components` must be a sequence of whole numbers, got {kind}") from None
     if not numbers or len(set(numbers)) < len(numbers):
         raise ValueError(f"`n_components` must hold a number at least, and each once, got {numbers[:20]}")
+    if len({isinstance(number, tuple) for number in numbers}) > 1:
+        raise ValueError(f"`n_components` must hold numbers or tuples of them, got both: {numbers[:20]}")
     return numbers
+
+
+def _size(number: Size) -> Size:
+    if isinstance(number, (tuple, list)):
+        return tuple(_check.whole(one, "n_components", minimum=1) for one in number)
+    return _check.whole(number, "n_components", minimum=1)
 
 
 def _default(released: Counts) -> CountFactorization:
