@@ -3,7 +3,7 @@
 A parameter that may be given by position is an argument, a keyword-only one the option ``--its-name``, required if it
 has no default. Types are read from annotations: a `Literal` has choices, a sequence takes several words, a `bool` is a
 flag, with ``--no-`` where its default is None. Help may also stand in the annotation, as ``Annotated[int, "help"]``;
-``Annotated[int, function]`` is read by the function, and may name what it reads after that. `progress` is not asked for.
+``Annotated[int, function]`` is read by the function, and may say after it what that reads. `progress` is not asked for.
 """
 
 import argparse

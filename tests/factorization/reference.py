@@ -275,7 +275,7 @@ class Tucker(Model):
         return table.sum(axis=tuple(axis for axis in range(2 * m) if axis % m != mode))
 
     def exposure(self, factors, mode, row=None):
-        extents, widths, numbers = self.modes
+        extents, _, numbers = self.modes
         matrices, seen = [factors[n] for n in numbers], self.observed.reshape(*extents, *(1,) * len(extents))
         if mode == len(factors) - 1:
             table = self.table(matrices, np.ones_like(factors[-1])) * seen

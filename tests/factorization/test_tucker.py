@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.factorization import reference
-from tests.factorization.chains import batch_means, core_chain, flat_priors, network, released_counts, start_from, tucker
+from tests.factorization.chains import (
+    batch_means,
+    core_chain,
+    flat_priors,
+    network,
+    released_counts,
+    start_from,
+    tucker,
+)
 
 from quincunx import _core
 from quincunx.factorization import PoissonTensorFactorization, cross_validate
@@ -122,7 +130,9 @@ def test_chains_of_two_tied_modes_have_the_means_of_the_directed_blockmodel():
     assert_same_means(first, second, "tied modes")
 
 
-@pytest.mark.parametrize("extents", [(1, 1, 2, 2), (2, 2, 1), (2, 3, 2, 2, 0, 0), (2, 2, 2, 2, 0, 2), (2, 2, 2, 2, 0, 0)])
+@pytest.mark.parametrize(
+    "extents", [(1, 1, 2, 2), (2, 2, 1), (2, 3, 2, 2, 0, 0), (2, 2, 2, 2, 0, 2), (2, 2, 2, 2, 0, 0)]
+)
 def test_sizes_that_are_of_no_tensor_with_a_core_are_refused(extents):
     counts = _core.ReleasedCounts(np.ones(4, dtype=np.int64), 2, 2, np.array([0.5]))
     priors = [(np.ones(1), np.ones(1))] * 3
@@ -169,7 +179,9 @@ def test_aligned_draws_have_the_same_rates_and_each_mode_an_order_of_its_own(eac
     model = model.set_params(n_components=(3, 3, 2)).fit(RELEASE)
 
     def rates(draws):
-        return np.einsum("xyabc,xyia,xyjb,xykc->xyijk", *(draws[name] for name in ("core", "mode_0", "mode_0", "mode_2")))
+        return np.einsum(
+            "xyabc,xyia,xyjb,xykc->xyijk", *(draws[name] for name in ("core", "mode_0", "mode_0", "mode_2"))
+        )
 
     before = model.draws_
     after = model.align(each_draw=each_draw).draws_

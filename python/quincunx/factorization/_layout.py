@@ -91,7 +91,7 @@ class Layout:
     @property
     def widths(self) -> tuple[int, ...]:
         """The number of components of each set of them."""
-        found = {}
+        found: dict[int | None, int] = {}
         for factor in self.factors:
             found |= {one: width for one, width in zip(factor.sets, factor.folded or factor.shape, strict=True)}
         return tuple(width for one, width in sorted((one, w) for one, w in found.items() if one is not None))

@@ -20,6 +20,7 @@ from quincunx.factorization._data import Data
 _DRAWS = 200
 
 
+
 class Posterior(inference.Posterior[Problem]):
     """The runs of a fit, with the problem they worked on."""
 

@@ -105,8 +105,8 @@ class PoissonTensorFactorization(RowTransformer):
     >>> release = privatize(counts, epsilon=1.0, insecure_seed=1)
     >>> model = PoissonTensorFactorization((3, 3, 2), core="dense", tied=[(0, 1)], inference="vi", tol=1e-4)
     >>> model = model.set_params(random_state=0).fit(release)
-    >>> model.core_.shape, [factor.shape for factor in model.factors_], list(model.to_datatree()["posterior"].data_vars)
-    ((3, 3, 2), [(6, 3), (6, 3), (4, 2)], ['mode_0', 'mode_2', 'core'])
+    >>> model.core_.shape, [factor.shape for factor in model.factors_]
+    ((3, 3, 2), [(6, 3), (6, 3), (4, 2)])
     """
 
     PUBLISHED: ClassVar = RowTransformer.PUBLISHED | dict.fromkeys(("factors_", "weights_", "core_"), "released")
@@ -157,7 +157,7 @@ class PoissonTensorFactorization(RowTransformer):
         cells = tuple(f"axis_{m}" for m in range(len(shape)))
         if self.core == "dense":
             return self._layout_with_core(shape, cells)
-        width = int(self.n_components)  # type: ignore[call-overload]
+        width = int(self._sizes()["n_components"])
         modes = tuple(
             Factor(f"mode_{m}", (extent, width), (f"axis_{m}", "component")) for m, extent in enumerate(shape)
         )
@@ -261,7 +261,7 @@ class PoissonTensorFactorization(RowTransformer):
 
     @property
     def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
+        return int(self.embedding_.shape[1])
 
 
 def _sequence(value: Any) -> Sequence[Any]:
