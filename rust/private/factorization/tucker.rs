@@ -422,13 +422,14 @@ impl Structure for Tucker {
         }
     }
 
-    fn weighted_exposures(
+    fn weighted_exposure(
         &self,
         layout: &Layout,
-        (factor, rows): (usize, Range<usize>),
+        (factor, row): (usize, usize),
         factors: &[FactorMatrix],
         weights: &[f64],
-    ) -> Option<Vec<f64>> {
+        out: &mut [f64],
+    ) {
         let modes = Modes::new(&layout.extents);
         let (right, stride) = (&factors[self.right(&layout.extents)], factors[factor].stride);
         let sum_of_columns = |row: usize, out: &mut [f64]| {
@@ -438,25 +439,23 @@ impl Structure for Tucker {
         };
         if factor == modes.core() {
             let all = modes.derivatives(factors, None, sum_of_columns);
-            return Some(all[rows.start * stride..rows.end * stride].to_vec());
+            out.copy_from_slice(&all[row * stride..(row + 1) * stride]);
+            return;
         }
-        let mut found = vec![0.0; rows.len() * stride];
+        out.fill(0.0);
         for mode in modes.of(factor) {
             if mode == modes.last() {
                 let mut left = vec![0.0; stride];
-                for row in 0..layout.rows {
-                    self.left(layout, factors, row, &mut left);
-                    let weights = &weights[row * layout.cols..][rows.clone()];
-                    for (found, weight) in found.chunks_exact_mut(stride).zip(weights) {
-                        found.iter_mut().zip(&left).for_each(|(found, x)| *found += weight * x);
-                    }
+                for other in 0..layout.rows {
+                    self.left(layout, factors, other, &mut left);
+                    let weight = weights[other * layout.cols + row];
+                    out.iter_mut().zip(&left).for_each(|(out, x)| *out += weight * x);
                 }
             } else {
-                let more = modes.derivatives(factors, Some((mode, rows.clone())), sum_of_columns);
-                found.iter_mut().zip(more).for_each(|(found, more)| *found += more);
+                let more = modes.derivatives(factors, Some((mode, row..row + 1)), sum_of_columns);
+                out.iter_mut().zip(more).for_each(|(out, more)| *out += more);
             }
         }
-        Some(found)
     }
 
     fn counts<'t>(
