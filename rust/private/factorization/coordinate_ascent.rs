@@ -3,6 +3,8 @@
 //! With q(entry) = Gamma(A, B) and g = exp(E ln entry) = exp(psi(A)) / B, the optimal q of the counts of a cell has the law
 //! the Gibbs sampler draws from, at the rate G = sum_k prod g: a sum of geometric means. So
 //!   E[y_k] = W prod g,  W = E[y | o, G] / G,      A = shape + sum E[y_k],  B = rate + exposure at the means.
+//! For a factor of Dirichlet laws q(component) = Dirichlet(concentration + sum E[y_k]), see [`super::dirichlet`]; the counts of
+//! cells held out are then variables too, with E[y_k] = prod g and the bound's part G - E[mu].
 //! Every step maximizes the evidence lower bound over one block, which therefore never falls:
 //!   sum_cells ln sum_y G^y / y! alpha^|o-y| + n ln((1-alpha)/(1+alpha)) - sum_cells E[mu] - sum_entries KL.
 //!
@@ -17,6 +19,7 @@
 pub use super::gammas::Gammas;
 pub use super::published::{Augmentation, Noise};
 
+use super::dirichlet;
 use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::{Expectations, Prior};
@@ -29,7 +32,7 @@ use crate::numeric::dispatch::level;
 use crate::{Error, Result, memory, parallel};
 use std::sync::Arc;
 
-/// Shape of the factors a fit starts from: their logarithms vary little.
+/// Shape of the factors a fit starts from, of Dirichlet laws in the mean: their logarithms vary little.
 const START_SHAPE: f64 = 5.0;
 
 /// A fit: data, laws of the factors and how far it is.
@@ -59,7 +62,7 @@ impl CoordinateAscent {
     /// A fit that starts from nearly even factors.
     ///
     /// # Errors
-    /// As [`Model::new`].
+    /// As [`Model::new`]; [`Error::Domain`] for the printed algorithm with Dirichlet laws, for which it was not printed.
     pub fn new(
         table: Arc<ReleasedCounts>,
         sizes: Sizes<'_>,
@@ -71,18 +74,24 @@ impl CoordinateAscent {
         let model = Model::new(sizes, priors, &table)?;
         let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
         memory::charge("an ascent with so many components", FACTORS * model.padded_entries() + NOISE * cells as u128)?;
-        let gammas = |means: FactorMatrix| {
+        if augmentation == Augmentation::Published && model.priors().iter().any(Prior::is_dirichlet) {
+            let (value, requirement) = ("published".to_owned(), "another one where components have Dirichlet laws");
+            return Err(Error::Domain { name: "method", value, requirement });
+        }
+        let gammas = |(means, prior): (FactorMatrix, &Prior)| {
             let mut found = Gammas { shape: means.clone(), rate: means };
+            let rows = found.shape.rows as f64;
             for row in 0..found.shape.rows {
                 for k in 0..found.shape.width {
                     let mean = found.shape.row(row)[k];
-                    (found.shape.row_mut(row)[k], found.rate.row_mut(row)[k]) = (START_SHAPE, START_SHAPE / mean);
+                    let shape = if prior.is_dirichlet() { START_SHAPE * rows * mean } else { START_SHAPE };
+                    (found.shape.row_mut(row)[k], found.rate.row_mut(row)[k]) = (shape, shape / mean);
                 }
             }
             found
         };
         let table = model.without_rateless_cells(table);
-        let factors: Vec<_> = model.start(&table, key).into_iter().map(gammas).collect();
+        let factors: Vec<_> = model.start(&table, key).into_iter().zip(model.priors()).map(gammas).collect();
         model.check_fixed(&fixed)?;
         let mut fit = Self {
             table,
@@ -124,9 +133,16 @@ impl CoordinateAscent {
         self.dispersion.as_ref()
     }
 
-    /// Works out what passes ask of the laws of a factor.
+    /// Works out what passes ask of the laws of a factor; the rates of Dirichlet laws follow from their shapes.
     fn refresh(&mut self, factor: usize) {
-        let Expectations { means, digammas, geometric } = self.factors[factor].expectations(level());
+        let dirichlet = self.model.prior(factor).is_dirichlet();
+        if dirichlet {
+            dirichlet::set_rates(&mut self.factors[factor]);
+        }
+        let Expectations { means, digammas, mut geometric } = self.factors[factor].expectations(level());
+        if dirichlet {
+            dirichlet::correct(&self.factors[factor], &mut geometric);
+        }
         (self.means[factor], self.digammas[factor], self.geometric[factor]) = (means, digammas, geometric);
     }
 
@@ -318,9 +334,12 @@ impl CoordinateAscent {
                 continue;
             }
             let symmetric = self.model.structure().is_symmetric(factor);
+            let prior = self.model.prior(factor);
+            if prior.is_dirichlet() {
+                total -= dirichlet::divergence_of_sums(gammas, prior);
+            }
             for row in 0..gammas.shape.rows {
                 let from = if symmetric { row } else { 0 };
-                let prior = self.model.prior(factor);
                 total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
             }
         }

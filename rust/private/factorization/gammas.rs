@@ -102,7 +102,9 @@ impl Gammas {
         let width = self.shape.width;
         let entries = [&self.shape, &self.rate, digammas].map(|matrix| &matrix.row(row)[from..width]);
         let own = |values: &'_ Vec<f64>| if values.len() == 1 { 0..1 } else { row * width + from..(row + 1) * width };
-        let (shape, rate) = (&prior.shape[own(&prior.shape)], &prior.rate[own(&prior.rate)]);
+        // Laws given their sum have the rates of their prior, whatever those are.
+        let rate = if prior.is_dirichlet() { entries[1] } else { &prior.rate[own(&prior.rate)] };
+        let shape = &prior.shape[own(&prior.shape)];
         at_level!(level, divergences(entries, [shape, rate]))
     }
 }

@@ -3,7 +3,7 @@
 //! A table of counts y_rv ~ Poisson(mu_rv) was released as o_rv = y_rv + two-sided geometric noise of ratio alpha. Every
 //! [`structure`] gives each row a vector of weights u_r and each column one, R_v, with mu_rv = sum_k u_rk R_vk, so that one
 //! [`sweep`] over rows serves them all: it draws y given o and mu, splits it over k, and adds up the parts. A [`gibbs`] chain
-//! then redraws the gamma factors; [`coordinate_ascent`] does the same with expectations.
+//! then redraws the factors, gamma or Dirichlet; [`coordinate_ascent`] does the same with expectations.
 //!
 //! Given mu and o, y has the two-piece Poisson law (see `distributions::two_piece_poisson`): the auxiliary variables of the
 //! papers can be summed out, and are kept only by the method that reproduces them.
@@ -17,6 +17,7 @@ pub mod collapsed;
 pub mod coordinate_ascent;
 mod cp;
 mod dense_row;
+mod dirichlet;
 pub mod dispersion;
 mod events;
 pub mod factor_matrix;

@@ -114,7 +114,16 @@ impl Model {
         let total = table.total().max(0.1 * observed) * (cells / observed).max(1.0);
         // A rate is a sum of products: over components in a factorization, over pairs of them in a blockmodel.
         let (terms, order) = self.structure.terms(&self.layout.extents, self.layout.width);
-        let scale = (total / (terms * cells.max(1.0))).powf(1.0 / order);
+        // Entries of Dirichlet laws are one over the rows in the mean; the others make up for it.
+        let known: Vec<_> = self
+            .shapes()
+            .iter()
+            .zip(&self.priors)
+            .filter(|(_, prior)| prior.is_dirichlet())
+            .map(|(shape, _)| shape.0 as f64)
+            .collect();
+        let free = (order - known.len() as f64).max(1.0);
+        let scale = (total * known.iter().product::<f64>() / (terms * cells.max(1.0))).powf(1.0 / free);
         let start = |(factor, (rows, width)): (usize, (usize, usize))| {
             let mut matrix = FactorMatrix::new(rows, width);
             for row in 0..rows {
@@ -125,6 +134,9 @@ impl Model {
             }
             for c in 0..if self.structure.is_symmetric(factor) { rows } else { 0 } {
                 (0..c).for_each(|d| matrix.row_mut(c)[d] = matrix.row(d)[c]);
+            }
+            if self.priors[factor].is_dirichlet() {
+                matrix.normalize();
             }
             matrix
         };

@@ -213,7 +213,8 @@ impl<'a> PassInput<'a> {
                     for (row, weights) in tile.clone().zip(weights.chunks_exact_mut(cols.max(1))) {
                         let at = (row - rows.start) * cols;
                         let noise = if noise.is_empty() { &mut [] } else { &mut noise[at..at + cols] };
-                        sums.bound += self.row(level, row, (*augmentation, published.as_ref()), weights, noise);
+                        let laws = (*augmentation, published.as_ref());
+                        sums.bound += self.whole_row(level, row, laws, weights, noise);
                     }
                 }
             }
@@ -267,7 +268,28 @@ impl<'a> PassInput<'a> {
         bound
     }
 
-    /// Turns the rates of a row into weights W; returns the row's part of the bound, if wanted.
+    /// Turns the rates of a row into weights W, where the model imputes also those of cells held out, whose counts are Poisson
+    /// variables; returns the row's part of the bound, if wanted.
+    fn whole_row(
+        &self,
+        level: Level,
+        row: usize,
+        laws: (Augmentation, Option<&Moments>),
+        rates: &mut [f64],
+        noise: &mut [Noise],
+    ) -> f64 {
+        if !self.model.imputes() || self.table.held_out() == 0 {
+            return self.row(level, row, laws, rates, noise);
+        }
+        let (codes, structure) = (self.table.row(row).codes, self.model.structure());
+        let held = |column: usize| codes[column] == HELD_OUT && structure.has_rate(row, column);
+        let imputed: f64 = (0..rates.len()).filter(|&column| held(column)).map(|column| rates[column]).sum();
+        let bound = self.row(level, row, laws, rates, noise);
+        (0..rates.len()).filter(|&column| held(column)).for_each(|column| rates[column] = 1.0);
+        bound + imputed
+    }
+
+    /// The same for cells that are observed; weights of others are zero.
     fn row(
         &self,
         level: Level,

@@ -425,7 +425,9 @@ impl Sweep<'_> {
             }
         }
         if self.model.imputes() {
-            for (column, _) in data.codes.iter().enumerate().filter(|(_, code)| **code == HELD_OUT) {
+            let held =
+                |column: &usize| data.codes[*column] == HELD_OUT && self.model.structure().has_rate(row, *column);
+            for column in (0..data.codes.len()).filter(held) {
                 let rate = dot(left, right.row(column));
                 share.count(column, poisson::draw(rate, &mut words) as u64, &mut words);
             }
