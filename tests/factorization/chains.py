@@ -22,7 +22,7 @@ def released_counts(model, released, alpha):
 
 
 def flat_priors(model):
-    return [tuple(np.ascontiguousarray(p).ravel() for p in prior) for prior in model.priors]
+    return [tuple(np.empty(0) if p is None else np.ascontiguousarray(p).ravel() for p in q) for q in model.priors]
 
 
 def core_chain(model, released, alpha, method="auto", key=(1, 2), fixed=None):
@@ -109,6 +109,7 @@ def small_problems():
     """Return models small enough for millions of sweeps, each with its levels of noise."""
     lengths = [(2.0, 1.0), (np.array([[1.5], [2.0], [3.0], [1.0]]), 2.0)]
     three = [(2.0, 1.5), (np.array([[1.0, 2.0]]), 1.5), (1.5, np.array([[1.0], [2.0]]))]
+    words = [(np.array([[1.5, 0.8]]), 0.5), (np.array([[0.7], [1.1], [0.5], [2.0]]), None)]
     circle = [(1.5, 2.0), (np.array([[2.0, 1.0], [0.7, 1.5]]), 0.8)]
     both = np.array([[2.0, 0.8], [0.8, 1.5]])
     core = [(2.0, 1.5), (np.array([[1.0], [2.0]]), 1.5), (1.5, np.array([[1.0, 2.0]])), (1.5, 1.2)]
@@ -119,6 +120,8 @@ def small_problems():
         "matrix, hidden cells": (matrix(3, 4, 2, lengths, some_hidden(3, 4)), 0.6),
         "three modes": (reference.Model("cp", (2, 2, 2), 2, three), 0.5),
         "three modes, hidden cells": (reference.Model("cp", (2, 2, 2), 2, three, some_hidden(4, 2)), 0.4),
+        "topics": (matrix(3, 4, 2, words), 0.5),
+        "topics, hidden cells": (matrix(3, 4, 2, words, some_hidden(3, 4)), 0.5),
         "directed": (network("directed", 4, 2, circle), 0.5),
         "directed, hidden cells": (network("directed", 4, 2, circle, some_hidden(4, 4)), 0.5),
         "undirected": (network("undirected", 5, 2, [(1.5, 2.0), (both, 0.8)]), 0.5),

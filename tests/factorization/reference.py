@@ -100,7 +100,7 @@ class Model:
     kind: str
     extents: tuple
     n_components: int
-    priors: list  # per factor (shape, rate), scalars or arrays
+    priors: list  # per factor (shape, rate), scalars or arrays; (concentration, None) for Dirichlet laws over the rows
     hidden: np.ndarray | None = None
     observed: np.ndarray = field(init=False)
 
@@ -114,9 +114,19 @@ class Model:
         if self.kind == "undirected":
             self.observed &= np.triu(np.ones((rows, rows), dtype=bool), 1)
         self.priors = [
-            tuple(np.broadcast_to(np.asarray(p, dtype=float), shape) for p in prior)
+            tuple(None if p is None else np.broadcast_to(np.asarray(p, dtype=float), shape) for p in prior)
             for prior, shape in zip(self.priors, self.factor_shapes, strict=True)
         ]
+
+    @property
+    def dirichlet(self):
+        """Which factors have Dirichlet laws."""
+        return [rate is None for _, rate in self.priors]
+
+    @property
+    def counted(self):
+        """The cells that have counts: all, where those held out are drawn."""
+        return np.ones_like(self.observed) if any(self.dirichlet) else self.observed
 
     @property
     def shape(self):
@@ -144,8 +154,8 @@ class Model:
         return self.component_rates(factors).sum(axis=-1)
 
     def sums(self, split):
-        """Return, per factor, how much of the observed cells' split counts belongs to each entry."""
-        split = split * self.observed[..., None]
+        """Return, per factor, how much of the cells' split counts belongs to each entry."""
+        split = split * self.counted[..., None]
         if self.kind == "cp":
             table = split.reshape(*self.extents, self.n_components)
             modes = range(len(self.extents))
@@ -181,7 +191,8 @@ class Model:
     # Draws.
 
     def draw_factors(self, rng):
-        factors = [rng.gamma(shape, 1 / rate) for shape, rate in self.priors]
+        factors = [rng.gamma(shape, 1.0 if rate is None else 1 / rate) for shape, rate in self.priors]
+        factors = [f / f.sum(axis=0) if known else f for f, known in zip(factors, self.dirichlet, strict=True)]
         if self.kind == "undirected":
             factors[1] = np.triu(factors[1]) + np.triu(factors[1], 1).T
         return factors
@@ -191,6 +202,10 @@ class Model:
         factors = [f.copy() for f in factors]
         for mode, (shape, rate) in enumerate(self.priors):
             if fixed is not None and fixed[mode]:
+                continue
+            if rate is None:
+                factors[mode] = rng.gamma(shape + sums[mode])
+                factors[mode] /= factors[mode].sum(axis=0)
                 continue
             if not self.in_turn(mode):
                 new = rng.gamma(shape + sums[mode], 1 / (rate + self.exposure(factors, mode)))
@@ -483,12 +498,22 @@ def gamma_divergence(shape, rate, prior_shape, prior_rate):
     )
 
 
+def dirichlet_divergence(shape, prior):
+    """KL divergence of Dirichlet laws of columns from their priors."""
+
+    def log_norm(x):
+        return gammaln(x.sum(axis=0)) - gammaln(x).sum(axis=0)
+
+    moved = ((shape - prior) * (digamma(shape) - digamma(shape.sum(axis=0)))).sum(axis=0)
+    return (log_norm(shape) - log_norm(prior) + moved).sum()
+
+
 class Cavi:
     """Coordinate ascent with the whole table of components in memory.
 
     One iteration takes the factors in turn: the counts' law, then the factor's gammas. With noise of its own
     (all methods but "collapsed") the noise rates are brought up to date before the counts. A fixed factor is known:
-    its mean counts alone, and it has no divergence.
+    its mean counts alone, and it has no divergence. Dirichlet laws have their shapes and, as rates, the sums of these.
     """
 
     def __init__(self, model, released, alpha, method, start, fixed=None):
@@ -497,6 +522,10 @@ class Cavi:
         self.released = np.asarray(released).reshape(model.shape)
         self.alpha = np.broadcast_to(alpha, model.shape) if np.ndim(alpha) == 0 else np.reshape(alpha, model.shape)
         self.factors = [(np.array(shape, dtype=float), np.array(rate, dtype=float)) for shape, rate in start]
+        self.factors = [
+            (shape, np.broadcast_to(shape.sum(axis=0), shape.shape)) if known else (shape, rate)
+            for (shape, rate), known in zip(self.factors, model.dirichlet, strict=True)
+        ]
         self.noise = [np.zeros(model.shape), np.zeros(model.shape)]
         self.elbos = []
 
@@ -507,8 +536,8 @@ class Cavi:
     @property
     def geometric(self):
         return [
-            shape / rate if known else np.exp(digamma(shape)) / rate
-            for (shape, rate), known in zip(self.factors, self.fixed, strict=True)
+            shape / rate if known else np.exp(digamma(shape) - (digamma(rate) if dirichlet else np.log(rate)))
+            for (shape, rate), known, dirichlet in zip(self.factors, self.fixed, self.model.dirichlet, strict=True)
         ]
 
     def noise_rates(self):
@@ -525,8 +554,11 @@ class Cavi:
         return mean * np.exp(-(variance + self.alpha**2 * (1 + self.noise[0])) / (2 * mean**2))
 
     def mean_counts(self):
-        """Bring the law of the counts up to date and return its means."""
+        """Bring the law of the counts up to date and return its means; those held out are Poisson counts."""
         rate = self.model.rates(self.geometric)
+        return np.where(self.model.observed, self.mean_counts_of_releases(rate), rate)
+
+    def mean_counts_of_releases(self, rate):
         if self.method == "collapsed":
             return CellLaw(self.released, rate, self.alpha).mean
         plus, minus = self.noise_rates()
@@ -548,6 +580,9 @@ class Cavi:
             parts = model.component_rates(self.geometric)
             split = counts[..., None] * parts / parts.sum(axis=-1, keepdims=True)
             shape = prior_shape + model.sums(split)[mode]
+            if prior_rate is None:
+                self.factors[mode] = (shape, np.broadcast_to(shape.sum(axis=0), shape.shape))
+                continue
             if not model.in_turn(mode):
                 self.factors[mode] = (shape, prior_rate + model.exposure(self.means, mode))
                 continue
@@ -559,15 +594,18 @@ class Cavi:
         self.elbos.append(self.elbo())
 
     def elbo(self):
-        model, seen = self.model, self.model.observed
+        model = self.model
         rate, mean_rate = model.rates(self.geometric), model.rates(self.means)
         if self.method == "collapsed":
-            cells = CellLaw(self.released, rate, self.alpha).log_likelihood + rate - mean_rate
+            cells = CellLaw(self.released, rate, self.alpha).log_likelihood + rate
         else:
-            cells = self.noisy_cells(rate) - mean_rate
-        total = cells[seen].sum()
+            cells = self.noisy_cells(rate)
+        total = (np.where(model.observed, cells, rate) - mean_rate)[model.counted].sum()
         for mode, ((shape, r), prior) in enumerate(zip(self.factors, model.priors, strict=True)):
             if self.fixed[mode]:
+                continue
+            if prior[1] is None:
+                total -= dirichlet_divergence(shape, prior[0])
                 continue
             terms = gamma_divergence(shape, r, *prior)
             once = np.triu(np.ones_like(terms)) if model.kind == "undirected" and mode == 1 else 1.0

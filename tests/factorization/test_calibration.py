@@ -40,7 +40,8 @@ def describe(model, factors, log_likelihood):
         "ln p(o | rate)": log_likelihood,
     }
     for m, factor in enumerate(factors):
-        found[f"factor {m}: sum"] = factor.sum(axis=(1, 2))
+        if not model.dirichlet[m]:
+            found[f"factor {m}: sum"] = factor.sum(axis=(1, 2))
         found[f"factor {m}: product"] = np.log(factor).sum(axis=(1, 2))
     return found
 
@@ -93,6 +94,7 @@ QUICK = [
     ("matrix, mixed levels", "event"),
     ("matrix, hidden cells", "split"),
     ("three modes", "bessel"),
+    ("topics, hidden cells", "event"),
     ("undirected, hidden cells", "auto"),
     ("core, tied modes", "auto"),
 ]

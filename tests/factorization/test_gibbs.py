@@ -351,6 +351,7 @@ def larger_problems():
     """Return models with more rows than a block of work has, so that threads and splits matter."""
     return {
         "matrix": matrix(70, 40, 5, [(0.5, 1.0), (0.5, 1.0)]),
+        "topics": matrix(70, 40, 5, [(0.5, 1.0), (0.5, None)]),
         "three modes": reference.Model("cp", (7, 11, 30), 4, [(0.7, 1.0)] * 3),
         "core, tied modes": tucker((12, 12, 20), (3, 3, 2), [(0.7, 1.0)] * 3, (0, 0, 1)),
         "directed": network("directed", 40, 4, [(0.5, 1.0), (0.5, 1.0)]),

@@ -70,6 +70,8 @@ def describe(model, alpha, states):
             f"factor {m}: ln of the upper right entry": logs[:, 0, -1],
             f"factor {m}: spread": logs.std(axis=(1, 2)),
         }
+        if model.dirichlet[m]:  # sums are what they are
+            del found[f"factor {m}: ln sum"]
     first, second = factors[0], factors[1]
     found["product of first entries"] = np.log(first[:, 0, 0]) * np.log(second[:, 0, 0])
     found["first entry and release"] = np.log(first[:, 0, 0]) * np.arcsinh(o[:, 0])

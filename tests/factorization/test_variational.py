@@ -21,6 +21,10 @@ FIXED = settings(derandomize=True, deadline=None)
 ASCENTS = ("collapsed", "bessel-mean", "bessel-mode")
 METHODS = (*ASCENTS, "published")
 PROBLEMS = {name: (model, alpha) for name, (model, alpha) in small_problems().items() if "mixed" not in name}
+#: Every scheme of each model; Dirichlet laws have none printed.
+SCHEMES = [
+    (name, m) for name in PROBLEMS for m in METHODS if not (m == "published" and any(PROBLEMS[name][0].dirichlet))
+]
 
 
 def core_ascent(model, released, alpha, method="collapsed", key=(1, 2), fixed=None):
@@ -39,7 +43,7 @@ def some_start(model, seed=3):
     rng = np.random.default_rng(seed)
     start = []
     for (shape, rate), size in zip(model.priors, model.factor_shapes, strict=True):
-        pair = [shape + rng.random(size), rate + rng.random(size)]
+        pair = [shape + rng.random(size), (0.0 if rate is None else rate) + rng.random(size)]
         if model.kind == "undirected" and size[0] == size[1] == model.n_components and len(start) == 1:
             pair = [np.triu(x) + np.triu(x, 1).T for x in pair]
         start.append(tuple(pair))
@@ -81,8 +85,7 @@ def test_single_cell_has_the_known_fixed_point(method, mean, elbo):
 # Beside the second implementation.
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(("name", "method"), SCHEMES)
 def test_iterations_are_those_of_plain_numpy(name, method):
     model, alpha = PROBLEMS[name]
     released, start = some_release(model, alpha), some_start(model)
@@ -244,8 +247,7 @@ def test_hidden_row_and_column_are_as_good_as_absent(method):
         np.testing.assert_allclose(rate[-1], 1.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(("name", "method"), SCHEMES)
 def test_number_of_threads_and_parts_of_a_run_change_no_bit(name, method):
     model, alpha = PROBLEMS[name]
     released = some_release(model, alpha)

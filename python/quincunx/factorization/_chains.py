@@ -25,6 +25,11 @@ class Problem:
     dispersion: Dispersion | None = None
 
     @property
+    def dirichlet(self) -> list[bool]:
+        """Whether the components of each factor have Dirichlet laws over its rows."""
+        return [not rate.size for _, rate in self.priors]
+
+    @property
     def sampled(self) -> bool:
         """Whether runs are chains."""
         return self.inference == "mcmc"
@@ -176,7 +181,7 @@ class AscentSampler:
 
 
 def gammas(run: Run) -> list[tuple[Floats, Floats]]:
-    """Return shapes and rates of the gamma laws of the factors of an ascent."""
+    """Return shapes and rates of the laws of an ascent's factors; rates of Dirichlet laws are sums of shapes."""
     return list(zip(_with_prefix("shape", run.state), _with_prefix("rate", run.state), strict=True))
 
 

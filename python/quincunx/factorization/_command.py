@@ -21,6 +21,7 @@ from quincunx.privacy import Release
 #: The estimator of each model, and what it is told besides.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "matrix": ("PoissonFactorization", {}),
+    "topics": ("PoissonFactorization", {"topics": "dirichlet"}),
     "directed": ("PoissonBlockmodel", {"directed": True}),
     "undirected": ("PoissonBlockmodel", {"directed": False}),
     "tensor": ("PoissonTensorFactorization", {}),
@@ -65,7 +66,7 @@ class Parameters(TypedDict, total=False):
 def factorize_command(
     source: File | BinaryIO,
     *,
-    model: Literal["matrix", "directed", "undirected", "tensor", "tucker"] = "matrix",
+    model: Literal["matrix", "topics", "directed", "undirected", "tensor", "tucker"] = "matrix",
     tied: Annotated[Sequence[Sequence[int]], modes, "MODES"] | None = None,
     out: File | BinaryIO | None = None,
     resume: File | None = None,
@@ -79,8 +80,9 @@ def factorize_command(
     ----------
     source : path or binary file
         A release (npz, csv or json); - is standard input.
-    model : {"matrix", "directed", "undirected", "tensor", "tucker"}
-        What the counts are: a matrix, a network, a tensor; tucker: a tensor whose modes have components of their own.
+    model : {"matrix", "topics", "directed", "undirected", "tensor", "tucker"}
+        What the counts are: a matrix; one of documents by words whose topics sum to one; a network; a tensor; tucker:
+        a tensor whose modes have components of their own.
     tied : sequence of sequences of int, optional
         Modes of such a tensor that share a factor, as 0=1.
     out : path or binary file, optional

@@ -242,7 +242,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _fit_to(self, data: Data, executor: Executor | None) -> tuple[bool, BaseException | None]:
         layout = self._layout(data.shape)
-        priors = layout.priors(self.prior_shape, self.prior_rate)
+        priors = self._priors(layout)
         dispersion = None
         if self.likelihood == "negative_binomial":
             dispersion = Dispersion.of(self.dispersion, layout, data)
@@ -279,6 +279,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             if not isinstance(value := getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"`{name}` must be True or False, got {value!r}")
         self._check_runs(executor)
+
+    def _priors(self, layout: Layout) -> list[tuple[Floats, Floats]]:
+        """Return the priors as the core takes them."""
+        return layout.priors(self.prior_shape, self.prior_rate)
 
     def _core_method(self) -> str:
         return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method

@@ -1,7 +1,7 @@
 """How a model's factors lie in the core, and how its users see them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -111,24 +111,40 @@ class Layout:
         """Return a table of cells whose pairs are told above the diagonal, if they are, with both of each."""
         return np.triu(table) + np.triu(table, 1).T if self.symmetric else table
 
-    def priors(self, shape: PriorLike, rate: PriorLike) -> list[tuple[Floats, Floats]]:
-        """Return the gamma priors as the core takes them: per factor a shape and a rate, of length 1 or its size."""
-        shapes = self._spread(shape, "prior_shape")
-        return list(zip(shapes, self._spread(rate, "prior_rate"), strict=True))
+    def priors(
+        self, shape: PriorLike, rate: PriorLike, dirichlet: Mapping[str, tuple[str, npt.ArrayLike]] | None = None
+    ) -> list[tuple[Floats, Floats]]:
+        """Return the priors as the core takes them: per factor a shape and a rate, each of length 1 or its size.
 
-    def _spread(self, value: PriorLike, name: str) -> list[Floats]:
-        """Return one array per factor, in the order of the core; in that of the user, weights come last."""
-        order = sorted(range(len(self.factors)), key=lambda i: self.factors[i].turned == "vector")
+        `dirichlet` has the name and the value of the argument that is the concentration of a factor, by the factor's
+        name: the core knows Dirichlet laws by an empty rate, and `shape` and `rate` have no entries for them.
+        """
+        found = {
+            i: (self._one(value, name, i), np.empty(0))
+            for i, factor in enumerate(self.factors)
+            for name, value in [(dirichlet or {}).get(factor.name, (None, 0.0))]
+            if name is not None
+        }
+        gammas = [i for i in range(len(self.factors)) if i not in found]
+        pairs = zip(self._spread(shape, "prior_shape", gammas), self._spread(rate, "prior_rate", gammas), strict=True)
+        found |= dict(zip(gammas, pairs, strict=True))
+        return [found[i] for i in range(len(self.factors))]
+
+    def _spread(self, value: PriorLike, name: str, factors: list[int]) -> list[Floats]:
+        """Return one array for each of some factors, in the order of the core; for the user, weights come last."""
+        order = sorted(factors, key=lambda i: self.factors[i].turned == "vector")
         if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
             entries = list(value)
-            if len(entries) != len(self.factors):
+            if len(entries) != len(factors):
                 names = ", ".join(self.factors[i].name for i in order)
+                many = "entries" if len(factors) > 1 else "entry"
+                why = "" if len(factors) == len(self.factors) else " where the others have Dirichlet laws"
                 raise ValueError(
-                    f"`{name}` must be a number or hold {len(self.factors)} entries ({names}), got {len(entries)}"
+                    f"`{name}` must be a number or hold {len(factors)} {many} ({names}){why}, got {len(entries)}"
                 )
         else:
-            entries = [value] * len(self.factors)
-        return [self._one(entries[order.index(i)], name, i) for i in range(len(entries))]
+            entries = [value] * len(factors)
+        return [self._one(entries[order.index(i)], name, i) for i in factors]
 
     def _one(self, entry: npt.ArrayLike, name: str, i: int) -> Floats:
         factor, where = self.factors[i], f"{name} of {self.factors[i].name}" if np.ndim(entry) else name

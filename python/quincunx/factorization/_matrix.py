@@ -10,16 +10,18 @@ from quincunx._sklearn import validation
 from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
-from quincunx.factorization._transform import RowTransformer
+from quincunx.factorization._topics import Topics
 
 
 @model_doc
-class PoissonFactorization(RowTransformer):
+class PoissonFactorization(Topics):
     """Poisson factorization of a matrix of counts that was released with noise.
 
     ``released = count + noise``, ``count[d, v] ~ Poisson(sum_k embedding[d, k] components[k, v])``, the noise two-sided
     geometric of ratio alpha, and gamma priors on both factors; with documents as rows and words as columns this is a
-    topic model [1]_.
+    topic model [1]_. With ``topics="dirichlet"`` the rows of the components have Dirichlet priors: as
+    ``embedding[d] = length[d] * proportions[d]`` with gamma lengths and, apart from them, Dirichlet proportions, this
+    is latent Dirichlet allocation [3]_ whose lengths of documents stay private.
 
     Parameters
     ----------
@@ -27,7 +29,13 @@ class PoissonFactorization(RowTransformer):
         Number of components.
     prior_shape, prior_rate : float or sequence, default=0.1 and 1.0
         Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (embedding,
-        components), each a number or an array that broadcasts to the factor's shape.
+        components), each a number or an array that broadcasts to the factor's shape. With ``topics="dirichlet"``
+        they are those of the embedding, and a sequence has one entry.
+    topics : {"gamma", "dirichlet"}, default="gamma"
+        The prior of the components: gamma laws of the entries, or a Dirichlet law of each row, which then sums to one.
+    topic_concentration : float or array_like, default=0.1
+        Concentration of the Dirichlet laws: a number, or an array that broadcasts to (n_components, n_features).
+        Without effect where ``topics="gamma"``.
     {inference}
 
     Attributes
@@ -37,6 +45,10 @@ class PoissonFactorization(RowTransformer):
         otherwise.
     embedding_ : ndarray of shape (n_rows, n_components)
         Posterior mean of the rows' shares, by the same chain.
+    topics_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the shares of the columns in each component, by the same chain: rows sum to one.
+    proportions_ : ndarray of shape (n_rows, n_components)
+        Posterior mean of the shares of the components in each row's rate, by the same chain: rows sum to one.
     rates_, expected_counts_ : ndarray of shape (n_rows, n_features)
         Posterior means of the rates and of the counts before noise, over all chains; computed when first asked for.
     draws_ : dict
@@ -56,12 +68,18 @@ class PoissonFactorization(RowTransformer):
     between. Kept draws take ``8 (n_rows + n_features) n_components`` bytes each, the data 1 byte per cell where they
     are within -128..127 and the method is not ``"bessel"``.
 
+    With Dirichlet laws and a mask the counts of the cells held out are variables too, drawn in each sweep: exact, and
+    ``total_rate`` is then that of all cells. Variational inference has them in its ELBO, with the law of a Poisson
+    count at the geometric mean of the rate: it takes what it was not shown for somewhat smaller than it expects.
+
     References
     ----------
     .. [1] A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locally private Bayesian inference for
        count models, ICML.
     .. [2] A. Schein, Z. S. Wu, M. Zhou and H. Wallach (2018), Locally private Bayesian inference for count models,
        NeurIPS workshop on approximate Bayesian inference.
+    .. [3] D. M. Blei, A. Y. Ng and M. I. Jordan (2003), Latent Dirichlet allocation, Journal of Machine Learning
+       Research 3.
 
     Examples
     --------
@@ -75,6 +93,9 @@ class PoissonFactorization(RowTransformer):
     >>> model.components_.shape, model.embedding_.shape, model.expected_counts_.shape
     ((2, 20), (30, 2), (30, 20))
     >>> bool(np.all(np.diff(model.elbo_) > -1e-6))
+    True
+    >>> lda = PoissonFactorization(2, topics="dirichlet", inference="vi", max_iter=5000, tol=1e-5, random_state=0)
+    >>> bool(np.allclose(lda.fit(release).components_.sum(axis=1), 1.0))
     True
     """
 

@@ -20,7 +20,6 @@ from quincunx.factorization._data import Data
 _DRAWS = 200
 
 
-
 class Posterior(inference.Posterior[Problem]):
     """The runs of a fit, with the problem they worked on."""
 
@@ -44,8 +43,7 @@ class Posterior(inference.Posterior[Problem]):
     def means(self) -> list[Floats]:
         """Return the posterior means of the factors, as they lie in the core, by the best run."""
         if self.sampled:
-            best = next(place for place, run in enumerate(self.with_draws) if run is self.best)
-            return [draws.mean(axis=0) for draws in self.tables()[best][: len(self.problem.layout.factors)]]
+            return [draws.mean(axis=0) for draws in self.best_tables()[: len(self.problem.layout.factors)]]
         return [shape / rate for shape, rate in gammas(self.best)]
 
     def _points(self) -> list[Floats]:
@@ -65,6 +63,10 @@ class Posterior(inference.Posterior[Problem]):
         return variable.shown(np.concatenate(draws)).mean(axis=0)
 
     # Draws.
+
+    def best_tables(self) -> list[Floats]:
+        """Return the draws of each factor by the best chain, as they lie in the core, components in their order."""
+        return self.tables()[next(place for place, run in enumerate(self.with_draws) if run is self.best)]
 
     def tables(self) -> list[list[Floats]]:
         """Return for each chain the draws of each factor, as they lie in the core, components in their order."""
@@ -94,12 +96,15 @@ class Posterior(inference.Posterior[Problem]):
         return super().stacked(parts) if self.sampled else np.stack(parts)
 
     def approximate_tables(self, number: int) -> list[list[Floats]]:
-        """Return independent draws from the gamma laws of variational inference, as one chain."""
+        """Return independent draws from the laws of variational inference, as one chain."""
         laws = gammas(self.best)
         _check.room(16 * number * sum(shape.size for shape, _ in laws), "an array of draws of all factors")
         rng = np.random.default_rng(self.best.key)
-        drawn = [rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in laws]
-        return [drawn + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
+        tables = [rng.standard_gamma(shape, (1, number, *shape.shape))[0] / rate for shape, rate in laws]
+        for table, dirichlet in zip(tables, self.problem.dirichlet, strict=True):
+            if dirichlet:
+                table /= table.sum(axis=1, keepdims=True)
+        return [tables + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
 
     def align(self, each_draw: bool) -> None:
         """Order the components of all chains by those of the best, and where asked those of each draw."""
@@ -167,8 +172,11 @@ class Posterior(inference.Posterior[Problem]):
         else:
             from scipy.special import digamma
 
-            logs = [np.exp(digamma(shape)) / rate for shape, rate in gammas(self.best)]
-            yield self.means() + self._points(), logs
+            laws = zip(gammas(self.best), self.problem.dirichlet, strict=True)
+            yield (
+                self.means() + self._points(),
+                [np.exp(digamma(shape) - (digamma(rate) if known else np.log(rate))) for (shape, rate), known in laws],
+            )
 
     def log_predictive(self, cells: Data, chosen: npt.NDArray[np.bool_], threads: int | None) -> Floats:
         """Return the log of the mean over draws of the density of cells of the table, which are given as one row."""
