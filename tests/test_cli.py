@@ -788,7 +788,7 @@ def test_completion_knows_every_verb_and_option(run, shell):
         ("budget open --fail", ["--failure"]),
         ("privatize --format j", ["json"]),
         ("completion z", ["zsh"]),
-        ("factorize --model ", ["matrix", "directed", "undirected", "tensor", "tucker"]),
+        ("factorize --model ", ["matrix", "topics", "directed", "undirected", "tensor", "tucker"]),
         ("privatize --out r", []),
     ],
 )
@@ -851,7 +851,15 @@ def test_a_release_is_factorized_and_the_model_kept(run, released, tmp_path):
     assert PoissonFactorization.load(kept).n_iter_ == 70
 
 
-@pytest.mark.parametrize("model", ["directed", "undirected", "tensor"])
+OTHERS = {
+    "topics": ("PoissonFactorization", 36),
+    "directed": ("PoissonBlockmodel", 30),
+    "undirected": ("PoissonBlockmodel", 15),
+    "tensor": ("PoissonTensorFactorization", 36),
+}
+
+
+@pytest.mark.parametrize("model", OTHERS)
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])
 def test_other_models_are_named_by_a_word(run, released, model, inference):
     arguments = [
@@ -870,8 +878,7 @@ def test_other_models_are_named_by_a_word(run, released, model, inference):
     status, out, _ = run("factorize", released, *SHORT, *arguments)
     facts = json.loads(out)
     assert status == 0
-    assert facts["model"] == ("PoissonTensorFactorization" if model == "tensor" else "PoissonBlockmodel")
-    assert facts["observed_cells"] == {"directed": 30, "undirected": 15, "tensor": 36}[model]
+    assert (facts["model"], facts["observed_cells"]) == OTHERS[model]
     assert ("elbo" in facts) == (inference == "vi")
 
 

@@ -33,13 +33,14 @@ METHODS = [
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda how: "-".join(how.values()))
 MODELS = [
     (PoissonFactorization(2, **(HOW | {"n_chains": 2})), RELEASE),
+    (PoissonFactorization(2, topics="dirichlet", topic_concentration=0.2, **HOW), RELEASE),
     (PoissonBlockmodel(2, **HOW), NETWORK),
     (PoissonBlockmodel(2, directed=False, **HOW), NETWORK),
     (PoissonTensorFactorization(2, weights=True, **HOW), TENSOR),
     (PoissonTensorFactorization([2, 3, 2], core="dense", **HOW), TENSOR),
     (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], **HOW), NETWORKS),
 ]
-NAMES = ["matrix", "directed", "undirected", "tensor", "core", "tied"]
+NAMES = ["matrix", "topics", "directed", "undirected", "tensor", "core", "tied"]
 each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
 
 

@@ -26,6 +26,8 @@ TENSOR = RNG.poisson(1.0, (5, 4, 3))
 MODELS = [
     (PoissonFactorization(2, **SHORT), COUNTS),
     (PoissonFactorization(2, inference="vi", **SHORT), COUNTS),
+    (PoissonFactorization(2, topics="dirichlet", **SHORT), COUNTS),
+    (PoissonFactorization(2, topics="dirichlet", topic_concentration=0.5, inference="vi", **SHORT), COUNTS),
     (PoissonBlockmodel(2, **SHORT), NETWORK),
     (PoissonBlockmodel(2, directed=False, inference="vi", **SHORT), NETWORK),
     (PoissonTensorFactorization(2, **SHORT), TENSOR),
@@ -41,6 +43,7 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
     [
         PoissonFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_chains=1, max_iter=30),
+        PoissonFactorization(topics="dirichlet", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonBlockmodel(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonTensorFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonTensorFactorization(3, core="dense", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),

@@ -14,6 +14,7 @@ The exposure is one because rows of components sum to one over all cells, so cou
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -170,18 +171,18 @@ class Topics(RowTransformer):
         measure : {"umass", "npmi"}
             Which mean.
         n : int
-            How many words of each topic, at least 2; those of `top_features`.
+            How many words of each topic, at least 2; those of `top_features`, all of them where there are fewer.
 
         Returns
         -------
         ndarray of float64, shape (n_components,)
-            In nats for ``"umass"``, whose sum over pairs, as in [1]_, is ``n (n - 1) / 2`` times as large.
+            In nats for ``"umass"``, whose sum over pairs, as in [1]_, is ``n (n - 1) / 2`` times as large; NaN where
+            there is one word only.
 
         Raises
         ------
         ValueError, TypeError
-            If there is no fit, the data are not what they should be or a release, or `n` is not between 2 and the
-            number of features.
+            If there is no fit, the data are not what they should be or a release, or `n` is below 2.
 
         Notes
         -----
@@ -209,7 +210,7 @@ class Topics(RowTransformer):
             raise ValueError("`counts` must be public counts, got a release, whose noise is in most cells")
         model: Any = self
         components: Floats = model.components_
-        number = _check.whole(n, "n", minimum=2, maximum=components.shape[1])
+        number = _check.whole(n, "n", minimum=2)
         present = _presence(counts, components.shape[1])
         found = []
         for topic in components:
@@ -250,6 +251,8 @@ def _coherence(present: Floats, measure: str) -> float:
     documents, number = present.shape
     both = present.T @ present
     later, earlier = np.tril_indices(number, -1)
+    if number < 2:
+        return math.nan
     single, joint = both.diagonal(), both[later, earlier]
     if measure == "umass":
         before = single[earlier]

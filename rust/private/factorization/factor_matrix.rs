@@ -93,13 +93,14 @@ impl FactorMatrix {
 
     /// Divides each component by its sum over the rows; one that has none, by underflow, goes to the first row.
     pub fn normalize(&mut self) {
-        let sums = self.sums();
-        let empty = |k: usize, row: usize| f64::from(row == 0 && k < self.width);
-        let entry = |at: usize, x: f64| {
-            let (row, k) = (at / self.stride, at % self.stride);
-            if sums[k] > 0.0 { x / sums[k] } else { empty(k, row) }
-        };
-        self.values = self.values.iter().enumerate().map(|(at, &x)| entry(at, x)).collect();
+        let mut sums = self.sums();
+        for k in (0..self.width.min(self.values.len())).filter(|&k| sums[k] == 0.0) {
+            (sums[k], self.values[k]) = (1.0, 1.0);
+        }
+        sums[self.width..].fill(1.0);
+        for row in self.values.chunks_exact_mut(self.stride.max(1)) {
+            row.iter_mut().zip(&sums).for_each(|(x, sum)| *x /= sum);
+        }
     }
 
     /// Components by rows, one component after the other.
