@@ -39,8 +39,10 @@ MODELS = [
     (PoissonTensorFactorization(2, weights=True, **HOW), TENSOR),
     (PoissonTensorFactorization([2, 3, 2], core="dense", **HOW), TENSOR),
     (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], **HOW), NETWORKS),
+    (PoissonTensorFactorization(2, likelihood="negative_binomial", **HOW), TENSOR),
+    (PoissonBlockmodel(2, likelihood="negative_binomial", dispersion="row", **HOW), NETWORK),
 ]
-NAMES = ["matrix", "topics", "directed", "undirected", "tensor", "core", "tied"]
+NAMES = ["matrix", "topics", "directed", "undirected", "tensor", "core", "tied", "overdispersed", "by row"]
 each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
 
 

@@ -94,8 +94,8 @@ impl FactorMatrix {
     /// Divides each component by its sum over the rows; one that has none, by underflow, goes to the first row.
     pub fn normalize(&mut self) {
         let mut sums = self.sums();
-        for k in (0..self.width.min(self.values.len())).filter(|&k| sums[k] == 0.0) {
-            (sums[k], self.values[k]) = (1.0, 1.0);
+        for (sum, entry) in sums[..self.width].iter_mut().zip(&mut self.values).filter(|(sum, _)| **sum == 0.0) {
+            (*sum, *entry) = (1.0, 1.0);
         }
         sums[self.width..].fill(1.0);
         for row in self.values.chunks_exact_mut(self.stride.max(1)) {
