@@ -30,6 +30,8 @@ const SHAPES: u64 = 0x6469_7370_6572_7365;
 const WIDTH: f64 = 3.0;
 /// ln r stays within this of zero: beyond it counts cannot be told from Poisson ones, or from nothing.
 const FARTHEST: f64 = 18.0;
+/// Cells whose logarithms a thread adds up at a time; sums of such are added in order.
+const CELLS: usize = 1 << 14;
 /// Counts up to here are looked up by how many are larger.
 const SHORT: usize = 64;
 
@@ -136,14 +138,11 @@ impl Dispersion {
         };
         match axis {
             Axis::Table => {
-                let tails = Tails::new(counts);
-                let row = |row: usize, r: f64| {
-                    let here = row * cols..(row + 1) * cols;
-                    at_level!(level, of_rates(&rates[here.clone()], &counts[here], r))
-                };
+                let tails = Tails::new(rates, counts);
+                let blocks: Vec<_> = rates.chunks(CELLS).collect();
                 let likelihood = |r: f64| {
-                    let rows = parallel::map(counts.len() / cols.max(1), |i| row(i, r));
-                    tails.log_likelihood(r) - rows.iter().sum::<f64>()
+                    let sums = parallel::map(blocks.len(), |block| at_level!(level, of_rates(blocks[block], r)));
+                    tails.log_likelihood(r, level) - r * sums.iter().sum::<f64>()
                 };
                 self.shapes[0] = slice(0, &tails, &likelihood);
             }
@@ -163,9 +162,9 @@ impl Dispersion {
                         });
                         (own_rates.as_slice(), own_counts.as_slice())
                     };
-                    let tails = Tails::new(counts);
-                    let of_rates = |r: f64| at_level!(level, of_rates(rates, counts, r));
-                    slice(group, &tails, &|r| tails.log_likelihood(r) - of_rates(r))
+                    let tails = Tails::new(rates, counts);
+                    let of_rates = |r: f64| r * at_level!(level, of_rates(rates, r));
+                    slice(group, &tails, &|r| tails.log_likelihood(r, level) - of_rates(r))
                 };
                 self.shapes = parallel::map(self.shapes.len(), group);
             }
@@ -237,55 +236,68 @@ pub struct Address {
     pub level: Level,
 }
 
-/// `sum_i (r + y_i) ln(1 + mu_i / r)`.
+/// `sum_i ln(1 + mu_i / r)`: a logarithm for each product of eight terms, each of which is below 2^53 e^18.
 #[inline(always)]
-fn of_rates(rates: &[f64], counts: &[u32], r: f64) -> f64 {
+fn of_rates(rates: &[f64], r: f64) -> f64 {
+    const TERMS: usize = 8;
+    let inverse = 1.0 / r;
+    let mut sums = [0.0; 8];
+    let (blocks, rest) = rates.as_chunks::<{ 8 * TERMS }>();
+    for block in blocks {
+        let mut products = [1.0; 8];
+        for rates in block.as_chunks::<8>().0 {
+            products.iter_mut().zip(rates).for_each(|(product, rate)| *product *= 1.0 + rate * inverse);
+        }
+        sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += ln(product));
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|rate| ln(1.0 + rate * inverse)).sum::<f64>()
+}
+
+/// `sum_i y_i ln(1 + mu_i / r)` over counts that are not zero.
+#[inline(always)]
+fn of_counts(rates: &[f64], counts: &[f64], r: f64) -> f64 {
     let inverse = 1.0 / r;
     let mut sums = [0.0; 8];
     let (eights, rest) = rates.as_chunks::<8>();
     let (counts, last) = counts.as_chunks::<8>();
     for (rates, counts) in eights.iter().zip(counts) {
         for lane in 0..8 {
-            sums[lane] += (r + f64::from(counts[lane])) * log_one_plus(rates[lane] * inverse);
+            sums[lane] += counts[lane] * ln(1.0 + rates[lane] * inverse);
         }
     }
-    let tail = rest.iter().zip(last).map(|(rate, &count)| (r + f64::from(count)) * log_one_plus(rate * inverse));
-    sums.iter().sum::<f64>() + tail.sum::<f64>()
+    sums.iter().sum::<f64>() + rest.iter().zip(last).map(|(rate, count)| count * ln(1.0 + rate * inverse)).sum::<f64>()
 }
 
-/// `ln(1 + t)` for t >= 0 without a jump: what rounding takes off 1 + t is given back in proportion.
-#[inline(always)]
-fn log_one_plus(t: f64) -> f64 {
-    let sum = 1.0 + t;
-    ln(sum) + (t - (sum - 1.0)) / sum
-}
-
-/// How many counts are larger than 0, 1, ..., and the counts beyond.
+/// How many counts are larger than 0, 1, ..., the counts beyond, and all that are positive with their rates.
 struct Tails {
     short: [u64; SHORT],
     long: Vec<f64>,
+    rates: Vec<f64>,
+    counts: Vec<f64>,
 }
 
 impl Tails {
-    fn new(counts: &[u32]) -> Self {
+    fn new(rates: &[f64], counts: &[u32]) -> Self {
         let (mut short, mut long) = ([0; SHORT], vec![]);
-        for &count in counts.iter().filter(|count| **count > 0) {
+        let positive = rates.iter().zip(counts).filter(|(_, count)| **count > 0);
+        let (rates, counts): (Vec<f64>, Vec<f64>) = positive.map(|(&rate, &count)| (rate, f64::from(count))).unzip();
+        for &count in &counts {
             short[(count as usize).min(SHORT) - 1] += 1;
-            if count as usize > SHORT {
-                long.push(f64::from(count));
+            if count > SHORT as f64 {
+                long.push(count);
             }
         }
         (0..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
-        Self { short, long }
+        Self { short, long, rates, counts }
     }
 
-    /// `sum_i sum_(j < y_i) ln(1 + j / r)`.
-    fn log_likelihood(&self, r: f64) -> f64 {
+    /// `sum_i sum_(j < y_i) ln(1 + j / r) - y_i ln(1 + mu_i / r)`.
+    fn log_likelihood(&self, r: f64, level: Level) -> f64 {
         let short = self.short.iter().enumerate().skip(1).filter(|(_, number)| **number > 0);
         let short: f64 = short.map(|(j, &number)| number as f64 * (j as f64 / r).ln_1p()).sum();
         let start = log_gamma(r + SHORT as f64);
         let long = self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln());
-        short + long.sum::<f64>()
+        short + long.sum::<f64>() - at_level!(level, of_counts(&self.rates, &self.counts, r))
     }
 }
 
