@@ -210,7 +210,8 @@ HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
         counting.IndependentSetTable entropy.Constant entropy.Enclosure entropy.EntropyBounds entropy.EntropyEstimate
-        factorization.CrossValidation entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
+        factorization.CrossValidation factorization.Misfit factorization.PredictiveCheck
+        entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded
         privacy.LossDistribution privacy.NoGuarantee privacy.Plan spectra.EnergyDensity

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple,
 import quincunx
 from quincunx import _check, _core, _units
 from quincunx._verbs import Parser, Verb, filled
-from quincunx.errors import ConvergenceWarning
+from quincunx.errors import ConvergenceWarning, MisfitWarning
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb: Verb = options.pop("verb")
     try:
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
+            for kind in (ConvergenceWarning, MisfitWarning):
+                warnings.simplefilter("always", kind)
             values = verb.values(options)
             answer = verb.call(values, progress=_progress())
         for warning in caught:

@@ -6,6 +6,7 @@ __all__ = [
     "ConvergenceWarning",
     "InsecureGuaranteeWarning",
     "InternalError",
+    "MisfitWarning",
     "TooLargeError",
 ]
 
@@ -50,6 +51,10 @@ class ConvergenceWarning(UserWarning):
 
 class InsecureGuaranteeWarning(UserWarning):
     """A guarantee was stated whose delta is so large that it guarantees nothing."""
+
+
+class MisfitWarning(UserWarning):
+    """A model does not fit its data; what it says of them is off by more than it says itself."""
 
 
 class InternalError(RuntimeError):

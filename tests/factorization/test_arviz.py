@@ -164,6 +164,7 @@ def test_aligned_chains_agree_on_components(arviz_stats):
     np.testing.assert_allclose(each["embedding"] @ each["components"], draws["embedding"] @ draws["components"])
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # chains this short are not there yet
 def test_labels_that_change_within_a_chain_are_followed_draw_by_draw():
     model = PoissonFactorization(3, **HOW).fit(privatize(separated(), epsilon=2.0, insecure_seed=1))
     expected = model.align(each_draw=True).draws_
@@ -177,6 +178,7 @@ def test_labels_that_change_within_a_chain_are_followed_draw_by_draw():
     assert (in_one_order != expected["components"][chain]).any(), "nothing was moved, or the test sees nothing"
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # chains this short are not there yet
 def test_interactions_and_weights_follow_their_components():
     group = np.arange(24) % 3
     counts = RNG.poisson(np.where(group[:, None] == group, 6.0, 0.4))
@@ -213,6 +215,7 @@ def test_there_is_nothing_to_align_without_chains():
 # What weighs most.
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # chains this short are not there yet
 def test_top_features_are_sorted_shares_of_a_component():
     model = PoissonFactorization(3, **HOW).fit(privatize(separated(), epsilon=2.0, insecure_seed=1))
     tops = model.top_features(n=4)

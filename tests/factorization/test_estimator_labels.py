@@ -106,6 +106,7 @@ def test_a_network_is_fitted_in_any_form(kind):
     assert {name for name, _ in model.top_features(1, n=8)} == set(NAMES)
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # which is no Poisson network
 def test_an_undirected_graph_is_fitted():
     graph = nx.les_miserables_graph()
     model = PoissonBlockmodel(3, directed=False, inference="vi", n_chains=1, max_iter=100, random_state=1).fit(graph)

@@ -135,6 +135,7 @@ def test_parameters_that_json_knows_nothing_of_come_back_from_files(tmp_path):
         assert all(array.dtype != object for array in arrays.values())
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # three sweeps are no fit
 def test_reading_a_fit_needs_little_more_than_what_is_read(tmp_path):
     counts = np.random.default_rng(2).poisson(0.5, (1500, 1500))
     PoissonFactorization(2, n_warmup=1, n_draws=3, thin=1, n_chains=1, random_state=1).fit(counts, alpha=0.37).save(

@@ -241,5 +241,5 @@ def test_without_scikit_learn_the_room_opens_and_its_classes_name_the_extra(outp
     )
     said = output(program)
     assert "pip install 'quincunx[sklearn]'" in said
-    names = ["CrossValidation", "PoissonBlockmodel", "PoissonFactorization", "PoissonTensorFactorization"]
-    assert f"{[*names, 'cross_validate']} False" in said
+    models = ["PoissonBlockmodel", "PoissonFactorization", "PoissonTensorFactorization"]
+    assert f"{['CrossValidation', 'Misfit', *models, 'PredictiveCheck', 'cross_validate']} False" in said

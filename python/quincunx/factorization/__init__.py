@@ -12,21 +12,26 @@ if typing.TYPE_CHECKING:
     from quincunx.factorization._blockmodel import PoissonBlockmodel
     from quincunx.factorization._cross_validation import CrossValidation, cross_validate
     from quincunx.factorization._matrix import PoissonFactorization
+    from quincunx.factorization._misfit import Misfit, PredictiveCheck
     from quincunx.factorization._tensor import PoissonTensorFactorization
 
 __all__ = [
     "CrossValidation",
+    "Misfit",
     "PoissonBlockmodel",
     "PoissonFactorization",
     "PoissonTensorFactorization",
+    "PredictiveCheck",
     "cross_validate",
 ]
 
 _HOMES = {
     "CrossValidation": "_cross_validation",
+    "Misfit": "_misfit",
     "PoissonBlockmodel": "_blockmodel",
     "PoissonFactorization": "_matrix",
     "PoissonTensorFactorization": "_tensor",
+    "PredictiveCheck": "_misfit",
     "cross_validate": "_cross_validation",
 }
 

@@ -56,6 +56,10 @@ class Problem:
         rates: Floats = r * geometric / (r + np.maximum(means - geometric, 0))
         return rates
 
+    def shapes_of(self, draw: Sequence[Floats], cells: Array) -> Shapes | None:
+        """Return what the core is told of the dispersion of some cells, which are taken for one row."""
+        return None if self.dispersion is None else ("columns", 1 / self.dispersion_of_cells(draw).reshape(-1)[cells])
+
     def shapes(self, draw: Sequence[Floats]) -> Shapes | None:
         """Return what the core is told of the dispersion of a draw."""
         return None if self.dispersion is None else self.dispersion.shapes(draw[len(self.layout.factors)])

@@ -139,11 +139,9 @@ def factorize_command(
     sizes = " x ".join(map(str, components)) if isinstance(components, list) else components
     facts["model"] = f"{facts.pop('model')}, {sizes} components"
     facts = {"model": facts.pop("model")} | facts
+    facts["misfit"] = ", ".join(f"{name} {_short(value)}" for name, value in facts["misfit"].items())
     width = 15
-    lines = [
-        f"{name.replace('_', ' '):<{width}}  {f'{value:.6g}' if isinstance(value, float) else value}"
-        for name, value in facts.items()
-    ]
+    lines = [f"{name.replace('_', ' '):<{width}}  {_short(value)}" for name, value in facts.items()]
     for k, part in enumerate(_tops(estimator, top)):
         lines.append(f"{f'component {k}':<{width}}  " + ", ".join(f"{name} {share:.2g}" for name, share in part))
     return "\n".join(lines)
@@ -152,6 +150,10 @@ def factorize_command(
 def _tops(estimator: Any, top: int) -> list[list[tuple[Any, float]]]:
     """Return what weighs most in each component."""
     return estimator.top_features(n=top) if top else []
+
+
+def _short(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _plain(label: Any) -> Any:
@@ -192,9 +194,10 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "components": estimator._settings["n_components"],
         "observed_cells": observed,
     }
+    misfit = {name: value if np.isfinite(value) else None for name, value in estimator.misfit_.summary().items()}
     if not posterior.sampled:
         facts |= {"iterations": int(estimator.n_iter_), "elbo": float(estimator.elbo_[-1])}
-        return facts
+        return facts | {"misfit": misfit}
     runs, n = posterior.with_draws, posterior.n_draws
     facts |= {
         "sweeps": int(estimator.n_iter_),
@@ -202,5 +205,6 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "kept_draws": n,
         "total_rate": float(np.mean([run.total_rate[run.kept[:n] - 1] for run in runs])),
         "log_likelihood": float(np.mean([run.log_likelihood[:n] for run in runs])),
+        "misfit": misfit,
     }
     return facts

@@ -17,7 +17,7 @@ from quincunx._progress import Progress
 from quincunx._rng import RandomSource
 from quincunx._sklearn import Deferred, validation
 from quincunx._tables import Axes
-from quincunx.errors import TooLargeError
+from quincunx.errors import MisfitWarning, TooLargeError
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
@@ -222,6 +222,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             If R-hat exceeds 1.01 or fewer than 400 draws are effective, for the total rate or the log-likelihood; with
             variational inference, if the tolerance was not met. R-hat and effective sizes are ArviZ's and not looked at
             where ``arviz-stats`` is not installed.
+        MisfitWarning
+            If the noise would have to be what it cannot be for the model to be true: see `misfit_`.
 
         Notes
         -----
@@ -231,6 +233,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         """
         if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor)) is None:
             self._posterior.warn()
+            if (complaint := self.misfit_.complaint) is not None:
+                warnings.warn(f"the model does not fit: {complaint}. {self._remedy()}", MisfitWarning, stacklevel=2)
         return self
 
     def _fit(
@@ -251,6 +255,15 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         schedule = self._schedule(runs)
         self._forecast(problem, runs, schedule)
         return self._infer(problem, runs, schedule, executor)
+
+    def _remedy(self) -> str:
+        """Return what to do about a model that does not fit."""
+        other = ', which `likelihood="negative_binomial"` allows' if self.likelihood == "poisson" else ""
+        return (
+            "Either the fit has not found the best that the model can do (more sweeps, starts or components help), or "
+            f"counts vary more than it allows{other}: they then pass for noise, and what the fit says of sums and of "
+            "counts to come is off by as much"
+        )
 
     def _fixed_settings(self) -> Facts:
         found = {"inference": self.inference, "n_chains": int(self.n_chains)}
@@ -361,7 +374,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if problem.data.alpha.ndim == 0 and problem.data.alpha > 0:
             state += 4 * int(np.count_nonzero(problem.data.values > 0))  # their lists by row and value
         state *= len(runs)
-        means = cells * 24  # the data as they are read, the rates and the expected counts
+        means = cells * 40  # rates and expected counts of a draw, their means, and what these are compared with
         limit = _check.available_memory()
         if (needed := draws + state + means) > limit:
             raise TooLargeError(

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from quincunx._optional import require, several_axes
+from quincunx.factorization._misfit import PredictiveCheck
 from quincunx.factorization._posterior import Posterior
 
 
@@ -35,6 +36,17 @@ def plot_components(tops: list[list[tuple[Any, float]]], ax: Any) -> list[Any]:
         axis.invert_yaxis()
         axis.set_title(f"component {k}")
         axis.set_xlabel("share")
+    return axes
+
+
+def plot_predictive_check(check: PredictiveCheck, ax: Any) -> list[Any]:
+    """Draw the statistics of releases drawn anew, and where that of the release lies."""
+    axes = _axes(ax, len(check.observed), (3.0, 2.5), 4)
+    for axis, (name, drawn) in zip(axes, check.replicated.items(), strict=True):
+        axis.hist(drawn, bins=30, color="C0")
+        axis.axvline(check.observed[name], color="C1")
+        axis.set_title(f"p = {check.p_values[name]:.3g}")
+        axis.set_xlabel(name)
     return axes
 
 

@@ -1,5 +1,6 @@
 """What the runs of a fit amount to: draws, means, diagnostics, and the DataTree that ArviZ works on."""
 
+import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from quincunx.factorization import _groups
 from quincunx.factorization._align import best_order
 from quincunx.factorization._chains import Problem, gammas
 from quincunx.factorization._data import Data
+from quincunx.factorization._misfit import Misfit, misfit
 
 #: Draws of a variational approximation for a predictive density.
 _DRAWS = 200
@@ -27,6 +29,7 @@ class Posterior(inference.Posterior[Problem]):
         super().__init__(problem, runs)
         self._rates: Floats | None = None
         self._expected: Floats | None = None
+        self._misfit: Misfit | None = None
         #: Which component of a draw is shown as the k-th, of shape (n_chains, n_draws, n_components), set after set.
         self.order: npt.NDArray[np.intp] | None = None
 
@@ -105,6 +108,23 @@ class Posterior(inference.Posterior[Problem]):
             if dirichlet:
                 table /= table.sum(axis=1, keepdims=True)
         return [tables + [np.broadcast_to(point, (number, *point.shape)) for point in self._points()]]
+
+    def replicates(self, number: int, threads: int, cells: npt.NDArray[np.intp]) -> Iterator[_groups.Replicate]:
+        """Yield draws far apart, for each the rates of all cells, and a release of some cells drawn anew."""
+        if self.sampled:
+            each = -(-number // len(self.with_draws))
+            places = (np.arange(each) + 1) * self.n_draws // each - 1  # more than there are come more than once
+            runs = [[draws[places] for draws in run.draws] for run in self.with_draws]
+        else:
+            runs = self.approximate_tables(number)
+        parts = zip(runs, self.keys, strict=True)
+        each_run = (_groups.replicates(self.problem, tables, key, threads, cells) for tables, key in parts)
+        return itertools.islice(itertools.chain.from_iterable(each_run), number)
+
+    @property
+    def keys(self) -> list[tuple[int, int]]:
+        """The keys of the runs that draws come from."""
+        return [run.key for run in (self.with_draws if self.sampled else [self.best])]
 
     def align(self, each_draw: bool) -> None:
         """Order the components of all chains by those of the best, and where asked those of each draw."""
@@ -187,15 +207,19 @@ class Posterior(inference.Posterior[Problem]):
             for draw in range(len(tables[0])):
                 state = [table[draw] for table in tables]
                 rates = problem.rates(state, used)[chosen.reshape(-1)]
-                shapes = (
-                    None if problem.dispersion is None else ("columns", 1 / problem.dispersion_of_cells(state)[chosen])
-                )
+                shapes = problem.shapes_of(state, chosen.reshape(-1))
                 total = np.logaddexp(total, _core.log_likelihoods(cells.counts, rates, used, shapes))
                 number += 1
         found: Floats = total - np.log(number)
         return found
 
     # Diagnostics.
+
+    def misfit(self, threads: int | None) -> Misfit:
+        """Return how far the fit is from its data."""
+        if self._misfit is None:
+            self._misfit = misfit(self, threads)
+        return self._misfit
 
     def complaint(self) -> str | None:
         """Return what is wrong: chains that do not agree or are short, by ArviZ if installed; ascents that go on."""
@@ -243,8 +267,7 @@ class Posterior(inference.Posterior[Problem]):
         _groups.refuse_large(problem, runs, pointwise + predictive)
         used = _check.threads(threads)
         if predictive:
-            keys = [run.key for run in (self.with_draws if self.sampled else [self.best])]
-            groups["posterior_predictive"] = {"released": _groups.predictive(problem, runs, keys, used)}
+            groups["posterior_predictive"] = {"released": _groups.predictive(problem, runs, self.keys, used)}
         tree = inference.datatree(groups, dims, coords, about)
         if pointwise:
             each = {"log_likelihood": {"released": _groups.log_likelihood(problem, runs, used)}}

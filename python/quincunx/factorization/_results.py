@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from quincunx._inference import Floats, PosteriorEstimator
 from quincunx._sklearn import validation
 from quincunx.factorization import _plot
 from quincunx.factorization._data import Data, as_mask
+from quincunx.factorization._misfit import STATISTICS, Misfit, PredictiveCheck, predictive_check
 from quincunx.factorization._posterior import Posterior
 
 
@@ -19,7 +21,7 @@ class Results(PosteriorEstimator):
     """The results that all models of this room have."""
 
     PUBLISHED: ClassVar = PosteriorEstimator.PUBLISHED | dict.fromkeys(
-        ("elbo_", "expected_counts_", "n_iter_", "rates_"), "released"
+        ("elbo_", "expected_counts_", "misfit_", "n_iter_", "rates_"), "released"
     )
     threads: int | None
     _posterior: Posterior
@@ -57,6 +59,84 @@ class Results(PosteriorEstimator):
         """
         counts: Floats = self._lazily().expected_counts(self.threads)
         return counts
+
+    @property
+    def misfit_(self) -> Misfit:
+        """How far the expected counts are from the release, in standard deviations of the noise.
+
+        A `Misfit`, from two to six draws and a release drawn anew for each: one for two thousand sweeps of all chains.
+        """
+        found: Misfit = self._lazily().misfit(self.threads)
+        return found
+
+    def check_predictive(
+        self, statistics: Sequence[str] = ("total", "zeros", "max", "dispersion"), *, n_draws: int = 200
+    ) -> PredictiveCheck:
+        """Compare the release with releases drawn anew from the fit.
+
+        Parameters
+        ----------
+        statistics : sequence of {"total", "zeros", "max", "dispersion"}
+            What is compared, over the observed cells: their sum, the share of zeros, the largest, and the squared
+            distance from the rates in units of the variance of Poisson counts with noise,
+            ``sum (x - rate)^2 / sum (rate + 2 alpha / (1 - alpha)^2)``.
+        n_draws : int
+            How many releases to draw, each by another draw of the posterior as far as there are that many.
+
+        Returns
+        -------
+        PredictiveCheck
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no fit or no observed cell, or an argument is not what it should be.
+
+        Notes
+        -----
+        About 100 ns for each cell and draw. The draws were shown the release, so that p-values crowd around 1/2
+        where a model is true (Gelman, Meng and Stern [1]_), and those near 0 or 1 say the more.
+
+        References
+        ----------
+        .. [1] A. Gelman, X.-L. Meng and H. Stern (1996), Posterior predictive assessment of model fitness via realized
+           discrepancies, Statistica Sinica 6.
+        """
+        posterior = self._fitted()
+        if isinstance(statistics, str):
+            raise TypeError(f"`statistics` must be a sequence of names, got {statistics!r}")
+        names = [_check.one_of(name, "statistics", STATISTICS) for name in statistics]
+        return predictive_check(posterior, names, _check.whole(n_draws, "n_draws", minimum=1), self.threads)
+
+    def plot_predictive_check(
+        self,
+        ax: Any = None,
+        *,
+        statistics: Sequence[str] = ("total", "zeros", "max", "dispersion"),
+        n_draws: int = 200,
+    ) -> Any:
+        """Draw what `check_predictive` finds: for each statistic its histogram, and a line where the release has it.
+
+        Parameters
+        ----------
+        ax : sequence of matplotlib.axes.Axes, optional
+            Where to draw, one for each statistic; a new figure if left out.
+        statistics, n_draws
+            As for `check_predictive`.
+
+        Returns
+        -------
+        list of matplotlib.axes.Axes
+            One for each statistic.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `ax` does not hold one for each statistic, or as `check_predictive`.
+        """
+        return _plot.plot_predictive_check(self.check_predictive(statistics, n_draws=n_draws), ax)
 
     def reconstruct(self) -> Floats:
         """Return the posterior mean of the rate of each cell.

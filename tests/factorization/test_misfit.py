@@ -1,0 +1,313 @@
+"""A fit says when its model does not fit, and is silent where the data are from the model."""
+
+import csv
+import gzip
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quincunx import _core, cli
+from quincunx.errors import MisfitWarning
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization._misfit import _Noise
+from quincunx.privacy import privatize
+
+pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+
+ENRON = Path(__file__).resolve().parents[3] / "shared" / "data" / "enron156_counts.csv.gz"
+SHORT = {"n_chains": 2, "n_warmup": 100, "n_draws": 50, "thin": 2, "max_iter": 200, "tol": 1e-5, "random_state": 1}
+RNG = np.random.default_rng(8)
+COUNTS = RNG.poisson(RNG.gamma(0.5, 6.0, (25, 2)) @ RNG.gamma(0.5, 1.0, (2, 18)))
+ALPHA = RNG.choice([0.0, 0.2, 0.6], COUNTS.shape)
+RELEASED = COUNTS + RNG.geometric(1 - ALPHA) - RNG.geometric(1 - ALPHA)
+MASK = RNG.random(COUNTS.shape) < 0.2
+
+
+def dispersed(shape, seed=5):
+    """Return counts whose mean is 5 and whose variance is 130."""
+    return np.random.default_rng(seed).negative_binomial(0.2, 0.2 / 5.2, shape)
+
+
+MODELS = {
+    "matrix": (PoissonFactorization, (40, 30), {}),
+    "directed": (PoissonBlockmodel, (35, 35), {}),
+    "undirected": (PoissonBlockmodel, (50, 50), {"directed": False}),
+    "tensor": (PoissonTensorFactorization, (12, 10, 10), {}),
+}
+
+
+# What the numbers are.
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_sums_are_those_of_expected_counts_over_observed_cells(inference):
+    model = PoissonFactorization(2, inference=inference, **SHORT | {"n_draws": 2}).fit(RELEASED, alpha=ALPHA, mask=MASK)
+    found, expected = model.misfit_, np.where(MASK, 0.0, model.expected_counts_)
+    variances = np.where(MASK, 0.0, 2 * ALPHA / (1 - ALPHA) ** 2)
+    noise = np.where(MASK, 0.0, RELEASED) - expected
+    assert found.released == RELEASED[~MASK].sum()
+    # A chain's own total is that of drawn counts, and not of their means.
+    assert found.expected == pytest.approx(
+        expected.sum(), abs=5 * variances.sum() ** 0.5 if inference == "mcmc" else 1e-6
+    )
+    assert found.total == pytest.approx((found.released - found.expected) / variances.sum() ** 0.5)
+    if inference == "vi":
+        for axis, z in enumerate(found.margins):
+            np.testing.assert_allclose(z, noise.sum(axis=1 - axis) / np.sqrt(variances.sum(axis=1 - axis)))
+    assert [len(z) for z in found.margins] == [25, 18]
+    assert found.complaint is None
+    assert found.beyond == (0.0, 0.0)
+
+
+def test_margins_of_chains_are_means_over_a_few_draws():
+    model = PoissonFactorization(2, **SHORT | {"n_chains": 1, "n_draws": 2}).fit(RELEASED, alpha=0.6)
+    noise = RELEASED - model.expected_counts_  # of two draws, all of which are looked at
+    for axis, z in enumerate(model.misfit_.margins):
+        np.testing.assert_allclose(z, noise.sum(axis=1 - axis) / np.sqrt(RELEASED.shape[1 - axis] * 2 * 0.6) * 0.4)
+
+
+def test_the_tail_of_sums_of_noise_is_bernsteins():
+    for epsilon in np.concatenate([np.logspace(-6, 0, 50), np.linspace(1, 30, 60)]):
+        variance, c = 0.5 / np.sinh(epsilon / 2) ** 2, max(1 / 3, 1 / epsilon)
+        t = np.linspace(1e-3, 1 - 1e-6, 2000) / c
+        alpha = np.exp(-epsilon)  # log E exp(t noise), from the generating function of the geometric law
+        logs = 2 * np.log1p(-alpha) - np.log1p(-np.exp(t - epsilon)) - np.log1p(-np.exp(-t - epsilon))
+        assert (logs <= variance * t**2 / 2 / (1 - c * t) * (1 + 1e-5) + 1e-9).all()
+    # One cell is off where a law with its tails is, and many are off beyond six standard deviations.
+    limit = _Noise(np.linspace(0, 2000, 200_001), np.full(200_001, 2.0 * 100), 1.0)
+    first = limit.seen[limit.off][0]
+    assert first == pytest.approx(18 + (18**2 + 36 * 200) ** 0.5, abs=0.02)
+    assert not _Noise(np.array([1e9]), np.zeros(1), 1.0).off.any()
+
+
+def test_the_numbers_do_not_depend_on_threads_and_survive_a_file(tmp_path):
+    one = PoissonFactorization(2, threads=1, **SHORT).fit(RELEASED, alpha=ALPHA)
+    two = PoissonFactorization(2, threads=2, **SHORT).fit(RELEASED, alpha=ALPHA)
+    one.save(tmp_path / "model.npz")
+    loaded = PoissonFactorization.load(tmp_path / "model.npz")
+    assert one.misfit_.summary() == two.misfit_.summary() == loaded.misfit_.summary()
+    assert repr(one.misfit_).startswith("Misfit(released=")
+    assert "dispersion" in one.misfit_._repr_html_()
+
+
+def test_of_many_cells_some_are_looked_at(monkeypatch):
+    whole = PoissonFactorization(2, **SHORT).fit(RELEASED, alpha=ALPHA, mask=MASK).misfit_
+    monkeypatch.setattr("quincunx.factorization._misfit._CELLS", 300)
+    some = PoissonFactorization(2, **SHORT).fit(RELEASED, alpha=ALPHA, mask=MASK).misfit_
+    assert some.total == whole.total
+    np.testing.assert_array_equal(some.margins[0], whole.margins[0])
+    assert some.dispersion != whole.dispersion
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_nothing_is_said_of_noise_that_is_not_there(inference):
+    found = PoissonFactorization(2, inference=inference, **SHORT).fit(COUNTS).misfit_
+    assert found.released == found.expected == COUNTS.sum()
+    assert np.isnan([found.total, found.top]).all()
+    assert all(np.isnan(z).all() for z in found.margins)
+    assert 0.5 < found.dispersion < 1.5
+    nothing = PoissonFactorization(2, inference=inference, **SHORT).fit(np.zeros((3, 4), dtype=int))
+    assert nothing.misfit_.complaint is None
+    masked = PoissonFactorization(2, inference=inference, **SHORT).fit(
+        COUNTS, alpha=0.3, mask=np.ones(COUNTS.shape, bool)
+    )
+    assert masked.misfit_.complaint is None
+
+
+# What is warned of.
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, None])
+def test_counts_that_vary_more_than_poisson_are_warned_of(name, epsilon, inference):
+    model, shape, how = MODELS[name]
+    counts = dispersed(shape)
+    released = counts if epsilon is None else privatize(counts, epsilon=epsilon, insecure_seed=2).values
+    alpha = None if epsilon is None else np.exp(-epsilon)
+    with pytest.warns(MisfitWarning, match=r"the model does not fit: .*counts vary more than it allows") as caught:
+        fitted = model(2, inference=inference, **SHORT, **how).fit(released, alpha=alpha)
+    assert caught[0].filename == __file__
+    found = fitted.misfit_
+    assert found.dispersion > 2
+    assert found.log_likelihood < -6
+    if epsilon is not None:
+        assert found.top > 6
+        assert "largest of" in found.complaint
+    else:
+        assert "squared distances from the rates" in found.complaint
+
+
+def test_a_warning_names_rows_and_what_to_do():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(dispersed((40, 30)), index=[f"row {i}" for i in range(40)])
+    model = PoissonFactorization(1, **SHORT)
+    with pytest.warns(MisfitWarning, match=r"of 40 sums along axis 0 are off, most at 'row ") as caught:
+        model.fit(privatize(frame, epsilon=1.0, insecure_seed=2))
+    z = np.abs(model.misfit_.margins[0])
+    assert any(f"most at 'row {z.argmax()}' by {z.max():.0f} " in str(warning.message) for warning in caught)
+    assert any('`likelihood="negative_binomial"`' in str(warning.message) for warning in caught)
+    assert "negative_binomial" not in model.set_params(likelihood="negative_binomial")._remedy()
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(1.0, 50), (0.25, 15)])
+def test_a_network_of_mails_is_warned_of(epsilon, least):
+    if not ENRON.exists():
+        pytest.skip(f"the network of mails is not at {ENRON}")
+    counts = np.zeros((156, 156), dtype=int)
+    with gzip.open(ENRON, "rt") as file:
+        for row in csv.DictReader(file):
+            counts[int(row["sender"]) - 1, int(row["receiver"]) - 1] = int(row["messages"])
+    model = PoissonBlockmodel(5, n_warmup=300, n_draws=50, n_chains=1, random_state=0)
+    with pytest.warns(MisfitWarning, match=r"standard deviations of the noise; in the 242 largest of 24180 releases"):
+        model.fit(privatize(counts, epsilon=epsilon, insecure_seed=1))
+    assert model.misfit_.total > least
+    assert model.misfit_.top > least
+    assert max(model.misfit_.beyond) > 0.01
+
+
+def drawn(case, rng):
+    """Return a model, data drawn from it, and their rates: one of many kinds by its number."""
+    shape, rate = [(0.1, 1.0), (0.3, 0.3), (2.0, 1.0)][case % 3]
+
+    def gammas(*size):
+        return rng.gamma(shape, 1 / rate, size)
+
+    kind, epsilon = case % 4, [0.1, 0.25, 1.0, 4.0][case // 4 % 4]
+    how = {"prior_shape": shape, "prior_rate": rate}
+    if kind == 0:
+        model, rates = PoissonFactorization(2, **how), gammas(20, 2) @ gammas(2, 15)
+    elif kind == 1:
+        tables = gammas(8, 2), gammas(7, 2), gammas(6, 2)
+        model, rates = PoissonTensorFactorization(2, **how), np.einsum("ik,jk,lk->ijl", *tables)
+    else:
+        people, blocks = gammas(20, 2), gammas(2, 2)
+        model = PoissonBlockmodel(2, directed=kind == 2, **how)
+        blocks = blocks if kind == 2 else np.triu(blocks) + np.triu(blocks, 1).T
+        rates = people @ blocks @ people.T
+    noise = case // 16 % 4
+    alpha = np.full(rates.shape, 0.0 if noise == 2 else np.exp(-epsilon))
+    if noise == 1:
+        alpha = rng.choice([0.0, 0.3, np.exp(-epsilon)], rates.shape)
+    released = rng.poisson(rates) + rng.geometric(1 - alpha) - rng.geometric(1 - alpha)
+    mask = rng.random(rates.shape) < 0.2 if noise == 3 else None
+    return model, {"released": released, "alpha": alpha, "mask": mask}, rates
+
+
+@pytest.mark.statistical
+def test_data_from_the_model_are_not_warned_of():
+    # Of each sum 3e-8 are off by chance: 6e-6 of the totals, and 2e-4 of all margins, of these 192 fits.
+    rng = np.random.default_rng(11)
+    totals, missed = [], 0
+    for case in range(192):
+        model, data, rates = drawn(case, rng)
+        model.set_params(n_chains=1, n_warmup=400, n_draws=50, random_state=case)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(**data)
+        posterior = model._posterior
+        if any(issubclass(warning.category, MisfitWarning) for warning in caught):
+            # A chain may be caught far from the best of the model: a misfit, as the true rates are much likelier.
+            truth = _core.log_likelihoods(posterior.problem.data.counts, rates.reshape(-1), 1).sum()
+            assert posterior.best.log_likelihood.max() < truth - 30, (case, model.misfit_)
+            missed += 1
+        else:
+            totals.append(model.misfit_.total)
+    assert missed < 8
+    assert np.nanmax(np.abs(totals)) < 5.3
+    # What is expected of noise varies less than noise does.
+    assert 0.05 < np.nanmean(np.square(totals)) < 1.5
+
+
+# Releases drawn anew.
+
+
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+@pytest.mark.parametrize("name", MODELS)
+def test_releases_of_a_model_that_fits_look_like_the_release(name, inference):
+    model, shape, how = MODELS[name]
+    release = privatize(np.random.default_rng(2).poisson(4.0, shape), epsilon=1.0, insecure_seed=2)
+    mask = np.random.default_rng(3).random(shape) < 0.1
+    fitted = model(1, inference=inference, **SHORT, **how).fit(release, mask=mask)
+    check = fitted.check_predictive(n_draws=200)
+    observed = release.values[fitted._posterior.problem.data.observed]
+    assert check.observed["total"] == observed.sum()
+    assert check.observed["zeros"] == pytest.approx((observed == 0).mean())
+    assert check.observed["max"] == observed.max()
+    assert 0.7 < check.observed["dispersion"] < 1.3
+    assert all(values.shape == (200,) for values in check.replicated.values())
+    assert all(0.005 < p < 0.995 for p in check.p_values.values()), check
+    again = fitted.check_predictive(n_draws=200)
+    np.testing.assert_array_equal(check.replicated["total"], again.replicated["total"])
+    assert repr(check).startswith("PredictiveCheck(total=")
+    assert "max" in check._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")
+def test_releases_of_a_model_that_does_not_fit_look_otherwise():
+    fitted = PoissonFactorization(2, **SHORT).fit(privatize(dispersed((40, 30)), epsilon=1.0, insecure_seed=2))
+    check = fitted.check_predictive(("dispersion", "total"), n_draws=500)  # more than there are draws
+    assert list(check.p_values) == ["dispersion", "total"]
+    assert check.p_values["dispersion"] == 0.0
+    assert check.observed["dispersion"] > 2
+
+
+def test_a_replicate_is_that_of_the_tree():
+    model = PoissonFactorization(2, **SHORT | {"n_chains": 1, "n_draws": 20}).fit(RELEASED, alpha=ALPHA)
+    tree = model.to_datatree(posterior_predictive=True)
+    check = model.check_predictive(["total"], n_draws=20)
+    np.testing.assert_array_equal(
+        check.replicated["total"], tree["posterior_predictive"]["released"].sum(axis=(0, 2, 3))[:]
+    )
+
+
+def test_a_predictive_check_refuses_what_it_cannot_do():
+    model = PoissonFactorization(2, **SHORT)
+    with pytest.raises(ValueError, match="not fitted"):
+        model.check_predictive()
+    with pytest.raises(AttributeError, match="not fitted"):
+        _ = model.misfit_
+    model.fit(RELEASED, alpha=ALPHA)
+    with pytest.raises(ValueError, match=r"`statistics` must be one of .*'total'.*, got 'mean'"):
+        model.check_predictive(["mean"])
+    with pytest.raises(TypeError, match="`statistics` must be a sequence of names, got 'total'"):
+        model.check_predictive("total")
+    with pytest.raises(ValueError, match="`n_draws` must be at least 1, got 0"):
+        model.check_predictive(n_draws=0)
+    model.fit(RELEASED, alpha=ALPHA, mask=np.ones(RELEASED.shape, bool))
+    with pytest.raises(ValueError, match="`mask` must leave a cell at least, got all held out"):
+        model.check_predictive()
+
+
+def test_a_picture_of_a_predictive_check():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    model = PoissonFactorization(2, **SHORT).fit(RELEASED, alpha=ALPHA)
+    axes = model.plot_predictive_check(n_draws=20)
+    assert [axis.get_xlabel() for axis in axes] == ["total", "zeros", "max", "dispersion"]
+    assert all(axis.get_title().startswith("p = ") and len(axis.lines) == 1 for axis in axes)
+    (own,) = pyplot.subplots(1, 1, squeeze=False)[1].ravel()
+    assert model.plot_predictive_check([own], statistics=["max"], n_draws=20) == [own]
+    with pytest.raises(ValueError, match="`ax` must hold 4 axes"):
+        model.plot_predictive_check([own], n_draws=20)
+    pyplot.close("all")
+
+
+# The command line.
+
+
+@pytest.mark.parametrize("counts", [np.full((12, 10), 7), dispersed((12, 10))], ids=["fits", "does not"])
+def test_the_command_line_prints_the_check_and_the_warning(tmp_path, capsys, counts):
+    file = tmp_path / "released.npz"
+    privatize(counts, epsilon=1.0, insecure_seed=1).save(file)
+    command = ["factorize", str(file), "--components", "2", "--inference", "vi", "--iterations", "2000", "--seed", "1"]
+    assert cli.main(command) == 0
+    out, err = capsys.readouterr()
+    (line,) = [line for line in out.splitlines() if line.startswith("misfit")]
+    assert ("the model does not fit" in err) == (counts.max() > 7)
+    assert cli.main([*command, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["misfit"]
+    assert f"total {facts['total']:.6g}, top {facts['top']:.6g}" in line
+    assert list(facts)[-2:] == ["dispersion", "log_likelihood"]
