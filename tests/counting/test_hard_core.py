@@ -365,6 +365,11 @@ def test_a_job_larger_than_its_limit_is_refused_in_every_mode(mode):
     assert refusal.value.limit <= 10**6 < refusal.value.needed
 
 
+def test_activities_that_no_memory_holds_are_refused_before_they_are_copied():
+    with pytest.raises(TooLargeError, match="a copy of `activity` needs"):
+        hard_core(lattices.square(2, 2), np.broadcast_to(np.int64(1), (10**6, 10**6)), mode="float")
+
+
 # Strings, and several activities at once.
 
 

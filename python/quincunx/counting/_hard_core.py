@@ -251,6 +251,7 @@ def _is_per_vertex(graph: "GraphLike", activity: Many, mode: str, per_vertex: bo
         return True
     if per_vertex is not None or mode == "exact":
         return per_vertex is not False
+    _check.fits(activity, "activity")
     entries = np.asarray(activity, dtype=object)
     if entries.size and entries.ndim == 1 and entries.size == as_graph(graph).num_vertices:
         for entry in entries:

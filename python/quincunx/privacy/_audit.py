@@ -133,7 +133,7 @@ def audit(
     ValueError, TypeError
         If an argument lies outside its domain, or outputs have no common shape and there is no `statistic`.
     TooLargeError
-        If the draws that choose the event do not fit in memory.
+        If the data, or the draws that choose the event, do not fit in memory.
 
     Notes
     -----
@@ -165,6 +165,8 @@ def audit(
     granted = _check.probability(granted, "delta")
     if not isinstance(vectorized, bool):
         raise TypeError(f"`vectorized` must be True or False, got {vectorized!r}")
+    for data, name in ((x, "x"), (y, "y")):
+        _check.fits(data, name)
     reduce = _reduction(mechanism, x, y, statistic)
     half = total // 2
     first, rest = half // 3, half - half // 3
