@@ -24,7 +24,7 @@ RESPONSES = "privacy/test_response_mechanisms.py test_responses_fit_their_likeli
 LAWS = "distributions/test_draws.py test_draws_fit_their_law"
 NETWORKS = "posterior/test_posterior_laws.py test_cube_noise_has_its_law"
 BALL = "test_samplers.py test_normal_draws_in_a_ball_have_their_law"
-MODELS = "ldp/test_ldp_estimators.py test_tractable_models_are_calibrated"
+MODELS = "ldp/test_models.py test_models_are_calibrated"
 REGRESSIONS = "ldp/test_ldp_estimators.py test_regressions_are_calibrated"
 #: Every public function, method and class that takes randomness, and where its draws are tested: for a class that draws
 #: by others' means, the test of those.
@@ -52,7 +52,7 @@ TESTS = {
     "ldp.LinearRegression": REGRESSIONS,
     "ldp.LogisticRegression": REGRESSIONS,
     "ldp.PoissonModel": MODELS,
-    "ldp.TractableModel": MODELS,
+    "ldp.TractableModel": "ldp/test_ldp_estimators.py test_tractable_models_are_calibrated",
     "ldp.calibration": MODELS,
     "ldp.priors.Beta.sample": "test_samplers.py test_priors_are_drawn_from",
     "ldp.priors.Gamma.sample": "test_samplers.py test_priors_are_drawn_from",

@@ -353,11 +353,11 @@ def test_the_model_follows_from_the_data_where_none_is_given(monkeypatch):
 def test_three_components_are_chosen_where_three_are_the_truth():
     """Factors from the prior: the model of three is the law of the data, and its expected score is the highest.
 
-    Nine components were .064 below three, spread .027 over six releases: one is missed with a chance of 2e-3,
-    three of five with one of 1e-7. Four are hardly told from three by so few cells.
+    In a pilot of 40 other releases (seeds 100 to 139) all chose three, so that fewer than one of 14 does not (95 %
+    confidence). False alarm: four of six, a chance of 4e-4 at the most. Four are hardly told from three by so few cells.
     """
     chosen = []
-    for seed in range(5):
+    for seed in range(1000, 1006):
         rng = np.random.default_rng(seed)
         table = rng.poisson(rng.gamma(1.0, 2.0, (30, 3)) @ rng.gamma(1.0, 2.0, (3, 24)))
         release = privatize(table, epsilon=1.0, insecure_seed=seed)
