@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -16,7 +16,8 @@ LATTICES = ["square", "king", "4-8-8", "honeycomb", "kagome", "triangular"]
 def test_hard_hexagons_are_estimated_to_the_closed_form(known):
     estimate = entropy_estimate("triangular", digits=24)
     exact = Decimal(known("entropy")["triangular"])
-    assert 0 <= Fraction(exact) - Fraction(estimate.growth_constant) < Fraction(1, 10**24)
+    assert abs(exact - estimate.growth_constant) < Decimal("0.6e-24")
+    assert 0 <= exact.ln(Context(prec=40)) - estimate.convergence[-1][1] < Decimal("1e-25")
     assert [size for size, _, _ in estimate.convergence] == sorted({size for size, _, _ in estimate.convergence})
     assert estimate.spectrum[0] == 1
 
@@ -27,7 +28,20 @@ def test_estimates_lie_in_the_intervals_of_strips_and_rings(lattice, activity):
     bounds = entropy_bounds(lattice, activity=activity, width=8)
     estimate = entropy_estimate(lattice, activity=activity, digits=10)
     # From below, by Rayleigh's principle.
-    assert bounds.lower - Decimal("1e-10") <= estimate.value <= bounds.upper
+    assert bounds.lower - Decimal("1e-10") <= estimate.convergence[-1][1] <= bounds.upper
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_the_digits_asked_for_are_printed_and_right(known, lattice):
+    long = known("entropy")["intervals" if lattice != "triangular" else lattice]
+    true = Decimal(long if lattice == "triangular" else long[lattice][0])
+    with localcontext(prec=60):
+        for digits in (1, 2, 7, 14, 15, 21, 24):
+            estimate = entropy_estimate(lattice, digits=digits)
+            assert estimate.digits == digits
+            for found, value in ((estimate.growth_constant, true), (estimate.value, true.ln())):
+                assert found.as_tuple().exponent == -digits
+                assert abs(found - value) <= Decimal(6).scaleb(-digits - 1)
 
 
 @pytest.mark.parametrize("activity", [3, 5, 6, 20])
@@ -55,7 +69,7 @@ def test_one_and_two_sublattices_agree_below_the_transition():
     ("lattice", "activity"), [("square", Fraction(37, 10)), ("triangular", 12), ("honeycomb", 9), ("4-8-8", 20)]
 )
 def test_at_and_beyond_other_transitions_it_says_that_it_is_not_right(lattice, activity):
-    with pytest.raises(ValueError, match="away from a transition"):
+    with pytest.raises(ValueError, match="spectral gap"):
         entropy_estimate(lattice, activity=activity, digits=6)
 
 

@@ -26,11 +26,11 @@ class EntropyEstimate:
     Attributes
     ----------
     value : Decimal
-        The estimate. By Rayleigh's principle it is not above the entropy.
+        The estimate, rounded to the decimals that were asked for.
     growth_constant : Decimal
-        The growth constant, of which it is the logarithm.
+        The growth constant, of which it is the logarithm, rounded likewise.
     digits : int
-        Decimals of both that the convergence speaks for; nothing is proved.
+        Decimals of both that the convergence speaks for, at most those asked for; nothing is proved.
     lattice : str
         The lattice.
     activity : Fraction
@@ -47,7 +47,8 @@ class EntropyEstimate:
     correlation_length : float
         Of the trial vector along a row, in letters of the row operator.
     convergence : list of (int, Decimal, float)
-        Bond dimension, estimate, and the square of the largest Schmidt value that was cut.
+        Bond dimension, estimate with more decimals, by Rayleigh's principle not above the entropy, and the square of
+        the largest Schmidt value that was cut.
     spectrum : tuple of float
         Schmidt values of the last trial vector, falling, from 1, those that were cut included.
     seconds : float
@@ -184,18 +185,20 @@ def entropy_estimate(
             pair=pair,
         )
 
-    rounds = rounds_at(fugacity, wanted)
+    rounds = rounds_at(fugacity, wanted + 1)
     kappas = [_value(entry, wanted + 6) for entry in rounds]
     values = [log_below(kappa) for kappa in kappas]
+    context, unit = Context(prec=wanted + 20), Decimal((0, (1,), -wanted))
     last = rounds[-1]
-    # What was cut, squared, is what the variational value misses, up to a factor of a few dozen.
-    agreed = math.floor(-math.log10(max(last["cut"], 1e-300))) - 1
+    # What was cut, squared, is what the variational value of a letter misses, up to a factor of a few dozen.
+    missed = last["cut"] * (1 + float(fugacity)) / (0.8 * last["sites"])
+    agreed = math.floor(-math.log10(max(missed, 1e-300))) - 1
     density = last["density"] / last["sites"]
     one = (density,) if sublattices == 1 else (last["occupied"], 2 * density - last["occupied"])
     return EntropyEstimate(
-        value=values[-1],
-        growth_constant=kappas[-1],
-        digits=max(min(agreed, wanted + 6), 0),
+        value=values[-1].quantize(unit, context=context),
+        growth_constant=kappas[-1].quantize(unit, context=context),
+        digits=max(min(agreed, wanted), 0),
         lattice=kind,
         activity=fugacity,
         next_neighbor_weight=pair,
