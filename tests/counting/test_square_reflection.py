@@ -226,3 +226,12 @@ def test_records_continue_the_logarithms_of_smaller_sizes(record):
             expected += logs[own] * math.prod(Decimal(n - other) / Decimal(own - other) for other in others)
         assert abs(expected - Decimal(record["count"]).ln()) < Decimal("1e-8")
     assert len(record["verified"]) >= 2
+
+
+def test_records_go_on_by_the_growth_constant_that_corner_tensors_prove(known):
+    # The second difference of log Z - a n^2 with a = ln kappa, of which b n + c and all but 1.6e-15 are gone.
+    with localcontext(prec=40):
+        twice = 2 * Decimal(known("entropy")["intervals"]["square"][0]).ln()
+        logs = [Decimal(record["count"]).ln() for record in RECORDS]
+        for before, middle, after in zip(logs, logs[1:], logs[2:], strict=False):
+            assert abs(before - 2 * middle + after - twice) < Decimal("1e-14")
