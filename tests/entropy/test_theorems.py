@@ -265,6 +265,23 @@ def test_windows_serve_cells_without_a_name_and_any_activity():
     assert Decimal(3).sqrt() in entropy_bounds(bond, digits=12).growth_constant
 
 
+def test_windows_do_not_depend_on_the_drawing():
+    # The square lattice, drawn askew, and with other names of its cells: once refused after 3.2 GB, once of width 1.
+    drawings = [
+        ([(1, 0), (0, 1)], [(0, 0, (1, 0)), (0, 0, (0, 1))]),
+        ([(1, 0), (5, 0.2)], [(0, 0, (1, 0)), (0, 0, (0, 1))]),
+        ([(1, 0), (0, 1)], [(0, 0, (1, 0)), (0, 0, (5, 1))]),
+        ([(1, 0), (100, 1e-3)], [(0, 0, (2, 1)), (0, 0, (5, 3))]),
+    ]
+    upright, *others = (
+        entropy_bounds(lattices.UnitCell(basis, [(0, 0)], bonds), width=14) for basis, bonds in drawings
+    )
+    for bounds in others:
+        assert bounds.growth_constant.width < 2 * upright.growth_constant.width
+        assert bounds.evidence["states"] < 4 * upright.evidence["states"]
+        assert bounds.lower <= Decimal("0.40749510126068800") <= bounds.upper
+
+
 def test_inserted_cliques_and_windows_meet():
     for lattice in ("3-12-12", "modified-bathroom", "3-6-24", "3-6-12-48"):
         strips, window = entropy_bounds(lattice, width=3), entropy_bounds(lattice, method="window", width=8)

@@ -1,10 +1,17 @@
-"""Bounds by windows about a cell: theorem C, for any periodic lattice."""
+"""Bounds by windows about a cell: theorem C, for any periodic lattice.
+
+A window grows to sites that are near in a drawing that the bonds alone determine: each site lies in the middle of its
+neighbors, and the vectors b of the bonds have a multiple of the identity as sum of b^T b (the standard realization of
+Kotani and Sunada).
+"""
 
 import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from quincunx import _check, _core
 from quincunx.entropy._numbers import rational_root_above, rational_root_below
@@ -53,15 +60,16 @@ def window_intervals(
     lower, upper = Decimal(1), Decimal("Infinity")
     evidence: dict[str, Any] = {}
     trials: list[tuple[float, Order]] = []
+    drawing = _standard(cell)
     for number, width in enumerate(widths):
         # All orders are tried while windows are small; the best of them goes on.
         orders = ORDERS if width <= 12 or not trials else [min(trials)[1]]
         if width > 12 and not trials:
-            trials = [(_run(cell, order, value, 10, states)[1], order) for order in ORDERS]
+            trials = [(_run(drawing, order, value, 10, states)[1], order) for order in ORDERS]
             orders = (min(trials)[1],)
         trials = trials if width > 12 else []
         for order in orders:
-            found, gap = _run(cell, order, value, width, states)
+            found, gap = _run(drawing, order, value, width, states)
             if width <= 12:
                 trials.append((gap, order))
             low = rational_root_below(Fraction(found["lower"]), sites, _PLACES, min(Fraction(1), shift))
@@ -81,3 +89,19 @@ def window_intervals(
 def _run(cell: UnitCell, order: Order, value: float, width: int, states: int) -> "tuple[_core._WindowBounds, float]":
     found = _core.window_bounds(cell._parts(), order, value, width=width, states=states)
     return found, found["upper"] / found["lower"] - 1
+
+
+def _standard(cell: UnitCell) -> UnitCell:
+    """Return the cell in its standard realization."""
+    s = cell.num_sites
+    laplacian, pull = np.zeros((s, s)), np.zeros((s, 2))
+    for u, v, step in cell.bonds:
+        for here, there, sign in ((u, v, 1), (v, u, -1)):
+            laplacian[here, here] += 1
+            laplacian[here, there] -= 1
+            pull[here] += sign * np.array(step)
+    offsets = np.linalg.lstsq(laplacian, pull, rcond=None)[0]
+    vectors = [offsets[v] + step - offsets[u] for u, v, step in cell.bonds]
+    values, turn = np.linalg.eigh(np.array(vectors).T @ vectors if vectors else np.eye(2))
+    basis = turn / np.sqrt(np.maximum(values, 1e-6 * values.max()))
+    return UnitCell(basis.round(9), (offsets @ basis).round(9), cell.bonds)
