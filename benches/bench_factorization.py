@@ -2,8 +2,8 @@
 
 Run with `python benches/bench_factorization.py --quick` (200 x 200, seconds) or `--full` (1000 x 1000 with 50
 components, half an hour, most of it for effective samples). `--only TEXT` picks the parts whose name contains it:
-sweeps, threads, variational, samples, memory, peers. Peers are optional: `pip install poismf`; effective samples want
-`pip install arviz-stats`.
+sweeps, overdispersed, threads, variational, samples, memory, peers. Peers are optional: `pip install poismf`;
+effective samples want `pip install arviz-stats`.
 
 Matrices are drawn from the model with gamma factors, eps / N = 1 where nothing else is said. Times are processor time
 of the process, the median of several runs from the true factors on, on one thread; two threads are compared by wall
@@ -42,7 +42,16 @@ PUBLISHED_ITERATION = 2800.0  # ms per iteration of the variational paper's prog
 class Job:
     """A release of a matrix, its true factors, and chains and fits of it that begin there."""
 
-    def __init__(self, size: int, components: int, mean: float, shape: float, epsilon: float = 1.0, seed: int = 1):
+    def __init__(
+        self,
+        size: int,
+        components: int,
+        mean: float,
+        shape: float,
+        epsilon: float = 1.0,
+        seed: int = 1,
+        dispersion: float = 0.0,
+    ):
         rng = np.random.default_rng(seed)
         self.size, self.components = size, components
         self.alpha = math.exp(-epsilon)
@@ -51,7 +60,8 @@ class Job:
         # The drawn matrix has the mean it is named by.
         theta *= mean * size * size / (theta.sum(axis=0) @ phi.sum(axis=0))
         self.factors = [theta, phi]
-        self.counts = rng.poisson(theta @ phi.T)
+        rates = theta @ phi.T
+        self.counts = rng.poisson(rates * rng.gamma(1 / dispersion, dispersion, rates.shape) if dispersion else rates)
         noise = rng.geometric(1 - self.alpha, (2, size, size))
         self.released = self.counts + noise[0] - noise[1]
         self.prior = (np.array([shape]), np.array([rate]))
@@ -89,8 +99,12 @@ def median_time(call: Callable[[], object], least: int, seconds: float, clock: C
     return statistics.median(times)
 
 
-def sweep_time(job: Job, method: str, threads: int = 1, clock: Callable[[], float] = time.process_time) -> float:
+def sweep_time(
+    job: Job, method: str, threads: int = 1, clock: Callable[[], float] = time.process_time, overdispersed: bool = False
+) -> float:
     chain = job.chain(method)
+    if overdispersed:
+        chain.set_dispersion(("table", np.ones(1)), (0.0, 3.0))
     chain.run(3, 0, threads)
     return median_time(lambda: chain.run(1, 0, threads), 5, 0.5, clock)
 
@@ -139,6 +153,22 @@ def sweeps(size: int, components: int, full: bool) -> None:
         cells = np.count_nonzero(job.counts) + (size * size if times["collapsed"] < 1.5 * times["auto"] else 0)
         line += f"  {limits.share(times['auto'], components * cells, size * size + 48 * size * components)}"
         print(line, flush=True)
+    print()
+
+
+def overdispersed(size: int, components: int, full: bool) -> None:
+    """Sweeps of both likelihoods over the same release, whose counts have a dispersion of 1."""
+    size, components = 400, 50
+    print(f"ms per sweep of overdispersed counts, {size} x {size}, K = {components}, one thread")
+    heads = f"{'auto':>9} {'collapsed':>9} {'neg. binomial':>13} {'over auto':>9} {'over collapsed':>14}"
+    print(f"{'mean':>6} {'y > 0':>6} {heads}")
+    for mean, shape, *_ in SETTINGS:
+        job = Job(size, components, mean, shape, dispersion=1.0)
+        auto, collapsed = (1e3 * sweep_time(job, method) for method in ("auto", "collapsed"))
+        own = 1e3 * sweep_time(job, "collapsed", overdispersed=True)
+        line = f"{mean:6g} {(job.counts > 0).mean():6.1%} {auto:9.2f} {collapsed:9.2f} {own:13.2f}"
+        line += f" {own / auto:8.2f}x {own / collapsed:13.2f}x"
+        print(line + (f"  {verdict(own / collapsed, 1.5)}" if full else ""), flush=True)
     print()
 
 
@@ -319,6 +349,7 @@ def peers(size: int, components: int, full: bool) -> None:
 
 PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "sweeps": sweeps,
+    "overdispersed": overdispersed,
     "threads": threads,
     "variational": variational,
     "samples": samples,
