@@ -10,7 +10,7 @@ pytest.importorskip("sklearn")
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("community_detection", "private"),
+        ("community_detection", "overdispersed"),
         pytest.param("posterior_recovery", "embedding, true components known", marks=pytest.mark.slow),
         pytest.param("topic_mcmc_vi", "variational, collapsed", marks=pytest.mark.slow),
     ],
