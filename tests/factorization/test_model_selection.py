@@ -354,7 +354,8 @@ def test_three_components_are_chosen_where_three_are_the_truth():
     """Factors from the prior: the model of three is the law of the data, and its expected score is the highest.
 
     In a pilot of 40 other releases (seeds 100 to 139) all chose three, so that fewer than one of 14 does not (95 %
-    confidence). False alarm: four of six, a chance of 4e-4 at the most. Four are hardly told from three by so few cells.
+    confidence). False alarm: four of six, a chance of 4e-4 at the most. Four are hardly told from three by so few
+    cells.
     """
     chosen = []
     for seed in range(1000, 1006):

@@ -94,7 +94,7 @@ def replicate(name, rng, *, damage=None, sweeps=3):
     released = counts + np.where(alpha > 0, noise, 0)
     mask = np.zeros(rates.shape, dtype=np.uint8)
     mask[1, 1] = 1
-    given = np.minimum(alpha * 1.4, 0.95) if damage == "ratio of the noise" else alpha
+    given = np.where(alpha > 0, 0.75, 0.0) if damage == "ratio of the noise" else alpha
     table = _core.ReleasedCounts(released.reshape(-1), rows, cols, given.reshape(-1), mask.reshape(-1))
     priors = [(np.array([SHAPE]), np.array([RATE]))] * len(factors)
     key = tuple(int(word) for word in rng.integers(2**62, size=2))
