@@ -266,7 +266,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         )
 
     def _fixed_settings(self) -> Facts:
-        found = {"inference": self.inference, "n_chains": int(self.n_chains)}
+        found: Facts = {"inference": self.inference, "n_chains": int(self.n_chains)}
         found |= {"likelihood": self.likelihood, "dispersion": self.dispersion}
         return self._sizes() | found | {name: bool(getattr(self, name)) for name in self._switches}
 

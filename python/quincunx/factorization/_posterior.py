@@ -63,7 +63,8 @@ class Posterior(inference.Posterior[Problem]):
         if not self.sampled:
             return variable.shown(self._points()[0])
         draws = [run.draws[at][: self.n_draws] for run in self.with_draws]
-        return variable.shown(np.concatenate(draws)).mean(axis=0)
+        mean: Floats = np.asarray(variable.shown(np.concatenate(draws)).mean(axis=0))
+        return mean
 
     # Draws.
 
