@@ -141,6 +141,18 @@ def test_counts_that_vary_more_than_poisson_are_warned_of(name, epsilon, inferen
         assert "squared distances from the rates" in found.complaint
 
 
+@pytest.mark.filterwarnings("error::quincunx.errors.MisfitWarning")
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+@pytest.mark.parametrize("name", ["matrix", "directed"])
+def test_a_model_that_allows_such_counts_is_not_warned_of(name, inference):
+    model, shape, how = MODELS[name]
+    release = privatize(dispersed(shape), epsilon=1.0, insecure_seed=2)
+    how = SHORT | how | {"likelihood": "negative_binomial", "n_warmup": 400}
+    found = model(1, inference=inference, **how).fit(release).misfit_
+    assert found.complaint is None
+    assert 0.3 < found.dispersion < 2
+
+
 def test_a_warning_names_rows_and_what_to_do():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(dispersed((40, 30)), index=[f"row {i}" for i in range(40)])
