@@ -1,11 +1,12 @@
 """The number of independent sets, the independence polynomial, and what they will cost."""
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, TypeVar, Unpack
 
 from quincunx import _check, _core, _units
 from quincunx._html import table_html
@@ -13,13 +14,16 @@ from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
 from quincunx.counting._matchings import plan_dimers, plan_matchings
 from quincunx.counting._parts import counting_doc
-from quincunx.counting._problem import Order, as_problem
+from quincunx.counting._problem import Order, Problem, as_problem
 from quincunx.counting._spanning_trees import plan_trees
 from quincunx.errors import TooLargeError
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, laid
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
+
+
+Result = TypeVar("Result")
 
 
 @counting_doc
@@ -168,7 +172,8 @@ class CostEstimate:
     additions : float
         Additions of one residue each.
     seconds : float
-        Wall time on the given threads; within a factor of two on machines of the last years.
+        Wall time on the given threads of a quiet machine; mostly within a quarter where a part could be done to see,
+        else within a factor of two on machines of the last years.
     """
 
     engine: str
@@ -235,8 +240,9 @@ def estimate_cost(
 
     Notes
     -----
-    Takes milliseconds: sizes are known in closed form, the number of primes from a proved bound on the count. The time
-    of trees and matchings is measured: one prime is done once, if that takes no more than a tenth of a second.
+    Takes milliseconds, at the most some tenths of a second: sizes are known in closed form, the number of primes from a
+    proved bound on the count. The time is measured: one prime, or one group of those that go side by side, is done
+    once if that is forecast to take no more than a quarter of a second; planning is added.
 
     Examples
     --------
@@ -269,14 +275,14 @@ def estimate_cost(
 def _estimate(graph: "GraphLike", what: str, order: Order, job: Job) -> CostEstimate:
     """Forecast a count within the memory of a job."""
     if what == "independent-sets":
-        return CostEstimate(**_core.estimate_cost(as_problem(graph, order), job))
+        return _of_this_host(as_problem(graph, order), job)
     try:
-        plan = _PLANS[what](graph, order, job.memory_limit)
+        plan, planning = _timed(lambda: _PLANS[what](graph, order, job.memory_limit))
     except ValueError as reason:
         if "there are enough primes" not in str(reason):
             raise
         raise TooLargeError(f"the count has more digits than there are primes for: {reason}") from None
-    return _planned_cost(plan, job.threads, job.memory_limit)
+    return _planned_cost(plan, planning, job.threads, job.memory_limit)
 
 
 _PLANS: dict[str, Callable[..., _core.ExactPlan]] = {
@@ -302,7 +308,52 @@ _RATES = {
 }
 
 
-def _planned_cost(plan: _core.ExactPlan, threads: int, limit: int) -> CostEstimate:
+# Seconds of planning up to which a count is planned to see, and of the group of primes that is then done once.
+_PLANNED, _DONE = 0.1, 0.25
+# How much longer than forecast a group took on this host, and the seconds of planning, by what was asked.
+_TAKEN: dict[tuple[object, ...], tuple[float, float]] = {}
+
+
+def _of_this_host(problem: Problem, job: Job) -> CostEstimate:
+    """Forecast a count of independent sets: one group of primes is done once on one thread, where that is short."""
+    told, planning = _timed(lambda: _core.estimate_cost(problem, job))
+    cost = CostEstimate(**told)
+    if planning > _PLANNED or cost.bytes > min(job.memory_limit, _check.available_memory()):
+        return cost
+    key = (cost.engine, cost.states, cost.lanes, cost.primes, cost.additions)
+    if key not in _TAKEN:
+        alone = Job(threads=1, memory_limit=job.memory_limit)
+        one = _core.estimate_cost(problem, alone)
+        forecast = one["seconds"] * min(1.0, one["lanes"] / one["primes"])
+        if not 0 < forecast <= _DONE:
+            return cost
+        plan, planning = _timed(lambda: _core.plan_independent_sets(problem, "count", alone))
+        if len(_TAKEN) > 1000:
+            _TAKEN.clear()
+        taken = _shortest(lambda: plan.residues(0, min(one["lanes"], plan.primes), alone))
+        _TAKEN[key] = taken / forecast, planning
+    factor, planning = _TAKEN[key]
+    return replace(cost, seconds=cost.seconds * factor + planning)
+
+
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return what a work returns and its seconds, undisturbed: the lesser of wall and processor time."""
+    wall, processor = time.perf_counter(), time.process_time()
+    found = work()
+    return found, min(time.perf_counter() - wall, max(time.process_time() - processor, 1e-7))
+
+
+def _shortest(work: Callable[[], object]) -> float:
+    """Return the least seconds of three runs, or of one that is long: the first may make a thread."""
+    least = math.inf
+    for _ in range(3):
+        least = min(least, spent := _timed(work)[1])
+        if spent > 0.05:
+            break
+    return least
+
+
+def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: int) -> CostEstimate:
     """Forecast what a plan will take, one prime at a time on each thread: a short prime is done once to see."""
     engine, one, work = plan.method
     if one > limit:
@@ -311,11 +362,6 @@ def _planned_cost(plan: _core.ExactPlan, threads: int, limit: int) -> CostEstima
     each = work * _RATES[engine] * 1e-9
     if work <= _MEASURED:
         job = Job(threads=1, memory_limit=limit)
-        for _ in range(2):  # the first call may make a thread
-            start = time.perf_counter()
-            plan.residues(0, 1, job)
-            each = time.perf_counter() - start
-            if each > 0.01:
-                break
-    seconds = each * plan.primes / together
+        each = _shortest(lambda: plan.residues(0, 1, job))
+    seconds = planning + each * plan.primes / together
     return CostEstimate(engine, one // 8, 1, one * together, plan.primes, work * plan.primes, seconds)
