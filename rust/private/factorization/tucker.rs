@@ -78,11 +78,11 @@ impl<'a> Modes<'a> {
         })
     }
 
-    /// Calls for each row of the core before `mode`, with the product of its entries. A vector is asked for by its mode and the
-    /// index of a row of the table there.
+    /// Calls `found` with each row of the core and the product of its entries, one of a vector of each mode before `mode`. A
+    /// vector is asked for by its mode and the index that a row of the table has there.
     fn core_rows<'v>(
         &self,
-        vector: &(impl Fn(usize, usize) -> &'v [f64] + ?Sized),
+        vector: &impl Fn(usize, usize) -> &'v [f64],
         (mode, row): (usize, usize),
         (at, step, product): (usize, usize, f64),
         found: &mut impl FnMut(usize, f64),
@@ -96,13 +96,7 @@ impl<'a> Modes<'a> {
     }
 
     /// Adds to `out` the core times the vectors of a row of the table, summed over all components but those of the last mode.
-    fn left<'v>(
-        &self,
-        core: &FactorMatrix,
-        row: usize,
-        vector: &(impl Fn(usize, usize) -> &'v [f64] + ?Sized),
-        out: &mut [f64],
-    ) {
+    fn left<'v>(&self, core: &FactorMatrix, row: usize, vector: &impl Fn(usize, usize) -> &'v [f64], out: &mut [f64]) {
         self.core_rows(vector, (self.last(), row), (0, 1, 1.0), &mut |at, product| {
             out.iter_mut().zip(core.row(at)).for_each(|(out, x)| *out += product * x);
         });
@@ -114,7 +108,7 @@ impl<'a> Modes<'a> {
         &self,
         core: &FactorMatrix,
         (place, row): (Place, usize),
-        vector: &(impl Fn(usize, usize) -> &'v [f64] + ?Sized),
+        vector: &impl Fn(usize, usize) -> &'v [f64],
         right: &[f64],
         out: &mut [f64],
     ) {
@@ -176,12 +170,11 @@ impl<'a> Modes<'a> {
         out.iter_mut().zip(found.iter().zip(&taken)).for_each(|(out, (all, taken))| *out += (all - taken).max(0.0));
     }
 
-    /// Goes down the prefixes i_1, i_2, ... of the rows of the table and up again with what falls to the components. `weights`,
-    /// q by the components of the later modes, are the core summed over the modes before, times their entries; `above` is of the
-    /// same shape, and what falls to these components is added to it.
-    fn climb<N: Copy + Default, U: Upward<N>>(
+    /// Sums over the indices i_m of a mode, and before of all later ones, what falls to the components q_m, q_{m+1}, ...: adds it
+    /// to `above`. `weights`, of the same shape, are the core times the entries of the modes before, summed over their components.
+    fn marginalize<N: Copy + Default, M: Marginal<N>>(
         &self,
-        upward: &mut U,
+        marginal: &mut M,
         factors: &[FactorMatrix],
         (mode, row, weights): (usize, usize, &[f64]),
         above: &mut [N],
@@ -194,19 +187,19 @@ impl<'a> Modes<'a> {
             weights.iter().enumerate().for_each(|(s, &weight)| columns[s * factor.stride + q] = weight);
         }
         let mut below = vec![N::default(); suffix];
-        for index in upward.indices(mode, self.extents[mode]) {
+        for index in marginal.indices(mode, self.extents[mode]) {
             let row = row * self.extents[mode] + index;
             below.fill(N::default());
             if mode + 1 == self.last() {
-                upward.start(row, &mut below);
+                marginal.start(row, &mut below);
             } else {
                 let mut inner = vec![0.0; suffix];
                 for (x, weights) in factor.row(index)[..width].iter().zip(weights.chunks_exact(suffix)) {
                     inner.iter_mut().zip(weights).for_each(|(inner, weight)| *inner += x * weight);
                 }
-                self.climb(upward, factors, (mode + 1, row, &inner), &mut below);
+                self.marginalize(marginal, factors, (mode + 1, row, &inner), &mut below);
             }
-            upward.step((mode, index), factor.row(index), &columns, &below, above);
+            marginal.step((mode, index), factor.row(index), &columns, &below, above);
         }
     }
 
@@ -221,10 +214,10 @@ impl<'a> Modes<'a> {
         let core = &factors[self.core()];
         let stride = within.as_ref().map_or(core.stride, |(mode, _)| factors[self.factors[*mode]].stride);
         let number = within.as_ref().map_or(0, |(_, range)| range.len());
-        let mut upward = Derivatives { start, within, found: vec![0.0; number * stride] };
+        let mut marginal = Derivatives { start, within, found: vec![0.0; number * stride] };
         let mut above = vec![0.0; core.rows * core.width];
-        self.climb(&mut upward, factors, (0, 0, &core.unpadded()), &mut above);
-        if upward.within.is_some() { upward.found } else { padded(&above, core) }
+        self.marginalize(&mut marginal, factors, (0, 0, &core.unpadded()), &mut above);
+        if marginal.within.is_some() { marginal.found } else { padded(&above, core) }
     }
 }
 
@@ -250,8 +243,8 @@ enum Place {
     Core(usize),
 }
 
-/// What goes up from the rows of the table to the core: counts, or sums.
-trait Upward<N> {
+/// What is summed over the indices of one mode after the other: counts, or weighted sums.
+trait Marginal<N> {
     /// The indices of a mode that are asked for.
     fn indices(&self, _mode: usize, extent: usize) -> Range<usize> {
         0..extent
@@ -275,7 +268,7 @@ struct Split<'a> {
     rng: Xoshiro,
 }
 
-impl Upward<u64> for Split<'_> {
+impl Marginal<u64> for Split<'_> {
     fn start(&mut self, row: usize, below: &mut [u64]) {
         below.copy_from_slice(&self.tally[row * self.stride..][..below.len()]);
     }
@@ -301,7 +294,7 @@ struct Derivatives<S> {
     found: Vec<f64>,
 }
 
-impl<S: FnMut(usize, &mut [f64])> Upward<f64> for Derivatives<S> {
+impl<S: FnMut(usize, &mut [f64])> Marginal<f64> for Derivatives<S> {
     fn indices(&self, mode: usize, extent: usize) -> Range<usize> {
         self.within.as_ref().filter(|(own, _)| *own == mode).map_or(0..extent, |(_, range)| range.clone())
     }
@@ -332,8 +325,7 @@ impl Structure for Tucker {
         let [rest @ .., last] = modes.extents else { return None };
         let core = modes.components.iter().try_fold(1, |size: usize, &more| size.checked_mul(more));
         let fits = extents.len() == 3 * modes.extents.len() && !rest.is_empty() && core.is_some() && modes.fit();
-        let alone = modes.core() == modes.extents.len();
-        (fits && self.tied != alone).then(|| (rest.iter().product(), *last))
+        (fits && self.tied == (modes.core() < modes.extents.len())).then(|| (rest.iter().product(), *last))
     }
 
     fn shapes(&self, extents: &[usize], _width: usize) -> Vec<(usize, usize)> {
@@ -479,7 +471,7 @@ impl Structure for Tucker {
             rng: rng(0),
         };
         let mut above = vec![0; core.rows * core.width];
-        modes.climb(&mut split, factors, (0, 0, &core.unpadded()), &mut above);
+        modes.marginalize(&mut split, factors, (0, 0, &core.unpadded()), &mut above);
         let mut counts = split.counts;
         counts[modes.core()] = padded(&above, core);
         Cow::Owned(counts)
