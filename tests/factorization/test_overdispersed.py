@@ -9,6 +9,7 @@ changes. The last of them damage the model and want to see it fail.
 import numpy as np
 import pytest
 from scipy import special, stats
+from tests.factorization import reference
 from tests.factorization.chains import holm
 
 from quincunx import _core
@@ -60,6 +61,8 @@ MODELS = {
     "directed": ("directed", (4,), 2, "table"),
     "directed, columns": ("directed", (4,), 2, "columns"),
     "undirected": ("undirected", (4,), 2, "table"),
+    "with a core": ("tucker", (2, 3, 2, 2, 1, 2, 0, 1, 2), 2, "table"),
+    "with a core and tied modes": ("tucker-tied", (3, 2, 3, 2, 1, 2, 0, 1, 0), 2, "table"),
 }
 
 
@@ -70,6 +73,10 @@ def draw(model, extents, width, axis, rng):
         *lefts, right = factors
         left = lefts[0] if len(lefts) == 1 else np.einsum("ik,jk->ijk", *lefts).reshape(-1, width)
         rates = left @ right.T
+    elif model.startswith("tucker"):
+        sizes = reference.Tucker(model, extents, width, [(SHAPE, RATE)] * (max(extents[-3:]) + 2))
+        factors = sizes.draw_factors(rng)
+        rates = sizes.rates(factors)
     else:
         members, blocks = rng.gamma(SHAPE, 1 / RATE, (extents[0], width)), rng.gamma(SHAPE, 1 / RATE, (width, width))
         if model == "undirected":
@@ -94,6 +101,8 @@ def replicate(name, rng, *, damage=None, sweeps=3):
     released = counts + np.where(alpha > 0, noise, 0)
     mask = np.zeros(rates.shape, dtype=np.uint8)
     mask[1, 1] = 1
+    if model == "tucker-tied":  # equal indices of modes 0 and 2
+        mask |= np.eye(3, dtype=np.uint8).repeat(2, axis=0)
     given = np.where(alpha > 0, 0.75, 0.0) if damage == "ratio of the noise" else alpha
     table = _core.ReleasedCounts(released.reshape(-1), rows, cols, given.reshape(-1), mask.reshape(-1))
     priors = [(np.array([SHAPE]), np.array([RATE]))] * len(factors)
