@@ -235,6 +235,19 @@ def test_tied_axes_have_the_same_labels():
         model.fit(array.assign_coords({"to": names[::-1]}))
 
 
+@pytest.mark.parametrize("inference", ["mcmc", "vi"])
+def test_overdispersed_counts_have_a_core(inference):
+    how = HOW | {"likelihood": "negative_binomial", "inference": inference}
+    model = PoissonTensorFactorization((2, 2, 3), core="dense", tied=[(0, 1)], **how)
+    model.fit(RELEASE)
+    assert model.core_.shape == (2, 2, 3)
+    assert model.dispersion_ > 0
+    assert model.transform(RELEASE).shape == (5, 2)
+    assert set(model.to_datatree()["posterior"].data_vars) == {"mode_0", "mode_2", "core", "dispersion"} - (
+        {"dispersion"} if inference == "vi" else set()
+    )
+
+
 def test_cross_validation_compares_sizes_of_cores():
     model = PoissonTensorFactorization(core="dense", inference="vi", n_chains=1, max_iter=30)
     found = cross_validate(RELEASE, model=model, n_components=[(2, 1, 2), (1, 1, 1)], folds=2, random_state=1)

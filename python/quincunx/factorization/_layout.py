@@ -43,7 +43,7 @@ class Factor(Variable):
         if self.turned == "transposed":
             return draws.swapaxes(-1, -2)
         if self.turned == "folded":
-            return draws.reshape(*draws.shape[:-2], *self.folded)
+            return draws.reshape((*draws.shape[:-2], *self.folded))
         return draws[..., 0, :] if self.turned == "vector" else draws
 
     def permuted(self, draws: Floats, orders: Sequence[npt.NDArray[np.intp]]) -> Floats:
