@@ -6,15 +6,20 @@ false-alarm rate of a test at 1e-6; three thousand replicates see a mean that is
 changes. The last of them damage the model and want to see it fail.
 """
 
+import io
+
 import numpy as np
 import pytest
 from scipy import special, stats
+from sklearn.base import clone
 from tests.factorization import reference
 from tests.factorization.chains import holm
 
 from quincunx import _core
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization, cross_validate
 from quincunx.privacy import privatize
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # short chains
 
 ALPHA = 0.4
 
@@ -237,3 +242,112 @@ def test_the_bound_never_falls(model, dispersion):
         estimator.fit(release, mask=rng.random(shape) < 0.1)
     rises = np.diff(estimator.elbo_)
     assert (rises > -1e-9 * np.abs(estimator.elbo_[1:])).all()
+
+
+# What estimators are told, and what they keep.
+
+COUNTS = np.random.default_rng(6).negative_binomial(0.5, 0.2, (12, 9))
+RELEASE = privatize(COUNTS, epsilon=1.0, insecure_seed=3)
+NETWORK = privatize(np.random.default_rng(7).negative_binomial(0.5, 0.2, (9, 9)), epsilon=1.0, insecure_seed=3)
+HOW = {"likelihood": "negative_binomial", "n_warmup": 8, "n_draws": 6, "thin": 2, "n_chains": 1, "random_state": 7}
+VI = HOW | {"inference": "vi", "max_iter": 12}
+DISPERSIONS = ["global", "row", "column", 0.5]
+
+
+def assert_same(one, other):
+    np.testing.assert_array_equal(one.dispersion_, other.dispersion_)
+    np.testing.assert_array_equal(one.expected_counts_, other.expected_counts_)
+    assert one.draws_.keys() == other.draws_.keys() if hasattr(one, "draws_") else not hasattr(other, "draws_")
+    for name, draws in getattr(one, "draws_", {}).items():
+        np.testing.assert_array_equal(draws, other.draws_[name])
+
+
+@pytest.mark.parametrize(
+    ("model", "released", "how", "says"),
+    [
+        (PoissonFactorization, RELEASE, {"dispersion": 0}, "in .1e-7, 1e7., got 0"),
+        (PoissonFactorization, RELEASE, {"dispersion": 2e7}, "in .1e-7, 1e7., got 2"),
+        (PoissonFactorization, RELEASE, {"dispersion": "cells"}, "one of .'global', 'row', 'column'., got 'cells'"),
+        (PoissonTensorFactorization, np.ones((2, 3, 2), int), {"dispersion": "row"}, "ordered pairs, got 'row'"),
+        (PoissonBlockmodel, NETWORK, {"dispersion": "column", "directed": False}, "ordered pairs, got 'column'"),
+        (PoissonFactorization, RELEASE, {"method": "bessel"}, "`method` must be 'auto' or 'collapsed'"),
+        (PoissonFactorization, np.full((3, 2), 2**20), {}, "`released` must be below 2.20 in size"),
+        (PoissonFactorization, RELEASE, {"likelihood": "normal"}, "`likelihood` must be one of"),
+    ],
+)
+def test_what_a_dispersion_cannot_be_is_refused(model, released, how, says):
+    with pytest.raises(ValueError, match=says):
+        model(2, **(HOW | how)).fit(released)
+
+
+@pytest.mark.parametrize("dispersion", [True, None, [0.5]])
+def test_a_dispersion_that_is_no_number_is_refused(dispersion):
+    with pytest.raises(TypeError, match="`dispersion` must be a number"):
+        PoissonFactorization(2, **HOW, dispersion=dispersion).fit(RELEASE)
+
+
+@pytest.mark.parametrize("how", [HOW, VI], ids=["mcmc", "vi"])
+@pytest.mark.parametrize("dispersion", DISPERSIONS)
+def test_threads_stops_and_files_do_not_show(dispersion, how, tmp_path):
+    model = PoissonFactorization(2, **how, dispersion=dispersion, threads=1)
+    whole = clone(model).fit(RELEASE)
+    assert np.shape(whole.dispersion_) == {"row": (12,), "column": (9,)}.get(dispersion, ())
+    assert dispersion != 0.5 or whole.dispersion_ == 0.5
+    assert_same(clone(model).set_params(threads=3).fit(RELEASE), whole)
+    half = {"n_draws": 3, "max_iter": 6}
+    begun = clone(model).set_params(**half, warm_start=True).fit(RELEASE)
+    begun.save(tmp_path / "model.npz")
+    read = PoissonFactorization.load(tmp_path / "model.npz")
+    assert_same(read, begun)
+    assert read.get_params()["dispersion"] == dispersion
+    for part in (begun, read):
+        assert_same(part.fit(RELEASE), whole)
+
+
+def test_numbers_of_numpy_are_kept_in_files():
+    file = io.BytesIO()
+    PoissonFactorization(2, **HOW, dispersion=np.float32(0.5)).fit(RELEASE).save(file)
+    file.seek(0)
+    assert PoissonFactorization.load(file).dispersion_ == 0.5
+
+
+@pytest.mark.parametrize("dispersion", DISPERSIONS)
+def test_a_tree_has_the_dispersion_with_its_axis(dispersion):
+    pytest.importorskip("arviz_base")
+    model = PoissonFactorization(2, **HOW, dispersion=dispersion).fit(RELEASE)
+    found = model.to_datatree(posterior_predictive=True, log_likelihood=True)
+    own = {"row": ("observation",), "column": ("feature",)}.get(dispersion, ())
+    assert found["posterior"]["dispersion"].dims == ("chain", "draw", *own)
+    each = found["log_likelihood"]["released"].sum(("observation", "feature"))
+    np.testing.assert_allclose(each, found["sample_stats"]["total_log_likelihood"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dispersion", DISPERSIONS)
+def test_new_rows_have_the_same_embedding_in_any_company(dispersion):
+    model = PoissonFactorization(2, **HOW, dispersion=dispersion).fit(RELEASE)
+    rows = model.transform(RELEASE)
+    np.testing.assert_array_equal(model.transform(np.asarray(RELEASE.values)[3:5]), rows[3:5])
+    assert np.isfinite(model.score(RELEASE))
+    assert np.isfinite(model.score(np.asarray(RELEASE.values)[:4]))
+
+
+def test_new_actors_join_communities_and_those_of_the_fit_are_scored_at_their_own_dispersion():
+    model = PoissonBlockmodel(2, **HOW, dispersion="row").fit(NETWORK)
+    assert model.predict(NETWORK).shape == (9,)
+    released = np.asarray(NETWORK.values)
+    off = ~np.eye(9, dtype=bool)
+    table = _core.ReleasedCounts(released[off], 1, 72, np.array([NETWORK.alpha]))
+    r = np.broadcast_to(1 / model.dispersion_[:, None], (9, 9))[off]
+    each = _core.log_likelihoods(table, model.rates_[off], 1, ("columns", r))
+    assert model.score(NETWORK) == pytest.approx(each.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("how", [HOW, VI], ids=["mcmc", "vi"])
+def test_folds_are_judged_by_the_law_of_overdispersed_counts(how):
+    found = {
+        likelihood: cross_validate(
+            RELEASE, model=PoissonFactorization(**(how | {"likelihood": likelihood})), n_components=[2], folds=2
+        ).means[0]
+        for likelihood in ("poisson", "negative_binomial")
+    }
+    assert found["negative_binomial"] > found["poisson"]

@@ -242,4 +242,5 @@ class PoissonBlockmodel(CountFactorization):
             If the data are not what they should be, or all is held out.
         """
         self._fitted()
-        return self._mean_log_likelihood(self._new_data(released, alpha, mask), self.rates_)
+        data = self._new_data(released, alpha, mask)
+        return self._mean_log_likelihood(data, self.rates_, new_rows=False)

@@ -61,7 +61,7 @@ class Dispersion:
         axis, number = _AXES[_check.one_of(dispersion, "dispersion", _AXES)]
         if number is not None and (len(shape) != 2 or layout.symmetric):
             raise ValueError(
-                f"`dispersion` must be 'global' or a number but for a matrix or ordered pairs, got {axis!r}"
+                f"`dispersion` must be 'global' or a number but for a matrix or ordered pairs, got {dispersion!r}"
             )
         return cls(axis, np.full(1 if number is None else shape[number], _spread(data)), learnt=True)
 

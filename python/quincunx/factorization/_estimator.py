@@ -266,9 +266,12 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         )
 
     def _fixed_settings(self) -> Facts:
-        found: Facts = {"inference": self.inference, "n_chains": int(self.n_chains)}
-        found |= {"likelihood": self.likelihood, "dispersion": self.dispersion}
-        return self._sizes() | found | {name: bool(getattr(self, name)) for name in self._switches}
+        dispersion: str | float = "global"  # Poisson counts have none
+        if self.likelihood != "poisson":
+            dispersion = self.dispersion if isinstance(self.dispersion, str) else float(self.dispersion)
+        found = self._sizes() | {"inference": self.inference, "n_chains": int(self.n_chains)}
+        found |= {"likelihood": self.likelihood, "dispersion": dispersion}
+        return found | {name: bool(getattr(self, name)) for name in self._switches}
 
     def _sizes(self) -> Facts:
         """Return the parameters of `_sizes_of`, checked, as JSON can hold them."""
@@ -408,31 +411,32 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         found = posterior.dispersion()
         return float(found) if found.ndim == 0 else found
 
-    def _shapes(self, data: Data) -> Shapes | None:
+    def _shapes(self, *, new_rows: bool) -> Shapes | None:
         """Return what the core is told of the dispersion of other data; new rows have that of a middling row."""
         dispersion = self._posterior.problem.dispersion
         if dispersion is None:
             return None
         values = np.atleast_1d(np.asarray(self._posterior.dispersion(), dtype=np.float64))
-        if dispersion.axis == "rows" and data.shape != self._posterior.problem.data.shape:
+        if new_rows and dispersion.axis == "rows":
             return "table", 1 / np.exp(np.log(values).mean(keepdims=True))
         return dispersion.shapes(values)
 
-    def _mean_log_likelihood(self, data: Data, rates: Floats) -> float:
+    def _mean_log_likelihood(self, data: Data, rates: Floats, *, new_rows: bool) -> float:
         """Return the mean over observed cells of the log-likelihood at given rates."""
         number = int(data.observed.sum())
         if not number:
             raise ValueError("`mask` must leave a cell at least, got all held out")
         flat = np.ascontiguousarray(rates).reshape(-1)
         used = _check.threads(self.threads)
-        return float(_core.log_likelihoods(data.counts, flat, used, self._shapes(data)).sum() / number)
+        return float(_core.log_likelihoods(data.counts, flat, used, self._shapes(new_rows=new_rows)).sum() / number)
 
     def _infer_rows(self, data: Data, components: Floats) -> Floats:
         """Return the expected embedding of rows, the components being known."""
         problem, i = self._posterior.problem, self._row_factor()
         rows, width = problem.layout.factors[i].shape
         shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
-        return infer_rows(data, components, (shape, rate), self._shapes(data), _check.threads(self.threads))
+        shapes, threads = self._shapes(new_rows=True), _check.threads(self.threads)
+        return infer_rows(data, components, (shape, rate), shapes, threads)
 
     def _row_factor(self) -> int:
         """Return which factor of the core is the embedding."""

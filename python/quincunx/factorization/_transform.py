@@ -108,7 +108,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
             If the data are not what they should be, or all is held out.
         """
         data, rows, components = self._embedded(released, alpha, mask)
-        return self._mean_log_likelihood(data, rows @ components)
+        return self._mean_log_likelihood(data, rows @ components, new_rows=True)
 
     def _embedded(self, released: Counts, alpha: Given, mask: Given) -> tuple[Data, Floats, Floats]:
         """Return new data, their embedding, and the components as a matrix."""
