@@ -6,7 +6,10 @@ false-alarm rate of a test at 1e-6; three thousand replicates see a mean that is
 changes. The last of them damage the model and want to see it fail.
 """
 
+import csv
+import gzip
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -351,3 +354,43 @@ def test_folds_are_judged_by_the_law_of_overdispersed_counts(how):
         for likelihood in ("poisson", "negative_binomial")
     }
     assert found["negative_binomial"] > found["poisson"]
+
+
+# Real counts.
+
+ENRON = Path(__file__).parents[3] / "shared" / "data" / "enron156_counts.csv.gz"
+
+
+def enron():
+    """Return who sent how many messages to whom, 156 people."""
+    if not ENRON.is_file():
+        pytest.skip(f"the network of Enron is not there: {ENRON}")
+    with gzip.open(ENRON, "rt") as lines:
+        table = np.array([row for row in csv.reader(lines) if row[0].isdigit()], dtype=np.int64)
+    counts = np.zeros((156, 156), dtype=np.int64)
+    counts[table[:, 0] - 1, table[:, 1] - 1] = table[:, 2]
+    return counts
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.25])
+def test_the_counts_of_a_real_network_are_not_taken_for_noise(epsilon):
+    """Three deviations of the noise of the total: draws of a true model are beyond them once in 370 times at most."""
+    counts = enron()
+    release = privatize(counts, epsilon=epsilon, insecure_seed=1)
+    held_out = np.random.default_rng(2).random(counts.shape) < 0.1
+    observed = ~held_out & ~np.eye(156, dtype=bool)
+    released = np.asarray(release.values)
+    how = {"n_warmup": 40, "n_draws": 10, "thin": 2, "n_chains": 1, "random_state": 0}
+    poisson = PoissonBlockmodel(5, **how).fit(release, mask=held_out)
+    model = PoissonBlockmodel(5, **how, likelihood="negative_binomial").fit(release, mask=held_out)
+    deviation = np.sqrt(2 * release.alpha * observed.sum()) / (1 - release.alpha)
+
+    def off(fit):
+        return abs(fit.expected_counts_[observed].sum() - released[observed].sum()) / deviation
+
+    def error(estimate):
+        return np.sqrt(((estimate - counts)[observed] ** 2).mean())
+
+    assert off(model) < 3 < 6 < off(poisson)
+    assert error(model.expected_counts_) < 0.6 * error(released) < error(released) < error(poisson.expected_counts_)
+    assert model.heldout_log_probability(counts) > poisson.heldout_log_probability(counts) + 1
