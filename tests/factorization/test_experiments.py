@@ -12,6 +12,7 @@ pytest.importorskip("sklearn")
     [
         ("community_detection", "overdispersed"),
         pytest.param("posterior_recovery", "embedding, true components known", marks=pytest.mark.slow),
+        pytest.param("topic_coherence", "private, variational", marks=pytest.mark.slow),
         pytest.param("topic_mcmc_vi", "variational, collapsed", marks=pytest.mark.slow),
     ],
 )

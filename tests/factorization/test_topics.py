@@ -228,7 +228,7 @@ def test_concentrations_and_priors_are_of_what_they_say():
     each = np.linspace(0.1, 1.0, 9)
     one = clone(CHAINS).set_params(topic_concentration=each, prior_shape=(np.array([0.2, 0.4]),)).fit(RELEASE)
     same = clone(CHAINS).set_params(
-        topic_concentration=np.tile(each, (2, 1)), prior_shape=[np.tile([0.2, 0.4], (14, 1))], prior_rate=[1.0]
+        topic_concentration=np.tile(each, (2, 1)), prior_shape=[np.tile([0.2, 0.4], (14, 1))], prior_rate=[0.01]
     )
     assert_same(same.fit(RELEASE), one)
     sure = np.array([[1e7], [3e7]]) * np.full(9, 1 / 9) * np.where(np.arange(9) < 3, 2.0, 0.5)

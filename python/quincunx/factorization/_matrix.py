@@ -27,10 +27,11 @@ class PoissonFactorization(Topics):
     ----------
     n_components : int, default=10
         Number of components.
-    prior_shape, prior_rate : float or sequence, default=0.1 and 1.0
+    prior_shape, prior_rate : float or sequence, default=0.1 and 1.0, or 0.01 for Dirichlet topics
         Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (embedding,
         components), each a number or an array that broadcasts to the factor's shape. With ``topics="dirichlet"``
-        they are those of the embedding, and a sequence has one entry.
+        they are those of the embedding, and a sequence has one entry; as each row is then exposed to exactly one, a
+        rate ``b`` makes rows shorter than they are by the share ``b / (1 + b)``.
     topics : {"gamma", "dirichlet"}, default="gamma"
         The prior of the components: gamma laws of the entries, or a Dirichlet law of each row, which then sums to one.
     topic_concentration : float or array_like, default=0.1

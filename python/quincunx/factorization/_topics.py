@@ -23,9 +23,13 @@ import numpy.typing as npt
 from quincunx import _check, _core, _tables
 from quincunx._inference import Floats, parameters
 from quincunx.factorization._data import Counts, Given
-from quincunx.factorization._layout import Layout
+from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._transform import RowTransformer
 from quincunx.privacy._release import Release
+
+#: Rates of gamma laws unless they are given. A row is exposed to one where topics sum to one, and a rate b then makes
+#: documents shorter by the share b / (1 + b); components of gamma laws make up for any rate.
+_RATES = {"gamma": 1.0, "dirichlet": 0.01}
 
 
 @parameters
@@ -34,6 +38,7 @@ class Topics(RowTransformer):
 
     PUBLISHED: ClassVar = RowTransformer.PUBLISHED | {"proportions_": "released", "topics_": "released"}
 
+    prior_rate: PriorLike | None = None  # type: ignore[assignment]
     topics: Literal["gamma", "dirichlet"] = "gamma"
     topic_concentration: npt.ArrayLike = 0.1
 
@@ -44,10 +49,11 @@ class Topics(RowTransformer):
             raise ValueError('`method` must not be "published" where `topics` is "dirichlet": no paper has it')
 
     def _priors(self, layout: Layout) -> list[tuple[Floats, Floats]]:
+        rate = _RATES[self.topics] if self.prior_rate is None else self.prior_rate
         if self.topics == "gamma":
-            return super()._priors(layout)
+            return layout.priors(self.prior_shape, rate)
         concentration = {"components": ("topic_concentration", self.topic_concentration)}
-        return layout.priors(self.prior_shape, self.prior_rate, concentration)
+        return layout.priors(self.prior_shape, rate, concentration)
 
     @property
     def topics_(self) -> Floats:
