@@ -234,28 +234,22 @@ def _shares(table: Floats, axis: int = -1) -> Floats:
 
 
 def _presence(counts: Counts, columns: int) -> Any:
-    """Return a function that tells, for some words, in which documents they are, as an array of zeros and ones."""
-    if _tables.is_sparse(counts):
-        table: Any = counts.tocsc()
-    else:
-        table = _check.counts(_tables.array(counts, "counts"), "counts")
+    """Return a function that tells in which documents some words are: zeros and ones, sparse where the counts are."""
+    sparse = _tables.is_sparse(counts)
+    table: Any = counts if sparse else _check.counts(_tables.array(counts, "counts"), "counts")
     if table.ndim != 2 or table.shape[1] != columns or not table.shape[0]:
         raise ValueError(f"`counts` must have shape (n_documents, {columns}), got {table.shape}")
-
-    def present(words: npt.NDArray[np.intp]) -> Floats:
-        part = table[:, words]
-        if _tables.is_sparse(part):
-            part = _check.counts(part.toarray(), "counts")
-        found: Floats = (part > 0).astype(np.float64)
-        return found
-
-    return present
+    if sparse:
+        table = table.tocsc()
+        _check.counts(table.data, "counts")
+    return lambda words: (table[:, words] > 0).astype(np.float64)
 
 
-def _coherence(present: Floats, measure: str) -> float:
+def _coherence(present: Any, measure: str) -> float:
     """Return the mean over pairs of columns of what is known of their documents."""
     documents, number = present.shape
     both = present.T @ present
+    both = both if isinstance(both, np.ndarray) else both.toarray()
     later, earlier = np.tril_indices(number, -1)
     if number < 2:
         return math.nan
