@@ -424,7 +424,7 @@ impl Sweep<'_> {
                 }
             }
         }
-        if self.model.imputes() {
+        if self.table.held_out() > 0 && self.model.imputes() {
             let held =
                 |column: &usize| data.codes[*column] == HELD_OUT && self.model.structure().has_rate(row, *column);
             for column in (0..data.codes.len()).filter(held) {
