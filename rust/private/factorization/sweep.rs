@@ -425,9 +425,8 @@ impl Sweep<'_> {
             }
         }
         if self.table.held_out() > 0 && self.model.imputes() {
-            let held =
-                |column: &usize| data.codes[*column] == HELD_OUT && self.model.structure().has_rate(row, *column);
-            for column in (0..data.codes.len()).filter(held) {
+            let has_rate = |column: &usize| self.model.structure().has_rate(row, *column);
+            for column in self.table.held_out_in(row).filter(has_rate) {
                 let rate = dot(left, right.row(column));
                 share.count(column, poisson::draw(rate, &mut words) as u64, &mut words);
             }
