@@ -7,6 +7,7 @@
 mod alias;
 pub mod arrays;
 pub mod bessel;
+pub mod chinese_restaurant;
 pub mod gamma;
 pub mod poisson;
 pub mod skellam;
