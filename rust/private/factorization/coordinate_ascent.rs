@@ -72,6 +72,10 @@ impl CoordinateAscent {
         fixed: Vec<bool>,
     ) -> Result<Self> {
         let model = Model::new(sizes, priors, &table)?;
+        if (0..model.shapes().len()).any(|factor| model.structure().is_redrawn_together(model.layout(), factor)) {
+            let (value, requirement) = ("dynamics".to_owned(), "of factors with conditionals of their own");
+            return Err(Error::Domain { name: "model", value, requirement });
+        }
         let cells = if augmentation == Augmentation::Collapsed { 0 } else { table.rows() * table.cols() };
         memory::charge("an ascent with so many components", FACTORS * model.padded_entries() + NOISE * cells as u128)?;
         if augmentation == Augmentation::Published && model.priors().iter().any(Prior::is_dirichlet) {

@@ -232,11 +232,9 @@ impl GibbsChain {
         let counts = structure.counts(layout, &self.factors, &tally.parts, &shares);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
         let mut total_rate = None;
-        if structure.redraw(layout, self.model.priors(), &counts, &mut self.factors, &shares) {
-            self.last = [self.model.total_rate(&self.factors), tally.total() as f64];
-            return;
-        }
-        for factor in (0..self.factors.len()).filter(|&factor| !self.fixed[factor]).collect::<Vec<_>>() {
+        structure.redraw(layout, self.model.priors(), &self.fixed, &counts, &mut self.factors, &shares);
+        let own = |factor: &usize| !self.fixed[*factor] && !structure.is_redrawn_together(layout, *factor);
+        for factor in (0..self.factors.len()).filter(own).collect::<Vec<_>>() {
             if structure.in_turn() {
                 self.redraw_in_turn(factor, &counts[factor], &mut sums);
             } else {
@@ -267,6 +265,7 @@ impl GibbsChain {
             let each = shapes.chunks_exact_mut(width).zip(exposures.chunks_exact_mut(stride));
             for (row, (shapes, exposure)) in (first..).zip(each) {
                 match &weighted {
+                    _ if dirichlet => {}
                     Some(weighted) => exposure.copy_from_slice(&weighted[row * stride..(row + 1) * stride]),
                     None => structure.exposure(layout, (factor, row), &self.factors, sums, exposure),
                 }
@@ -285,7 +284,7 @@ impl GibbsChain {
             for (i, ((row, exposure), total)) in rows.zip(totals).enumerate() {
                 for k in 0..width {
                     let (_, rate) = prior.at((first + i) * width + k);
-                    row[k] = draws[i * width + k] / (rate + if dirichlet { 0.0 } else { exposure[k] });
+                    row[k] = draws[i * width + k] / (rate + exposure[k]);
                     *total += row[k] * exposure[k];
                 }
             }

@@ -19,6 +19,7 @@ mod cp;
 mod dense_row;
 mod dirichlet;
 pub mod dispersion;
+mod dynamics;
 mod events;
 pub mod factor_matrix;
 pub mod gammas;

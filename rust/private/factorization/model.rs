@@ -4,6 +4,7 @@
 //!   u_r = product over m < M of F^m[i_m], R = F^M. Two modes make the matrix model; weights of components are a mode of extent 1.
 //! Directed blockmodel:  mu_ij = sum_cd T_ic P_cd T_jd, i != j;  u_i = P' T_i, R = T.
 //! Undirected: the same for i < j only, with P symmetric.
+//! Dynamical systems: canonical polyadic, where the first mode is time and its factor a chain; all else in [`super::dynamics`].
 //!
 //! A factor's exposure is the derivative of the sum of the observed rates by that entry; with the counts n that fell to it,
 //! its conditional is Gamma(shape + n, rate + exposure). Held-out cells are taken off the exposure and never counted.
@@ -11,6 +12,7 @@
 
 use super::blockmodel::Blockmodel;
 use super::cp::Cp;
+use super::dynamics::Dynamics;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
 use super::released_counts::ReleasedCounts;
@@ -22,13 +24,15 @@ use crate::stream::xoshiro;
 use crate::{Error, Result, memory};
 use std::sync::Arc;
 
-/// All structures by name: matrices and tensors, networks of ordered pairs and of unordered ones, tensors with a core.
+/// All structures by name: matrices and tensors, networks of ordered pairs and of unordered ones, tensors with a core, dynamical
+/// systems.
 pub const STRUCTURES: &[(&str, &dyn Structure)] = &[
     ("cp", &Cp),
     ("directed", &Blockmodel { undirected: false }),
     ("undirected", &Blockmodel { undirected: true }),
     ("tucker", &Tucker { tied: false }),
     ("tucker-tied", &Tucker { tied: true }),
+    ("dynamics", &Dynamics),
 ];
 
 /// A structure, the extents of its modes or its number of actors, and its number of components.
@@ -140,7 +144,9 @@ impl Model {
             }
             matrix
         };
-        self.shapes().into_iter().enumerate().map(start).collect()
+        let mut factors: Vec<_> = self.shapes().into_iter().enumerate().map(start).collect();
+        self.structure.shape_start(&self.layout, &self.priors, &mut factors);
+        factors
     }
 
     /// Entries of all factors as they lie in memory.

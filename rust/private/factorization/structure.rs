@@ -154,17 +154,25 @@ pub trait Structure: Debug + Sync {
     ) {
     }
 
-    /// Redraws all factors given their counts, where the conditionals are not independent gamma laws; says whether it did.
+    /// Whether a factor has no conditional of its own, gamma or Dirichlet, but is redrawn by [`Structure::redraw`].
+    fn is_redrawn_together(&self, _layout: &Layout, _factor: usize) -> bool {
+        false
+    }
+
+    /// Redraws those factors given the counts, all but the fixed ones; a generator has any number that is asked for.
     fn redraw(
         &self,
         _layout: &Layout,
         _priors: &[Prior],
+        _fixed: &[bool],
         _counts: &[Vec<u64>],
         _factors: &mut [FactorMatrix],
         _rng: &dyn Fn(usize) -> Xoshiro,
-    ) -> bool {
-        false
+    ) {
     }
+
+    /// Gives the factors that a chain starts from, nearly even ones, the form that the structure wants of them.
+    fn shape_start(&self, _layout: &Layout, _priors: &[Prior], _factors: &mut [FactorMatrix]) {}
 
     /// The counts of the entries of each factor, padded as it is, given the tallies of a sweep; those of a symmetric matrix are
     /// sums over both halves. What the tallies leave open is drawn, by a generator for each row.
