@@ -788,7 +788,7 @@ def test_completion_knows_every_verb_and_option(run, shell):
         ("budget open --fail", ["--failure"]),
         ("privatize --format j", ["json"]),
         ("completion z", ["zsh"]),
-        ("factorize --model ", ["matrix", "topics", "directed", "undirected", "tensor", "tucker"]),
+        ("factorize --model ", ["matrix", "topics", "directed", "undirected", "tensor", "tucker", "dynamics"]),
         ("privatize --out r", []),
     ],
 )

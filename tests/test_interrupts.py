@@ -162,7 +162,7 @@ RUN_BY = {
     "an estimate": "entropy.entropy_estimate",
     "a fit by draws": """
         factorization.PoissonFactorization factorization.PoissonBlockmodel factorization.PoissonTensorFactorization
-        factorization.cross_validate
+        factorization.PoissonDynamics factorization.cross_validate
     """,
     "automorphisms": "graphs.automorphism_group graphs.AutomorphismGroup graphs.Orbitals",
     "a complete graph": "graphs.complete",
@@ -210,7 +210,7 @@ HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
         counting.IndependentSetTable entropy.Constant entropy.Enclosure entropy.EntropyBounds entropy.EntropyEstimate
-        factorization.CrossValidation factorization.Misfit factorization.PredictiveCheck
+        factorization.CrossValidation factorization.Forecast factorization.Misfit factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded

@@ -128,6 +128,7 @@ CASES = {
     ),
     "PoissonFactorization": lambda: tables(factorization.PoissonFactorization, (6, 5)),
     "PoissonBlockmodel": lambda: tables(factorization.PoissonBlockmodel, (5, 5)),
+    "PoissonDynamics": lambda: tables(factorization.PoissonDynamics, (6, 4)),
     "PoissonTensorFactorization": lambda: tables(factorization.PoissonTensorFactorization, (3, 4, 5)),
 }
 

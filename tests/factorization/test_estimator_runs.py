@@ -13,7 +13,12 @@ import pytest
 from sklearn.base import clone
 
 from quincunx import errors
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
+from quincunx.factorization import (
+    PoissonBlockmodel,
+    PoissonDynamics,
+    PoissonFactorization,
+    PoissonTensorFactorization,
+)
 from quincunx.privacy import privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
@@ -41,8 +46,11 @@ MODELS = [
     (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], **HOW), NETWORKS),
     (PoissonTensorFactorization(2, likelihood="negative_binomial", **HOW), TENSOR),
     (PoissonBlockmodel(2, likelihood="negative_binomial", dispersion="row", **HOW), NETWORK),
+    (PoissonDynamics(2, delta="learnt", **HOW), RELEASE),
+    (PoissonDynamics(2, tau=1.0, **HOW), TENSOR),
 ]
 NAMES = ["matrix", "topics", "directed", "undirected", "tensor", "core", "tied", "overdispersed", "by row"]
+NAMES += ["dynamics", "dynamics of a tensor"]
 each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
 
 

@@ -1,4 +1,4 @@
-"""Poisson factorization of counts that were released with noise: matrices, networks, tensors.
+"""Poisson factorization of counts that were released with noise: matrices, networks, tensors, series.
 
 The classes are scikit-learn's estimators; scikit-learn has to be installed and is loaded when the first instance is
 made: ``pip install 'quincunx[sklearn]'``.
@@ -11,14 +11,17 @@ from quincunx import _sklearn
 if typing.TYPE_CHECKING:
     from quincunx.factorization._blockmodel import PoissonBlockmodel
     from quincunx.factorization._cross_validation import CrossValidation, cross_validate
+    from quincunx.factorization._dynamics import Forecast, PoissonDynamics
     from quincunx.factorization._matrix import PoissonFactorization
     from quincunx.factorization._misfit import Misfit, PredictiveCheck
     from quincunx.factorization._tensor import PoissonTensorFactorization
 
 __all__ = [
     "CrossValidation",
+    "Forecast",
     "Misfit",
     "PoissonBlockmodel",
+    "PoissonDynamics",
     "PoissonFactorization",
     "PoissonTensorFactorization",
     "PredictiveCheck",
@@ -27,8 +30,10 @@ __all__ = [
 
 _HOMES = {
     "CrossValidation": "_cross_validation",
+    "Forecast": "_dynamics",
     "Misfit": "_misfit",
     "PoissonBlockmodel": "_blockmodel",
+    "PoissonDynamics": "_dynamics",
     "PoissonFactorization": "_matrix",
     "PoissonTensorFactorization": "_tensor",
     "PredictiveCheck": "_misfit",

@@ -11,7 +11,8 @@ from quincunx import _check, _tables
 from quincunx._inference import Array, Floats, parameters
 from quincunx._tables import Axes
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
-from quincunx.factorization._estimator import CountFactorization, model_doc
+from quincunx.factorization._estimator import model_doc
+from quincunx.factorization._in_sample import InSample
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 from quincunx.privacy._release import Release
@@ -19,7 +20,7 @@ from quincunx.privacy._release import Release
 
 @model_doc
 @parameters
-class PoissonBlockmodel(CountFactorization):
+class PoissonBlockmodel(InSample):
     """Mixed-membership Poisson blockmodel of a network of counts that was released with noise.
 
     ``released = count + noise``, ``count[i, j] ~ Poisson(sum_cd embedding[i, c] interaction[c, d] embedding[j, d])``
@@ -81,7 +82,7 @@ class PoissonBlockmodel(CountFactorization):
     ((20, 2), (2, 2), (20, 20))
     """
 
-    PUBLISHED: ClassVar = CountFactorization.PUBLISHED | {"interaction_": "released", "labels_": "released"}
+    PUBLISHED: ClassVar = InSample.PUBLISHED | {"interaction_": "released", "labels_": "released"}
 
     _switches: ClassVar = ("directed",)
     directed: bool = True
@@ -180,7 +181,7 @@ class PoissonBlockmodel(CountFactorization):
         if alpha is None and not isinstance(released, Release):
             alpha = self._earlier_alpha()
         values, ratios, held_out = unpack(_tables.array(released, "released"), alpha, mask, self.noise)
-        checked = CountFactorization._checked_values(self, values, reset=False)
+        checked = InSample._checked_values(self, values, reset=False)
         held_out = as_mask(held_out, checked.shape)
         data = as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer)
         memberships = self._infer_rows(data, self.components_)
@@ -196,51 +197,3 @@ class PoissonBlockmodel(CountFactorization):
         self._lazily()
         components: Floats = self.interaction_ @ self.embedding_.T
         return components
-
-    def fit_transform(self, released: Counts, y: object = None, **how: Any) -> Floats:
-        """Fit, and return the memberships.
-
-        {as_fit}
-
-        Returns
-        -------
-        ndarray of float64, shape (n_actors, n_components)
-            A copy of `embedding_`.
-        """
-        memberships: Floats = self.fit(released, y, **how).embedding_.copy()
-        return memberships
-
-    def score(
-        self,
-        released: Counts,
-        y: object = None,
-        *,
-        alpha: Given = None,
-        mask: Given = None,
-    ) -> float:
-        """Return the mean log-likelihood per observed cell of a release of the same actors, at `rates_`.
-
-        The counts before noise are summed out.
-
-        Parameters
-        ----------
-        released, mask
-            As in `fit`.
-        alpha : float or array_like, optional
-            Ratio of the noise; by default that of the fit, if it was one number.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        float
-            In nats.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the data are not what they should be, or all is held out.
-        """
-        self._fitted()
-        data = self._new_data(released, alpha, mask)
-        return self._mean_log_likelihood(data, self.rates_, new_rows=False)

@@ -93,7 +93,8 @@ class GibbsSampler(ChainSampler):
     whole: ClassVar[frozenset[str]] = frozenset({"total_count"})
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
-        chain = self._gibbs = _core.GibbsChain(*problem.arguments, run.key)
+        fixed = [factor.fixed for factor in problem.layout.factors]
+        chain = self._gibbs = _core.GibbsChain(*problem.arguments, run.key, fixed)
         if problem.dispersion is not None:
             shapes, prior = problem.dispersion.arguments()
             chain.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)

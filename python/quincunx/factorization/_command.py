@@ -26,6 +26,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "undirected": ("PoissonBlockmodel", {"directed": False}),
     "tensor": ("PoissonTensorFactorization", {}),
     "tucker": ("PoissonTensorFactorization", {"core": "dense"}),
+    "dynamics": ("PoissonDynamics", {}),
 }
 File: TypeAlias = str | os.PathLike[str]
 
@@ -66,7 +67,7 @@ class Parameters(TypedDict, total=False):
 def factorize_command(
     source: File | BinaryIO,
     *,
-    model: Literal["matrix", "topics", "directed", "undirected", "tensor", "tucker"] = "matrix",
+    model: Literal["matrix", "topics", "directed", "undirected", "tensor", "tucker", "dynamics"] = "matrix",
     tied: Annotated[Sequence[Sequence[int]], modes, "MODES"] | None = None,
     out: File | BinaryIO | None = None,
     resume: File | None = None,
@@ -80,9 +81,9 @@ def factorize_command(
     ----------
     source : path or binary file
         A release (npz, csv or json); - is standard input.
-    model : {"matrix", "topics", "directed", "undirected", "tensor", "tucker"}
+    model : {"matrix", "topics", "directed", "undirected", "tensor", "tucker", "dynamics"}
         What the counts are: a matrix; one of documents by words whose topics sum to one; a network; a tensor; tucker:
-        a tensor whose modes have components of their own.
+        a tensor whose modes have components of their own; dynamics: a matrix or tensor whose rows are times.
     tied : sequence of sequences of int, optional
         Modes of such a tensor that share a factor, as 0=1.
     out : path or binary file, optional
@@ -117,7 +118,7 @@ def factorize_command(
     _check.whole(top, "top")
     named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
     table = re.search(r"\.(csv|json)(\.gz)?$", named)
-    if table is not None and table[1] == "csv" and model in ("tensor", "tucker"):
+    if table is not None and table[1] == "csv" and (model in ("tensor", "tucker") or np.ndim(release.values) > 2):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
     try:
         estimator.fit(release)

@@ -482,8 +482,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         )
         # The parameters that decided the layout; they may have been changed since.
         settings = header["settings"]
-        decided = {name: settings[name] for name in (*self._sizes_of, *self._switches)}
-        layout = type(self)(**decided)._layout(data.shape)
+        layout = type(self)(**settings)._layout(data.shape)
         dispersion = None
         if settings["likelihood"] != "poisson":
             dispersion = Dispersion.of(settings["dispersion"], layout, data)

@@ -27,11 +27,14 @@ class Factor(Variable):
         Which set of components lies along each axis of the table, or of the array; None where it is something else.
     folded : tuple of int
         The shape of that array.
+    fixed : bool
+        Whether it stays at the mean of its prior.
     """
 
     turned: Literal["as is", "transposed", "vector", "folded"] = "as is"
     sets: tuple[int | None, ...] = (None, 0)
     folded: tuple[int, ...] = ()
+    fixed: bool = False
 
     @property
     def length(self) -> int:
@@ -68,7 +71,7 @@ class Layout:
     Attributes
     ----------
     model : str
-        ``"cp"``, ``"directed"``, ``"undirected"``, ``"tucker"`` or ``"tucker-tied"``.
+        ``"cp"``, ``"directed"``, ``"undirected"``, ``"tucker"``, ``"tucker-tied"`` or ``"dynamics"``.
     extents : tuple of int
         What the core takes as extents.
     n_components : int

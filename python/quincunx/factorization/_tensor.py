@@ -15,7 +15,7 @@ from quincunx import _check
 from quincunx._inference import Array, Facts, Floats, parameters
 from quincunx._sklearn import validation
 from quincunx.factorization._data import Counts, Data, Given
-from quincunx.factorization._estimator import model_doc
+from quincunx.factorization._estimator import CountFactorization, model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._transform import RowTransformer
@@ -213,12 +213,7 @@ class PoissonTensorFactorization(RowTransformer):
         if getattr(released, "ndim", 0) < 3 and (hasattr(released, "ndim") or np.ndim(np.asarray(released)) < 3):
             values = super()._checked_values(released, reset=reset)
         else:
-            values = validation().check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
-            if not values.size:
-                raise ValueError(f"`released` must have a cell at least, got shape {values.shape}")
-            if reset:
-                self.__dict__.pop("feature_names_in_", None)
-                self.n_features_in_ = values.shape[1]
+            values = checked_tensor(self, released, reset)
         if not reset and values.shape[1:] != (expected := self._posterior.problem.data.shape[1:]):
             raise ValueError(f"`released` must have shape (n, {', '.join(map(str, expected))}), got {values.shape}")
         return values
@@ -269,3 +264,14 @@ def _sequence(value: Any) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"`tied` must be a sequence of groups of modes, as [(0, 1)], got {value!r}")
     return value
+
+
+def checked_tensor(estimator: CountFactorization, released: Counts, reset: bool) -> Array:
+    """Return data of more axes than a matrix as an array; scikit-learn knows the second as features."""
+    values: Array = validation().check_array(released, allow_nd=True, ensure_all_finite=False, input_name="released")
+    if not values.size:
+        raise ValueError(f"`released` must have a cell at least, got shape {values.shape}")
+    if reset:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = values.shape[1]
+    return values
