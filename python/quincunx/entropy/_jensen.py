@@ -37,7 +37,7 @@ _SAFETY = 4
 
 
 class Constant(NamedTuple):
-    """An entropy in nats and a bound on its error.
+    """An entropy in nats and its error.
 
     Where the constant has a closed form the bound is proved, by counting roundings; elsewhere it is what halving the
     step of a quadrature changed and, four times over, what rounding changed in each of its terms.
