@@ -48,7 +48,7 @@ def test_intervals_of_growing_bond_dimension_overlap_and_contain_the_estimate(la
     finest = entropy_bounds(lattice, digits=20)
     for bounds in intervals:
         assert bounds.lower <= finest.lower <= finest.upper <= bounds.upper
-    assert entropy_estimate(lattice, digits=16).value <= finest.upper
+    assert entropy_estimate(lattice, digits=16).convergence[-1][1] <= finest.upper
 
 
 @pytest.mark.parametrize("lattice", LATTICES)
@@ -110,6 +110,35 @@ def test_a_small_activity_has_the_first_terms_of_its_series():
 def test_activities_beyond_the_transition_are_refused(activity):
     with pytest.raises(ValueError, match="activity"):
         entropy_bounds("square", activity=activity, bond_dimension=6)
+
+
+@pytest.mark.parametrize(
+    ("lattice", "activity"),
+    [
+        ("square", 3),
+        ("square", 4),
+        ("square", 10),
+        ("honeycomb", 5),
+        ("honeycomb", 9),
+        pytest.param("4-8-8", 5, marks=pytest.mark.slow),
+        pytest.param("king", 5, marks=pytest.mark.slow),
+    ],
+)
+def test_strips_and_rings_serve_where_corner_tensors_prove_no_gap(lattice, activity):
+    bounds = entropy_bounds(lattice, activity=activity)
+    kappa = bounds.growth_constant
+    assert not bounds.evidence["reached"]
+    assert kappa.width < kappa.lower / 20
+    ring = entropy_bounds(lattice, activity=activity, method="ring", width=6).growth_constant
+    assert ring.lower <= kappa.upper
+    assert kappa.lower <= ring.upper
+    if bounds.method == "ring":
+        assert "spectral gap" in bounds.evidence["corner"]
+        with pytest.raises(ValueError, match="spectral gap"):
+            entropy_bounds(lattice, activity=activity, method="corner")
+    if lattice == "square" and activity != 4:
+        estimate = entropy_estimate(lattice, activity=activity, digits=6)
+        assert kappa.lower - Decimal("1e-5") <= estimate.growth_constant <= kappa.upper
 
 
 def test_a_lattice_may_be_an_object_of_any_size():
@@ -221,7 +250,7 @@ def test_the_entropy_is_the_logarithm_of_the_growth_constant(lattice):
         ({"method": "window", "width": 0}, ValueError, "width"),
         ({"method": "window", "bond_dimension": 8}, ValueError, "bond_dimension"),
         ({"method": "window", "activity": 10**12}, ValueError, "activity"),
-        ({"activity": 4}, ValueError, "transition"),
+        ({"activity": 4, "method": "corner"}, ValueError, "spectral gap"),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, words):

@@ -105,7 +105,8 @@ def entropy_bounds(
     method : {"auto", "corner", "ring", "window"}, default "auto"
         ``"corner"``: trial vectors of corner tensors on a long ring, for the first five. ``"ring"``: strips and rings
         by transfer operators, for all names but the martini lattice. ``"window"``: the sites around a cell, for any
-        unit cell. ``"auto"`` takes the first that can; a width asks for strips and rings.
+        unit cell. ``"auto"`` takes the first that can; a width asks for strips and rings. Where corner tensors prove
+        no gap, near a transition and beyond it, it goes on to strips and rings, and ``evidence["corner"]`` says why.
     width : int, optional
         Mirror lines round the largest ring, even (4-8-8: octagons; king: columns), and of the widest strip.
         For 3-12-12, 3-6-24, 3-6-12-48 and the modified bathroom lattice the columns of cliques; for windows the sites
@@ -139,8 +140,8 @@ def entropy_bounds(
         If an argument has the wrong type.
     ValueError
         If no theorem bounds the constant of the lattice by this method, a number is out of its range, the precision
-        cannot hold the digits, they are not within `time_limit`, or the activity is so near a transition, or beyond
-        one, that no spectral gap can be proved.
+        cannot hold the digits, they are not within `time_limit`, or corner tensors, which were asked for, prove no
+        spectral gap at the activity.
     TooLargeError
         If the strips of the given width do not fit into memory.
 
@@ -160,7 +161,7 @@ def entropy_bounds(
     ----------
     .. [1] G. Temple (1928), The theory of Rayleigh's principle as applied to continuous systems, Proc. R. Soc. A 119.
     .. [2] R. J. Baxter (1999), Planar lattice gases with nearest-neighbor exclusion, Ann. Comb. 3, 191-203.
-    .. [3] Y. Chan and A. Rechnitzer (2014), Upper bounds on the growth rates of independent sets in two dimensions via
+    .. [3] Y. Chan and A. Rechnitzer (2018), Upper bounds on the growth rates of hard squares and related models via
        corner transfer matrices, Linear Algebra Appl. 555.
 
     Examples
@@ -182,14 +183,22 @@ def entropy_bounds(
     }
     if digits is not None:
         gas = gas._replace(digits=_check.whole(digits, "digits", minimum=1, maximum=60))
+    falls_back = False
     if _check.one_of(method, "method", ["auto", *_OPTIONS]) == "auto":
         has_strips = mirrors_of(gas.cell.kind) or base_of(gas.cell.kind)
         method = "corner" if _theorem(gas.cell.kind) and width is None else "ring" if has_strips else "window"
+        falls_back = method == "corner" and bond_dimension is None
     for name, value in asked.items():
         if value is not None and name not in _OPTIONS[method]:
             raise ValueError(f"`{name}` must be left out for the method {method!r}, got {value!r}")
     if method == "corner":
-        bounds = _by_corner(gas, bond_dimension, max_bond_dimension)
+        try:
+            bounds = _by_corner(gas, bond_dimension, max_bond_dimension)
+        except ValueError as error:
+            if not falls_back or "spectral gap" not in str(error):
+                raise
+            bounds = _by_strips(gas, width, power, boundary_activity, precision, time_limit)
+            bounds.evidence["corner"] = str(error)
     elif method == "ring":
         bounds = _by_strips(gas, width, power, boundary_activity, precision, time_limit)
     else:
