@@ -385,13 +385,7 @@ impl PeriodicOperator {
                     }
                 }
             }
-            if spare.iter().any(Number::is_out_of_range) && x.iter().all(|value| !value.is_out_of_range()) {
-                return Err(Error::Domain {
-                    name: "activity",
-                    value: "one with which states differ by more than 1e240".into(),
-                    requirement: "nearer to one, or the width smaller",
-                });
-            }
+            in_range(spare)?;
             std::mem::swap(x, spare);
         }
         Ok(())
@@ -486,6 +480,8 @@ impl PeriodicOperator {
             let most = image.iter().fold(0.0, |most, y| y.double().max(most));
             let exponent = -((most.to_bits() >> 52) as i32 - 1023);
             image.iter_mut().for_each(|y| *y = y.shifted(exponent));
+            // With it every number that is added, multiplied or divided by has been seen to lie in the range.
+            in_range(&image)?;
             x = image;
         }
         // Sums, products, rounded weights, the quotient; second order in the units is far below one hundredth.
@@ -523,6 +519,18 @@ impl PeriodicOperator {
         ends.map(|(low, high)| (low, high + 1u32))
             .ok_or(Error::Check { what: "a vector has states", detail: "none".into() })
     }
+}
+
+/// Refuses a vector that has left the range in which its roundings are relative ones.
+fn in_range<T: Number>(vector: &[T]) -> Result<()> {
+    if vector.iter().any(Number::is_out_of_range) {
+        return Err(Error::Domain {
+            name: "activity",
+            value: "one with which states differ by more than 1e240".into(),
+            requirement: "nearer to one, or the width smaller",
+        });
+    }
+    Ok(())
 }
 
 /// The number of independent sets of the sites between two periods, by way of tables over those that have neighbors left.
@@ -649,6 +657,18 @@ mod tests {
         let wanted = (a << 300u32) / b;
         let error = if found > wanted { &found - &wanted } else { &wanted - &found };
         assert!((error << 103u32) < wanted);
+    }
+
+    #[test]
+    fn a_vector_that_a_shift_moves_out_of_range_is_refused() {
+        // Occupations of 1e120, 1 and 1e-130: in range while a period is made, 1e-250 of the largest after it.
+        let ten = |power: u32| BigUint::from(10u32).pow(power);
+        let weights = |large: u32, small: u32| vec![(ten(large), ten(0)), (ten(0), ten(small)), (ten(0), ten(0))];
+        for precision in Precision::ALL {
+            let root = |large, small| strip(3).root(&weights(large, small), precision, &Progress::default());
+            assert!(matches!(root(120, 130), Err(Error::Domain { name: "activity", .. })), "{precision:?}");
+            assert!(root(100, 100).is_ok(), "{precision:?}");
+        }
     }
 
     #[test]
