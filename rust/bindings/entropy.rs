@@ -37,7 +37,7 @@ pub fn corner_bounds<'py>(
     let activity = Activity { numerator: activity.0, denominator: activity.1, value: activity.2 };
     let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate };
     let found = compute(py, progress, |monitor| {
-        parallel::run(1, 0, monitor, |progress| corner::bounds(&model, &activity, &goal, progress))
+        parallel::run(1, corner::tenths(gap), monitor, |progress| corner::bounds(&model, &activity, &goal, progress))
     })?;
     let rounds = found.into_iter().map(|bounds| {
         let round = PyDict::new(py);

@@ -271,8 +271,16 @@ def test_an_exception_of_the_progress_function_comes_back():
     def stop(done: int, total: int) -> None:
         raise Stop
 
-    # Without a total there is no progress to tell; a long job can still be interrupted.
-    assert entropy_bounds("square", digits=10, progress=stop).growth_constant.digits >= 10
+    with pytest.raises(Stop):
+        entropy_bounds("square", digits=40, progress=stop)
+
+
+def test_corner_tensors_tell_how_far_the_gap_is():
+    told = []
+    entropy_bounds("king", digits=24, progress=lambda done, total: told.append((done, total)))
+    assert len({total for _, total in told}) == 1
+    assert told == sorted(told)
+    assert 50 < told[-1][0] <= told[-1][1] <= 260
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")

@@ -89,11 +89,14 @@ struct CornerPair<T> {
     left: Vec<DenseMatrix<T>>,
 }
 
-fn no_gap(what: String) -> Error {
+/// What a proof lacked, and how large the gap seems from the second eigenvalue of M, an estimate.
+fn no_gap(activity: f64, lacked: &str, decay: f64) -> Error {
     Error::Domain {
         name: "activity",
-        value: what,
-        requirement: "away from a transition, where a spectral gap can be proved",
+        value: format!(
+            "{activity}, where {lacked}, and a row's second eigenvalue is estimated as {decay:.3} of its first"
+        ),
+        requirement: "one where corner tensors prove a spectral gap",
     }
 }
 
@@ -118,11 +121,13 @@ pub fn certify<T: Real>(
     let (mut slopes, mut second) = (Vec::new(), 0.0);
     for (i, operator) in layers.iter().enumerate() {
         let pair = eigenvectors(operator, tensors, progress)?;
-        found.push(enclose(operator, &tensors.steps, &exact, &pair, progress)?);
-        slopes.push(slope(operator, &tensors.steps, &pair));
         if i == 0 {
             second = decay(operator, &tensors.steps, &pair, progress)?;
         }
+        let leading = enclose(operator, &tensors.steps, &exact, &pair, progress)?;
+        let lacked = "no eigenvalue of the trial vector is alone at the top";
+        found.push(leading.ok_or_else(|| no_gap(activity.value, lacked, second))?);
+        slopes.push(slope(operator, &tensors.steps, &pair));
     }
     let (norm, energy) = (&found[0], &found[1]);
     let lower = (&energy.lower << PRECISION) / &norm.upper;
@@ -150,7 +155,7 @@ pub fn certify<T: Real>(
     let (above, below) = (&variance.upper * &norm.upper * &norm.upper, &norm.lower * &energy.lower * &energy.lower);
     let excess = if above > below { quotient_above(&(&above - &below), &below) } else { 0.0 };
     let log_step = log_below(&bounds.lower);
-    let mut last = f64::INFINITY;
+    let (mut last, mut least) = (f64::INFINITY, f64::INFINITY);
     for rows in (4..=24).step_by(2) {
         progress.check()?;
         let Some(traces) = torus::log_traces(model, rows, activity.value, 4096) else { break };
@@ -169,6 +174,7 @@ pub fn certify<T: Real>(
             let rounding = 64.0 * f64::EPSILON * (1.0 + log_trace.abs());
             let power = (difference + rounding).exp_m1().max(0.0);
             let second = (power * (1.0 + 1e-12)).powf(1.0 / rows as f64) * (1.0 + 1e-12);
+            least = least.min(second);
             if second < 0.999 {
                 let gap = v / (n as f64 * (1.0 - second)) * (1.0 + 1e-9);
                 if gap < bounds.gap {
@@ -182,7 +188,8 @@ pub fn certify<T: Real>(
         last = bounds.gap;
     }
     if bounds.gap == f64::INFINITY {
-        return Err(no_gap(format!("{}", activity.value)));
+        let lacked = format!("no torus bounds the second eigenvalue by less than {least:.3} of the first");
+        return Err(no_gap(activity.value, &lacked, bounds.decay));
     }
     let widest = (&energy.lower << PRECISION) / &norm.upper + 1u32;
     let widening: BigUint = above_scaled(bounds.gap, PRECISION);
@@ -229,14 +236,14 @@ fn inner<T: Real>(a: &[DenseMatrix<T>], b: &[DenseMatrix<T>]) -> T {
     a.iter().zip(b).flat_map(|(a, b)| a.data.iter().zip(&b.data)).fold(T::default(), |sum, (&x, &y)| sum + x * y)
 }
 
-/// Encloses the largest eigenvalue.
+/// Encloses the largest eigenvalue, if it can be told from the others.
 fn enclose<T: Real>(
     operator: &Layers,
     tensors: &[DenseMatrix<T>],
     exact: &[Exact],
     pair: &CornerPair<T>,
     progress: &Progress,
-) -> Result<Leading> {
+) -> Result<Option<Leading>> {
     let bits = T::BITS;
     let (mut right, mut left): (Vec<Exact>, Vec<Exact>) = (
         pair.right.iter().map(|m| Exact::rounded(m, bits)).collect(),
@@ -254,10 +261,9 @@ fn enclose<T: Real>(
     progress.check()?;
     // theta' = value / overlap, in units of 2^-2 bits / denominator.
     let (overlap, value) = (exact_dot(&left, &right), exact_dot(&left, &image));
-    let gap = || no_gap("one at which no leading eigenvalue was found".into());
-    let (Some(overlap), Some(value)) = (overlap.to_biguint(), value.to_biguint()) else { return Err(gap()) };
+    let (Some(overlap), Some(value)) = (overlap.to_biguint(), value.to_biguint()) else { return Ok(None) };
     if overlap == BigUint::ZERO || value == BigUint::ZERO {
-        return Err(gap());
+        return Ok(None);
     }
     let residual = |image: &[Exact], vector: &[Exact]| -> BigUint {
         let (overlap, value) = (BigInt::from(overlap.clone()), BigInt::from(value.clone()));
@@ -278,23 +284,23 @@ fn enclose<T: Real>(
         quotient_above(&(residual(&image, &right).sqrt() + 1u32), &(&overlap * &unit * squares(&right).sqrt()));
     let theta = quotient_below(&value, &(&overlap * &unit));
     let others = other_eigenvalues(operator, tensors, pair, theta, one_sided * (1.0 + slant.sqrt()), progress)?;
-    let Some((radius, resolvent)) = others else { return Err(gap()) };
+    let Some((radius, resolvent)) = others else { return Ok(None) };
     let deviation = residuals * resolvent * (1.0 + 1e-9);
     if deviation.is_nan() || deviation >= 0.5 * (theta - radius) {
-        return Err(gap());
+        return Ok(None);
     }
     let middle = (&value << PRECISION) / (&overlap * &unit);
     let spread: BigUint = above_scaled(deviation, PRECISION) + 1u32;
     if middle <= spread {
-        return Err(gap());
+        return Ok(None);
     }
     let dimension = pair.right.iter().map(|m| m.data.len()).sum::<usize>() as f64;
-    Ok(Leading {
+    Ok(Some(Leading {
         lower: &middle - &spread,
         upper: &middle + &spread,
         others: radius / (theta - deviation) * (1.0 + 1e-12),
         dimension,
-    })
+    }))
 }
 
 fn squares(vector: &[Exact]) -> BigUint {
@@ -339,17 +345,17 @@ fn other_eigenvalues<T: Real>(
                 })
                 .collect();
         }
-        let (frobenius, size) = paths.frobenius(&products);
+        let turns = power as f64;
+        let (frobenius, wrong) = paths.frobenius(&products, 4.0 * turns * slack);
         column = operator.apply(&plain, &column);
         row = operator.apply_transposed(&plain, &row);
         let (cc, rr, ur) = (inner(&column, &column), inner(&row, &row), inner(&unit, &column));
-        let turns = power as f64;
         if power == 1 {
-            whole = (frobenius + 4.0 * slack * size).sqrt() * (1.0 + 1e-12) + residual;
+            whole = (frobenius + wrong).sqrt() * (1.0 + 1e-12) + residual;
         }
         // Each application errs by `slack * most` times the length of its argument.
         let drift = turns * slack * most * whole.powi(power as i32 - 1);
-        let errors = 4.0 * turns * slack * size + 4.0 * drift * (cc.sqrt() + rr.sqrt() + ur.abs() + drift);
+        let errors = wrong + 4.0 * drift * (cc.sqrt() + rr.sqrt() + ur.abs() + drift);
         let complement = (frobenius - cc - rr + ur * ur).max(0.0) + errors;
         let tiny = 2.0 * turns * residual * whole.powi(power as i32 - 1) * (1.0 + 1e-9);
         let norm = complement.sqrt() + tiny;
@@ -429,9 +435,13 @@ impl CornerPaths {
         words
     }
 
-    /// The squared Frobenius norm of the operator's power, and a number its terms do not exceed in sum.
-    fn frobenius(&self, products: &BTreeMap<Vec<usize>, DenseMatrix<f64>>) -> (f64, f64) {
-        let (mut norm, mut size) = (0.0, 0.0);
+    /// The squared Frobenius norm of the operator's power, and a bound on its error, `slack` that of a scalar product.
+    ///
+    /// With r_i, s_j at least the norms of the words, `|gram_ik| <= r_i r_k`, so that all terms `gram_ik w_kl gram_lj w_ij`
+    /// of a block sum to at most `(sum of w_ij r_i s_j)^2` in size. They pass through sums of as many terms as there are
+    /// words on the left, words on the right, pairs of both, and blocks, whatever the bond dimension is.
+    fn frobenius(&self, products: &BTreeMap<Vec<usize>, DenseMatrix<f64>>, slack: f64) -> (f64, f64) {
+        let (mut norm, mut error) = (0.0, 0.0);
         for block in self.blocks.values() {
             let list = |pick: fn(&Words) -> &Vec<usize>| {
                 let mut words: Vec<&Vec<usize>> = block.keys().map(pick).collect();
@@ -463,9 +473,10 @@ impl CornerPaths {
             }
             let image = gram(&left).times(&weights).times(&gram(&right));
             norm += image.data.iter().zip(&weights.data).map(|(x, y)| x * y).sum::<f64>();
-            size += total * total;
+            let sums = (left.len() + 1) * (right.len() + 1) + self.blocks.len();
+            error += (slack + f64::EPSILON * sums as f64) * total * total;
         }
-        (norm, size)
+        (norm, error)
     }
 }
 
@@ -596,11 +607,17 @@ pub fn bounds(model: &RowModel, activity: &Activity, goal: &Goal, progress: &Pro
         let gap = reached(&bounds);
         stalls = if found.last().is_none_or(|old| gap < 0.5 * reached(old)) { 0 } else { stalls + 1 };
         found.push(bounds);
+        progress.advance(tenths(gap).saturating_sub(progress.done()))?;
         if gap <= goal.gap || goal.bond_dimension.is_some() || size >= goal.max_bond_dimension || stalls > 1 {
             return Ok(found);
         }
         size = next_size(&found, goal).clamp(size + 1, goal.max_bond_dimension);
     }
+}
+
+/// How far a gap is, in tenths of a digit: the unit of progress.
+pub fn tenths(gap: f64) -> u64 {
+    (-10.0 * gap.max(1e-300).log10()).max(0.0) as u64
 }
 
 /// A bond dimension that should do: the digits of a gap grow like a power of it.
