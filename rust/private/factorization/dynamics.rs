@@ -307,9 +307,9 @@ impl Structure for Dynamics {
         Cp.index(extents, number, row, column)
     }
 
-    fn left(&self, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
+    fn left(&self, layout: &Layout, factors: &[FactorMatrix], row: usize, out: &mut [f64]) {
         let modes = factors.len() - TAU - 1;
-        Cp.left(&factors[..modes], row, out);
+        Cp.left(layout, &factors[..modes], row, out);
         let inner: usize = factors[1..modes - 1].iter().map(|factor| factor.rows).product();
         let delta = factors[modes + DELTA].row(0)[row / inner];
         out.iter_mut().for_each(|out| *out *= delta);
