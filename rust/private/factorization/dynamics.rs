@@ -7,9 +7,10 @@
 //! The rows of the table are the times, or with several modes of the counts the times and all modes but the last. As the phi
 //! sum to one, given the parts y_tk of the counts they are redrawn by their own Dirichlet conditionals. The others together:
 //!   1. backward, zeta_(T+1) = 0 and zeta_t = ln(1 + delta_t / tau + zeta_(t+1)): the tables l_tk ~ CRT(y_tk + l_(t+1).k, shape of
-//!      theta_tk / tau times tau), split over j by Pi_kj theta_(t-1)j into l_tkj; l_t.j = sum_k l_tkj. Each step sums theta_t out;
+//!      theta_tk), split over j by Pi_kj theta_(t-1)j into l_tkj; l_t.j = sum_k l_tkj. Each step sums theta_t out;
 //!   2. tau, nu, xi, beta and Pi given the tables alone, with theta and, but for itself, Pi summed out;
 //!   3. forward, theta_tk ~ Gamma(its shape + y_tk + l_(t+1).k, tau + delta_t + tau zeta_(t+1)); then delta_t ~ Gamma(e + y_t, e + theta_t).
+//!
 //! In another order step 2 would condition on theta and on tables from which theta was summed out: it leaves no law invariant.
 //!
 //! For step 2, L_kj = sum_t l_tkj: q_j ~ Beta(L_.j, sum_k c_kj), h_kj ~ CRT(L_kj, c_kj) make nu and xi gamma variables with
