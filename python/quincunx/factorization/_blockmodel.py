@@ -51,6 +51,8 @@ class PoissonBlockmodel(InSample):
         The community of most of each actor's expected counts.
     rates_, expected_counts_ : ndarray of shape (n_actors, n_actors)
         Posterior means over all chains; computed when first asked for. The diagonal is what the factors make of it.
+    dispersion_ : float or ndarray
+        Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict
         The kept draws ``"embedding"`` and ``"interaction"``, with axes (chain, draw, ...).
     elbo_ : ndarray

@@ -52,6 +52,8 @@ class PoissonFactorization(Topics):
         Posterior mean of the shares of the components in each row's rate, by the same chain: rows sum to one.
     rates_, expected_counts_ : ndarray of shape (n_rows, n_features)
         Posterior means of the rates and of the counts before noise, over all chains; computed when first asked for.
+    dispersion_ : float or ndarray
+        Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict
         The kept draws ``"embedding"`` and ``"components"``, with axes (chain, draw, ...).
     elbo_ : ndarray

@@ -64,6 +64,8 @@ class PoissonTensorFactorization(RowTransformer):
         or the core.
     rates_, expected_counts_ : ndarray of the shape of the data
         Posterior means over all chains; computed when first asked for.
+    dispersion_ : float or ndarray
+        Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict
         The kept draws ``"mode_0"``, ``"mode_1"``, ... and ``"weights"`` or ``"core"``, with axes (chain, draw, ...).
     elbo_ : ndarray
