@@ -330,7 +330,6 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
         (["table", "4-8-8", "--compare", "paper"], "--compare"),
         (["info", "everything"], "everything"),
         (["entropy", "square", "--width", "7"], "`--width` must be even"),
-        (["entropy", "square", "--activity", "9"], "transition"),
         (["entropy", "cubic"], "must be one of"),
     ],
 )

@@ -318,6 +318,7 @@ def test_a_missing_time_is_what_its_neighbors_say():
 
 
 @short
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # twenty sweeps with delta fixed fit nothing
 def test_learnt_deltas_take_what_all_components_have_in_common():
     counts = np.random.default_rng(1).poisson(np.array([1.0, 9.0] * 8)[:, None] * np.full(8, 6.0))
     model = PoissonDynamics(1, delta="learnt", n_warmup=400, n_draws=100, n_chains=1, random_state=1).fit(counts)

@@ -323,3 +323,14 @@ def test_the_command_line_prints_the_check_and_the_warning(tmp_path, capsys, cou
     facts = json.loads(capsys.readouterr().out)["misfit"]
     assert f"total {facts['total']:.6g}, top {facts['top']:.6g}" in line
     assert list(facts)[-2:] == ["dispersion", "log_likelihood"]
+
+
+def test_counts_of_cells_held_out_are_not_taken_for_released_ones():
+    """Where a model draws them with the others, the counts of a sweep are more than those that are compared."""
+    counts = np.random.default_rng(3).poisson(6.0, (20, 12))
+    mask = np.random.default_rng(4).random(counts.shape) < 0.4
+    release = privatize(counts, epsilon=1.0, insecure_seed=1)
+    how = {"topics": "dirichlet", "n_warmup": 200, "n_draws": 50, "thin": 1, "n_chains": 1, "random_state": 0}
+    found = PoissonFactorization(1, **how).fit(release, mask=mask).misfit_
+    assert found.released == release.values[~mask].sum()
+    assert abs(found.total) < 6

@@ -224,6 +224,7 @@ def test_expected_counts_are_those_of_the_geometric_means():
     np.testing.assert_allclose(fitted.expected_counts_, np.where(MASK, fitted.rates_, law.mean), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # priors that no data can move
 def test_concentrations_and_priors_are_of_what_they_say():
     each = np.linspace(0.1, 1.0, 9)
     one = clone(CHAINS).set_params(topic_concentration=each, prior_shape=(np.array([0.2, 0.4]),)).fit(RELEASE)

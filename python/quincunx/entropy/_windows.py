@@ -103,5 +103,5 @@ def _standard(cell: UnitCell) -> UnitCell:
     offsets = np.linalg.lstsq(laplacian, pull, rcond=None)[0]
     vectors = [offsets[v] + step - offsets[u] for u, v, step in cell.bonds]
     values, turn = np.linalg.eigh(np.array(vectors).T @ vectors if vectors else np.eye(2))
-    basis = turn / np.sqrt(np.maximum(values, 1e-6 * values.max()))
+    basis = turn / np.sqrt(np.maximum(values, 1e-6 * (values.max() or 1.0)))  # all is zero where no bond leaves a cell
     return UnitCell(basis.round(9), (offsets @ basis).round(9), cell.bonds)

@@ -30,6 +30,11 @@ class Problem:
         return [not rate.size for _, rate in self.priors]
 
     @property
+    def imputes(self) -> bool:
+        """Whether the counts of cells held out are drawn with the others."""
+        return any(self.dirichlet)
+
+    @property
     def sampled(self) -> bool:
         """Whether runs are chains."""
         return self.inference == "mcmc"

@@ -162,7 +162,9 @@ def misfit(posterior: Posterior, threads: int | None) -> Misfit:
     variances = np.where(data.observed, noise_variances(data), 0.0)
     noise = np.where(variances > 0, data.values - expected, 0.0)
     released = float(data.values.sum(dtype=np.float64, where=data.observed))
-    sums_to = float(posterior.statistic("total_count").mean()) if posterior.sampled else released - float(noise.sum())
+    sums_to = released - float(noise.sum())
+    if posterior.sampled and not problem.imputes:  # else the counts of a sweep have those of cells held out among them
+        sums_to = float(posterior.statistic("total_count").mean())
 
     wider = 1 + 1 / number  # as the mean of what is drawn anew is over few draws
     tail = max(1 / 3, -1 / float(np.log(data.alpha.max()))) if variances.any() else 0.0
