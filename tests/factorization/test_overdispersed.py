@@ -19,7 +19,14 @@ from tests.factorization import reference
 from tests.factorization.chains import holm
 
 from quincunx import _core
-from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization, cross_validate
+from quincunx.errors import MisfitWarning
+from quincunx.factorization import (
+    PoissonBlockmodel,
+    PoissonDynamics,
+    PoissonFactorization,
+    PoissonTensorFactorization,
+    cross_validate,
+)
 from quincunx.privacy import privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # short chains
@@ -354,6 +361,20 @@ def test_folds_are_judged_by_the_law_of_overdispersed_counts(how):
         for likelihood in ("poisson", "negative_binomial")
     }
     assert found["negative_binomial"] > found["poisson"]
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [(PoissonFactorization(), True), (PoissonFactorization(topics="dirichlet"), False), (PoissonDynamics(), False)],
+    ids=["gamma", "topics", "dynamics"],
+)
+def test_a_misfit_names_the_likelihood_where_the_model_takes_it(model, named):
+    counts = privatize(np.random.default_rng(0).negative_binomial(0.1, 0.02, (14, 12)), epsilon=1.0, insecure_seed=1)
+    short = {"n_components": 2, "n_warmup": 20, "n_draws": 20, "n_chains": 1, "random_state": 0}
+    with pytest.warns(MisfitWarning) as warned:
+        model.set_params(**short).fit(counts)
+    (said,) = [str(warning.message) for warning in warned if warning.category is MisfitWarning]
+    assert ("negative_binomial" in said) == named
 
 
 # Real counts.

@@ -258,7 +258,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _remedy(self) -> str:
         """Return what to do about a model that does not fit."""
-        other = ', which `likelihood="negative_binomial"` allows' if self.likelihood == "poisson" else ""
+        problem = self._posterior.problem
+        poisson_only = any(problem.dirichlet) or problem.layout.model == "dynamics"
+        named = self.likelihood == "poisson" and not poisson_only
+        other = ', which `likelihood="negative_binomial"` allows' if named else ""
         return (
             "Either the fit has not found the best that the model can do (more sweeps, starts or components help), or "
             f"counts vary more than it allows{other}: they then pass for noise, and what the fit says of sums and of "
