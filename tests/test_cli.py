@@ -881,9 +881,21 @@ def test_other_models_are_named_by_a_word(run, released, model, inference):
     assert ("elbo" in facts) == (inference == "vi")
 
 
+@pytest.mark.parametrize("dispersion", ["global", "row", "0.5"])
+def test_counts_may_be_overdispersed(run, released, dispersion):
+    arguments = ["--likelihood", "negative-binomial", "--dispersion", dispersion, "--inference", "vi", "--json"]
+    status, out, _ = run("factorize", released, *SHORT, *arguments)
+    assert status == 0
+    found = json.loads(out)["dispersion"]
+    assert found == 0.5 if dispersion == "0.5" else found > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["--likelihood", "negative-binomial", "--dispersion", "cell"], "`--dispersion` must be one of"),
+        (["--likelihood", "negative-binomial", "--dispersion", "0"], "`--dispersion` must be in [1e-7, 1e7]"),
+        (["--likelihood", "normal"], "--likelihood"),
         (["--draws", "0"], "`--draws` must be at least 1, got 0"),
         (["--components", "0"], "`--components` must be at least 1, got 0"),
         (["--method", "published"], "`--method` must be one of"),

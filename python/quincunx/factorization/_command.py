@@ -49,6 +49,8 @@ class Parameters(TypedDict, total=False):
         Annotated[int | tuple[int, ...], sizes] | None,
         "number of components, with a core one for each mode, as 4,4,3 (default 10)",
     ]
+    likelihood: Literal["poisson", "negative-binomial"] | None
+    dispersion: Annotated[str | None, "global (default), row, column, or a number; of negative binomial counts"]
     inference: Literal["mcmc", "vi"] | None
     method: Annotated[str | None, "auto (default), collapsed, event, split, bessel; bessel-mean, ..."]
     noise: Annotated[Literal["geometric", "none", "naive"] | None, "how the noise is treated (default geometric)"]
@@ -114,6 +116,10 @@ def factorize_command(
             raise ValueError(f"`tied` must be left out but for the model tucker, got {tied} for {model}")
         switches = switches | {"tied": tied}
     given = switches | {name: value for name, value in parameters.items() if value is not None}
+    if "likelihood" in given:
+        given["likelihood"] = given["likelihood"].replace("-", "_")
+    if re.fullmatch(r"\d*\.?\d+(e[-+]?\d+)?", str(given.get("dispersion", ""))):
+        given["dispersion"] = float(given["dispersion"])
     estimator = cls(**given) if resume is None else cls.load(resume).set_params(**given, warm_start=True)
     _check.whole(top, "top")
     named = os.fspath(out).lower() if isinstance(out, (str, os.PathLike)) else ""
@@ -196,6 +202,8 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "observed_cells": observed,
     }
     misfit = {name: value if np.isfinite(value) else None for name, value in estimator.misfit_.summary().items()}
+    if posterior.problem.dispersion is not None:
+        facts["dispersion"] = float(np.mean(estimator.dispersion_))
     if not posterior.sampled:
         facts |= {"iterations": int(estimator.n_iter_), "elbo": float(estimator.elbo_[-1])}
         return facts | {"misfit": misfit}
