@@ -12,7 +12,6 @@ use super::negative_binomial::{Masses, draw};
 use super::positive_cells::RowCells;
 use super::row::{HELD_OUT, Row};
 use super::split_cells::SplitCells;
-use super::sweep::Kept;
 use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
 use crate::distributions::words::{RowWords, uniform};
 use crate::distributions::{RandomSource, poisson, two_piece_poisson};
@@ -120,8 +119,8 @@ impl DenseRow {
     }
 
     /// Writes down counts and rates of the last row, zero where it is not observed.
-    pub fn keep(&self, codes: &[i8], rates: &[f64], kept: Kept<'_>) {
-        let out = kept.counts.iter_mut().zip(kept.rates);
+    pub fn keep(&self, codes: &[i8], rates: &[f64], (kept_counts, kept_rates): (&mut [u32], &mut [f64])) {
+        let out = kept_counts.iter_mut().zip(kept_rates);
         for ((&code, (&count, &rate)), out) in codes.iter().zip(self.counts.iter().zip(rates)).zip(out) {
             let observed = code != HELD_OUT;
             (*out.0, *out.1) = (count as u32, if observed { rate } else { 0.0 });

@@ -1,4 +1,4 @@
-//! Poisson factorization of privatized counts: matrices, tensors and blockmodels; Gibbs sweeps and coordinate ascent.
+//! Factorization of privatized counts: matrices, topics, tensors, networks, dynamics; Gibbs sweeps and coordinate ascent.
 //!
 //! A table of counts y_rv ~ Poisson(mu_rv) was released as o_rv = y_rv + two-sided geometric noise of ratio alpha. Every
 //! [`structure`] gives each row a vector of weights u_r and each column one, R_v, with mu_rv = sum_k u_rk R_vk, so that one
@@ -6,7 +6,8 @@
 //! then redraws the factors, gamma or Dirichlet; [`coordinate_ascent`] does the same with expectations.
 //!
 //! Given mu and o, y has the two-piece Poisson law (see `distributions::two_piece_poisson`): the auxiliary variables of the
-//! papers can be summed out, and are kept only by the method that reproduces them.
+//! papers can be summed out, and are kept only by the method that reproduces them. Counts that spread more are Poisson given a
+//! gamma multiplier of each cell, see [`dispersion`]; theirs is the law of [`negative_binomial`].
 //! Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou, H. Wallach (2019), Locally private Bayesian inference for count models.
 
 mod alias;

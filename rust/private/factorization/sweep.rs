@@ -2,7 +2,8 @@
 //!
 //! Rows are independent given the factors, and each has its own stream of random words, addressed by (iteration, row). So the
 //! tallies, which are whole numbers, do not depend on threads, on how rows are split, or on the order of rows.
-//! A row is drawn by one of four [`RowMethod`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
+//! A row is drawn by one of the [`RowMethod`]s, all exact; `Method::Auto` takes the one that the row's own rates make cheapest.
+//! Where counts are overdispersed there is one, cell by cell, which keeps counts and rates for what follows.
 //!
 //! Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou, H. Wallach (2019), Locally private Bayesian inference for count
 //! models; the auxiliary variables there are summed out but for one method, see `docs/mathematics/factorization.md`.
@@ -373,7 +374,7 @@ impl Sweep<'_> {
                 let address = (self.key, [EIGHT, self.iteration, row as u64]);
                 let cell = (&data, dispersion.in_row(row), ratios);
                 dense.draw_overdispersed(self.level, address, cell, rates, &mut words, &mut share);
-                dense.keep(data.codes, rates, kept);
+                dense.keep(data.codes, rates, (kept.counts, kept.rates));
             }
             RowMethod::Dense => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
