@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 from tests import hostile
 
-from quincunx import entropy, ldp, leakage, privacy
+from quincunx import entropy, factorization, ldp, leakage, privacy
 
 
 @functools.cache
@@ -67,6 +67,7 @@ def state_of(thing):
 #: Objects of the classes that no example shows; None where a class is abstract.
 SHOWN_HERE = {
     "entropy.Enclosure": lambda: entropy.entropy_bounds("square", digits=3).growth_constant,
+    "factorization.Misfit": lambda: factorization.Misfit(90.0, 80.0, 1.5, 0.4, (), (0.0, 0.1), 1.0, 0.2, None),
     "ldp.priors.LKJ": ldp.priors.LKJ,
     "ldp.priors.Beta": ldp.priors.Beta,
     "ldp.priors.Dirichlet": ldp.priors.Dirichlet,

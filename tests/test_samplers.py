@@ -39,6 +39,7 @@ TESTS = {
     "entropy.quenched_entropy": "entropy/test_triangulated.py test_sampled_quenched_means_agree_with_exact_ones",
     "factorization.CrossValidation": ESTIMATORS,
     "factorization.PoissonBlockmodel": ESTIMATORS,
+    "factorization.PoissonDynamics": "factorization/test_dynamics.py test_sweeps_leave_the_joint_law_as_it_is",
     "factorization.PoissonFactorization": ESTIMATORS,
     "factorization.PoissonTensorFactorization": ESTIMATORS,
     "factorization.cross_validate": ESTIMATORS,

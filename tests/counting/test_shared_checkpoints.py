@@ -1,6 +1,7 @@
 """Checkpoints between processes: one job at a time, files of their owner alone, a resumed job within its own limit."""
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -124,16 +125,22 @@ def test_a_forged_checkpoint_is_said_to_be_one(tmp_path, asked, on_executor):
 
     def job(**how):
         with ThreadPoolExecutor(1) as pool:
-            how |= {"executor": pool if on_executor else None, "checkpoint": state, "checkpoint_interval": 0.0}
+            how = {"executor": pool if on_executor else None, "checkpoint": state, "checkpoint_interval": 0.0} | how
             if asked == "a count":
                 return count_independent_sets(lattices.square(20, 100), **how)
             return hard_core(lattices.square(14, 60), 10**6, **how)
 
-    with pytest.raises(Stopped):
-        job(progress=stop_after(0.5))
-    forge(state)
-    with pytest.raises(CheckpointError, match=r"state: held residues of no one number.*forged.*remove it"):
-        job()
+    said = []
+    for _ in range(5):  # now and then what is changed is not read again: then the answer is right
+        with pytest.raises(Stopped):
+            job(progress=stop_after(0.5))
+        forge(state)
+        try:
+            assert job() == job(checkpoint=None)
+        except CheckpointError as error:
+            said.append(str(error))
+            break
+    assert re.search(r"state: held residues of no one number.*forged.*remove it", said[0])
 
 
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc"]

@@ -40,6 +40,10 @@ class Forecast:
     mean: Floats
     draws: Array
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", np.ascontiguousarray(self.mean, dtype=np.float64))
+        object.__setattr__(self, "draws", np.ascontiguousarray(self.draws, dtype=np.int64))
+
     def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
         """Return central intervals of the counts, cell by cell.
 
