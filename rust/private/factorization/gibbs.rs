@@ -107,6 +107,9 @@ impl GibbsChain {
     /// As [`GibbsChain::new`].
     pub fn set_table(&mut self, table: Arc<ReleasedCounts>) -> Result<()> {
         let model = self.model.with_table(&table)?;
+        if let Some(dispersion) = &self.dispersion {
+            dispersion.check(&model, &table)?;
+        }
         self.table = admitted(&model, table, self.method)?;
         self.model = model;
         (self.positive, self.noise) = (positive_share(&self.table), no_noise(&self.table, self.method));
