@@ -890,9 +890,17 @@ def test_counts_may_be_overdispersed(run, released, dispersion):
     assert found == 0.5 if dispersion == "0.5" else found > 0
 
 
+def test_priors_may_be_learnt(run, released, tmp_path):
+    kept = tmp_path / "model.npz"
+    assert run("factorize", released, *SHORT, "--hyperpriors", "row", "--out", kept)[0] == 0
+    shape, rates = PoissonFactorization.load(kept).priors_["embedding"]
+    assert shape.size == 1 < len(set(rates))
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["--hyperpriors", "entry"], "--hyperpriors"),
         (["--likelihood", "negative-binomial", "--dispersion", "cell"], "`--dispersion` must be one of"),
         (["--likelihood", "negative-binomial", "--dispersion", "0"], "`--dispersion` must be in [1e-7, 1e7]"),
         (["--likelihood", "normal"], "--likelihood"),

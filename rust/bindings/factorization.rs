@@ -10,6 +10,7 @@ use quincunx::factorization::coordinate_ascent::{Augmentation, Gammas};
 use quincunx::factorization::dispersion::{Axis, Dispersion};
 use quincunx::factorization::factor_matrix::FactorMatrix;
 use quincunx::factorization::gibbs::{Method, Tally};
+use quincunx::factorization::hyperpriors::Rates;
 use quincunx::factorization::model::{Model, STRUCTURES};
 use quincunx::factorization::released_counts::Alpha;
 use quincunx::factorization::row::HELD_OUT;
@@ -68,6 +69,16 @@ fn dispersion(
     let axes = [("table", Axis::Table), ("rows", Axis::Rows), ("columns", Axis::Columns)];
     let axis = word("axis", axis, &axes)?;
     Ok(Dispersion::new(axis, shapes.as_slice()?.to_vec(), prior.map(Into::into), table))
+}
+
+fn rates(hyperpriors: &str) -> PyResult<Rates> {
+    word("hyperpriors", hyperpriors, &[("factor", Rates::Factor), ("row", Rates::Rows)])
+}
+
+/// Shapes and rates of the priors as they are.
+fn priors_of<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyList>> {
+    let arrays = |prior: &Prior| (prior.shape.clone().into_pyarray(py), prior.rate.clone().into_pyarray(py));
+    PyList::new(py, model.priors().iter().map(arrays))
 }
 
 /// Whole numbers as the estimators hold them: in the smallest integers that fit.
@@ -199,8 +210,9 @@ impl GibbsChain {
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let taken = std::mem::replace(&mut self.records, Records::of(&self.chain));
         let number = taken.kept.len();
-        let own = self.chain.dispersion().map(|dispersion| (dispersion.shapes().len(), 1));
-        let shapes = self.chain.model().shapes().into_iter().chain(own);
+        let shapes = self.chain.model().shapes();
+        let own = self.chain.sizes().split_off(shapes.len()).into_iter().map(|length| (length, 1));
+        let shapes = shapes.into_iter().chain(own);
         let draws = taken.draws.into_iter().zip(shapes);
         let draws = draws.map(|(all, (rows, width))| PyArray1::from_vec(py, all).reshape([number, rows, width]));
         let result = PyDict::new(py);
@@ -211,6 +223,17 @@ impl GibbsChain {
             result.set_item(name, values.into_pyarray(py))?;
         }
         Ok(result)
+    }
+
+    fn learn_priors(&mut self, py: Python<'_>, hyperpriors: &str) -> PyResult<()> {
+        let rates = rates(hyperpriors)?;
+        self.chain.learn_priors(rates).map_err(|error| raise(py, error))?;
+        self.records = Records::of(&self.chain);
+        Ok(())
+    }
+
+    fn priors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        priors_of(py, self.chain.model())
     }
 
     #[pyo3(signature = (shapes, prior=None))]
@@ -432,6 +455,15 @@ impl CoordinateAscent {
         let model = (structure(model)?, extents.as_slice(), n_components);
         let made = core::CoordinateAscent::new(Arc::clone(&counts.0), model, priors, method, key.into(), fixed);
         made.map(Self).map_err(|error| raise(py, error))
+    }
+
+    fn learn_priors(&mut self, py: Python<'_>, hyperpriors: &str) -> PyResult<()> {
+        let rates = rates(hyperpriors)?;
+        self.0.learn_priors(rates).map_err(|error| raise(py, error))
+    }
+
+    fn priors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        priors_of(py, self.0.model())
     }
 
     #[pyo3(signature = (shapes, prior=None))]

@@ -45,11 +45,23 @@ MODELS = [
     (PoissonTensorFactorization([2, 3, 2], core="dense", **HOW), TENSOR),
     (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], **HOW), NETWORKS),
     (PoissonTensorFactorization(2, likelihood="negative_binomial", **HOW), TENSOR),
+    (PoissonFactorization(2, hyperpriors="row", **HOW), RELEASE),
     (PoissonBlockmodel(2, likelihood="negative_binomial", dispersion="row", **HOW), NETWORK),
     (PoissonDynamics(2, delta="learnt", **HOW), RELEASE),
     (PoissonDynamics(2, tau=1.0, **HOW), TENSOR),
 ]
-NAMES = ["matrix", "topics", "directed", "undirected", "tensor", "core", "tied", "overdispersed", "by row"]
+NAMES = [
+    "matrix",
+    "topics",
+    "directed",
+    "undirected",
+    "tensor",
+    "core",
+    "tied",
+    "overdispersed",
+    "learnt priors",
+    "by row",
+]
 NAMES += ["dynamics", "dynamics of a tensor"]
 each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
 

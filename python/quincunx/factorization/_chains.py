@@ -23,6 +23,8 @@ class Problem:
     inference: str
     method: str
     dispersion: Dispersion | None = None
+    #: What has a rate of its own where priors are learnt, "factor" or "row"; None where they are known.
+    hyperpriors: str | None = None
 
     @property
     def dirichlet(self) -> list[bool]:
@@ -42,8 +44,29 @@ class Problem:
     @property
     def variables(self) -> tuple[Factor, ...]:
         """The factors, and what else is drawn."""
-        own = () if self.dispersion is None or not self.sampled else (self.dispersion.variable(self.layout),)
-        return self.layout.factors + own
+        if not self.sampled:
+            return self.layout.factors
+        own = () if self.dispersion is None else (self.dispersion.variable(self.layout),)
+        return self.layout.factors + own + self.of_priors
+
+    @property
+    def learnt(self) -> list[int]:
+        """Which factors' priors are learnt."""
+        known = range(len(self.layout.factors)) if self.hyperpriors is not None else ()
+        return [i for i in known if not self.dirichlet[i]]
+
+    @property
+    def of_priors(self) -> tuple[Factor, ...]:
+        """The shape and the rates of each prior that is learnt, as variables."""
+        found = []
+        for factor in (self.layout.factors[i] for i in self.learnt):
+            alone = self.hyperpriors == "factor" or factor.turned == "vector"
+            axis = factor.dims[1 if factor.turned == "transposed" else 0]
+            shape, dims = ((), ()) if alone else ((factor.length,), (axis,))
+            found.append(Factor(f"{factor.name}_shape", (1, 1), (), "folded", (None, None)))
+            rows = 1 if self.hyperpriors == "factor" else factor.length
+            found.append(Factor(f"{factor.name}_rate", (rows, 1), dims, "folded", (None, None), shape))
+        return tuple(found)
 
     def rates(self, draw: Sequence[Floats], threads: int) -> Floats:
         """Return the rates of all cells, as one row, given a draw of the variables."""
@@ -73,17 +96,26 @@ class Problem:
         """Return what continues each run."""
         return [(GibbsSampler if self.sampled else AscentSampler)(self, run, schedule) for run in runs]
 
-    @property
-    def arguments(
-        self,
-    ) -> tuple[_core.ReleasedCounts, str, list[int], int, list[tuple[Floats, Floats]], str]:
-        """The arguments that both engines of the core begin with."""
-        layout = self.layout
-        return self.data.counts, layout.model, list(layout.extents), layout.n_components, self.priors, self.method
+    def arguments(self, run: Run) -> tuple[_core.ReleasedCounts, str, list[int], int, list[tuple[Floats, Floats]], str]:
+        """Return what both engines of the core begin with, priors as far as a run has learnt them."""
+        layout, priors = self.layout, self.priors
+        if "prior_shape_0" in run.state:
+            priors = list(
+                zip(_with_prefix("prior_shape", run.state), _with_prefix("prior_rate", run.state), strict=True)
+            )
+        return self.data.counts, layout.model, list(layout.extents), layout.n_components, priors, self.method
 
 
 def _numbered(name: str, arrays: Iterable[Array]) -> Arrays:
     return {f"{name}_{i}": array for i, array in enumerate(arrays)}
+
+
+def _priors(problem: Problem, engine: _core.GibbsChain | _core.CoordinateAscent) -> Arrays:
+    """Return the priors of an engine, if they are learnt, as its state holds them."""
+    if problem.hyperpriors is None:
+        return {}
+    shapes, rates = zip(*engine.priors(), strict=True)
+    return _numbered("prior_shape", shapes) | _numbered("prior_rate", rates)
 
 
 def _with_prefix(name: str, state: Arrays) -> list[Array]:
@@ -98,11 +130,14 @@ class GibbsSampler(ChainSampler):
     whole: ClassVar[frozenset[str]] = frozenset({"total_count"})
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
+        self._problem = problem
         fixed = [factor.fixed for factor in problem.layout.factors]
-        chain = self._gibbs = _core.GibbsChain(*problem.arguments, run.key, fixed)
+        chain = self._gibbs = _core.GibbsChain(*problem.arguments(run), run.key, fixed)
         if problem.dispersion is not None:
             shapes, prior = problem.dispersion.arguments()
             chain.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
+        if problem.hyperpriors is not None:
+            chain.learn_priors(problem.hyperpriors)
         if run.state:
             chain.set_factors(_with_prefix("factor", run.state))
             chain.iteration = run.iteration
@@ -111,9 +146,10 @@ class GibbsSampler(ChainSampler):
         super().__init__(chain, problem.variables, run, schedule)
 
     def state(self) -> Arrays:
-        """Return the factors, the counts of noise and the shapes of overdispersed counts."""
+        """Return the factors, the counts of noise, the shapes of overdispersed counts and priors that are learnt."""
         shapes = self._gibbs.dispersion()
         own = {} if shapes is None else {"dispersion": shapes}
+        own |= _priors(self._problem, self._gibbs)
         return _numbered("factor", self._gibbs.factors()) | _numbered("noise", self._gibbs.noise()) | own
 
 
@@ -124,11 +160,13 @@ class AscentSampler:
     rounds: ClassVar[int] = 1
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
-        self._run, self._schedule = run, schedule
-        self._ascent = _core.CoordinateAscent(*problem.arguments, run.key)
+        self._problem, self._run, self._schedule = problem, run, schedule
+        self._ascent = _core.CoordinateAscent(*problem.arguments(run), run.key)
         if problem.dispersion is not None:
             shapes, prior = problem.dispersion.arguments()
             self._ascent.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
+        if problem.hyperpriors is not None:
+            self._ascent.learn_priors(problem.hyperpriors)
         if run.state:
             self._ascent.set_factors(gammas(run))
             if (problem.method != "collapsed" or problem.dispersion) and (noise := _with_prefix("noise", run.state)):
@@ -177,6 +215,7 @@ class AscentSampler:
         shapes, rates = zip(*self._ascent.factors(), strict=True)
         of_counts = self._ascent.dispersion()
         own = {} if of_counts is None else {"dispersion": of_counts}
+        own |= _priors(self._problem, self._ascent)
         run = replace(
             self._run,
             iteration=self.iteration,

@@ -49,6 +49,7 @@ class Parameters(TypedDict, total=False):
         Annotated[int | tuple[int, ...], sizes] | None,
         "number of components, with a core one for each mode, as 4,4,3 (default 10)",
     ]
+    hyperpriors: Literal["factor", "row"] | None
     likelihood: Literal["poisson", "negative-binomial"] | None
     dispersion: Annotated[str | None, "global (default), row, column, or a number; of negative binomial counts"]
     inference: Literal["mcmc", "vi"] | None

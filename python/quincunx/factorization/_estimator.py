@@ -45,6 +45,11 @@ model_doc = assembled(
         As in `fit`.
     """,
     inference="""
+    hyperpriors : {"factor", "row"} or None, default=None
+        Whether the gamma priors are learnt, from `prior_shape` and `prior_rate`: a shape and a rate for each factor, or
+        a shape for each factor and a rate for each of its rows, as hierarchical Poisson factorization has. Shapes are
+        exponential of mean 1 a priori, cut to [1/20, 100], and so are rates; variational inference takes the values of
+        highest bound. `priors_` has what was learnt.
     likelihood : {"poisson", "negative_binomial"}, default="poisson"
         The law of a count given its rate. Negative binomial counts are overdispersed: of variance ``rate + rate**2 *
         dispersion``. Where counts are, as those of messages mostly, a Poisson model takes cells far above their rates
@@ -116,6 +121,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         "components_": "released",
         "embedding_": "released",
         "dispersion_": "released",
+        "priors_": "released",
     }
     _posterior: Posterior = field(init=False)
 
@@ -131,6 +137,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     n_components: int = field(default=10, kw_only=False)
     prior_shape: PriorLike = 0.1
     prior_rate: PriorLike = 1.0
+    hyperpriors: Literal["factor", "row"] | None = None
     likelihood: Likelihood = "poisson"
     dispersion: str | float = "global"
     inference: Literal["mcmc", "vi"] = "mcmc"
@@ -250,7 +257,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         dispersion = None
         if self.likelihood == "negative_binomial":
             dispersion = Dispersion.of(self.dispersion, layout, data)
-        problem = Problem(data, layout, priors, self.inference, self._core_method(), dispersion)
+        problem = Problem(data, layout, priors, self.inference, self._core_method(), dispersion, self.hyperpriors)
         runs = self._runs(problem)
         schedule = self._schedule(runs)
         self._forecast(problem, runs, schedule)
@@ -273,7 +280,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if self.likelihood != "poisson":
             dispersion = self.dispersion if isinstance(self.dispersion, str) else float(self.dispersion)
         found = self._sizes() | {"inference": self.inference, "n_chains": int(self.n_chains)}
-        found |= {"likelihood": self.likelihood, "dispersion": dispersion}
+        found |= {"likelihood": self.likelihood, "dispersion": dispersion, "hyperpriors": self.hyperpriors}
         return found | {name: bool(getattr(self, name)) for name in self._switches}
 
     def _sizes(self) -> Facts:
@@ -284,6 +291,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         self._sizes()
         _check.one_of(self.inference, "inference", METHODS)
         _check.one_of(self.method, "method", METHODS[self.inference])
+        if self.hyperpriors is not None:
+            _check.one_of(self.hyperpriors, "hyperpriors", ("factor", "row"))
         _check.one_of(self.likelihood, "likelihood", ("poisson", "negative_binomial"))
         if self.likelihood != "poisson" and self.method not in ("auto", "collapsed"):
             raise ValueError(f"`method` must be 'auto' or 'collapsed' for overdispersed counts, got {self.method!r}")
@@ -406,6 +415,13 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return alpha
 
     @property
+    def priors_(self) -> dict[str, tuple[Any, Any]]:
+        """Shape and rate of each gamma prior by the name of its factor; posterior means where they are learnt."""
+        posterior: Posterior = self._lazily()
+        named = zip(posterior.problem.layout.factors, posterior.priors(), strict=True)
+        return {factor.name: (shape, rate) for factor, (shape, rate) in named if rate.size}
+
+    @property
     def dispersion_(self) -> Any:
         """The posterior mean of the dispersion, over all chains; not there for Poisson counts."""
         posterior: Posterior = self._lazily()
@@ -437,7 +453,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         """Return the expected embedding of rows, the components being known."""
         problem, i = self._posterior.problem, self._row_factor()
         rows, width = problem.layout.factors[i].shape
-        shape, rate = (row_prior(part, rows, width) for part in problem.priors[i])
+        shape, rate = (row_prior(part, rows, width) for part in self._posterior.priors()[i])
         shapes, threads = self._shapes(new_rows=True), _check.threads(self.threads)
         return infer_rows(data, components, (shape, rate), shapes, threads)
 
@@ -490,7 +506,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         if settings["likelihood"] != "poisson":
             dispersion = Dispersion.of(settings["dispersion"], layout, data)
         priors = [(arrays[f"prior_{i}_shape"], arrays[f"prior_{i}_rate"]) for i in range(len(layout.factors))]
-        return Problem(data, layout, priors, header["inference"], header["method"], dispersion)
+        return Problem(data, layout, priors, header["inference"], header["method"], dispersion, settings["hyperpriors"])
 
 
 def _equal(some: list[tuple[Floats, Floats]], others: list[tuple[Floats, Floats]]) -> bool:

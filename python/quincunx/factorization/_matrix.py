@@ -52,6 +52,9 @@ class PoissonFactorization(Topics):
         Posterior mean of the shares of the components in each row's rate, by the same chain: rows sum to one.
     rates_, expected_counts_ : ndarray of shape (n_rows, n_features)
         Posterior means of the rates and of the counts before noise, over all chains; computed when first asked for.
+    priors_ : dict
+        Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
+        they are learnt. A rate of each row stands there for each of its entries.
     dispersion_ : float or ndarray
         Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict

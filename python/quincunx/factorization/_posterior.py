@@ -66,6 +66,25 @@ class Posterior(inference.Posterior[Problem]):
         mean: Floats = np.asarray(variable.shown(np.concatenate(draws)).mean(axis=0))
         return mean
 
+    def priors(self) -> list[tuple[Floats, Floats]]:
+        """Return shapes and rates of all priors as the core takes them; posterior means where they are learnt."""
+        problem = self.problem
+        if problem.hyperpriors is None:
+            return problem.priors
+        if not self.sampled:
+            state, number = self.best.state, range(len(problem.priors))
+            return [(state[f"prior_shape_{i}"], state[f"prior_rate_{i}"]) for i in number]
+        first = len(problem.variables) - len(problem.of_priors)
+        parts = [
+            [run.draws[i][: self.n_draws] for run in self.with_draws] for i in range(first, len(problem.variables))
+        ]
+        means, found = [np.concatenate(part).mean(axis=0).reshape(-1) for part in parts], list(problem.priors)
+        for place, i in enumerate(problem.learnt):
+            shape, rates = means[2 * place], means[2 * place + 1]
+            width = problem.layout.factors[i].shape[1]
+            found[i] = shape, rates if problem.hyperpriors == "factor" else np.repeat(rates, width)
+        return found
+
     # Draws.
 
     def best_tables(self) -> list[Floats]:

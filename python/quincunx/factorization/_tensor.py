@@ -64,6 +64,9 @@ class PoissonTensorFactorization(RowTransformer):
         or the core.
     rates_, expected_counts_ : ndarray of the shape of the data
         Posterior means over all chains; computed when first asked for.
+    priors_ : dict
+        Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
+        they are learnt. A rate of each row stands there for each of its entries.
     dispersion_ : float or ndarray
         Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict

@@ -23,6 +23,7 @@ use super::dirichlet;
 use super::dispersion::Dispersion;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::{Expectations, Prior};
+use super::hyperpriors::{self, Rates};
 use super::model::{Model, Sizes};
 use super::pass::{PassInput, PassOutput, Sums, exposures};
 use super::published::moments;
@@ -47,6 +48,8 @@ pub struct CoordinateAscent {
     fixed: Vec<bool>,
     augmentation: Augmentation,
     dispersion: Option<Dispersion>,
+    /// The factors whose priors are learnt, and what has a rate of its own.
+    learnt: (Vec<usize>, Rates),
     /// Expected noise by the augmentation; of overdispersed counts E e and E e - E ln e of their multipliers.
     noise: Vec<Noise>,
     bounds: Vec<f64>,
@@ -107,6 +110,7 @@ impl CoordinateAscent {
             fixed,
             augmentation,
             dispersion: None,
+            learnt: (vec![], Rates::Factor),
             noise: vec![[0.0; 2]; cells],
             bounds: vec![],
             iteration: 0,
@@ -130,6 +134,20 @@ impl CoordinateAscent {
         self.noise = vec![[1.0; 2]; cells];
         self.dispersion = Some(dispersion);
         Ok(())
+    }
+
+    /// Learns the priors, from those that the fit has.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] where a factor has shapes of its own for entries.
+    pub fn learn_priors(&mut self, rates: Rates) -> Result<()> {
+        self.learnt = (self.model.learnable(&self.fixed)?, rates);
+        Ok(())
+    }
+
+    /// The model, with its priors.
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// The shapes of the multipliers, where counts are overdispersed.
@@ -222,9 +240,9 @@ impl CoordinateAscent {
         let total = iterations as u64;
         parallel::run(threads, total, monitor, |progress| {
             for _ in 0..iterations {
-                let before = (self.factors.clone(), self.noise.clone(), self.dispersion.clone());
+                let before = (self.factors.clone(), self.noise.clone(), self.dispersion.clone(), self.model.clone());
                 if let Err(error) = self.iterate(threads, progress) {
-                    (self.factors, self.noise, self.dispersion) = before;
+                    (self.factors, self.noise, self.dispersion, self.model) = before;
                     (0..self.factors.len()).for_each(|factor| self.refresh(factor));
                     return Err(error);
                 }
@@ -282,6 +300,11 @@ impl CoordinateAscent {
             let sums = (sums.left.as_slice(), sums.right.as_slice());
             let counts = structure.expected_counts(self.model.layout(), factor, &self.geometric, sums);
             self.update(factor, &counts, (threads, progress))?;
+            if self.learnt.0.contains(&factor) {
+                let symmetric = self.model.structure().is_symmetric(factor);
+                let (means, geometric) = (&self.means[factor], &self.geometric[factor]);
+                hyperpriors::maximize(self.model.prior_mut(factor), means, geometric, symmetric, self.learnt.1);
+            }
         }
         if let Some(dispersion) = &mut self.dispersion {
             dispersion.maximize(&self.table, &self.noise);
@@ -347,6 +370,9 @@ impl CoordinateAscent {
                 total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
             }
         }
+        let priors = self.learnt.0.iter().map(|&factor| (self.model.prior(factor), self.factors[factor].shape.width));
+        let priors: f64 = priors.map(|(prior, width)| hyperpriors::log_density(prior, width, self.learnt.1)).sum();
+        let total = total - priors;
         match &self.dispersion {
             Some(dispersion) => cells + dispersion.log_prior() - total,
             None => cells - self.model.total_rate(&self.means) - total,

@@ -134,7 +134,7 @@ impl Dispersion {
             let mut rng = xoshiro(address.key, SHAPES, address.iteration, group as u64);
             let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
             let width = WIDTH / (1.0 + tails.short[0] as f64).sqrt();
-            slice(self.shapes[group].ln(), width, density, &mut rng).exp()
+            slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
         };
         match axis {
             Axis::Table => {
@@ -301,19 +301,19 @@ impl Tails {
     }
 }
 
-/// A draw from the slice below the density of the old value: stepped out, then shrunk towards it.
-fn slice(old: f64, width: f64, density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
+/// A draw from the slice below the density of the old value, within bounds to which the prior is cut: stepped out, then shrunk
+/// towards the old value.
+pub fn slice(old: f64, width: f64, [least, most]: [f64; 2], density: impl Fn(f64) -> f64, rng: &mut Xoshiro) -> f64 {
     let level = density(old) + rng.open_uniform().ln();
     let mut low = old - width * rng.uniform();
     let mut high = low + width;
-    while low > -FARTHEST && density(low) > level {
+    while low > least && density(low) > level {
         low -= width;
     }
-    while high < FARTHEST && density(high) > level {
+    while high < most && density(high) > level {
         high += width;
     }
-    // ln r is within its bounds, to which the prior is cut.
-    (low, high) = (low.max(-FARTHEST), high.min(FARTHEST));
+    (low, high) = (low.max(least), high.min(most));
     loop {
         let found = low + (high - low) * rng.uniform();
         if found == old || density(found) > level {

@@ -11,6 +11,7 @@
 use super::dispersion::{Address, Dispersion};
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
+use super::hyperpriors::{self, Rates};
 use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::exposures;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 
 /// The purpose of the words that share what the tallies leave open.
 const SHARES: u64 = 0x0073_6861_7265_7300;
+/// The purpose of the words of priors that are learnt.
+const PRIORS: u64 = 0x0070_7269_6f72_7300;
 /// The purpose of the words of gamma variables drawn side by side, for factor m at m more.
 const GAMMAS: u64 = 0x6761_6d6d_6173_0000;
 /// Rows of a factor that are redrawn together.
@@ -43,6 +46,8 @@ pub struct GibbsChain {
     fixed: Vec<bool>,
     noise: Vec<[u32; 2]>,
     dispersion: Option<Dispersion>,
+    /// The factors whose priors are learnt, and what has a rate of its own.
+    learnt: (Vec<usize>, Rates),
     /// Counts of overdispersed cells, and their rates until multipliers replace them: of the sweep that goes on.
     cells: (Vec<u32>, Vec<f64>),
     method: Method,
@@ -73,9 +78,23 @@ impl GibbsChain {
         let factors = model.start(&table, key);
         model.check_fixed(&fixed)?;
         let (positive, noise) = (positive_share(&table), no_noise(&table, method));
-        let (dispersion, cells) = (None, Default::default());
-        let last = [0.0; 2];
-        Ok(Self { table, model, factors, fixed, noise, dispersion, cells, method, key, iteration: 0, positive, last })
+        let (dispersion, learnt, cells, last) = (None, (vec![], Rates::Factor), Default::default(), [0.0; 2]);
+        let iteration = 0;
+        Ok(Self {
+            table,
+            model,
+            factors,
+            fixed,
+            noise,
+            dispersion,
+            learnt,
+            cells,
+            method,
+            key,
+            iteration,
+            positive,
+            last,
+        })
     }
 
     /// Makes the counts overdispersed.
@@ -94,6 +113,21 @@ impl GibbsChain {
         self.cells = (vec![0; cells], vec![0.0; cells]);
         self.dispersion = Some(dispersion);
         Ok(())
+    }
+
+    /// Learns the priors, from those that the chain has.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] where a factor has shapes of its own for entries, or is redrawn with others.
+    pub fn learn_priors(&mut self, rates: Rates) -> Result<()> {
+        self.learnt = (self.model.learnable(&self.fixed)?, rates);
+        Ok(())
+    }
+
+    /// Lengths of what is recorded of the priors: for each that is learnt its shape, and its rates.
+    fn lengths_of_priors(&self) -> impl Iterator<Item = usize> + '_ {
+        let (factors, rates) = &self.learnt;
+        factors.iter().flat_map(|&factor| [1, if *rates == Rates::Rows { self.factors[factor].rows } else { 1 }])
     }
 
     /// The shapes of the multipliers, where counts are overdispersed.
@@ -247,6 +281,13 @@ impl GibbsChain {
         }
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
+        let (factors, rates) = &self.learnt;
+        for &factor in factors {
+            let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
+            let symmetric = self.model.structure().is_symmetric(factor);
+            let prior = self.model.prior_mut(factor);
+            hyperpriors::redraw(prior, &self.factors[factor], symmetric, *rates, &mut words);
+        }
     }
 
     /// Redraws a factor whose rows are independent given the others, but for the sums of Dirichlet laws. Exposures know what is
@@ -346,7 +387,8 @@ impl Chain for GibbsChain {
 
     fn sizes(&self) -> Vec<usize> {
         let shapes = self.dispersion.iter().map(|dispersion| dispersion.shapes().len());
-        self.model.shapes().into_iter().map(|(rows, width)| rows * width).chain(shapes).collect()
+        let entries = self.model.shapes().into_iter().map(|(rows, width)| rows * width);
+        entries.chain(shapes).chain(self.lengths_of_priors()).collect()
     }
 
     /// A draw has the log-likelihood of the release; a step the sums of the observed rates and of the counts drawn.
@@ -368,8 +410,19 @@ impl Chain for GibbsChain {
     fn record(&mut self, variables: &mut [&mut [f64]], statistics: &mut [f64]) -> Result<()> {
         let laws = (&self.factors[..], self.dispersion.as_ref());
         statistics[0] = likelihood::total(&self.model, laws, &self.table, &Progress::default())?;
-        if let (Some(dispersion), Some(variable)) = (&self.dispersion, variables.last_mut()) {
+        let mut others = variables[self.factors.len()..].iter_mut();
+        if let Some(dispersion) = &self.dispersion
+            && let Some(variable) = others.next()
+        {
             variable.iter_mut().zip(dispersion.shapes()).for_each(|(out, r)| *out = 1.0 / r);
+        }
+        for &factor in &self.learnt.0 {
+            let prior = self.model.prior(factor);
+            if let (Some(shape), Some(rates)) = (others.next(), others.next()) {
+                shape[0] = prior.shape[0];
+                let step = prior.rate.len() / rates.len();
+                rates.iter_mut().zip(prior.rate.iter().step_by(step)).for_each(|(out, rate)| *out = *rate);
+            }
         }
         for (variable, factor) in variables.iter_mut().zip(&self.factors) {
             factor.unpad_into(variable);

@@ -25,6 +25,7 @@ mod events;
 pub mod factor_matrix;
 pub mod gammas;
 pub mod gibbs;
+pub mod hyperpriors;
 pub mod likelihood;
 pub mod model;
 pub mod negative_binomial;
