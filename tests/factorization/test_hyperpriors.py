@@ -161,3 +161,16 @@ def test_each_row_of_each_factor_has_a_rate(model, released, names):
 def test_what_cannot_be_learnt_is_refused(model, says):
     with pytest.raises(ValueError, match=says):
         model.fit(RELEASE)
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")  # one short chain
+def test_weights_of_small_shape_leave_as_many_components_as_the_data_have():
+    """Shapes of 1 / K make the weights those of a gamma process cut to K components."""
+    rng = np.random.default_rng(0)
+    rows, columns = rng.gamma(0.4, 5.0, (80, 3)), rng.gamma(0.4, 1.6, (60, 3))
+    release = privatize(rng.poisson(rows @ columns.T), epsilon=1.0, insecure_seed=1)
+    model = PoissonTensorFactorization(8, weights=True, prior_shape=[0.3, 0.3, 1 / 8], n_warmup=1000, **QUICK)
+    model.set_params(n_draws=100).fit(release)
+    shares = model.weights_ * model.factors_[0].sum(axis=0) * model.factors_[1].sum(axis=0)
+    truth = rows.sum(axis=0) * columns.sum(axis=0)
+    np.testing.assert_allclose(np.sort(shares / shares.sum())[-3:], np.sort(truth / truth.sum()), atol=0.05)
