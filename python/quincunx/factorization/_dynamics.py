@@ -41,8 +41,8 @@ class Forecast:
     draws: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", np.ascontiguousarray(self.mean, dtype=np.float64))
-        object.__setattr__(self, "draws", np.ascontiguousarray(self.draws, dtype=np.int64))
+        object.__setattr__(self, "mean", _check.reals(self.mean, "mean"))
+        object.__setattr__(self, "draws", _check.counts(self.draws, "draws"))
 
     def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
         """Return central intervals of the counts, cell by cell.
