@@ -40,6 +40,6 @@ def test_exact_resistances_are_fractions() -> None:
 def test_options_of_jobs_are_checked_by_name_and_type() -> None:
     counting.count_matchings(LATTICE, threads=1, checkpoint=None)
     with pytest.raises(TypeError):
-        counting.count_matchings(LATTICE, thread=1)  # type: ignore[call-arg]
+        counting.count_matchings(LATTICE, thread=1)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
-        counting.count_matchings(LATTICE, threads="two")  # type: ignore[arg-type]
+        counting.count_matchings(LATTICE, threads="two")  # type: ignore[call-overload]
