@@ -10,14 +10,15 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::Modular;
 use quincunx::counting::graph_sums::planner::Planner;
-use quincunx::counting::independent_sets::square::reflection::Reflection;
+use quincunx::counting::independent_sets::reflection::Reflection;
 use quincunx::counting::independent_sets::{Boundary, Engine, Problem, StripKind};
-use quincunx::counting::transfer::{Point, Transfer, lane_weight};
+use quincunx::counting::transfer::{Point, Transfer, TransferRing, lane_weight};
 use quincunx::monitor::{Monitor, Progress, Silent};
 use quincunx::numeric::buffer::Buffer;
 use quincunx::numeric::dispatch;
 use quincunx::numeric::neighbors::{self, NeighborKernel, Neighbors, ShortPrime, TILE};
 use quincunx::numeric::residue::{Modulus, primes, short_primes};
+use quincunx::numeric::ring::Lanes;
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -117,7 +118,10 @@ fn report(name: &str, additions: f64, bytes: f64, mut work: impl FnMut()) {
 }
 
 /// One step of an engine on `L` lanes, again and again on the same vector.
-fn step<const L: usize>(c: &mut Criterion, group: &str, kind: StripKind, n: usize, states: u64) {
+fn step<const L: usize>(c: &mut Criterion, group: &str, kind: StripKind, n: usize, states: u64)
+where
+    Lanes<L>: TransferRing<Element = [u64; L]>,
+{
     let problem = Problem::Lattice { kind, rows: n, cols: n, boundary: Boundary::Free };
     let engine = Engine::new(&problem, usize::MAX, &Planner::new(&Progress::default()))
         .expect("the sizes of this bench are sizes of lattices");

@@ -4,7 +4,8 @@
 //! refusals), [`monitor`] (progress and interruption), [`parallel`] (our threads), [`stream`] (addressed random streams),
 //! [`numeric`] and [`inference`] (chains). [`globals`] lists what is made once.
 //!
-//! The rooms lie in crates that are built side by side: `quincunx-exact`, `quincunx-private` and `quincunx-ldp`, on `quincunx-shared`.
+//! The rooms lie in crates that are built side by side: `quincunx-exact` on `quincunx-operators`, `quincunx-private` and
+//! `quincunx-ldp`, all on `quincunx-shared`.
 
 pub mod globals;
 

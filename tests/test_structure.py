@@ -359,7 +359,7 @@ def test_only_the_registry_and_the_kernels_know_lattices_by_a_table_of_names():
         source = file.read_text(encoding="utf-8").partition("#[cfg(test)]")[0]
         if len(known & set(re.findall(r'"([^"]*)"', source))) > 3:
             tables.add(file)
-    engines, registry = sorted(tables)
-    assert (engines.name, registry.name) == ("engine.rs", "named.rs")
+    registry, engines = sorted(tables)
+    assert (registry.name, engines.name) == ("named.rs", "registry.rs")
     counted = re.findall(r'^    \w+, "(.+?)": ', engines.read_text(encoding="utf-8"), re.MULTILINE)
     assert {row.name for row in rows if row.kernel} == set(counted)

@@ -2,16 +2,20 @@
 
 use num_bigint::BigUint;
 use quincunx::counting::independent_sets::Boundary;
-use quincunx::counting::transfer::{Point, Transfer, evaluate_lanes};
+use quincunx::counting::transfer::{Point, Transfer, TransferRing, evaluate_lanes};
 use quincunx::monitor::Progress;
 use quincunx::numeric::residue::{combine, primes};
+use quincunx::numeric::ring::Lanes;
 
 /// The boundaries and their names.
 pub const BOUNDARIES: [(Boundary, &str); 3] =
     [(Boundary::Free, "free"), (Boundary::Cylinder, "cylinder"), (Boundary::Torus, "torus")];
 
 /// The exact value at an activity, by groups of `L` primes, with a spare prime.
-pub fn count<const L: usize>(engine: &impl Transfer, activity: u64, bits: u64) -> BigUint {
+pub fn count<const L: usize>(engine: &impl Transfer, activity: u64, bits: u64) -> BigUint
+where
+    Lanes<L>: TransferRing<Element = [u64; L]>,
+{
     let points: Vec<Point> =
         primes((bits / 54 + 2) as usize).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();
     let residues: Vec<(u64, u64)> = points

@@ -8,10 +8,11 @@
 
 use super::checkpoint::{Checkpoint, FoundResidues, InHand, JobShape, Stored, Vector};
 use super::lock::Lock;
-use super::transfer::{Point, Transfer, lane_weight};
+use super::transfer::{Point, Transfer, TransferRing, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
+use crate::numeric::ring::Lanes;
 use crate::parallel::{self, Shared};
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -371,7 +372,10 @@ impl<E: Transfer> Evaluation<'_, E> {
     }
 
     /// One group on `L` lanes; missing lanes repeat the last point.
-    fn lanes<const L: usize>(&self, vector: &mut Vector, due: Option<Instant>) -> Result<Option<Vec<u64>>> {
+    fn lanes<const L: usize>(&self, vector: &mut Vector, due: Option<Instant>) -> Result<Option<Vec<u64>>>
+    where
+        Lanes<L>: TransferRing<Element = [u64; L]>,
+    {
         let points = &self.points[self.points_of(vector)];
         let weight = lane_weight::<L>(points);
         let (state, _) = vector.words.as_chunks_mut::<L>();

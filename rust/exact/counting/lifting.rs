@@ -12,7 +12,7 @@
 //! Derivation: docs/mathematics/counting.md, "Half of the primes".
 
 use super::evaluation::{GRAIN, Options, fresh, narrow, work};
-use super::transfer::{Point, Transfer, lane_weight};
+use super::transfer::{Point, Transfer, TransferRing, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::dispatch::{self, Arithmetic, Kernel, PRODUCTS, Products};
@@ -149,7 +149,9 @@ fn finish(engine: &impl Transfer, vectors: &mut [(usize, Buffer<u64>)], moduli: 
 /// Work on a vector of some lanes.
 trait OnLanes {
     type Output;
-    fn run<const L: usize>(self) -> Self::Output;
+    fn run<const L: usize>(self) -> Self::Output
+    where
+        Lanes<L>: TransferRing<Element = [u64; L]>;
 }
 
 fn with_lanes<W: OnLanes>(lanes: usize, work: W) -> W::Output {
@@ -172,7 +174,10 @@ struct Advance<'a, E> {
 impl<E: Transfer> OnLanes for Advance<'_, E> {
     type Output = Result<()>;
 
-    fn run<const L: usize>(self) -> Result<()> {
+    fn run<const L: usize>(self) -> Result<()>
+    where
+        Lanes<L>: TransferRing<Element = [u64; L]>,
+    {
         let weight = lane_weight::<L>(&points(self.moduli));
         let (state, _) = self.words.as_chunks_mut::<L>();
         self.engine.start(&weight, state);
@@ -190,7 +195,10 @@ struct Finish<'a, E> {
 impl<E: Transfer> OnLanes for Finish<'_, E> {
     type Output = Vec<u64>;
 
-    fn run<const L: usize>(self) -> Vec<u64> {
+    fn run<const L: usize>(self) -> Vec<u64>
+    where
+        Lanes<L>: TransferRing<Element = [u64; L]>,
+    {
         let weight = lane_weight::<L>(&points(self.moduli));
         let value = self.engine.finish(&weight, self.words.as_chunks::<L>().0);
         self.moduli.iter().zip(value).map(|(modulus, x)| modulus.residue(x)).collect()

@@ -8,10 +8,9 @@ pub mod independent_sets;
 pub mod interpolation;
 pub mod lifting;
 pub mod lock;
-pub mod low_rank;
 pub mod matchings;
 pub mod perfect_matchings;
 pub mod periodic;
 pub mod spanning_trees;
-pub mod strip;
-pub mod transfer;
+
+pub use quincunx_operators::{low_rank, strip, transfer};

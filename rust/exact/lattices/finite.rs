@@ -12,48 +12,6 @@ use super::{Section, UnitCell};
 use crate::{Error, Result};
 use std::collections::HashSet;
 
-/// How a finite lattice ends. A cylinder closes the second axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Boundary {
-    /// Both axes open.
-    Free,
-    /// The first axis open, the second closed: the second extent is the circumference.
-    Cylinder,
-    /// Both axes closed.
-    Torus,
-}
-
-impl Boundary {
-    /// All of them.
-    pub const ALL: &[Self] = &[Self::Free, Self::Cylinder, Self::Torus];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Cylinder => "cylinder",
-            Self::Torus => "torus",
-        }
-    }
-
-    /// The boundary of that name: `free`, `cylinder` or `torus`.
-    ///
-    /// # Errors
-    /// [`Error::Domain`] for any other word.
-    pub fn named(name: &str) -> Result<Self> {
-        Self::ALL.iter().copied().find(|boundary| boundary.name() == name).ok_or_else(|| Error::Domain {
-            name: "boundary",
-            value: format!("{name:?}"),
-            requirement: "\"free\", \"cylinder\" or \"torus\"",
-        })
-    }
-
-    /// Which axes are closed.
-    pub fn closed(self) -> [bool; 2] {
-        [self == Self::Torus, self != Self::Free]
-    }
-}
-
 /// A unit cell repeated over a box.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lattice {
@@ -194,6 +152,7 @@ fn wrapped(start: usize, step: i64, length: usize) -> (usize, i32) {
 mod tests {
     use super::super::{Bond, LATTICES};
     use super::*;
+    use crate::lattices::Boundary;
     use proptest::prelude::*;
 
     fn named(name: &str, extent: [usize; 2], closed: [bool; 2]) -> Lattice {
@@ -273,13 +232,5 @@ mod tests {
             let refused = Lattice::new(cell.clone(), extent, [true, true]);
             assert!(matches!(refused, Err(Error::Domain { name: "extent", .. })), "{extent:?}");
         }
-    }
-
-    #[test]
-    fn boundaries_have_three_names() {
-        assert_eq!(Boundary::named("free").unwrap().closed(), [false, false]);
-        assert_eq!(Boundary::named("cylinder").unwrap().closed(), [false, true]);
-        assert_eq!(Boundary::named("torus").unwrap().closed(), [true, true]);
-        assert!(Boundary::named("open").is_err());
     }
 }

@@ -11,6 +11,7 @@ mod section;
 
 pub use cell::{Bond, UnitCell};
 pub use clique::{clique_insert, clique_insertion_size};
-pub use finite::{Boundary, Lattice};
+pub use finite::Lattice;
 pub use named::{LATTICES, Mirrors, NamedLattice, RowTensor};
+pub use quincunx_operators::Boundary;
 pub use section::{Section, aztec_diamond, four_eight_eight, generalized_aztec, triangulated_grid};

@@ -1,7 +1,7 @@
 //! The registry: one row for each lattice that has a name in the field.
 //!
 //! A row holds all that the house knows a lattice by: its names, its unit cell, and what theorems and closed forms apply to
-//! it. Counting's row operators join by the name (`StripKind` in `engine.rs`); everybody else, Python too, asks the row.
+//! it. Counting's row operators join by the name (`StripKind`); everybody else, Python too, asks the row.
 //!
 //! Source: B. Gruenbaum, G. Shephard (1987), Tilings and Patterns, section 2.1, for the uniform tilings and their symbols;
 //! F. Y. Wu (2006), Dimers on two-dimensional lattices, and R. Shrock, F. Y. Wu (2000), Spanning trees on graphs and

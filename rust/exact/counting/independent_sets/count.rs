@@ -11,7 +11,7 @@
 
 use super::bound::{STATES, graph_log2, weights_log2};
 use super::branching::Branching;
-use super::square::reflection::Reflection;
+use super::reflection::Reflection;
 use super::{Engine, Problem, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};

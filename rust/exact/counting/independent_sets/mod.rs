@@ -11,15 +11,13 @@ mod branching;
 pub mod brute;
 mod cost;
 mod count;
-pub mod diagonal;
 mod engine;
-pub mod four_eight_eight;
 pub mod frontier;
 mod partition;
 mod problem;
 #[cfg(all(test, unix))]
 mod promise;
-pub mod square;
+pub mod reflection;
 pub mod tree;
 
 pub use crate::lattices::Boundary;
@@ -28,6 +26,7 @@ pub use cost::{Cost, estimate_cost};
 pub use count::{
     IndependentSets, Quantity, count_independent_sets, hard_core_rational, independence_polynomial, residues,
 };
-pub use engine::{Engine, StripKind};
+pub use engine::Engine;
 pub use partition::{FloatActivity, FloatValue, hard_core_float};
 pub use problem::Problem;
+pub use quincunx_operators::{StripKind, diagonal, four_eight_eight, square};

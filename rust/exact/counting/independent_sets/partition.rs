@@ -13,11 +13,10 @@
 use super::count::planned;
 use super::{Engine, Problem};
 use crate::counting::evaluation::{self, GRAIN, Options};
-use crate::counting::transfer::{Transfer, Weight, evaluate};
+use crate::counting::transfer::{Transfer, TransferRing, Weight, evaluate};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::double_double::DoubleDouble;
 use crate::numeric::double_ring::{DoubleDoubles, OPERATION_ERROR, ScaledDoubleDouble, ScaledDoubleDoubles};
-use crate::numeric::ring::Ring;
 use crate::{Error, Result, parallel};
 
 /// The sizes up to which the value is expected within the range: lattices have about .6 bits for each bit of this.
@@ -109,7 +108,7 @@ pub fn hard_core_float(
 }
 
 /// The partition function over a ring, on the pool if the vector is long.
-fn evaluated<R: Ring>(
+fn evaluated<R: TransferRing>(
     engine: &Engine,
     ring: R,
     activity: R::Element,

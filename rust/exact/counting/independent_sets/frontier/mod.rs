@@ -35,11 +35,10 @@ use self::reduce::ReducedGraph;
 use self::set_table::{Forecast, IndependentSetTable};
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::search::{self, StateKind};
-use crate::counting::transfer::{Transfer, Weight};
+use crate::counting::transfer::{Transfer, TransferRing, Weight};
 use crate::error::subsets_bytes;
 use crate::graphs::Graph;
 use crate::monitor::Progress;
-use crate::numeric::ring::Ring;
 use crate::{Error, Result};
 use num_bigint::BigInt;
 
@@ -263,11 +262,11 @@ impl Transfer for Frontier {
         self.roundings
     }
 
-    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
+    fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
         state[0] = weight.ring.zero();
     }
 
-    fn step<R: Ring>(
+    fn step<R: TransferRing>(
         &self,
         weight: &Weight<R>,
         step: u64,
@@ -304,7 +303,7 @@ impl Transfer for Frontier {
         }
     }
 
-    fn finish<R: Ring>(&self, _: &Weight<R>, state: &[R::Element]) -> R::Element {
+    fn finish<R: TransferRing>(&self, _: &Weight<R>, state: &[R::Element]) -> R::Element {
         state[0]
     }
 }

@@ -19,7 +19,7 @@ use crate::Result;
 use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
-use crate::counting::transfer::{Transfer, Weight};
+use crate::counting::transfer::{Transfer, TransferRing, Weight};
 use crate::graphs::Graph;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
@@ -415,11 +415,11 @@ impl Transfer for Tree {
         self.roundings
     }
 
-    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
+    fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
         state[0] = weight.ring.one();
     }
 
-    fn step<R: Ring>(
+    fn step<R: TransferRing>(
         &self,
         weight: &Weight<R>,
         step: u64,
@@ -439,7 +439,7 @@ impl Transfer for Tree {
         Ok(())
     }
 
-    fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
+    fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
         weight.ring.mul(state[0], read(weight.ring, self.factor, &state[1..]))
     }
 }

@@ -5,9 +5,9 @@
 use super::cut::ColumnCut;
 use super::sites::{Activity, Charge, Unit, pass};
 use super::tile::Vectors;
-use crate::counting::transfer::Weight;
 use crate::numeric::dispatch::{Arithmetic, Kernel, Level, Plain};
 use crate::numeric::ring::Ring;
+use crate::transfer::Weight;
 
 /// Which links a first column crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,16 +6,16 @@
 //! same with rows and columns exchanged, or turned upside down: rows of r diamonds are passed by the formulas of a column, from
 //! the top and from the bottom, and what is carried out of a row is its W corner of column r + 1.
 //!
-//! Source: [`crate::counting::low_rank`], with the operator of [`super`].
+//! Source: [`crate::low_rank`], with the operator of [`super`].
 
 use super::cut::ColumnCut;
 use super::sites::{Activity, Charge, Unit, begin, pass};
 use crate::Result;
-use crate::counting::low_rank::{self, ThinProduct};
-use crate::counting::strip::Context;
+use crate::low_rank::{self, ThinProduct};
 use crate::numeric::dispatch::{Arithmetic, Kernel, Plain, Products};
 use crate::numeric::ring::Ring;
 use crate::parallel::{self, Shared};
+use crate::strip::Context;
 
 /// The most columns of a start.
 const MOST: u64 = 10;
@@ -181,12 +181,12 @@ impl<E> DiamondRow<'_, E> {
 mod tests {
     use super::super::{DiamondColumn, Middle};
     use super::*;
-    use crate::counting::strip::{RowOperator, Rows, Strip};
-    use crate::counting::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes, lane_weight};
     use crate::monitor::Progress;
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
+    use crate::strip::{RowOperator, Rows, Strip};
+    use crate::transfer::{Point, Transfer, Weight, evaluate, evaluate_lanes, lane_weight};
 
     fn engine(diamonds: usize, start: u64, columns: u64) -> Strip<DiamondColumn> {
         let rows = Rows::Open(columns);

@@ -10,9 +10,9 @@
 //!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
+use super::super::square::words::list;
 use super::Reflection;
 use super::axis::Symmetric;
-use crate::counting::independent_sets::square::words::list;
 use crate::numeric::neighbors::{NeighborKernel, Neighbors, ShortPrime, TILE};
 
 /// Numbers of ones that a row of eight words can be weighed for: no row is longer.

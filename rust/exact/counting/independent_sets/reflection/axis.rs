@@ -10,7 +10,7 @@
 //!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
-use super::super::words::{count, list, words};
+use super::super::square::words::{count, list, words};
 use crate::numeric::neighbors::{TILE, TILE_WORDS};
 
 /// The words with one prefix.

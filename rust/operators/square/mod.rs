@@ -15,19 +15,18 @@
 //! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11.
 
 mod cut;
-mod kernel;
+pub mod kernel;
 mod middle;
-mod network;
+pub mod network;
 mod path;
-mod program;
-pub mod reflection;
+pub mod program;
 pub mod words;
 
 use super::Boundary;
-use crate::counting::strip::{Context, RowOperator, Rows, Strip, moves};
-use crate::counting::transfer::Weight;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
+use crate::strip::{Context, RowOperator, Rows, Strip, moves};
+use crate::transfer::Weight;
 use crate::{Error, Result};
 use cut::{CutShape, RowCut};
 use middle::HalfRow;
@@ -234,12 +233,12 @@ fn passage<'a, R: Ring>(context: Context<'a, R>, powers: Option<&'a [R::Element]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::transfer::{Point, Transfer, evaluate, evaluate_lanes};
     use crate::monitor::Silent;
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
-    use crate::numeric::ring::F64;
+    use crate::numeric::ring::{F64, Lanes};
     use crate::parallel;
+    use crate::transfer::{Point, Transfer, TransferRing, evaluate, evaluate_lanes};
 
     const BOUNDARIES: [Boundary; 3] = [Boundary::Free, Boundary::Cylinder, Boundary::Torus];
 
@@ -248,7 +247,10 @@ mod tests {
         std::array::from_fn(|i| Point::new(primes[i], activity))
     }
 
-    fn residues<const L: usize>(engine: &Square, activity: u64) -> Vec<u64> {
+    fn residues<const L: usize>(engine: &Square, activity: u64) -> Vec<u64>
+    where
+        Lanes<L>: TransferRing<Element = [u64; L]>,
+    {
         evaluate_lanes::<L>(engine, &points::<L>(activity), &Progress::default()).unwrap()
     }
 

@@ -11,14 +11,14 @@
 //!
 //! A closed extent of one is a loop: no vertex is ever occupied. A closed extent of two is a double edge, which counts as one.
 //!
-//! A new lattice is a [`RowOperator`]: a file of its own, and a line in `independent_sets::engine`. Example: the operator of a
+//! A new lattice is a [`RowOperator`]: a file of its own, and a line in `super::registry`. Example: the operator of a
 //! row of two vertices of the square lattice has the words 00, 10, 01 and T = [1 1 1; 1 0 1; 1 1 0]; on three open rows
 //! u_1 = (1, 1, 1), u_2 = T u_1 = (3, 2, 2), Z = 9 + 4 + 4 = 17, the independent sets of the 3 x 2 grid.
 //!
 //! Source: N. Calkin, H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11.
 
-use super::independent_sets::Boundary;
-use super::transfer::{Transfer, Weight};
+use super::Boundary;
+use super::transfer::{Transfer, TransferRing, Weight};
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{self, Level};
 use crate::numeric::ring::Ring;
@@ -481,14 +481,14 @@ impl<O: RowOperator> Transfer for Strip<O> {
         }
     }
 
-    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
+    fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
         match &self.direction {
             Direction::Open { row, rows } => row.open_start(self.context(weight, &Progress::default()), *rows, state),
             Direction::Empty | Direction::Closed { .. } => state.fill(weight.ring.zero()),
         }
     }
 
-    fn step<R: Ring>(
+    fn step<R: TransferRing>(
         &self,
         weight: &Weight<R>,
         step: u64,
@@ -526,7 +526,7 @@ impl<O: RowOperator> Transfer for Strip<O> {
         }
     }
 
-    fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
+    fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
         match &self.direction {
             Direction::Empty => weight.ring.one(),
             Direction::Closed { .. } => state[0],

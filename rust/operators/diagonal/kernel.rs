@@ -12,9 +12,9 @@
 //!
 //! Source: the operator is that of [`super`]; when to fold is derived here.
 
-use super::super::square::words::words;
 use crate::numeric::dispatch::{Arithmetic, Kernel, Plain};
 use crate::numeric::ring::Ring;
+use crate::square::words::words;
 
 /// The most symbols of a leaf.
 pub const MOST_IN_REGISTERS: usize = 6;

@@ -30,9 +30,9 @@ mod tile;
 mod trace;
 
 use super::Boundary;
-use crate::counting::strip::{Context, RowOperator, Rows, Seam, Strip};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
+use crate::strip::{Context, RowOperator, Rows, Seam, Strip};
 use crate::{Error, Result};
 use cut::{ColumnCut, Half};
 use join::Middle;
@@ -354,9 +354,9 @@ impl RowOperator for DiamondColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counting::transfer::{Point, Weight, evaluate_lanes};
     use crate::numeric::dispatch::level;
     use crate::numeric::residue::primes;
+    use crate::transfer::{Point, Weight, evaluate_lanes};
 
     fn residues(engine: &FourEightEight, activity: u64) -> Vec<u64> {
         let points: Vec<Point> = primes(2).unwrap().into_iter().map(|modulus| Point::new(modulus, activity)).collect();

@@ -14,9 +14,9 @@
 //! Source: derived here from the operator of a column in [`super`].
 
 use super::cut::ColumnCut;
-use crate::counting::transfer::Weight;
 use crate::numeric::ring::Ring;
 use crate::parallel;
+use crate::transfer::Weight;
 
 /// Where the halves meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@
 //!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
+use super::super::square::words::list;
 use super::activity::Weights;
 use super::axis::Symmetric;
-use crate::counting::independent_sets::square::words::list;
 use crate::numeric::neighbors::{Neighbors, TILE, TILE_WORDS};
 
 /// Which words of one matrix end in 1, as bits of eight words.

@@ -6,10 +6,10 @@
 //!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
-use super::super::kernel::streams;
-use super::super::network::{LONGEST, down, up, whole};
-use super::super::program::{Action, BlockPass, FOLD_IN, FOLD_MIDDLE, FOLD_OUT};
-use super::super::words::words;
+use super::super::square::kernel::streams;
+use super::super::square::network::{LONGEST, down, up, whole};
+use super::super::square::program::{Action, BlockPass, FOLD_IN, FOLD_MIDDLE, FOLD_OUT};
+use super::super::square::words::words;
 use crate::numeric::dispatch::Arithmetic;
 use crate::numeric::neighbors::{NeighborKernel, Neighbors};
 
@@ -242,8 +242,8 @@ superset_networks! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::program::{Course, Ending, program};
-    use super::super::super::words::list;
+    use super::super::super::square::program::{Course, Ending, program};
+    use super::super::super::square::words::list;
     use super::super::{NeighborOrder, SHORT_STRIDE};
     use super::*;
     use crate::numeric::dispatch::Level;

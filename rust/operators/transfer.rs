@@ -8,8 +8,10 @@
 use crate::Result;
 use crate::monitor::Progress;
 use crate::numeric::buffer::{Buffer, Zero};
+use crate::numeric::double_ring::{DoubleDoubles, ScaledDoubleDoubles};
 use crate::numeric::residue::Modulus;
-use crate::numeric::ring::{Lanes, Ring};
+use crate::numeric::ring::{F64, Lanes, Ring, ScaledF64};
+use std::fmt::Debug;
 use std::ops::Range;
 
 /// Where a partition function is evaluated: the values of its parameters modulo `modulus`.
@@ -67,7 +69,7 @@ impl<R: Ring> Weight<R> {
 }
 
 /// An engine: a vector of partial sums, moved step by step.
-pub trait Transfer: Sync {
+pub trait Transfer: Debug + Send + Sync {
     /// Elements in the working vector, all steps considered.
     fn len(&self) -> usize;
     /// Whether there is nothing to work on.
@@ -81,26 +83,88 @@ pub trait Transfer: Sync {
     /// Most roundings on the way from a start value to the result, for a proved error in floating point.
     fn roundings(&self) -> u64;
     /// Fills the vector before the first step; the memory may hold anything.
-    fn start<R: Ring>(&self, weight: &Weight<R>, state: &mut [R::Element]);
+    fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element])
+    where
+        Self: Sized;
     /// Moves the cut once. Elements are folded before and after. Inside, `parallel::fork` can be used where blocks are large.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the caller says so.
-    fn step<R: Ring>(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress)
-    -> Result<()>;
+    fn step<R: TransferRing>(
+        &self,
+        weight: &Weight<R>,
+        step: u64,
+        state: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()>
+    where
+        Self: Sized;
     /// The elements that [`Self::finish`] reads, where all are numbers of sets of one half; none where that is not known.
     fn halves(&self) -> Option<Vec<Range<usize>>> {
         None
     }
     /// The partition function, folded, after the last step.
-    fn finish<R: Ring>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element;
+    fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element
+    where
+        Self: Sized;
 }
+
+/// A ring that engines are compiled for.
+pub trait TransferRing: Ring {
+    /// An engine over this ring.
+    fn of(engine: &dyn AnyRing) -> &dyn OverRing<Self>;
+}
+
+/// What a [`Transfer`] does over one ring.
+pub trait OverRing<R: Ring> {
+    /// [`Transfer::start`].
+    fn start(&self, weight: &Weight<R>, state: &mut [R::Element]);
+    /// [`Transfer::step`].
+    ///
+    /// # Errors
+    /// As there.
+    fn step(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress) -> Result<()>;
+    /// [`Transfer::finish`].
+    fn finish(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element;
+}
+
+impl<R: TransferRing, E: Transfer> OverRing<R> for E {
+    fn start(&self, weight: &Weight<R>, state: &mut [R::Element]) {
+        Transfer::start(self, weight, state);
+    }
+
+    fn step(&self, weight: &Weight<R>, step: u64, state: &mut [R::Element], progress: &Progress) -> Result<()> {
+        Transfer::step(self, weight, step, state, progress)
+    }
+
+    fn finish(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
+        Transfer::finish(self, weight, state)
+    }
+}
+
+macro_rules! transfer_rings {
+    ($($ring:ty),*) => {
+        /// An engine over all rings behind one pointer: it is compiled where the pointer is made.
+        pub trait AnyRing: Transfer $(+ OverRing<$ring>)* {}
+
+        impl<E: Transfer> AnyRing for E {}
+
+        $(impl TransferRing for $ring {
+            fn of(engine: &dyn AnyRing) -> &dyn OverRing<Self> {
+                engine
+            }
+        })*
+    };
+}
+
+// Residues, bounds, and values in floating point.
+transfer_rings!(Lanes<1>, Lanes<2>, Lanes<4>, Lanes<8>, F64, ScaledF64, DoubleDoubles, ScaledDoubleDoubles);
 
 /// Evaluates an engine over one ring.
 ///
 /// # Errors
 /// [`crate::Error::TooLarge`] without memory, [`crate::Error::Interrupted`] when told to stop.
-pub fn evaluate<R: Ring>(engine: &impl Transfer, weight: &Weight<R>, progress: &Progress) -> Result<R::Element>
+pub fn evaluate<R: TransferRing>(engine: &impl Transfer, weight: &Weight<R>, progress: &Progress) -> Result<R::Element>
 where
     R::Element: Zero,
 {
@@ -124,11 +188,10 @@ pub fn lane_weight<const L: usize>(points: &[Point]) -> Weight<Lanes<L>> {
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn evaluate_lanes<const L: usize>(
-    engine: &impl Transfer,
-    points: &[Point],
-    progress: &Progress,
-) -> Result<Vec<u64>> {
+pub fn evaluate_lanes<const L: usize>(engine: &impl Transfer, points: &[Point], progress: &Progress) -> Result<Vec<u64>>
+where
+    Lanes<L>: TransferRing<Element = [u64; L]>,
+{
     let value = evaluate(engine, &lane_weight::<L>(points), progress)?;
     Ok(points.iter().zip(value).map(|(point, x)| point.modulus.residue(x)).collect())
 }

@@ -13,10 +13,10 @@
 use super::sites::Activity;
 use super::tile::{ColumnPass, ColumnTile, Most, Turn, Vectors, program};
 use crate::Result;
-use crate::counting::strip::Context;
 use crate::numeric::dispatch::Plain;
 use crate::numeric::ring::Ring;
 use crate::parallel::{self, Shared};
+use crate::strip::Context;
 
 /// A half of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 use super::Diagonals;
 use super::kernel::{Butterfly, Chances, Fixed, Leaf, SiteBlock, SitePass, Way, folds, program};
 use crate::Result;
-use crate::counting::independent_sets::square::words::words;
-use crate::counting::strip::Context;
 use crate::numeric::dispatch::{Kernel, Plain};
 use crate::numeric::ring::Ring;
 use crate::parallel::fork;
+use crate::square::words::words;
+use crate::strip::Context;
 
 /// Blocks of words of at most so many symbols are worked on as one: 1597 elements, 100 kB with eight lanes.
 const BLOCK: usize = 15;

@@ -35,7 +35,7 @@ pub struct Signs {
 impl Signs {
     /// By numbers of ones; all positive unless `alternate`.
     pub fn new(half: &Symmetric, alternate: bool) -> Self {
-        let words = super::super::words::list(half.axis.longest);
+        let words = super::super::square::words::list(half.axis.longest);
         let by_run = half.axis.runs.iter().map(|run| {
             let tile = |t: usize| {
                 let (at, valid) = run.tile(t);
@@ -197,4 +197,4 @@ impl LiftedSquares<'_> {
 
 /// A row of tiles of the longest run has no more squares in a lane than can be summed.
 pub const LONGEST_RUN: usize = 16;
-const _: () = assert!(super::super::words::words(LONGEST_RUN) + 2 * TILE <= PRODUCTS);
+const _: () = assert!(super::super::square::words::words(LONGEST_RUN) + 2 * TILE <= PRODUCTS);

@@ -14,8 +14,8 @@ use super::cut::{ColumnCut, Half};
 use super::seed;
 use super::tile::Turn;
 use crate::Result;
-use crate::counting::strip::Context;
 use crate::numeric::ring::Ring;
+use crate::strip::Context;
 
 /// Products in a row; the rows are added separately, which keeps the error of real numbers small.
 const ROW: usize = 1 << 10;

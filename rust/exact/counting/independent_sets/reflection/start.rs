@@ -14,7 +14,7 @@
 //!
 //! Source: derived here, see `docs/mathematics/counting.md`.
 
-use super::super::words::{count, list, words};
+use super::super::square::words::{count, list, words};
 use super::activity::Weighed;
 use super::axis::{Symmetric, WordRun};
 use super::walk::Walk;

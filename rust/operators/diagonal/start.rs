@@ -5,15 +5,15 @@
 //! columns exchanged; from the right to the left they are read from row r downwards, since T^T = M T M. What a side keeps of
 //! each column is its symbol in row r: the words of that row grow by one with each column, and so do the fillings G(p, e).
 //!
-//! Source: [`crate::counting::low_rank`].
+//! Source: [`crate::low_rank`].
 
-use super::super::square::words::{list, words};
 use super::DiagonalRow;
 use crate::Result;
-use crate::counting::low_rank::{self, ThinProduct};
-use crate::counting::strip::{Context, RowOperator};
+use crate::low_rank::{self, ThinProduct};
 use crate::numeric::ring::Ring;
 use crate::parallel::{self, Shared};
+use crate::square::words::{list, words};
+use crate::strip::{Context, RowOperator};
 
 /// The most rows of a start.
 const MOST: usize = 16;
@@ -202,12 +202,12 @@ impl<R: Ring> Columns<'_, R> {
 mod tests {
     use super::super::Diagonals;
     use super::*;
-    use crate::counting::strip::{Rows, Strip};
-    use crate::counting::transfer::{Point, Weight, evaluate, evaluate_lanes, lane_weight};
     use crate::monitor::Progress;
     use crate::numeric::dispatch::Level;
     use crate::numeric::residue::primes;
     use crate::numeric::ring::F64;
+    use crate::strip::{Rows, Strip};
+    use crate::transfer::{Point, Weight, evaluate, evaluate_lanes, lane_weight};
 
     const KINDS: [Diagonals; 4] = [Diagonals::Neither, Diagonals::Falling, Diagonals::Both, Diagonals::Random];
 
@@ -257,7 +257,7 @@ mod tests {
         for (diagonals, rows) in KINDS.into_iter().flat_map(|diagonals| [9, 12].map(|rows| (diagonals, rows))) {
             let [plain, begun] = [1, 4].map(|start| {
                 let engine = engine(diagonals, 15, start, rows);
-                let bound = crate::counting::transfer::Transfer::roundings(&engine) as f64 * 2f64.powi(-53);
+                let bound = crate::transfer::Transfer::roundings(&engine) as f64 * 2f64.powi(-53);
                 (evaluate(&engine, &weight, &Progress::default()).unwrap(), bound)
             });
             assert!((plain.0 - begun.0).abs() <= (plain.1 + begun.1) * plain.0, "{diagonals:?}, {rows} rows");

@@ -19,8 +19,8 @@ mod start;
 mod sweep;
 mod walk;
 
-use super::program::{BlockPass, Course, Ending, order, program};
-use super::words::words;
+use super::square::program::{BlockPass, Course, Ending, order, program};
+use super::square::words::words;
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{self, Modular};
 use crate::counting::independent_sets::{Boundary, Problem, StripKind, log2_bound};

@@ -3,9 +3,9 @@
 //! Source: the formulas of [`super`] as they stand; no tiles, no registers.
 
 use crate::Result;
-use crate::counting::strip::Context;
-use crate::counting::transfer::Weight;
 use crate::numeric::ring::Ring;
+use crate::strip::Context;
+use crate::transfer::Weight;
 
 /// A column of so many diamonds.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,93 @@
+//! The registry: each lattice with an operator between rows, its names, its sizes, and its engine.
+//!
+//! A lattice with an operator of its own is a file with a [`RowOperator`] and a line here.
+
+use crate::diagonal::{DiagonalRow, Diagonals};
+use crate::four_eight_eight::DiamondColumn;
+use crate::monitor::Progress;
+use crate::square::SquareRow;
+use crate::strip::{RowOperator, Strip};
+use crate::transfer::AnyRing;
+use crate::{Boundary, Result};
+
+macro_rules! registry {
+    ($($(#[$doc:meta])* $kind:ident, $name:literal: $row:ty, $links:expr, $label:literal, $nanoseconds:literal;)*) => {
+        /// The lattices with an operator of their own.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum StripKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl StripKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+
+            /// The name of its engine, for a forecast.
+            pub fn engine_name(self) -> &'static str {
+                match self { $(Self::$kind => $label,)* }
+            }
+
+            /// The measured nanoseconds of one addition of one residue, eight lanes on one thread (`benches/counting.rs`).
+            ///
+            /// Hardly any of it depends on the size: the engines work in blocks that fit the caches.
+            pub fn nanoseconds(self) -> f64 {
+                match self { $(Self::$kind => $nanoseconds,)* }
+            }
+
+            /// Vertices of a section.
+            pub fn vertices(self, rows: usize, cols: usize, boundary: Boundary) -> usize {
+                match self { $(Self::$kind => <$row>::vertices(rows, cols, boundary),)* }
+            }
+
+            /// A size no independent set of a section exceeds.
+            pub fn largest_set(self, rows: usize, cols: usize, boundary: Boundary) -> usize {
+                match self { $(Self::$kind => <$row>::largest_set($links, rows, cols, boundary),)* }
+            }
+
+            /// The extents of a section that holds the half of one, up to the vector in its middle.
+            pub fn half(self, rows: usize, cols: usize, boundary: Boundary) -> (usize, usize) {
+                match self { $(Self::$kind => <$row>::half(rows, cols, boundary),)* }
+            }
+
+            /// Sections without the edges between them, and how many further edges lie between their vertices.
+            pub fn pieces(self, rows: usize, cols: usize, boundary: Boundary) -> (Vec<(usize, usize, Boundary)>, usize) {
+                match self { $(Self::$kind => <$row>::pieces(rows, cols, boundary),)* }
+            }
+
+            /// The engine of a section, with vectors of at most so many states.
+            ///
+            /// # Errors
+            /// [`crate::Error::Domain`] for sizes that make no lattice, [`crate::Error::TooLarge`] for one no memory could
+            /// hold, [`crate::Error::Interrupted`] when told to stop.
+            pub fn engine(
+                self,
+                rows: usize,
+                cols: usize,
+                boundary: Boundary,
+                states: usize,
+                progress: &Progress,
+            ) -> Result<Box<dyn AnyRing>> {
+                Ok(match self {
+                    $(Self::$kind => Box::new(Strip::<$row>::with_links($links, rows, cols, boundary, states, progress)?),)*
+                })
+            }
+        }
+    };
+}
+
+// Its name, its operator with the member of the family, the name of the engine, nanoseconds of an addition.
+registry! {
+    /// Four neighbours.
+    Square, "square": SquareRow, (), "square butterfly", 0.18;
+    /// The square lattice with both diagonals of every cell.
+    King, "king": DiagonalRow, Diagonals::Both, "one-site", 0.16;
+    /// The square lattice with the diagonal from (r, c) to (r+1, c+1).
+    Triangular, "triangular": DiagonalRow, Diagonals::Falling, "one-site", 0.18;
+    /// The truncated square tiling; its extents count octagons.
+    FourEightEight, "4-8-8": DiamondColumn, (), "4-8-8 columns", 0.21;
+}
