@@ -12,8 +12,10 @@ import pytest
 from quincunx import counting, lattices
 from quincunx.entropy import (
     _tables,
+    _triangulated,
     annealed_entropy,
     annealed_entropy_limit,
+    entropy_estimate,
     expected_count,
     expected_count_polynomial,
     quenched_entropy,
@@ -102,6 +104,82 @@ def test_the_sixty_six_printed_numbers_are_right_but_five_last_digits():
     assert _tables.tables().count("printed") == 5
 
 
+def ring_matrix(words, chances):
+    """Return the expected transfer matrix between columns on a ring, from the chance of each cell's first diagonal."""
+    size = len(chances)
+    allowed = [w for w in words if not any(w[i] & w[(i + 1) % size] for i in range(size))]
+
+    def entry(v, w):
+        if any(a & b for a, b in zip(v, w, strict=True)):
+            return Fraction(0)
+        value = Fraction(1)
+        for i, p in enumerate(chances):
+            value *= p if v[(i + 1) % size] & w[i] else 1
+            value *= 1 - p if v[i] & w[(i + 1) % size] else 1
+        return value
+
+    return np.array([[entry(v, w) for w in allowed] for v in allowed], dtype=object)
+
+
+def power_trace(matrix, times):
+    product = np.identity(len(matrix), dtype=object)
+    for _ in range(times):
+        product = product.dot(matrix)
+    return np.trace(product)
+
+
+@pytest.mark.parametrize(("around", "rows"), [(3, 2), (4, 2), (5, 4), (4, 6), (2, 4)])
+def test_a_torus_is_the_same_along_both_axes_with_one_chance_and_with_both_in_turns(around, rows):
+    p = Fraction(2, 7)
+    wide, high = (list(itertools.product([0, 1], repeat=n)) for n in (around, rows))
+    matrix = ring_matrix(wide, [p] * around)
+    assert power_trace(matrix, rows) == power_trace(ring_matrix(high, [p] * rows), around)
+    # The squared singular values: the transposed matrix has the other chance.
+    turns = power_trace(matrix.dot(matrix.T), rows // 2)
+    assert turns == power_trace(ring_matrix(high, [p, 1 - p] * (rows // 2)), around)
+    assert turns >= power_trace(matrix, rows)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.03, 0.3, 0.5, 0.8, 1.0])
+def test_double_limits_lie_between_exact_counts_of_finite_grids_and_agree_with_their_quotients(p):
+    narrow, wide = (annealed_entropy_limit(None, p, width=width) for width in (8, 16))
+    assert narrow.lower < wide.lower < wide.upper < narrow.upper
+    assert wide.upper - wide.lower < 1e-6
+    assert annealed_entropy_limit(None, 1 - p, width=8) == pytest.approx(narrow, abs=1e-14)
+    logs = {}
+    for n in range(5, 11):
+        for m in (n - 1, n):
+            count = expected_count(m, n, p)
+            logs[m, n] = log = math.log(count.numerator) - math.log(count.denominator)
+            # Taking edges away at the seams, or putting an empty row and column there.
+            assert (m + 1) * (n + 1) * wide.lower < log < (m + 2) * (n + 2) * wide.upper
+    # What a corner adds: its distance falls seven to ten times with every two cells.
+    corners = [logs[n, n] - 2 * logs[n - 1, n] + logs[n - 1, n - 1] - wide.lower for n in (6, 8, 10)]
+    assert corners[0] > 6 * corners[1] > 36 * corners[2] > 0
+    assert corners[2] < 2e-5
+
+
+def test_double_limits_hold_what_other_methods_find():
+    hexagons = annealed_entropy_limit(None, 1.0, width=20)
+    assert hexagons.lower < math.log(1.395485972479302735229500663566888) < hexagons.upper
+    both = annealed_entropy_limit(None, 0.5)
+    assert both.upper - both.lower < 2e-9
+    assert both.lower < entropy_estimate("square", next_neighbor_weight=Fraction(1, 2)).value < both.upper
+    # The ring with one chance alone is no bound: the oblique ring of hard hexagons.
+    dense = ring_matrix(list(itertools.product([0, 1], repeat=6)), [0] * 6).astype(float)
+    assert math.log(max(abs(np.linalg.eigvals(dense)))) / 6 < hexagons.lower
+
+
+@pytest.mark.parametrize("chances", [[0.3] * 5, [0.3, 0.7] * 3, [1.0, 0.0], [0.9, 0.1, 0.9, 0.1]])
+def test_roots_of_rings_are_those_of_dense_matrices(chances):
+    words = list(itertools.product([0, 1], repeat=len(chances)))
+    dense = ring_matrix(words, chances).astype(float)
+    low, high = _triangulated._log_root(chances, [1 - p for p in chances], ring=True)
+    root = math.log(max(abs(np.linalg.eigvals(dense))))
+    assert low <= high < low + 1e-13
+    assert root == pytest.approx(low, abs=1e-13)
+
+
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])
 def test_limits_are_enclosed_and_long_grids_come_near(p):
     for m in (1, 4, 9):
@@ -156,6 +234,9 @@ def test_bad_arguments_are_named():
             function(2, 2.5)
     with pytest.raises(ValueError, match="`m`"):
         annealed_entropy_limit(-1)
+    for width in (2, 7, 30):
+        with pytest.raises(ValueError, match="`width`"):
+            annealed_entropy_limit(None, width=width)
     with pytest.raises(ValueError, match="n_draws"):
         quenched_entropy(5, 5, n_draws=3)
     with pytest.raises(ValueError, match="exact"):

@@ -33,6 +33,8 @@ class Profile(NamedTuple):
     behind: npt.NDArray[np.int64]
     beside: npt.NDArray[np.int64]
     front: npt.NDArray[np.int64]
+    #: Whether the first and the last symbol of a complete column are the same: a ring that was cut at a vertex.
+    ring: npt.NDArray[np.bool_]
 
 
 @functools.lru_cache(maxsize=16)
@@ -64,6 +66,7 @@ def profile(width: int) -> Profile:
         np.array([place[word << 1] for word in columns], dtype=np.int64),
         np.array([place.get(word << 1 | 1, -1) for word in columns], dtype=np.int64),
         np.array([place[word] for word in columns], dtype=np.int64),
+        np.array([word >> width - 1 == word & 1 for word in columns]),
     )
 
 
