@@ -52,14 +52,17 @@ class Problem:
     @property
     def learnt(self) -> list[int]:
         """Which factors' priors are learnt."""
-        known = range(len(self.layout.factors)) if self.hyperpriors is not None else ()
-        return [i for i in known if not self.dirichlet[i]]
+        return [] if self.hyperpriors is None else list(self.layout.apart)
 
     @property
     def of_priors(self) -> tuple[Factor, ...]:
-        """The shape and the rates of each prior that is learnt, as variables."""
+        """The shape and the rates of each prior that is learnt, or the concentration, as variables."""
         found = []
-        for factor in (self.layout.factors[i] for i in self.learnt):
+        for i in self.learnt:
+            factor = self.layout.factors[i]
+            if self.dirichlet[i]:
+                found.append(Factor(f"{factor.name}_concentration", (1, 1), (), "folded", (None, None)))
+                continue
             alone = self.hyperpriors == "factor" or factor.turned == "vector"
             axis = factor.dims[1 if factor.turned == "transposed" else 0]
             shape, dims = ((), ()) if alone else ((factor.length,), (axis,))

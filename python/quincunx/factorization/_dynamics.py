@@ -172,6 +172,10 @@ class PoissonDynamics(InSample):
 
     def _check_parameters(self, executor: Any) -> None:
         super()._check_parameters(executor)
+        if self.hyperpriors == "row":
+            raise ValueError(
+                "`hyperpriors` must be None or 'factor' for dynamics, got 'row': rows of theirs have no rates"
+            )
         if self.inference != "mcmc":
             raise ValueError(f"`inference` must be 'mcmc' for dynamics, got {self.inference!r}")
         _check.one_of(self.delta, "delta", ("fixed", "learnt"))

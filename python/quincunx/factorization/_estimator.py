@@ -48,8 +48,9 @@ model_doc = assembled(
     hyperpriors : {"factor", "row"} or None, default=None
         Whether the gamma priors are learnt, from `prior_shape` and `prior_rate`: a shape and a rate for each factor, or
         a shape for each factor and a rate for each of its rows, as hierarchical Poisson factorization has. Shapes are
-        exponential of mean 1 a priori, cut to [1/20, 100], and so are rates; variational inference takes the values of
-        highest bound. `priors_` has what was learnt.
+        exponential of mean 1 a priori, cut to [1/20, 100], and rates without the cut; variational inference takes the
+        values of highest bound. Dirichlet laws have one concentration for all entries of a factor, exponential of
+        mean 1 as well and in variational inference at least 1/500. `priors_` has what was learnt.
     likelihood : {"poisson", "negative_binomial"}, default="poisson"
         The law of a count given its rate. Negative binomial counts are overdispersed: of variance ``rate + rate**2 *
         dispersion``. Where counts are, as those of messages mostly, a Poisson model takes cells far above their rates
@@ -416,10 +417,13 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     @property
     def priors_(self) -> dict[str, tuple[Any, Any]]:
-        """Shape and rate of each gamma prior by the name of its factor; posterior means where they are learnt."""
+        """Shape and rate of each prior by the name of its factor; posterior means where they are learnt.
+
+        A Dirichlet law has its concentration for a shape, and no rate.
+        """
         posterior: Posterior = self._lazily()
-        named = zip(posterior.problem.layout.factors, posterior.priors(), strict=True)
-        return {factor.name: (shape, rate) for factor, (shape, rate) in named if rate.size}
+        layout, found = posterior.problem.layout, posterior.priors()
+        return {layout.factors[i].name: found[i] for i in layout.apart}
 
     @property
     def dispersion_(self) -> Any:

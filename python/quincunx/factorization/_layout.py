@@ -71,7 +71,8 @@ class Layout:
     Attributes
     ----------
     model : str
-        ``"cp"``, ``"directed"``, ``"undirected"``, ``"tucker"``, ``"tucker-tied"`` or ``"dynamics"``.
+        ``"cp"``, ``"directed"``, ``"undirected"``, ``"tucker"``, ``"tucker-tied"``, ``"dynamics"`` or
+        ``"layers"``.
     extents : tuple of int
         What the core takes as extents.
     n_components : int
@@ -98,6 +99,12 @@ class Layout:
         for factor in self.factors:
             found |= {one: width for one, width in zip(factor.sets, factor.folded or factor.shape, strict=True)}
         return tuple(width for one, width in sorted((one, w) for one, w in found.items() if one is not None))
+
+    @property
+    def apart(self) -> range:
+        """Which factors are redrawn by themselves, so that their priors can be learnt."""
+        chained = self.model in ("dynamics", "layers")
+        return range(1, len(self.cells)) if chained else range(len(self.factors))
 
     @property
     def entries(self) -> int:

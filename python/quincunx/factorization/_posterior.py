@@ -67,7 +67,10 @@ class Posterior(inference.Posterior[Problem]):
         return mean
 
     def priors(self) -> list[tuple[Floats, Floats]]:
-        """Return shapes and rates of all priors as the core takes them; posterior means where they are learnt."""
+        """Return shapes and rates of all priors as the core takes them; posterior means where they are learnt.
+
+        A Dirichlet law has its concentration for a shape, and no rate.
+        """
         problem = self.problem
         if problem.hyperpriors is None:
             return problem.priors
@@ -78,10 +81,13 @@ class Posterior(inference.Posterior[Problem]):
         parts = [
             [run.draws[i][: self.n_draws] for run in self.with_draws] for i in range(first, len(problem.variables))
         ]
-        means, found = [np.concatenate(part).mean(axis=0).reshape(-1) for part in parts], list(problem.priors)
-        for place, i in enumerate(problem.learnt):
-            shape, rates = means[2 * place], means[2 * place + 1]
-            width = problem.layout.factors[i].shape[1]
+        means, found = iter(np.concatenate(part).mean(axis=0).reshape(-1) for part in parts), list(problem.priors)
+        for i in problem.learnt:
+            shape = next(means)
+            if problem.dirichlet[i]:
+                found[i] = shape, np.empty(0)
+                continue
+            rates, width = next(means), problem.layout.factors[i].shape[1]
             found[i] = shape, rates if problem.hyperpriors == "factor" else np.repeat(rates, width)
         return found
 

@@ -8,7 +8,7 @@
 //!
 //! Sources: M. Zhou, L. Carin (2015), Negative binomial process count and mixture modeling (the law); the blocks are ours.
 
-use super::RandomSource;
+use super::{RandomSource, gamma};
 use crate::stream::Xoshiro;
 use rand_distr::{Binomial, Distribution};
 
@@ -30,6 +30,17 @@ pub fn draw(n: u64, r: f64, rng: &mut Xoshiro) -> u64 {
         a += length;
     }
     tables
+}
+
+/// -ln q of q ~ Beta(r, n), zero for no customers: what the logarithm of r, all of whose n customers are seated at once, is
+/// exposed to. By Gamma(r) / Gamma(r + n) = int q^(r-1) (1-q)^(n-1) dq / Gamma(n), given q the concentration of the restaurants
+/// whose concentrations add up to r has a gamma law's likelihood.
+pub fn exposure(n: u64, r: f64, rng: &mut Xoshiro) -> f64 {
+    if n == 0 {
+        return 0.0;
+    }
+    let odds = gamma::draw_log(n as f64, rng) - gamma::draw_log(r, rng);
+    if odds > 40.0 { odds } else { odds.exp().ln_1p() }
 }
 
 /// Tables that the customers a, a + 1, .. open.

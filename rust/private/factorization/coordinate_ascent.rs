@@ -302,8 +302,13 @@ impl CoordinateAscent {
             self.update(factor, &counts, (threads, progress))?;
             if self.learnt.0.contains(&factor) {
                 let symmetric = self.model.structure().is_symmetric(factor);
-                let (means, geometric) = (&self.means[factor], &self.geometric[factor]);
-                hyperpriors::maximize(self.model.prior_mut(factor), means, geometric, symmetric, self.learnt.1);
+                let prior = self.model.prior_mut(factor);
+                if prior.is_dirichlet() {
+                    hyperpriors::maximize_concentration(prior, &self.factors[factor], &self.digammas[factor]);
+                } else {
+                    let (means, geometric) = (&self.means[factor], &self.geometric[factor]);
+                    hyperpriors::maximize(prior, means, geometric, symmetric, self.learnt.1);
+                }
             }
         }
         if let Some(dispersion) = &mut self.dispersion {

@@ -8,8 +8,10 @@
 
 use super::factor_matrix::FactorMatrix;
 use super::gammas::{Gammas, Prior, divergence};
+use crate::distributions::RandomSource;
 use crate::numeric::elementary::exp;
 use crate::numeric::special::gamma::digamma;
+use crate::stream::Xoshiro;
 
 /// Sets the rates of Dirichlet laws, which are sums of their shapes.
 pub fn set_rates(laws: &mut Gammas) {
@@ -24,6 +26,18 @@ pub fn correct(laws: &Gammas, geometric: &mut FactorMatrix) {
     for row in geometric.padded_mut().chunks_exact_mut(ratios.len().max(1)) {
         row.iter_mut().zip(&ratios).for_each(|(x, ratio)| *x *= ratio);
     }
+}
+
+/// Makes draws of gamma laws draws of Dirichlet laws. Of a component all of whose draws are below the least double, which has no
+/// counts then, they are redrawn given that: their logarithms are ln U / shape apart from one number, for U uniform.
+pub fn normalize(draws: &mut FactorMatrix, prior: &Prior, rng: &mut Xoshiro) {
+    let (rows, width, sums) = (draws.rows, draws.width, draws.sums());
+    for k in (0..width).filter(|&k| sums[k] == 0.0) {
+        let logs: Vec<_> = (0..rows).map(|row| rng.open_uniform().ln() / prior.at(row * width + k).0).collect();
+        let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        logs.iter().enumerate().for_each(|(row, log)| draws.row_mut(row)[k] = (log - top).exp());
+    }
+    draws.normalize();
 }
 
 /// What the divergences of gamma laws have too much: those of the sums, one for each component.

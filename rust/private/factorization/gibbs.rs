@@ -8,6 +8,7 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
+use super::dirichlet;
 use super::dispersion::{Address, Dispersion};
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
@@ -118,16 +119,19 @@ impl GibbsChain {
     /// Learns the priors, from those that the chain has.
     ///
     /// # Errors
-    /// [`Error::Domain`] where a factor has shapes of its own for entries, or is redrawn with others.
+    /// [`Error::Domain`] where a factor has shapes of its own for entries.
     pub fn learn_priors(&mut self, rates: Rates) -> Result<()> {
         self.learnt = (self.model.learnable(&self.fixed)?, rates);
         Ok(())
     }
 
-    /// Lengths of what is recorded of the priors: for each that is learnt its shape, and its rates.
+    /// Lengths of what is recorded of the priors: for each that is learnt its shape, and its rates if it has any.
     fn lengths_of_priors(&self) -> impl Iterator<Item = usize> + '_ {
         let (factors, rates) = &self.learnt;
-        factors.iter().flat_map(|&factor| [1, if *rates == Rates::Rows { self.factors[factor].rows } else { 1 }])
+        factors.iter().flat_map(|&factor| {
+            let rates = if *rates == Rates::Rows { self.factors[factor].rows } else { 1 };
+            [1, rates].into_iter().take(if self.model.prior(factor).is_dirichlet() { 1 } else { 2 })
+        })
     }
 
     /// The shapes of the multipliers, where counts are overdispersed.
@@ -272,6 +276,12 @@ impl GibbsChain {
         structure.redraw(layout, self.model.priors(), &self.fixed, &counts, &mut self.factors, &shares);
         let own = |factor: &usize| !self.fixed[*factor] && !structure.is_redrawn_together(layout, *factor);
         for factor in (0..self.factors.len()).filter(own).collect::<Vec<_>>() {
+            if self.learnt.0.contains(&factor) && self.model.prior(factor).is_dirichlet() {
+                let FactorMatrix { rows, width, stride, .. } = self.factors[factor];
+                let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
+                let prior = self.model.prior_mut(factor);
+                hyperpriors::redraw_concentration(prior, &counts[factor], [rows, width, stride], &mut words);
+            }
             if structure.in_turn() {
                 self.redraw_in_turn(factor, &counts[factor], &mut sums);
             } else {
@@ -282,7 +292,7 @@ impl GibbsChain {
         let total_rate = total_rate.unwrap_or_else(|| self.model.total_rate(&self.factors));
         self.last = [total_rate, tally.total() as f64];
         let (factors, rates) = &self.learnt;
-        for &factor in factors {
+        for &factor in factors.iter().filter(|factor| !self.model.prior(**factor).is_dirichlet()).collect::<Vec<_>>() {
             let mut words = xoshiro(self.key, PRIORS, self.iteration, factor as u64);
             let symmetric = self.model.structure().is_symmetric(factor);
             let prior = self.model.prior_mut(factor);
@@ -338,7 +348,8 @@ impl GibbsChain {
         let blocks = fresh.padded_mut().chunks_mut(BLOCK * stride).zip(totals.chunks_mut(BLOCK)).enumerate();
         parallel::each(blocks.collect(), redraw).expect("rows that cannot fail");
         if dirichlet {
-            fresh.normalize();
+            let mut words = xoshiro(self.key, FACTORS + 1 + factor as u64, self.iteration, 0);
+            dirichlet::normalize(&mut fresh, prior, &mut words);
         }
         self.factors[factor] = fresh;
         (!dirichlet && weighted.is_none()).then(|| totals.iter().sum())
@@ -418,8 +429,12 @@ impl Chain for GibbsChain {
         }
         for &factor in &self.learnt.0 {
             let prior = self.model.prior(factor);
-            if let (Some(shape), Some(rates)) = (others.next(), others.next()) {
+            if let Some(shape) = others.next() {
                 shape[0] = prior.shape[0];
+            }
+            if !prior.is_dirichlet()
+                && let Some(rates) = others.next()
+            {
                 let step = prior.rate.len() / rates.len();
                 rates.iter_mut().zip(prior.rate.iter().step_by(step)).for_each(|(out, rate)| *out = *rate);
             }

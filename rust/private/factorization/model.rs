@@ -224,19 +224,16 @@ impl Model {
         &mut self.priors[factor]
     }
 
-    /// The factors whose priors can be learnt: gamma laws, not fixed.
+    /// The factors whose priors can be learnt: those that are neither fixed nor redrawn with others.
     ///
     /// # Errors
-    /// [`Error::Domain`] where a factor has shapes of its own for entries, or is redrawn with others.
+    /// [`Error::Domain`] where a factor has shapes of its own for entries.
     pub(super) fn learnable(&self, fixed: &[bool]) -> Result<Vec<usize>> {
-        let own = |factor: &usize| !fixed[*factor] && !self.priors[*factor].is_dirichlet();
+        let own = |factor: &usize| !fixed[*factor] && !self.structure.is_redrawn_together(&self.layout, *factor);
         let found: Vec<_> = (0..self.priors.len()).filter(own).collect();
-        let refused = |requirement, value: String| Err(Error::Domain { name: "hyperpriors", value, requirement });
-        if found.iter().any(|&factor| self.structure.is_redrawn_together(&self.layout, factor)) {
-            return refused("none where factors are redrawn together", "learnt".to_owned());
-        }
         if let Some(factor) = found.iter().find(|factor| self.priors[**factor].shape.len() != 1) {
-            return refused("none where entries of a factor have shapes of their own", format!("factor {factor}"));
+            let requirement = "none where entries of a factor have shapes of their own";
+            return Err(Error::Domain { name: "hyperpriors", value: format!("factor {factor}"), requirement });
         }
         Ok(found)
     }
