@@ -104,7 +104,7 @@ TIMES, WIDTH, MASS, USUAL = 4, 2, 2.4, (3.0, 2.0)
 SHAPES = {"matrix": (3,), "tensor": (2, 2)}
 
 
-def prior(shape, rng):
+def prior(shape, rng, concentration_of_phi=0.8):
     """Return factors in the core's order."""
     xi, beta, tau = (rng.gamma(USUAL[0], 1 / USUAL[1]) for _ in range(3))
     nu = np.maximum(rng.gamma(MASS / WIDTH, 1 / beta, WIDTH), 1e-140)
@@ -117,7 +117,7 @@ def prior(shape, rng):
     for t in range(TIMES):
         theta[t] = rng.standard_gamma(tau * mean) / tau
         mean = transitions @ theta[t]
-    phis = [rng.dirichlet(np.full(extent, 0.8), WIDTH).T for extent in shape]
+    phis = [rng.dirichlet(np.full(extent, concentration_of_phi), WIDTH).T for extent in shape]
     delta = rng.gamma(USUAL[0], 1 / USUAL[1], (1, TIMES))
     return [theta, *phis, transitions, delta, nu[None], *(np.full((1, 1), x) for x in (xi, beta, tau))]
 
@@ -130,9 +130,10 @@ def rates(factors):
     return table.sum(axis=-1).reshape(-1, len(front[-1]))
 
 
-def joint_chain(shape, released, hidden, method="auto"):
+def joint_chain(shape, released, hidden, method="auto", concentrations=None):
     usual = tuple(np.array([x]) for x in USUAL)
-    priors = [(ONES, ONES), *[(np.array([0.8]), np.empty(0))] * len(shape), (ONES, ONES)]
+    phis = [(np.array([x]), np.empty(0)) for x in concentrations or [0.8] * len(shape)]
+    priors = [(ONES, ONES), *phis, (ONES, ONES)]
     priors += [usual, (np.array([MASS / WIDTH]), ONES), usual, usual, usual]
     counts = released_counts(released, hidden)
     return _core.GibbsChain(counts, "dynamics", [TIMES, *shape], WIDTH, priors, method, (3, 4))
@@ -191,6 +192,45 @@ def test_sweeps_leave_the_joint_law_as_it_is(kind, masked, method):
     worst = min(found, key=found.get)
     print(f"{kind}, {method}: least p times number {found[worst] * len(found):.2g} ({worst})")
     assert not holm(np.array(list(found.values())), FALSE_ALARM), {worst: found[worst]}
+
+
+@pytest.mark.statistical
+def test_sweeps_leave_the_law_of_learnt_concentrations_as_it_is():
+    """Replicates of prior, data and three sweeps (Gandy and Scott 2020), whose changes are zero on average; Holm, 1e-6."""
+    shape, rng, changes = SHAPES["matrix"], np.random.default_rng(22), []
+    for _ in range(1500):
+        eta = float(np.maximum(rng.exponential(), 1e-3))
+        factors = prior(shape, rng, eta)
+        released = rng.poisson(rates(factors)) + TwoSidedGeometric(ALPHA).sample((TIMES, *shape), rng=rng)
+        chain = joint_chain(shape, released, None, concentrations=[eta])
+        chain.learn_priors("factor")
+        chain.set_factors([np.ascontiguousarray(factor) for factor in factors])
+        chain.iteration = len(changes) * 3
+        chain.run(3, 0, 1)
+        later = float(chain.priors()[1][0][0])
+        both = [
+            [
+                np.log(one),
+                np.log(one) ** 2,
+                one,
+                phi[0, 0] ** 2,
+                phi.max() * np.log(one),
+                np.arcsinh(released).mean() * one,
+            ]
+            for one, phi in ((eta, factors[1]), (later, chain.factors()[1]))
+        ]
+        changes.append(np.subtract(*both))
+    z = np.mean(changes, axis=0) / np.std(changes, axis=0, ddof=1) * np.sqrt(len(changes))
+    print(f"largest |z| {np.abs(z).max():.2f} of {len(z)}")
+    assert not holm(2 * stats.norm.sf(np.abs(z)), FALSE_ALARM)
+
+
+@short
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # twenty sweeps fit nothing
+def test_concentrations_of_components_can_be_learnt():
+    model = PoissonDynamics(2, hyperpriors="factor", **HOW).fit(season())
+    assert model.draws_["components_concentration"].shape == (2, 20)
+    assert set(model.priors_) == {"components"}
 
 
 @pytest.mark.statistical
