@@ -47,7 +47,7 @@ class Parameters(TypedDict, total=False):
 
     n_components: Annotated[
         Annotated[int | tuple[int, ...], sizes] | None,
-        "number of components, with a core one for each mode, as 4,4,3 (default 10)",
+        "number of components; one for each mode with a core, or layer of topics, as 4,4,3 (default 10)",
     ]
     hyperpriors: Literal["factor", "row"] | None
     likelihood: Literal["poisson", "negative-binomial"] | None

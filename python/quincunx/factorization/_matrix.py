@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy.typing as npt
 
 from quincunx import _check
@@ -21,22 +23,30 @@ class PoissonFactorization(Topics):
     geometric of ratio alpha, and gamma priors on both factors; with documents as rows and words as columns this is a
     topic model [1]_. With ``topics="dirichlet"`` the rows of the components have Dirichlet priors: as
     ``embedding[d] = length[d] * proportions[d]`` with gamma lengths and, apart from them, Dirichlet proportions, this
-    is latent Dirichlet allocation [3]_ whose lengths of documents stay private.
+    is latent Dirichlet allocation [3]_ whose lengths of documents stay private. With layers, ``n_components=(K, J)``,
+    rows differ in the shapes of their embedding, which another embedding makes [4]_::
+
+        embedding[d] ~ Gamma(embedding_2[d] @ components_2, layer_rates[d, 0])
+        embedding_2[d] ~ Gamma(weights, layer_rates[d, 1])
+
+    (shape, rate), so that topics which occur together belong to one component of the layer above.
 
     Parameters
     ----------
-    n_components : int, default=10
-        Number of components.
+    n_components : int or sequence of int, default=10
+        Number of components; of Dirichlet topics, with Gibbs sampling, also one for each of several layers, the lowest
+        first.
     prior_shape, prior_rate : float or sequence, default=0.1 and 1.0, or 0.01 for Dirichlet topics
         Shape and rate of the gamma priors: a number, or a sequence with one entry for each factor (embedding,
         components), each a number or an array that broadcasts to the factor's shape. With ``topics="dirichlet"``
         they are those of the embedding, and a sequence has one entry; as each row is then exposed to exactly one, a
-        rate ``b`` makes rows shorter than they are by the share ``b / (1 + b)``.
+        rate ``b`` makes rows shorter than they are by the share ``b / (1 + b)``. With layers they are numbers, those
+        of the weights of the highest components and of the rates of the embeddings of each row and layer.
     topics : {"gamma", "dirichlet"}, default="gamma"
         The prior of the components: gamma laws of the entries, or a Dirichlet law of each row, which then sums to one.
     topic_concentration : float or array_like, default=0.1
-        Concentration of the Dirichlet laws: a number, or an array that broadcasts to (n_components, n_features).
-        Without effect where ``topics="gamma"``.
+        Concentration of the Dirichlet laws: a number, which is that of all layers, or an array that broadcasts to
+        (n_components, n_features). Without effect where ``topics="gamma"``.
     {inference}
 
     Attributes
@@ -52,13 +62,18 @@ class PoissonFactorization(Topics):
         Posterior mean of the shares of the components in each row's rate, by the same chain: rows sum to one.
     rates_, expected_counts_ : ndarray of shape (n_rows, n_features)
         Posterior means of the rates and of the counts before noise, over all chains; computed when first asked for.
+    layers_ : list of ndarray, each of shape (n_components of a layer, n_components of the one below)
+        With layers, posterior mean of the shares of the components below in each component, by the same chain:
+        ``layers_[0] @ components_`` are the words of the components of the second layer.
     priors_ : dict
-        Shape and rate of each gamma prior, by the name of its factor: posterior means where `hyperpriors` says that
-        they are learnt. A rate of each row stands there for each of its entries.
+        Shape and rate of each prior, by the name of its factor: posterior means where `hyperpriors` says that they are
+        learnt. A rate of each row stands there for each of its entries; a Dirichlet law has its concentration for a
+        shape, and no rate. With layers that of the components alone.
     dispersion_ : float or ndarray
         Posterior mean of the dispersion of negative binomial counts, over all chains.
     draws_ : dict
-        The kept draws ``"embedding"`` and ``"components"``, with axes (chain, draw, ...).
+        The kept draws ``"embedding"`` and ``"components"``, with axes (chain, draw, ...); with layers also
+        ``"embedding_2"``, ``"components_2"``, ..., ``"layer_rates"`` and ``"weights"``.
     elbo_ : ndarray
         The ELBO after each iteration of variational inference.
     n_iter_ : int
@@ -86,6 +101,8 @@ class PoissonFactorization(Topics):
        NeurIPS workshop on approximate Bayesian inference.
     .. [3] D. M. Blei, A. Y. Ng and M. I. Jordan (2003), Latent Dirichlet allocation, Journal of Machine Learning
        Research 3.
+    .. [4] M. Zhou, Y. Cong and B. Chen (2016), Augmentable gamma belief networks, Journal of Machine Learning Research
+       17.
 
     Examples
     --------
@@ -103,21 +120,42 @@ class PoissonFactorization(Topics):
     >>> lda = PoissonFactorization(2, topics="dirichlet", inference="vi", max_iter=5000, tol=1e-5, random_state=0)
     >>> bool(np.allclose(lda.fit(release).components_.sum(axis=1), 1.0))
     True
+    >>> deep = PoissonFactorization((4, 2), topics="dirichlet", n_draws=1000, n_chains=2, random_state=0).fit(release)
+    >>> deep.components_.shape, [layer.shape for layer in deep.layers_]
+    ((4, 20), [(2, 4)])
     """
 
+    PUBLISHED: ClassVar = Topics.PUBLISHED | {"layers_": "released"}
+
     def _layout(self, shape: tuple[int, ...]) -> Layout:
-        (rows, cols), width = shape, int(self.n_components)
+        (rows, cols), numbers = shape, self._sizes()["n_components"]
+        width, *above = numbers if isinstance(numbers, list) else [numbers]
         factors = (
             Factor("embedding", (rows, width), ("observation", "component")),
             Factor("components", (cols, width), ("component", "feature"), "transposed"),
         )
-        return Layout("cp", (rows, cols), width, factors, ("observation", "feature"))
+        if not above:
+            return Layout("cp", (rows, cols), width, factors, ("observation", "feature"))
+        layers: list[Factor] = []
+        dim, below = "component", width
+        for layer, number in enumerate(above, 2):
+            name = f"component_{layer}"
+            layers += [
+                Factor(f"embedding_{layer}", (rows, number), ("observation", name), sets=(None, layer - 1)),
+                Factor(f"components_{layer}", (below, number), (name, dim), "transposed", (layer - 2, layer - 1)),
+            ]
+            dim, below = name, number
+        layers.append(Factor("layer_rates", (rows, len(above) + 1), ("observation", "layer"), sets=(None, None)))
+        layers.append(Factor("weights", (1, below), (dim,), "vector", (None, len(above))))
+        return Layout("layers", (rows, cols, *above), width, (*factors, *layers), ("observation", "feature"))
 
     def _set_fitted(self, posterior: Posterior) -> None:
         super()._set_fitted(posterior)
-        embedding, components = posterior.means()
-        self.embedding_ = embedding
+        self.embedding_, components, *above = posterior.means()
         self.components_ = components.T.copy()
+        self.__dict__.pop("layers_", None)
+        if above:
+            self.layers_ = [mixing.T.copy() for mixing in above[1:-2:2]]
 
     def _axis_factor(self, axis: int) -> Floats:
         return self.components_.T if axis else self.embedding_

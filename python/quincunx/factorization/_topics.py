@@ -10,18 +10,21 @@ after the counts and their parts y[d, v, k], the noise summed out,
     components[k] ~ Dirichlet(topic_concentration + sum_d y[d, :, k]).
 
 The exposure is one because rows of components sum to one over all cells, so counts of those held out are drawn, too.
+In layers the shapes of the embedding are mixtures of another, and so on: a gamma belief network (Zhou, Cong and Chen
+2016), see the core's `layers.rs`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _core, _tables
-from quincunx._inference import Floats, parameters
+from quincunx._inference import Facts, Floats, parameters
 from quincunx.factorization._data import Counts, Given
 from quincunx.factorization._layout import Layout, PriorLike
 from quincunx.factorization._transform import RowTransformer
@@ -42,18 +45,54 @@ class Topics(RowTransformer):
     topics: Literal["gamma", "dirichlet"] = "gamma"
     topic_concentration: npt.ArrayLike = 0.1
 
+    def _sizes(self) -> Facts:
+        if isinstance(self.n_components, (Sequence, np.ndarray)) and not isinstance(self.n_components, str):
+            return {"n_components": [_check.whole(one, "n_components", minimum=1) for one in self.n_components]}
+        return super()._sizes()
+
     def _check_parameters(self, *executor: Any) -> None:
         super()._check_parameters(*executor)
         _check.one_of(self.topics, "topics", ("gamma", "dirichlet"))
+        if isinstance(numbers := self._sizes()["n_components"], list):
+            self._check_layers(numbers)
         if self.topics == "dirichlet" and self.method == "published":
             raise ValueError('`method` must not be "published" where `topics` is "dirichlet": no paper has it')
 
+    def _check_layers(self, numbers: list[int]) -> None:
+        """Refuse layers beside what they do not go with."""
+        if len(numbers) < 2:
+            raise ValueError(
+                f"`n_components` must be a number or hold one for each of two layers or more, got {numbers}"
+            )
+        for name, goes in (("topics", "dirichlet"), ("inference", "mcmc")):
+            if (value := getattr(self, name)) != goes:
+                raise ValueError(f"`{name}` must be {goes!r} where `n_components` has layers, got {value!r}")
+        if self.hyperpriors == "row":
+            raise ValueError(
+                "`hyperpriors` must be None or 'factor' where `n_components` has layers, got 'row': each row has a rate"
+            )
+        for name in ("prior_shape", "prior_rate", "topic_concentration"):
+            if np.ndim(value := getattr(self, name)):
+                raise ValueError(f"`{name}` must be a number where `n_components` has layers, got {value!r}")
+
     def _priors(self, layout: Layout) -> list[tuple[Floats, Floats]]:
+        if layout.model == "layers":
+            return self._priors_of_layers(layout)
         rate = _RATES[self.topics] if self.prior_rate is None else self.prior_rate
         if self.topics == "gamma":
             return layout.priors(self.prior_shape, rate)
         concentration = {"components": ("topic_concentration", self.topic_concentration)}
         return layout.priors(self.prior_shape, rate, concentration)
+
+    def _priors_of_layers(self, layout: Layout) -> list[tuple[Floats, Floats]]:
+        rate = _RATES["dirichlet"] if self.prior_rate is None else self.prior_rate
+        given = {"prior_shape": self.prior_shape, "prior_rate": rate, "topic_concentration": self.topic_concentration}
+        shape, rate, concentration = (
+            np.array([_check.real(value, name, positive=True)]) for name, value in given.items()
+        )
+        # Of the embeddings nothing is looked at: the first has what holds for rows to come.
+        pairs = [(shape, rate), (concentration, np.empty(0))] * ((len(layout.factors) - 2) // 2)
+        return [*pairs, (shape, rate), (shape, rate)]
 
     @property
     def topics_(self) -> Floats:
@@ -79,7 +118,7 @@ class Topics(RowTransformer):
         if not posterior.sampled:
             embedding, components = posterior.means()
             return _shares(embedding * components.sum(axis=0)), _shares(components, axis=0)
-        draws = posterior.best_tables()
+        draws = posterior.best_tables()[:2]
         rows, columns = (np.zeros(table.shape[1:]) for table in draws)
         for embedding, components in zip(*draws, strict=True):
             rows += _shares(embedding * components.sum(axis=0))

@@ -18,14 +18,12 @@
 //!   tau^(l_1 - y) exp(-sum_t (y_t + l_(t+1)) zeta_t - tau zeta_1 sum_k nu_k):   a slice sampler on ln tau, T logarithms a look.
 //! It is drawn once more given theta: where one of the two moves little, the other may.
 //!
-//! A theta below the least double is stored as zero. That zero tells on a draw only if counts fall to a component all of whose
-//! predecessors are zero, and it had a theta above 1e-20 from a shape below 1e-300: with probability below 1e-297.
-//!
 //! Source: A. Schein, H. Wallach, M. Zhou (2016), Poisson-gamma dynamical systems, sections 2 and 3; there tau is given. The
 //! probability of tau is that of their bivariate counts (SumLog and Poisson), multiplied out here.
 
 use super::cp::Cp;
 use super::factor_matrix::FactorMatrix;
+use super::gamma_chain::{self, mixture, redraw_columns, seat};
 use super::gammas::Prior;
 use super::split::Splitter;
 use super::structure::{Layout, Structure};
@@ -60,7 +58,7 @@ fn zetas(delta: &[f64], tau: f64) -> Vec<f64> {
 
 /// The shape of theta_tk, over tau.
 fn shape(theta: &FactorMatrix, pi: &FactorMatrix, nu: &[f64], t: usize, k: usize) -> f64 {
-    if t == 0 { nu[k] } else { theta.row(t - 1).iter().zip(pi.row(k)).map(|(theta, pi)| theta * pi).sum() }
+    if t == 0 { nu[k] } else { mixture(pi, theta.row(t - 1), k) }
 }
 
 /// What the backward pass draws.
@@ -84,24 +82,18 @@ fn backward(
 ) -> Tables {
     let (stride, width, times) = (theta.stride, theta.width, theta.rows);
     let (mut received, mut moved) = (vec![0; times * stride], vec![0; width * stride]);
-    let (mut first, mut totals) = (vec![0; width], vec![0; times]);
+    let (mut first, mut totals) = (vec![], vec![0; times]);
     let mut splitter = Splitter::new(stride);
     for t in (0..times).rev() {
         let mut words = rng(t);
         let (before, here) = received.split_at_mut(t * stride);
-        for k in 0..width {
-            let tables = chinese_restaurant::draw(
-                counts[t * stride + k] + here[k],
-                tau * shape(theta, pi, nu, t, k),
-                &mut words,
-            );
-            totals[t] += tables;
-            if t == 0 {
-                first[k] = tables;
-            } else if tables > 0 {
-                let (moved, before) = (&mut moved[k * stride..(k + 1) * stride], &mut before[(t - 1) * stride..]);
-                splitter.split(tables, theta.row(t - 1), pi.row(k), &mut words, moved, before);
-            }
+        let counts = counts[t * stride..][..width].iter().zip(&*here).map(|(count, more)| count + more);
+        if t == 0 {
+            first = counts.zip(nu).map(|(n, nu)| chinese_restaurant::draw(n, tau * nu, &mut words)).collect();
+            totals[0] = first.iter().sum();
+        } else {
+            let parts = (moved.as_mut_slice(), &mut before[(t - 1) * stride..]);
+            totals[t] = seat(counts, (pi, theta.row(t - 1), tau), parts, &mut splitter, &mut words);
         }
     }
     Tables { received, moved, first, totals }
@@ -122,14 +114,9 @@ fn forward(
         for k in 0..theta.width {
             let number = counts[t * stride + k] + received[t * stride + k];
             let shape = tau * shape(theta, pi, nu, t, k) + number as f64;
-            theta.row_mut(t)[k] = drawn(shape, tau + delta[t] + tau * zeta[t + 1], &mut words);
+            theta.row_mut(t)[k] = gamma_chain::draw(shape, tau + delta[t] + tau * zeta[t + 1], &mut words);
         }
     }
-}
-
-/// A gamma draw; zero at a shape of no draw above the least double.
-fn drawn(shape: f64, rate: f64, rng: &mut Xoshiro) -> f64 {
-    if shape < 1e-300 { 0.0 } else { gamma::draw(shape, rate, rng) }
 }
 
 /// nu, xi and beta.
@@ -158,8 +145,7 @@ impl Weights {
                 continue;
             }
             let all: f64 = (0..width).map(|k| self.concentration(k, j)).sum();
-            let odds = gamma::draw_log(column as f64, rng) - gamma::draw_log(all, rng);
-            p[j] = if odds > 40.0 { odds } else { odds.exp().ln_1p() };
+            p[j] = chinese_restaurant::exposure(column, all, rng);
             for k in 0..width {
                 let seated = chinese_restaurant::draw(tables.moved[k * stride + j], self.concentration(k, j), rng);
                 counts[j] += seated;
@@ -190,15 +176,7 @@ impl Weights {
 
     /// Draws Pi given the tables.
     fn transitions(&self, moved: &[u64], pi: &mut FactorMatrix, rng: &mut Xoshiro) {
-        let width = pi.width;
-        for j in 0..width {
-            // Concentrations may be small for a whole column: its shares come from logarithms.
-            let log = |k: usize| gamma::draw_log(self.concentration(k, j) + moved[k * pi.stride + j] as f64, rng);
-            let logs: Vec<f64> = (0..width).map(log).collect();
-            let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = logs.iter().map(|log| (log - top).exp()).sum();
-            logs.iter().enumerate().for_each(|(k, log)| pi.row_mut(k)[j] = (log - top).exp() / sum);
-        }
+        redraw_columns(pi, |k, j| self.concentration(k, j), moved, rng);
     }
 }
 

@@ -5,6 +5,7 @@
 //! Directed blockmodel:  mu_ij = sum_cd T_ic P_cd T_jd, i != j;  u_i = P' T_i, R = T.
 //! Undirected: the same for i < j only, with P symmetric.
 //! Dynamical systems: canonical polyadic, where the first mode is time and its factor a chain; all else in [`super::dynamics`].
+//! Topics in layers: a matrix, where the left factor has shapes of its own that are drawn, see [`super::layers`].
 //!
 //! A factor's exposure is the derivative of the sum of the observed rates by that entry; with the counts n that fell to it,
 //! its conditional is Gamma(shape + n, rate + exposure). Held-out cells are taken off the exposure and never counted.
@@ -15,6 +16,7 @@ use super::cp::Cp;
 use super::dynamics::Dynamics;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
+use super::layers::Layers;
 use super::released_counts::ReleasedCounts;
 use super::split::LANES;
 use super::structure::{HeldOut, Layout, Structure};
@@ -25,7 +27,7 @@ use crate::{Error, Result, memory};
 use std::sync::Arc;
 
 /// All structures by name: matrices and tensors, networks of ordered pairs and of unordered ones, tensors with a core, dynamical
-/// systems.
+/// systems, topics in layers.
 pub const STRUCTURES: &[(&str, &dyn Structure)] = &[
     ("cp", &Cp),
     ("directed", &Blockmodel { undirected: false }),
@@ -33,6 +35,7 @@ pub const STRUCTURES: &[(&str, &dyn Structure)] = &[
     ("tucker", &Tucker { tied: false }),
     ("tucker-tied", &Tucker { tied: true }),
     ("dynamics", &Dynamics),
+    ("layers", &Layers),
 ];
 
 /// A structure, the extents of its modes or its number of actors, and its number of components.
@@ -123,8 +126,9 @@ impl Model {
             .shapes()
             .iter()
             .zip(&self.priors)
-            .filter(|(_, prior)| prior.is_dirichlet())
-            .map(|(shape, _)| shape.0 as f64)
+            .enumerate()
+            .filter(|(i, (_, prior))| prior.is_dirichlet() && !self.structure.is_redrawn_together(&self.layout, *i))
+            .map(|(_, (shape, _))| shape.0 as f64)
             .collect();
         let free = (order - known.len() as f64).max(1.0);
         let scale = (total * known.iter().product::<f64>() / (terms * cells.max(1.0))).powf(1.0 / free);

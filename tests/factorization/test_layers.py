@@ -1,0 +1,371 @@
+"""Topics in layers: joint law, planted faults, known answers by quadrature, ranks of the truth, the estimator."""
+
+import io
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import special, stats
+from sklearn.base import clone
+from tests.factorization.chains import assert_means, effective_size, holm
+from tests.statistics import FALSE_ALARM
+
+from quincunx import _core
+from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
+from quincunx.factorization import PoissonFactorization, cross_validate
+from quincunx.privacy import privatize
+
+ALPHA, ONES = 0.5, np.ones(1)
+pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+
+# The model, drawn in NumPy.
+
+DOCUMENTS, WORDS = 4, 3
+USUAL, ETA, MIXING = (2.0, 1.5), 0.8, 0.6
+LAYERS = {"two": (2, 2), "three": (3, 2, 2)}
+
+
+def drawn(layers, rng, many=()):
+    """Return factors in the core's order, from the prior, or so many of each."""
+    weights = rng.gamma(USUAL[0], 1 / USUAL[1], (*many, 1, layers[-1]))
+    rates = rng.gamma(USUAL[0], 1 / USUAL[1], (*many, DOCUMENTS, len(layers)))
+    shape, pairs = np.broadcast_to(weights, (*many, DOCUMENTS, layers[-1])), []
+    for layer in range(len(layers) - 1, -1, -1):
+        theta = rng.standard_gamma(shape) / rates[..., layer, None]
+        below = layers[layer - 1] if layer else WORDS
+        mixing = dirichlet(np.full((*many, below, layers[layer]), MIXING if layer else ETA), rng)
+        pairs = [theta, mixing, *pairs]
+        shape = theta @ mixing.swapaxes(-1, -2)
+    return [*pairs, rates, weights]
+
+
+def dirichlet(concentrations, rng):
+    draws = np.maximum(rng.standard_gamma(concentrations), 1e-290)
+    return draws / draws.sum(axis=-2, keepdims=True)
+
+
+def core_chain(layers, released, hidden=None, method="auto", fixed=None, priors=None):
+    table = released_counts(released, hidden)
+    usual = tuple(np.array([x]) for x in USUAL)
+    if priors is None:
+        priors = [(ONES, ONES), (np.array([ETA]), np.empty(0))]
+        priors += [(ONES, ONES), (np.array([MIXING]), np.empty(0))] * (len(layers) - 1) + [usual, usual]
+    extents = [*np.shape(released), *layers[1:]]
+    return _core.GibbsChain(table, "layers", extents, layers[0], priors, method, (3, 4), fixed)
+
+
+def released_counts(released, hidden=None):
+    mask = None if hidden is None else np.ascontiguousarray(hidden, dtype=np.uint8).ravel()
+    flat = np.ascontiguousarray(released, dtype=np.int64)
+    return _core.ReleasedCounts(flat.ravel(), *flat.shape, np.array([ALPHA]), mask)
+
+
+def contiguous(factors):
+    return [np.ascontiguousarray(factor) for factor in factors]
+
+
+def release_of(factors, rng):
+    counts = rng.poisson(factors[0] @ factors[1].swapaxes(-1, -2))
+    return counts + TwoSidedGeometric(ALPHA).sample(counts.shape, rng=rng)
+
+
+def numbers(factors):
+    """Return functions of a draw, or of each of many, which say something of each of its parts."""
+    *pairs, rates, weights = factors
+    found = {"ln r": np.log(weights[..., 0, 0]), "ln all r": np.log(weights.sum(axis=(-2, -1)))}
+    for t, (theta, mixing) in enumerate(zip(pairs[::2], pairs[1::2], strict=True)):
+        logs, total = np.log(np.maximum(theta, 1e-290)), theta.sum(axis=(-2, -1))
+        found |= {
+            f"theta {t}": logs[..., 0, 0],
+            f"last theta {t}": logs[..., -1, -1],
+            f"sum {t}": np.log(total + 1e-290),
+        }
+        found |= {f"least theta {t}": logs.min(axis=(-2, -1)), f"share {t}": mixing[..., 0, 0]}
+        found |= {f"most {t}": mixing[..., -1, :].max(axis=-1)}
+        found |= {f"rate {t}": np.log(rates[..., 0, t]), f"rates {t}": np.log(rates[..., t]).mean(axis=-1)}
+        if t + 1 < rates.shape[-1]:
+            shape = pairs[2 * t + 2] @ pairs[2 * t + 3].swapaxes(-1, -2)
+            step = logs - np.log(np.maximum(shape, 1e-290)) + np.log(rates[..., t, None])
+            found |= {f"step {t}": step[..., 1, 0], f"steps {t}": step.mean(axis=(-2, -1))}
+    cells = pairs[0] @ pairs[1].swapaxes(-1, -2)
+    return found | {"first cell": np.log(cells[..., 0, 0] + 1e-290)}
+
+
+def probabilities(before, after):
+    """Return how likely the distances of functions of two samples are, after Kolmogorov and Smirnov."""
+    found = {name: stats.ks_2samp(before[name], after[name]).pvalue for name in before}
+    worst = min(found, key=found.get)
+    print(f"least p times number {found[worst] * len(found):.2g} ({worst})")
+    return np.array(list(found.values())), worst
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("name", "masked", "method"), [("two", False, "collapsed"), ("two", True, "event"), ("three", True, "split")]
+)
+def test_sweeps_leave_the_joint_law_as_it_is(name, masked, method):
+    """Draws from the prior and what rounds of data and a sweep make of others: Kolmogorov and Smirnov, Holm, 1e-6.
+
+    1500 replicates see a distribution function that is off by a tenth.
+    """
+    layers, rng = LAYERS[name], np.random.default_rng(23)
+    hidden = np.zeros((DOCUMENTS, WORDS), dtype=bool)
+    if masked:
+        hidden[0], hidden[1, 1] = True, True  # a whole document
+    chain, before, after = core_chain(layers, np.zeros((DOCUMENTS, WORDS)), hidden, method), [], []
+    for _ in range(1500):
+        before.append(numbers(drawn(layers, rng)))
+        factors = drawn(layers, rng)
+        for _ in range(8):
+            chain.set_counts(released_counts(release_of(factors, rng), hidden))
+            chain.set_factors(contiguous(factors))
+            chain.run(1, 0, 1)
+            factors = chain.factors()
+        after.append(numbers(factors))
+    found, worst = probabilities(
+        *({what: np.array([row[what] for row in rows]) for what in rows[0]} for rows in (before, after))
+    )
+    assert not holm(found, FALSE_ALARM), worst
+
+
+def seated(counts, shapes, rng):
+    """Return numbers of tables, customer by customer."""
+    found = np.zeros_like(counts)
+    for i in range(int(counts.max(initial=0))):
+        found += (counts > i) & (rng.random(counts.shape) * (shapes + i) < shapes)
+    return found
+
+
+def split(counts, weights, rng):
+    """Return the parts of counts in proportion to weights along a further axis."""
+    weights = weights + 1e-290
+    return rng.multinomial(counts, weights / weights.sum(axis=-1, keepdims=True))
+
+
+def plain_sweep(factors, released, fault, rng):
+    """Return many draws of the factors of two layers after a sweep in NumPy, right or with a fault."""
+    theta, phi, above, mixing, rates, weights = factors
+    parts = theta[..., None, :] * phi[..., None, :, :]
+    counts = np.asarray(TwoPiecePoisson(released, parts.sum(axis=-1), ALPHA).sample(rng=rng))
+    of_cells = split(counts, parts, rng)
+    phi, y = dirichlet(ETA + of_cells.sum(axis=-3), rng), of_cells.sum(axis=-2)
+    tables = seated(y, np.maximum(above @ mixing.swapaxes(-1, -2), 1e-290), rng)
+    moved = split(tables, above[..., None, :] * mixing[..., None, :, :], rng)
+    received = moved.sum(axis=-2)
+    zeta = np.ones_like(rates[..., 0]) if fault == "exposure of one" else np.log1p(1 / rates[..., 0])
+    exposure = np.log1p(zeta / rates[..., 1]).sum(axis=-1)[..., None, None]
+    tops = seated(received, np.broadcast_to(weights, received.shape), rng).sum(axis=-2, keepdims=True)
+    weights = rng.gamma(USUAL[0] + tops, 1 / (USUAL[1] + exposure))
+    new = dirichlet(MIXING + moved.sum(axis=-3), rng)
+    if fault != "mixing last":
+        mixing = new
+    above = rng.standard_gamma(weights + received) / (rates[..., 1] + zeta)[..., None]
+    shape = above @ mixing.swapaxes(-1, -2)
+    theta = np.maximum(rng.standard_gamma(shape + y) / (rates[..., :1] + 1), 1e-290)
+    sums = np.stack(np.broadcast_arrays(shape.sum(axis=-1), weights.sum(axis=-1)), axis=-1)
+    rates = rng.gamma(USUAL[0] + sums, 1 / (USUAL[1] + np.stack([theta.sum(axis=-1), above.sum(axis=-1)], axis=-1)))
+    return [theta, phi, above, new, rates, weights]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("fault", [None, "mixing last", "exposure of one"])
+def test_faults_of_a_sweep_are_seen(fault):
+    """The sweep written again in NumPy, and what is seen of it if it is damaged, in 20 000 replicates."""
+    rng = np.random.default_rng(24)
+    before, factors = (drawn(LAYERS["two"], rng, (20_000,)) for _ in range(2))
+    for _ in range(8):
+        factors = plain_sweep(factors, release_of(factors, rng), fault, rng)
+    found, worst = probabilities(numbers(before), numbers(factors))
+    assert bool(holm(found, FALSE_ALARM)) == (fault is not None), worst
+
+
+# Known answers.
+
+
+@cache
+def by_quadrature(released, weight, rates):
+    """Return ln p(released), E theta^1 and E theta^2: one document, one word, one component in each of two layers."""
+
+    def grid(low, high, number):
+        nodes, weights = np.polynomial.legendre.leggauss(number)
+        return (high - low) / 2 * nodes + (high + low) / 2, (high - low) / 2 * weights
+
+    high, w_high = (np.concatenate(part) for part in zip(grid(-200, -40, 100), grid(-40, 6, 500), strict=True))
+    low, w_low = grid(-60, 7, 900)
+    above, theta = np.exp(high), np.exp(low)
+    prior = np.exp(stats.loggamma.logpdf(high + np.log(rates[1]), weight)) * w_high
+    shape = above[:, None]
+    step = np.exp(shape * (np.log(rates[0]) + low) - rates[0] * theta - special.gammaln(shape)) * w_low
+    gone = special.gammainc(above, rates[0] * np.exp(-60))  # what lies below the grid has a rate of nothing
+    mass = np.exp(TwoPiecePoisson(released, theta, ALPHA).log_marginal())
+    none = np.exp(TwoPiecePoisson(released, 0.0, ALPHA).log_marginal())
+    joint, left = prior[:, None] * step * mass, prior * gone * none
+    total = joint.sum() + left.sum()
+    return np.log(total), (joint @ theta).sum() / total, (joint.sum(axis=1) @ above + left @ above) / total
+
+
+QUADRATURE = [(3, 0.9, (1.2, 0.7)), (0, 0.4, (0.5, 2.0)), (9, 1.5, (0.3, 0.5))]
+
+
+@pytest.mark.parametrize("case", QUADRATURE)
+def test_the_quadrature_agrees_with_draws_by_importance(case):
+    released, weight, rates = case
+    rng = np.random.default_rng(1)
+    above = rng.gamma(weight, 1 / rates[1], 1_000_000)
+    theta = rng.standard_gamma(above) / rates[0]
+    density = np.exp(TwoPiecePoisson(released, theta, ALPHA).log_marginal())
+    known = by_quadrature(*case)
+    assert abs(density.mean() - np.exp(known[0])) < 5 * density.std() / 1000
+    for values, exact in ((theta, known[1]), (above, known[2])):
+        mean = density @ values / density.sum()
+        assert abs(mean - exact) < 5 * np.sqrt((density**2 * (values - mean) ** 2).sum()) / density.sum()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("case", QUADRATURE)
+def test_the_means_of_a_chain_are_the_known_ones(case):
+    released, weight, rates = case
+    one, fixed = np.ones((1, 1)), [False, False, False, False, True, True]
+    chain = core_chain((1, 1), [[released]], fixed=fixed)
+    chain.set_factors([one, one, one, one, np.array([rates]), weight * one])
+    chain.run(300, 0, 1)
+    chain.take()
+    chain.run(40_000, 1, 1)
+    draws = chain.take()["draws"]
+    theta, above = draws[0][:, 0, 0], draws[2][:, 0, 0]
+    assert_means(np.stack([theta, above], axis=1), np.array(by_quadrature(*case)[1:]), f"given {case}")
+
+
+# Calibration.
+
+
+@pytest.mark.statistical
+def test_ranks_of_the_truth_are_uniform():
+    """As in test_calibration: 160 repetitions, 31 nearly independent draws each, 8 bins of ranks, Holm at 1e-6."""
+    layers, rng, draws, thin, ranks, sizes = LAYERS["two"], np.random.default_rng(98), 31, 40, {}, []
+    hidden = rng.random((DOCUMENTS, WORDS)) < 0.2
+    chain = core_chain(layers, np.zeros((DOCUMENTS, WORDS)), hidden)
+
+    def functions(factors):
+        *pairs, rates, weights = factors
+        table = np.log(pairs[0] @ pairs[1].T + 1e-290)
+        found = {"first": table[0, 0], "last": table[-1, -1], "all": table.sum(), "r": np.log(weights).sum()}
+        found |= {f"sum {t}": np.log(pairs[2 * t].sum() + 1e-290) for t in range(2)}
+        found |= {f"least {t}": np.log(np.maximum(pairs[2 * t], 1e-290).min()) for t in range(2)}
+        found |= {f"shares {t}": np.log(pairs[2 * t + 1] + 1e-290).sum() for t in range(2)}
+        found |= {f"rate {t}": rates[0, t] for t in range(2)} | {
+            f"rates {t}": np.log(rates[:, t]).sum() for t in range(2)
+        }
+        return found
+
+    for repetition in range(160):
+        truth = drawn(layers, rng)
+        chain.set_counts(released_counts(release_of(truth, rng), hidden))
+        chain.set_factors(contiguous(drawn(layers, rng)))
+        chain.iteration = repetition * (draws + 10) * thin
+        chain.run(10 * thin, 0, 1)
+        chain.take()
+        chain.run(draws * thin, thin, 1)
+        kept = chain.take()["draws"]
+        ours = [functions([factor[draw] for factor in kept]) for draw in range(draws)]
+        for name, value in functions(truth).items():
+            values = np.array([row[name] for row in ours])
+            ties = (values == value).sum()  # what is below the least double is all the same
+            ranks.setdefault(name, []).append((values < value).sum() + rng.integers(ties + 1))
+        sizes.append(effective_size(np.array([list(row.values()) for row in ours])))
+    assert np.median(sizes, axis=0).min() > draws / 2
+    bins = [np.bincount(np.array(values) * 8 // (draws + 1), minlength=8) for values in ranks.values()]
+    found = np.array([stats.chisquare(counts).pvalue for counts in bins])
+    print(f"least probability {found.min():.2g} of {len(found)} ({list(ranks)[found.argmin()]})")
+    assert not holm(found, FALSE_ALARM), dict(zip(ranks, found, strict=True))
+
+
+# The estimator.
+
+HOW = {"topics": "dirichlet", "n_warmup": 10, "n_draws": 12, "thin": 2, "n_chains": 2, "random_state": 7}
+MODEL = PoissonFactorization((4, 3, 2), **HOW)
+
+
+@cache
+def documents():
+    """A release of documents of two kinds, each of which has two topics of its own."""
+    rng = np.random.default_rng(5)
+    topics = rng.dirichlet(np.full(30, 0.1), 4)
+    kinds = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])[np.arange(80) % 2]
+    shares = rng.gamma(0.7 * kinds + 1e-3)
+    counts = rng.poisson(150 * shares / shares.sum(axis=1, keepdims=True) @ topics)
+    return privatize(counts, epsilon=1.0, insecure_seed=3), topics
+
+
+def test_runs_in_parts_by_files_and_on_threads_are_one_run():
+    release, _ = documents()
+    mask = np.random.default_rng(1).random(release.values.shape) < 0.1
+    whole = clone(MODEL).set_params(threads=2).fit(release, mask=mask)
+    part = clone(MODEL).set_params(threads=1, n_draws=5, warm_start=True).fit(release, mask=mask)
+    file = io.BytesIO()
+    part.save(file)
+    file.seek(0)
+    for found in (part, PoissonFactorization.load(file)):
+        found.set_params(n_draws=7).fit(release, mask=mask)
+        for name, draws in whole.draws_.items():
+            np.testing.assert_array_equal(found.draws_[name], draws)
+    shapes = {name: draws.shape[2:] for name, draws in whole.draws_.items()}
+    assert shapes == {
+        "embedding": (80, 4),
+        "components": (4, 30),
+        "embedding_2": (80, 3),
+        "components_2": (3, 4),
+        "embedding_3": (80, 2),
+        "components_3": (2, 3),
+        "layer_rates": (80, 3),
+        "weights": (2,),
+    }
+    assert [layer.shape for layer in whole.layers_] == [(3, 4), (2, 3)]
+    for shares in (*whole.layers_, whole.topics_, whole.proportions_):
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    tree = whole.align().to_datatree(log_likelihood=True)
+    assert tree["posterior"]["components_3"].dims == ("chain", "draw", "component_3", "component_2")
+    assert np.isfinite(whole.score(release))
+
+
+def test_topics_of_one_kind_are_in_one_component_of_the_layer_above():
+    release, topics = documents()
+    model = PoissonFactorization((4, 2), topics="dirichlet", n_warmup=600, n_draws=200, n_chains=2, random_state=1)
+    model.fit(release)
+    near = np.corrcoef(model.topics_, topics)[:4, 4:].argmax(axis=0)
+    assert sorted(near) == [0, 1, 2, 3]
+    first = model.layers_[0][:, near[:2]].sum(axis=1)  # what topics of the first kind have in each component
+    assert abs(first[0] - first[1]) > 0.8
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # ten sweeps fit nothing
+def test_learnt_concentrations_and_folds_go_with_layers():
+    release, _ = documents()
+    model = clone(MODEL).set_params(hyperpriors="factor", n_chains=1).fit(release)
+    assert model.draws_["components_concentration"].shape == (1, 12)
+    assert set(model.priors_) == {"components"}
+    quick = clone(MODEL).set_params(n_chains=1)
+    found = cross_validate(release, model=quick, n_components=[(2, 2), (3, 2)], folds=2, random_state=1)
+    assert np.isfinite(found.means).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"n_components": (4,)}, "`n_components` must be a number or hold one for each of two layers or more, got [4]"),
+        ({"n_components": (4, 0)}, "`n_components` must be at least 1, got 0"),
+        ({"topics": "gamma"}, "`topics` must be 'dirichlet' where `n_components` has layers, got 'gamma'"),
+        ({"inference": "vi"}, "`inference` must be 'mcmc' where `n_components` has layers, got 'vi'"),
+        ({"hyperpriors": "row"}, "`hyperpriors` must be None or 'factor' where `n_components` has layers, got 'row'"),
+        (
+            {"topic_concentration": np.ones(30)},
+            "`topic_concentration` must be a number where `n_components` has layers",
+        ),
+        ({"prior_shape": (0.1,)}, "`prior_shape` must be a number where `n_components` has layers, got (0.1,)"),
+        ({"likelihood": "negative_binomial"}, "`likelihood` must be"),
+    ],
+)
+def test_what_does_not_go_with_layers_is_refused(parameters, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        clone(MODEL).set_params(**parameters).fit(documents()[0])
