@@ -21,19 +21,20 @@ pub struct Point {
     pub modulus: Modulus,
     /// The activity of a vertex, a residue.
     pub activity: u64,
-    /// The chance that a cell has the falling diagonal, a residue; only randomly triangulated grids have it.
-    pub falling: u64,
+    /// A second parameter, a residue: the chance that a cell of a randomly triangulated grid has the falling diagonal, or the weight of a
+    /// component of a sum over subsets of edges.
+    pub second: u64,
 }
 
 impl Point {
     /// `Z(activity)`.
     pub fn new(modulus: Modulus, activity: u64) -> Self {
-        Self { modulus, activity, falling: 0 }
+        Self { modulus, activity, second: 0 }
     }
 
-    /// The same with a chance of the falling diagonal.
-    pub fn with_falling(self, falling: u64) -> Self {
-        Self { falling, ..self }
+    /// The same with a second parameter.
+    pub fn with_second(self, second: u64) -> Self {
+        Self { second, ..self }
     }
 }
 
@@ -44,8 +45,8 @@ pub struct Weight<R: Ring> {
     pub ring: R,
     /// The activity of a vertex.
     pub activity: R::Element,
-    /// The chance of a falling diagonal.
-    pub falling: R::Element,
+    /// The second parameter.
+    pub second: R::Element,
     /// Whether the activity is one everywhere, so that no multiplication is needed.
     pub unit: bool,
 }
@@ -53,12 +54,12 @@ pub struct Weight<R: Ring> {
 impl<R: Ring> Weight<R> {
     /// A weight, which notices by itself that it is one.
     pub fn new(ring: R, activity: R::Element) -> Self {
-        Self { ring, activity, falling: ring.zero(), unit: activity == ring.one() }
+        Self { ring, activity, second: ring.zero(), unit: activity == ring.one() }
     }
 
-    /// The same with a chance of the falling diagonal.
-    pub fn with_falling(self, falling: R::Element) -> Self {
-        Self { falling, ..self }
+    /// The same with a second parameter.
+    pub fn with_second(self, second: R::Element) -> Self {
+        Self { second, ..self }
     }
 
     /// `activity^0, ..., activity^highest`, folded.
@@ -181,7 +182,7 @@ pub fn lane_weight<const L: usize>(points: &[Point]) -> Weight<Lanes<L>> {
     let lane = |i: usize| points[i.min(points.len() - 1)];
     let ring = Lanes::new(std::array::from_fn(|i| lane(i).modulus));
     let residues = |value: fn(&Point) -> u64| std::array::from_fn(|i| lane(i).modulus.residue(value(&lane(i))));
-    Weight::new(ring, residues(|point| point.activity)).with_falling(residues(|point| point.falling))
+    Weight::new(ring, residues(|point| point.activity)).with_second(residues(|point| point.second))
 }
 
 /// Residues of the partition function at up to `L` points, side by side.

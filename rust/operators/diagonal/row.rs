@@ -67,7 +67,7 @@ impl<'a, R: Ring> RowSweep<'a, R> {
         closed: bool,
         programs: &'a Programs,
     ) -> Self {
-        let (ring, falling) = (&context.weight.ring, context.weight.falling);
+        let (ring, falling) = (&context.weight.ring, context.weight.second);
         let pair = match diagonals {
             Diagonals::Both => RowPair::Both,
             Diagonals::Falling => RowPair::Falling,

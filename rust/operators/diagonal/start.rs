@@ -228,7 +228,7 @@ mod tests {
                     [2 * start - 1, 2 * start, 2 * start + 3].map(|rows| (rows as u64, 1 + rows as u64 % 3))
                 {
                     let points: Vec<Point> =
-                        primes(8).unwrap().into_iter().map(|p| Point::new(p, activity).with_falling(12345)).collect();
+                        primes(8).unwrap().into_iter().map(|p| Point::new(p, activity).with_second(12345)).collect();
                     let plain = engine(diagonals, width, 1, rows);
                     let expected = evaluate_lanes::<8>(&plain, &points, &progress).unwrap();
                     for level in [Level::Baseline, Level::Avx2, Level::Avx512] {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn doubles_stay_within_the_roundings_of_either_way() {
-        let weight = Weight::new(F64, 0.37).with_falling(0.3);
+        let weight = Weight::new(F64, 0.37).with_second(0.3);
         for (diagonals, rows) in KINDS.into_iter().flat_map(|diagonals| [9, 12].map(|rows| (diagonals, rows))) {
             let [plain, begun] = [1, 4].map(|start| {
                 let engine = engine(diagonals, 15, start, rows);
