@@ -210,7 +210,8 @@ HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
         counting.IndependentSetTable entropy.Constant entropy.Enclosure entropy.EntropyBounds entropy.EntropyEstimate
-        factorization.CrossValidation factorization.Forecast factorization.Misfit factorization.PredictiveCheck
+        entropy.SolvedEntropy factorization.CrossValidation factorization.Forecast factorization.Misfit
+        factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded
@@ -232,7 +233,8 @@ HEARD = {
         privacy.subsampled posterior.tv_bound leakage.utility_bound
     """,
     "its loops are Python's, on what the caller holds or a file says": """
-        graphs.Graph graphs.induced_graph graphs.lps_graph graphs.read_edges lattices.UnitCell lattices.draw
+        entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph graphs.read_edges lattices.UnitCell
+        lattices.draw
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
         posterior.DiscreteBayesNet posterior.PrivateBernoulliNB posterior.PrivateCategoricalNB posterior.QueryAnswerer

@@ -181,8 +181,8 @@ class NamedLattice:
     columns: list[list[tuple[int, int]]]
     mirrors: tuple[tuple[float, float], list[tuple[float, float]], list[float], int, bool] | None
     row_tensors: list[tuple[int, str | None]]
-    tree_entropy: float | None
-    dimer_entropy: float | None
+    tree_entropy: tuple[int, int, int] | None
+    dimer_entropy: tuple[int, int, int] | None
 
 @final
 class CheckpointLock:

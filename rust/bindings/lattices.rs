@@ -61,8 +61,8 @@ pub struct NamedLattice {
     mirrors: Option<Mirrors>,
     /// Sites and theorem of each row operator.
     row_tensors: Vec<(u32, Option<&'static str>)>,
-    tree_entropy: Option<f64>,
-    dimer_entropy: Option<f64>,
+    tree_entropy: Option<(u32, u32, u32)>,
+    dimer_entropy: Option<(u32, u32, u32)>,
 }
 
 /// Cell, sites, lengths of bonds, lines of a cell, whether sites come column by column.

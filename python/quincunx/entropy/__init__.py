@@ -1,10 +1,11 @@
-"""Entropies and growth constants: certified bounds, corner tensors, random triangulations, trees, dimers."""
+"""Entropies and growth constants: certified bounds, corner tensors, random triangulations, solved models."""
 
 from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
 from quincunx.entropy._dimers import dimer_entropy
 from quincunx.entropy._estimate import EntropyEstimate, entropy_estimate
 from quincunx.entropy._jensen import Constant
 from quincunx.entropy._numbers import Enclosure
+from quincunx.entropy._solved import SolvedEntropy, solved_entropy
 from quincunx.entropy._trees import spanning_tree_entropy
 from quincunx.entropy._triangulated import (
     Interval,
@@ -23,6 +24,7 @@ __all__ = [
     "EntropyEstimate",
     "Interval",
     "QuenchedEntropy",
+    "SolvedEntropy",
     "annealed_entropy",
     "annealed_entropy_limit",
     "dimer_entropy",
@@ -31,5 +33,6 @@ __all__ = [
     "expected_count",
     "expected_count_polynomial",
     "quenched_entropy",
+    "solved_entropy",
     "spanning_tree_entropy",
 ]

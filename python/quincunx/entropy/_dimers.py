@@ -11,11 +11,10 @@ import math
 import numpy as np
 
 from quincunx import _check
-from quincunx._core import NamedLattice
-from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log, pieces
+from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, mean_log, pieces
+from quincunx.entropy._solved import DIMERS, closed, dimer_log
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
-from quincunx.lattices._registry import LATTICES
 
 
 def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> Constant:
@@ -33,7 +32,7 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     Returns
     -------
     Constant
-        The pair ``(value, error)``, in nats.
+        The pair ``(value, error)``, in nats, with `method` ("solved" or "estimated") and `source`.
 
     Raises
     ------
@@ -46,8 +45,8 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     -----
     With G Catalan's constant and Cl Clausen's function, the square lattice has ``2 G/pi`` per dimer, the honeycomb
     ``Cl(pi/3)/pi``, martini half of that; kagome and triangular kagome, line graphs of cubic lattices, have
-    ``2 ln(2)/3``, clique insertions of cubic lattices ``ln(2)/3``. For these the error is proved, for others it is an
-    estimate.
+    ``2 ln(2)/3``, clique insertions of cubic lattices ``ln(2)/3``. These are solved, and
+    `solved_entropy` has them to any number of digits; for others the error is an estimate.
 
     The value of large tori. Other boundaries may have less: the honeycomb has one perfect matching on a free
     parallelogram, whatever its size.
@@ -66,16 +65,16 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     """
     cell = unit_cell_of(lattice)
     unit = _check.one_of(per, "per", ["vertex", "dimer", "cell"])
-    exact = _closed_form(LATTICES.get(cell.kind or ""))
-    if exact is not None:
-        return closed(exact * {"dimer": 1, "vertex": 1 / 2, "cell": cell.num_sites / 2}[unit])
+    per_vertex = {"dimer": 2, "vertex": 1, "cell": cell.num_sites}[unit]
+    if (solved := closed(dimer_log, cell.kind or "", per_vertex, DIMERS)) is not None:
+        return solved
     value = error = 0.0
     for piece, index in pieces(cell):
         if not index:
             raise ValueError(f"`lattice` must go on in two directions wherever it is connected, got {cell!r}")
         part = _of_piece(piece)
         value, error = value + piece.num_sites * part.value, error + piece.num_sites * part.error
-    scale = {"dimer": 2 / cell.num_sites, "vertex": 1 / cell.num_sites, "cell": 1}[unit]
+    scale = per_vertex / cell.num_sites
     return Constant(value * scale, error * scale)
 
 
@@ -106,16 +105,6 @@ def _of_piece(cell: UnitCell) -> Constant:
         raise ValueError(f"`lattice` must have a perfect matching, got {cell!r}")
     value, error = mean_log(determinant, top)
     return Constant(value / (2 * s), error / (2 * s))
-
-
-def _closed_form(row: NamedLattice | None) -> float | None:
-    """Return the entropy per dimer of a lattice of the field, where there is a closed form."""
-    if row is None or row.dimer_entropy is not None:
-        return row and row.dimer_entropy
-    for base, times in ((row.line_graph_of, 2), (row.inserted_into, 1)):
-        if base is not None and set(UnitCell.named(base).degrees()) == {3}:
-            return times * math.log(2) / 3
-    return None
 
 
 def _orientation(torus: Lattice) -> list[int]:

@@ -36,15 +36,46 @@ _ROUNDING = 1e-15
 _SAFETY = 4
 
 
-class Constant(NamedTuple):
-    """An entropy in nats and its error.
-
-    Where the constant has a closed form the bound is proved, by counting roundings; elsewhere it is what halving the
-    step of a quadrature changed and, four times over, what rounding changed in each of its terms.
-    """
-
+class _ValueAndError(NamedTuple):
     value: float
     error: float
+
+
+class Constant(_ValueAndError):
+    """An entropy in nats and its error.
+
+    Where the constant is solved in closed form the error bounds two roundings; elsewhere it is what halving the step of
+    a quadrature changed and, four times over, what rounding changed in each of its terms, no proof.
+
+    Parameters
+    ----------
+    value : float
+        The entropy.
+    error : float
+        Its error.
+    source : str, optional
+        Who solved it in closed form.
+
+    Examples
+    --------
+    >>> from quincunx.entropy import dimer_entropy
+    >>> square = dimer_entropy("square")
+    >>> square.method, square.source.split(",")[0]
+    ('solved', 'P. W. Kasteleyn (1961)')
+    """
+
+    source: str | None
+
+    def __new__(cls, value: float, error: float, source: str | None = None) -> "Constant":
+        """Make a pair that remembers its source."""
+        self = super().__new__(cls, value, error)
+        self.source = source
+        return self
+
+    @property
+    def method(self) -> str:
+        """How it was found: "solved" or "estimated"."""
+        return "estimated" if self.source is None else "solved"
 
     @property
     def growth_constant(self) -> float:
@@ -94,11 +125,6 @@ def _piece(cell: UnitCell, sites: list[int], place: dict[int, tuple[int, int]], 
             bonds.append((number[u], number[v], (i, (place[u][1] + dy - place[v][1] - i * b) // c)))
     offsets = [np.asarray(cell.site_offsets[site]) + place[site] @ basis for site in sites]
     return UnitCell(np.array([[a, b], [0, c]]) @ basis, offsets, bonds)
-
-
-def closed(value: float) -> Constant:
-    """Return a value of a closed form in which at most eight numbers were rounded."""
-    return Constant(value, 8 * 2.0**-53 * abs(value))
 
 
 def mean_log(determinant: Determinant, degree: int) -> Constant:

@@ -1,13 +1,11 @@
 """Entropies of spanning trees: ln N / n on large pieces of a lattice."""
 
-import math
-
 import numpy as np
 
-from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, closed, mean_log, pieces
+from quincunx.entropy._jensen import ComplexArray, Constant, FloatArray, mean_log, pieces
+from quincunx.entropy._solved import TREES, closed, tree_log
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
-from quincunx.lattices._registry import LATTICES
 
 
 def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
@@ -23,7 +21,7 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
     Returns
     -------
     Constant
-        The pair ``(value, error)``, in nats per vertex.
+        The pair ``(value, error)``, in nats per vertex, with `method` ("solved" or "estimated") and `source`.
 
     Raises
     ------
@@ -37,7 +35,8 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
     With G Catalan's constant and Cl Clausen's function, the square lattice has ``4 G/pi``, the triangular one
     ``5 Cl(pi/3)/pi`` and the honeycomb half of it. Clique insertions of a regular lattice follow from the lattice
     below, ``z(C(H)) = (z(H) + (r/2 - 1) ln(r (r + 2)))/r``, line graphs from
-    ``z(L(G)) = (2/r) z(G) + (1 - 2/r) ln(2 r)``. For these the error is proved.
+    ``z(L(G)) = (2/r) z(G) + (1 - 2/r) ln(2 r)``. These are solved, and `solved_entropy`
+    has them to any number of digits.
 
     For all others the inner integral is taken by Jensen's formula, the outer one by the tanh-sinh rule, and the error
     is what halving the step changed and, four times over, what rounding changed in each term: no proof.
@@ -54,15 +53,8 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
     (1.1662436161233, True)
     """
     cell = unit_cell_of(lattice)
-    row = LATTICES.get(cell.kind or "")
-    if row is not None and row.tree_entropy is not None:
-        return closed(row.tree_entropy)
-    if row is not None and (base := row.inserted_into or row.line_graph_of):
-        value, error = spanning_tree_entropy(base)
-        r = UnitCell.named(base).degrees()[0]
-        if row.inserted_into:
-            return Constant((value + (r / 2 - 1) * math.log(r * (r + 2))) / r, error / r + 2e-16)
-        return Constant((2 * value + (r - 2) * math.log(2 * r)) / r, error + 2e-16)
+    if (solved := closed(tree_log, cell.kind or "", 1, TREES)) is not None:
+        return solved
     copies = [index for _, index in pieces(cell)]
     if copies != [1]:
         number = sum(copies) if all(copies) else "infinitely many"

@@ -9,15 +9,13 @@
 
 use super::{Bond, UnitCell};
 use crate::{Error, Result};
-use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 const ROOT3: f64 = 1.732_050_807_568_877_2;
 const SQUARE: [[f64; 2]; 2] = [[1.0, 0.0], [0.0, 1.0]];
 
-/// Catalan's constant.
-const CATALAN: f64 = 0.915_965_594_177_219_015;
-/// Clausen's function Cl_2 at pi/3.
-const CLAUSEN: f64 = 1.014_941_606_409_653_625;
+/// A closed form `a/b Cl_2(pi/k) / pi` as (a, b, k), with Clausen's function; `Cl_2(pi/2)` is Catalan's constant.
+pub type ClausenMultiple = (u32, u32, u32);
 
 /// A lattice of the field.
 #[derive(Debug)]
@@ -42,9 +40,9 @@ pub struct NamedLattice {
     /// Its row operators as products of small tensors, for theorems D and E; the first is the one to take.
     pub row_tensors: &'static [RowTensor],
     /// The limit of ln N / n for spanning trees, where there is a closed form.
-    pub tree_entropy: Option<f64>,
+    pub tree_entropy: Option<ClausenMultiple>,
     /// The limit of (2/n) ln M for perfect matchings on tori, where there is a closed form.
-    pub dimer_entropy: Option<f64>,
+    pub dimer_entropy: Option<ClausenMultiple>,
 }
 
 /// A family of mirror lines `x = 0, spacing, ...`, and the sites of a rectangular cell.
@@ -142,8 +140,8 @@ pub static LATTICES: [NamedLattice; 12] = [
             // A row holds the sites of one sublattice; those of the other, between two rows, are summed over.
             face(2, SITE, |a, b, c, d| [1, u64::from(a + b + c + d == 0)]),
         ],
-        tree_entropy: Some(4.0 * CATALAN / PI),
-        dimer_entropy: Some(2.0 * CATALAN / PI),
+        tree_entropy: Some((4, 1, 2)),
+        dimer_entropy: Some((2, 1, 2)),
         ..ROW
     },
     NamedLattice {
@@ -171,7 +169,7 @@ pub static LATTICES: [NamedLattice; 12] = [
             theorem: None,
             ..face(1, SITE, |a, b, c, d| allowed(a & b | c & d | a & c | b & d | b & c))
         }],
-        tree_entropy: Some(5.0 * CLAUSEN / PI),
+        tree_entropy: Some((5, 1, 3)),
         ..ROW
     },
     NamedLattice {
@@ -196,8 +194,8 @@ pub static LATTICES: [NamedLattice; 12] = [
             // Both half steps: letters are dimers, and the two sites between two dimers are summed over.
             face(4, LINK, |a, b, c, d| [1, u64::from(a != 2 && c != 2) + u64::from(b != 1 && d != 1)]),
         ],
-        tree_entropy: Some(5.0 * CLAUSEN / PI / 2.0),
-        dimer_entropy: Some(CLAUSEN / PI),
+        tree_entropy: Some((5, 2, 3)),
+        dimer_entropy: Some((1, 1, 3)),
         ..ROW
     },
     NamedLattice {
@@ -236,7 +234,7 @@ pub static LATTICES: [NamedLattice; 12] = [
     NamedLattice {
         name: "martini",
         cell: || UnitCell::named("honeycomb")?.insert_cliques(&[true, false], |_| 1.0 / (1.0 + ROOT3)),
-        dimer_entropy: Some(CLAUSEN / PI / 2.0),
+        dimer_entropy: Some((1, 2, 3)),
         ..ROW
     },
     NamedLattice {
