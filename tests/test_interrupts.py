@@ -157,7 +157,7 @@ RUN_BY = {
     "a bound": """
         entropy.entropy_bounds entropy.dimer_entropy entropy.spanning_tree_entropy entropy.expected_count
         entropy.expected_count_polynomial entropy.annealed_entropy entropy.annealed_entropy_limit
-        entropy.quenched_entropy
+        entropy.quenched_entropy entropy.phase_diagram
     """,
     "an estimate": "entropy.entropy_estimate",
     "a fit by draws": """
@@ -210,8 +210,8 @@ HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
         counting.IndependentSetTable entropy.Constant entropy.Enclosure entropy.EntropyBounds entropy.EntropyEstimate
-        entropy.SolvedEntropy factorization.CrossValidation factorization.Forecast factorization.Misfit
-        factorization.PredictiveCheck
+        entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation factorization.Forecast
+        factorization.Misfit factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded

@@ -5,6 +5,7 @@ from quincunx.entropy._dimers import dimer_entropy
 from quincunx.entropy._estimate import EntropyEstimate, entropy_estimate
 from quincunx.entropy._jensen import Constant
 from quincunx.entropy._numbers import Enclosure
+from quincunx.entropy._phases import PhaseDiagram, phase_diagram
 from quincunx.entropy._solved import SolvedEntropy, solved_entropy
 from quincunx.entropy._trees import spanning_tree_entropy
 from quincunx.entropy._triangulated import (
@@ -23,6 +24,7 @@ __all__ = [
     "EntropyBounds",
     "EntropyEstimate",
     "Interval",
+    "PhaseDiagram",
     "QuenchedEntropy",
     "SolvedEntropy",
     "annealed_entropy",
@@ -32,6 +34,7 @@ __all__ = [
     "entropy_estimate",
     "expected_count",
     "expected_count_polynomial",
+    "phase_diagram",
     "quenched_entropy",
     "solved_entropy",
     "spanning_tree_entropy",
