@@ -231,6 +231,7 @@ def test_concentrations_of_components_can_be_learnt():
     model = PoissonDynamics(2, hyperpriors="factor", **HOW).fit(season())
     assert model.draws_["components_concentration"].shape == (2, 20)
     assert set(model.priors_) == {"components"}
+    assert model.forecast(2).mean.shape == (2, 12)
 
 
 @pytest.mark.statistical
@@ -333,6 +334,9 @@ def test_forecasts_are_powers_of_the_transitions_and_their_paths_have_them_as_me
     assert (error < 6).all()  # four hundred paths of independent noise, which is skew
     lower, upper = future.interval(0.9)
     assert (lower <= upper).all()
+    middle = future.quantile()
+    assert ((future.draws <= middle).mean(axis=(0, 1)) >= 0.5).all()
+    assert ((future.draws < middle).mean(axis=(0, 1)) < 0.5).all()
     inside = (future.draws >= lower) & (future.draws <= upper)
     assert (inside.mean(axis=(0, 1)) >= 0.9).all()
     assert (future.mean[0, ::2] > 2 * future.mean[0, 1::2]).all()
@@ -342,6 +346,8 @@ def test_forecasts_are_powers_of_the_transitions_and_their_paths_have_them_as_me
             model.forecast(wrong)
     with pytest.raises(ValueError, match="`confidence`"):
         future.interval(1.0)
+    with pytest.raises(ValueError, match="`probability`"):
+        future.quantile(0.0)
 
 
 @short

@@ -44,6 +44,35 @@ class Forecast:
         object.__setattr__(self, "mean", _check.reals(self.mean, "mean"))
         object.__setattr__(self, "draws", _check.counts(self.draws, "draws"))
 
+    def quantile(self, probability: float = 0.5) -> Floats:
+        """Return a quantile of the counts, cell by cell: by default the median, whose mean absolute error is the least.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1): that of a count of at most the quantile, at least.
+
+        Returns
+        -------
+        ndarray of float64, shape (steps, ...)
+            The least count of the draws that so many of them do not exceed.
+
+        Raises
+        ------
+        ValueError
+            If `probability` is not in (0, 1).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from quincunx.factorization import Forecast
+        >>> Forecast(mean=np.full((1, 2), 3.5), draws=np.arange(8).reshape(1, 4, 1, 2)).quantile().tolist()
+        [[2.0, 3.0]]
+        """
+        probability = _check.open_probability(probability, "probability")
+        draws = self.draws.reshape(-1, *self.mean.shape)
+        return np.quantile(draws, probability, axis=0, method="inverted_cdf").astype(np.float64)
+
     def interval(self, confidence: float = 0.9) -> tuple[Floats, Floats]:
         """Return central intervals of the counts, cell by cell.
 
@@ -63,10 +92,7 @@ class Forecast:
             If `confidence` is not in (0, 1).
         """
         rest = 0.5 * (1.0 - _check.open_probability(confidence, "confidence"))
-        draws = self.draws.reshape(-1, *self.mean.shape)
-        lower = np.quantile(draws, rest, axis=0, method="inverted_cdf").astype(np.float64)
-        upper = np.quantile(draws, 1.0 - rest, axis=0, method="inverted_cdf").astype(np.float64)
-        return lower, upper
+        return self.quantile(rest), self.quantile(1.0 - rest)
 
 
 @model_doc
@@ -272,7 +298,7 @@ class PoissonDynamics(InSample):
         Returns
         -------
         Forecast
-            With `mean`, `draws` and `interval(confidence)`.
+            With `mean`, `draws`, `quantile(probability)` and `interval(confidence)`.
 
         Raises
         ------
@@ -295,7 +321,7 @@ class PoissonDynamics(InSample):
         for chain, run in enumerate(posterior.with_draws):
             rng = np.random.default_rng([*run.key, steps])
             for draw in range(posterior.n_draws):
-                tables = [part[draw] for part in run.draws]
+                tables = [part[draw] for part in run.draws[: len(layout.factors)]]
                 now, transitions, tau = tables[0][-1], tables[place - 1], tables[-1][0, 0]
                 expected, simulated = np.empty((2, steps, len(now)))
                 mean = now

@@ -120,9 +120,9 @@ class PoissonFactorization(Topics):
     >>> lda = PoissonFactorization(2, topics="dirichlet", inference="vi", max_iter=5000, tol=1e-5, random_state=0)
     >>> bool(np.allclose(lda.fit(release).components_.sum(axis=1), 1.0))
     True
-    >>> deep = PoissonFactorization((4, 2), topics="dirichlet", n_draws=1000, n_chains=2, random_state=0).fit(release)
+    >>> deep = PoissonFactorization((2, 2), topics="dirichlet", n_draws=1500, n_chains=2, random_state=0).fit(release)
     >>> deep.components_.shape, [layer.shape for layer in deep.layers_]
-    ((4, 20), [(2, 4)])
+    ((2, 20), [(2, 2)])
     """
 
     PUBLISHED: ClassVar = Topics.PUBLISHED | {"layers_": "released"}
