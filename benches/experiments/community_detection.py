@@ -10,9 +10,9 @@ the same over those held out. A mean absolute error rewards rates that are too s
 beside it: root mean square of expected count - true count over the observed cells, and their sum over the true one
 (expected counts of the first two models are the values that they were given); in the cells held out the mean of
 ln E p(true count | draw). A second table has the observed cells by their true counts: the sums of the release and of
-what each model expects. Each fit has three chains, of which a single one may stay in a lesser mode. Two networks:
-one drawn from a blockmodel, and the messages among 156 employees of Enron, read from `enron156_counts.csv.gz` in
-../shared/data where it is there.
+what each model expects. Each fit has three chains, of which a single one may stay in a lesser mode. Three networks:
+one drawn from a blockmodel, and the messages among 156 employees of Enron and among 184 addresses there, read from
+`enron156_counts.csv.gz` and `enron184_counts.csv.gz` in ../shared/data where they are there.
 
 Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locally private Bayesian inference for count
 models, and its appendix 1.1 (C = 5, 10, 20).
@@ -46,19 +46,19 @@ def drawn_network(actors: int, communities: int, rng: np.random.Generator) -> An
     return counts
 
 
-def enron(folder: Path) -> Any:
-    """Return the messages between employees, or None where the file is not there."""
-    source = folder / "enron156_counts.csv.gz"
+def enron(folder: Path, actors: int) -> Any:
+    """Return the messages between so many of them, or None where the file is not there."""
+    source = folder / f"enron{actors}_counts.csv.gz"
     if not source.is_file():
-        print(f"Enron is skipped: there is no {source}\n")
+        print(f"Enron {actors} is skipped: there is no {source}\n")
         return None
     with gzip.open(source, "rt") as lines:
         rows = [[int(x) for x in row] for row in csv.reader(lines) if row[0].isdigit()]
     sender, receiver, messages = np.array(rows).T
     first = min(sender.min(), receiver.min())
-    actors = max(sender.max(), receiver.max()) - first + 1
     counts = np.zeros((actors, actors), dtype=np.int64)
     counts[sender - first, receiver - first] = messages
+    np.fill_diagonal(counts, 0)  # messages to oneself
     return counts
 
 
@@ -149,7 +149,10 @@ def main() -> None:
         found = {"drawn network": compare("drawn network", drawn_network(25, 3, rng), (3,), (2.0, 0.5), 100)}
     else:
         how = (tuple(options.communities), tuple(options.levels), 1000)
-        networks = {"drawn network": drawn_network(100, 5, rng), "Enron": enron(options.data)}
+        networks = {
+            "drawn network": drawn_network(100, 5, rng),
+            **{f"Enron {n}": enron(options.data, n) for n in (156, 184)},
+        }
         found = {
             name: compare(name, counts, *how)
             for name, counts in networks.items()

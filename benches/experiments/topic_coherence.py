@@ -1,11 +1,12 @@
-"""Coherence of topics found in private counts of words, beside those of true counts, of naive fits and of scikit-learn.
+"""Coherence of topics found in private counts of words, beside those of true counts, naive fits and other programs.
 
     python benches/experiments/topic_coherence.py [--quick] [--data FOLDER] [--epsilon E] [--picture FILE]
 
 Subject lines of Enron's mails, at most four words of each (`enron156_subject_docword.txt.gz` and
 `enron156_messages.csv.gz` in ../shared/data), are counted by sender and released so that whether a message is there is
-protected with loss E: noise of E / 4 per count. Topics have Dirichlet laws; the naive fit takes positive releases for
-counts. Coherence, among senders, looks at the true counts, for this experiment alone: to publish it would cost privacy.
+protected with loss E: noise of E / 4 per count. Topics have Dirichlet laws, of known concentration or a learnt one, or
+come in two layers; the naive fit takes positive releases for counts. Coherence, among senders and among their single
+messages, looks at the true counts, for this experiment alone: to publish it would cost privacy.
 Without the files, and with `--quick`, documents are drawn from topics instead. A line is the mean and standard error
 over fits that differ in their seeds of noise and chains.
 
@@ -18,6 +19,7 @@ import gzip
 import math
 import time
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,6 @@ import scipy.sparse
 from sklearn.decomposition import LatentDirichletAllocation
 
 from quincunx.distributions import TwoSidedGeometric
-from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import PoissonFactorization
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -57,6 +58,18 @@ def drawn(rng: np.random.Generator) -> Any:
     return scipy.sparse.csr_array(np.stack([rng.multinomial(WORDS, topics[k]) for k in topic])), sender
 
 
+def of_gensim(counts: Any, rank: int, seed: int) -> Any:
+    """Return the topics that gensim finds."""
+    from gensim.models import LdaModel
+
+    documents = [[(int(v), int(row[v])) for v in row.nonzero()[0]] for row in counts]
+    prior = {"alpha": [0.1] * rank, "eta": 0.1, "passes": 50, "update_every": 0, "chunksize": len(documents)}
+    topics = LdaModel(documents, num_topics=rank, random_state=seed, eval_every=None, **prior).get_topics()
+    found = np.zeros((rank, counts.shape[1]))
+    found[:, : topics.shape[1]] = topics  # it knows no words behind the last that occurs
+    return np.maximum(found, 1e-12)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few documents, drawn from topics")
@@ -66,7 +79,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=4)
     parser.add_argument("--picture", default="topic_coherence.png", help="where the picture goes")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
     real = not options.quick and (options.data / "enron156_subject_docword.txt.gz").is_file()
     messages, sender = enron(options.data) if real else drawn(np.random.default_rng(1))
     rank, repetitions, sweeps = (options.topics, options.repetitions, 1000) if real else (6, 2, 100)
@@ -92,33 +105,49 @@ def main() -> None:
             ("naive", np.maximum(counts + noise, 0), 0.0),
             ("true counts, variational", counts, 0.0),
             ("private, variational", counts + noise, alpha),
+            ("true counts, learnt priors", counts, 0.0),
+            ("private, learnt priors", counts + noise, alpha),
+            ("true counts, two layers", counts, 0.0),
+            ("private, two layers", counts + noise, alpha),
             ("scikit-learn, true counts", counts, None),
             ("scikit-learn, naive", np.maximum(counts + noise, 0), None),
+            ("gensim, true counts", counts, None),
         ]:
             start = time.perf_counter()
-            if law is None:
+            if name.startswith("gensim"):
+                if find_spec("gensim") is None:
+                    continue
+                components = of_gensim(released, rank, repetition)
+            elif law is None:
                 prior = {"doc_topic_prior": 0.1, "topic_word_prior": 0.1, "max_iter": 50, "random_state": repetition}
                 components = LatentDirichletAllocation(rank, **prior).fit(released).components_
             else:
                 kind = {"inference": "vi", "max_iter": 300} if "variational" in name else {}
-                model = PoissonFactorization(rank, **how, **(run | kind)).fit(released, alpha=law)
+                kind |= {"hyperpriors": "factor"} if "learnt" in name else {}
+                sizes = (rank, max(2, rank // 4)) if "layers" in name else rank
+                model = PoissonFactorization(sizes, **how, **(run | kind)).fit(released, alpha=law)
                 components = model.components_
             taken = time.perf_counter() - start
             judge.components_ = components / components.sum(axis=1, keepdims=True)
             told = [float(judge.coherence(counts, measure).mean()) for measure in ("umass", "npmi")]
+            told.append(float(judge.coherence(messages, "npmi").mean()))
             perplexity = judge.perplexity(counts)
             found.setdefault(name, []).append([*told, perplexity, taken])
-    print(f"{'topics of':26} {'UMass':>16} {'NPMI':>16} {'perplexity':>16} {'seconds':>8}")
+    if find_spec("gensim") is None:
+        print("gensim is skipped: pip install gensim")
+    heads = f"{'UMass':>16} {'NPMI':>16} {'NPMI, messages':>16} {'perplexity':>16} {'seconds':>8}"
+    print(f"{'topics of':26} {heads}")
     for name, rows in found.items():
         mean = np.mean(rows, axis=0)
         error = np.std(rows, axis=0, ddof=1) / math.sqrt(len(rows))
-        shown = " ".join(f"{m:8.3f} +- {e:4.3f}" for m, e in zip(mean[:2], error[:2], strict=True))
-        print(f"{name:26} {shown} {mean[2]:8.1f} +- {error[2]:4.1f} {mean[3]:8.1f}")
-    base, ours = (np.mean(found[name], axis=0) for name in ("true counts", "private"))
-    print(
-        f"private beside true counts: UMass {ours[0] / base[0]:.3f}, NPMI {ours[1] / base[1]:.3f}, "
-        f"perplexity {ours[2] / base[2]:.3f}"
-    )
+        shown = " ".join(f"{m:8.3f} +- {e:4.3f}" for m, e in zip(mean[:3], error[:3], strict=True))
+        print(f"{name:26} {shown} {mean[3]:8.1f} +- {error[3]:4.1f} {mean[4]:8.1f}")
+    for kind in ("", ", learnt priors", ", two layers"):
+        base, ours = (np.mean(found[name + kind], axis=0) for name in ("true counts", "private"))
+        print(
+            f"private beside true counts{kind}: UMass {ours[0] / base[0]:.3f}, NPMI {ours[1] / base[1]:.3f}, "
+            f"among messages {ours[2]:.3f} and {base[2]:.3f}, perplexity {ours[3] / base[3]:.3f}"
+        )
     draw_picture(Path(options.picture), found)
 
 
