@@ -2,8 +2,8 @@
 
 Run with `python benches/bench_factorization.py --quick` (200 x 200, seconds) or `--full` (1000 x 1000 with 50
 components, half an hour, most of it for effective samples). `--only TEXT` picks the parts whose name contains it:
-sweeps, overdispersed, threads, variational, samples, memory, peers. Peers are optional: `pip install poismf`;
-effective samples want `pip install arviz-stats`.
+sweeps, overdispersed, threads, variational, samples, memory, layers, peers. Peers are optional: `pip install poismf
+scikit-learn gensim tensorly`; effective samples want `pip install arviz-stats`.
 
 Matrices are drawn from the model with gamma factors, eps / N = 1 where nothing else is said. Times are processor time
 of the process, the median of several runs from the true factors on, on one thread; two threads are compared by wall
@@ -11,12 +11,14 @@ time. Published figures are constants, not measured here: the ICML authors' code
 variational paper's own.
 """
 
+import importlib.util
 import json
 import math
 import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -322,28 +324,128 @@ def peers(size: int, components: int, full: bool) -> None:
     theirs = median_time(lambda: numpy_sweep(job, rng), 3, 0.0, time.process_time)
     each, auto = 1e3 * theirs, 1e3 * ours
     print(f"NumPy, one private sweep      {each:9.1f} ms, quincunx auto {auto:7.1f} ms: {each / auto:.0f}x")
-    try:
-        from poismf import PoisMF
-        from scipy.sparse import coo_array
-    except ImportError:
-        print("poismf is not installed: pip install poismf\n")
-        return
-    ascent = job.ascent("collapsed")
-    ascent.run(1, 0.0, 1)
-    ours = median_time(lambda: ascent.run(1, 0.0, 1), 5, 0.3, time.process_time)
+    for peer, (module, compare) in PEERS.items():
+        if importlib.util.find_spec(module) is None:
+            print(f"{peer} is skipped: pip install {peer}")
+        else:
+            compare(job)
+    print()
+
+
+def each_iteration(run: Callable[[int], object]) -> float:
+    """Return the processor time in seconds that each of ten more iterations takes a run that may have any number."""
+    few, more = (min(timed(partial(run, number)) for _ in range(3)) for number in (2, 12))
+    return (more - few) / 10
+
+
+def told(peer: str, theirs: float, what: str, ours: float) -> None:
+    print(
+        f"{peer:29} {1e3 * theirs:9.1f} ms an iteration (not private), quincunx {what} {1e3 * ours:7.1f} ms: "
+        f"{theirs / ours:.1f}x"
+    )
+
+
+def with_poismf(job: Job) -> None:
+    from poismf import PoisMF
+    from scipy.sparse import coo_array
+
+    ours = each_iteration(lambda number: job.ascent("collapsed").run(number, 0.0, 1))
     sparse = coo_array(job.counts.astype(float))
     for method in ("pg", "cg", "tncg"):
-        taken = []
-        for iterations in (2, 12):
-            model = PoisMF(k=components, method=method, maxupd=1, niter=iterations, nthreads=1, early_stop=False)
-            start = time.process_time()
-            model.fit(sparse)
-            taken.append(time.process_time() - start)
-        each = (taken[1] - taken[0]) / 10
-        print(
-            f"poismf {method:5} (not private)   {1e3 * each:9.1f} ms per iteration, "
-            f"quincunx private collapsed {1e3 * ours:7.1f} ms: {each / ours:.1f}x"
+        how = {"method": method, "maxupd": 1, "nthreads": 1, "early_stop": False}
+        told(
+            f"poismf {method}",
+            each_iteration(lambda number, how=how: PoisMF(k=job.components, niter=number, **how).fit(sparse)),
+            "collapsed",
+            ours,
         )
+
+
+def topics_ascent(job: Job, iterations: int) -> None:
+    """Run an ascent of Dirichlet topics."""
+    where = ("cp", [job.size, job.size], job.components, [job.prior, (np.full(1, 0.1), np.empty(0))])
+    _core.CoordinateAscent(job.data(), *where, "collapsed", (3, 4)).run(iterations, 0.0, 1)
+
+
+def with_scikit_learn(job: Job) -> None:
+    from scipy.sparse import csr_array
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    counts = csr_array(job.counts)
+    told(
+        "scikit-learn, LDA",
+        each_iteration(lambda number: LatentDirichletAllocation(job.components, max_iter=number, n_jobs=1).fit(counts)),
+        "topics",
+        each_iteration(lambda number: topics_ascent(job, number)),
+    )
+
+
+def with_gensim(job: Job) -> None:
+    from gensim.models import LdaModel
+
+    documents = [[(int(v), int(row[v])) for v in row.nonzero()[0]] for row in job.counts]
+    how = {
+        "num_topics": job.components,
+        "chunksize": job.size,
+        "update_every": 0,
+        "eval_every": None,
+        "random_state": 1,
+    }
+    told(
+        "gensim, LDA",
+        each_iteration(lambda number: LdaModel(documents, passes=number, **how)),
+        "topics",
+        each_iteration(lambda number: topics_ascent(job, number)),
+    )
+
+
+def with_tensorly(job: Job) -> None:
+    """Compare ascents of a tensor with multiplicative updates, of squared errors."""
+    from tensorly.decomposition import non_negative_parafac
+
+    extents, counts = [job.size, job.size // 10, 10], job.counts.astype(float)
+    data = _core.ReleasedCounts(job.released.ravel(), job.size * (job.size // 10), 10, np.array([job.alpha]))
+    where = ("cp", extents, job.components, [job.prior] * 3)
+    how = {"rank": job.components, "tol": 0, "init": "random", "random_state": 1}
+    told(
+        "tensorly, non_negative_parafac",
+        each_iteration(lambda number: non_negative_parafac(counts.reshape(extents), n_iter_max=number, **how)),
+        "tensor",
+        each_iteration(lambda number: _core.CoordinateAscent(data, *where, "collapsed", (3, 4)).run(number, 0.0, 1)),
+    )
+
+
+#: Programs of others, the modules that they are, and what is compared with them.
+PEERS: dict[str, tuple[str, Callable[[Job], None]]] = {
+    "poismf": ("poismf", with_poismf),
+    "scikit-learn": ("sklearn", with_scikit_learn),
+    "gensim": ("gensim", with_gensim),
+    "tensorly": ("tensorly", with_tensorly),
+}
+
+
+def topics_sweep_time(job: Job, model: str, above: tuple[int, ...] = (), learn: bool = False) -> float:
+    """Return the time of a sweep in seconds after thirty of Dirichlet topics, with some numbers of components above."""
+    known, phi = (np.ones(1), np.ones(1)), (np.full(1, 0.1), np.empty(0))
+    priors = [known, phi, *[known, phi] * len(above), known, known] if above else [job.prior, phi]
+    extents = [job.size, job.size, *above]
+    chain = _core.GibbsChain(job.data(), model, extents, job.components, priors, "auto", (3, 4))
+    if learn:
+        chain.learn_priors("factor")
+    chain.run(30, 0, 1)
+    return median_time(lambda: chain.run(1, 0, 1), 5, 0.5, time.process_time)
+
+
+def layers(size: int, components: int, full: bool) -> None:
+    """Sweeps of topics whose priors are known, or learnt, and with layers above."""
+    print(f"ms per sweep of topics, {size} x {size}, K = {components}, one thread")
+    print(f"{'mean':>6} {'gamma':>9} {'topics':>9} {'learnt':>9} {'two layers':>10} {'three':>9}")
+    few = max(2, components // 5)
+    for mean, shape, *_ in SETTINGS:
+        job = Job(size, components, mean, shape)
+        times = [sweep_time(job, "auto"), topics_sweep_time(job, "cp"), topics_sweep_time(job, "cp", learn=True)]
+        times += [topics_sweep_time(job, "layers", above) for above in ((few,), (few, 2))]
+        print(f"{mean:6g} " + " ".join(f"{1e3 * x:9.2f}" for x in times), flush=True)
     print()
 
 
@@ -354,6 +456,7 @@ PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "variational": variational,
     "samples": samples,
     "memory": memory,
+    "layers": layers,
     "peers": peers,
 }
 
