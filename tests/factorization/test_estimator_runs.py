@@ -48,7 +48,8 @@ MODELS = [
     (PoissonFactorization(2, hyperpriors="row", **HOW), RELEASE),
     (PoissonBlockmodel(2, likelihood="negative_binomial", dispersion="row", **HOW), NETWORK),
     (PoissonDynamics(2, delta="learnt", **HOW), RELEASE),
-    (PoissonDynamics(2, tau=1.0, **HOW), TENSOR),
+    (PoissonDynamics(2, tau=1.0, hyperpriors="factor", **HOW), TENSOR),
+    (PoissonFactorization((3, 2), topics="dirichlet", hyperpriors="factor", **HOW), RELEASE),
 ]
 NAMES = [
     "matrix",
@@ -62,7 +63,7 @@ NAMES = [
     "learnt priors",
     "by row",
 ]
-NAMES += ["dynamics", "dynamics of a tensor"]
+NAMES += ["dynamics", "dynamics of a tensor", "layers"]
 each_model = pytest.mark.parametrize(("model", "released"), MODELS, ids=NAMES)
 
 

@@ -43,6 +43,7 @@ MODELS = [
     (PoissonTensorFactorization(2, core="dense", tied=[(0, 1)], inference="vi", **SHORT), NETWORK[:, :, None] + [0, 1]),
     (PoissonDynamics(2, delta="learnt", **SHORT), COUNTS),
     (PoissonDynamics(2, tau=1.0, **SHORT), TENSOR),
+    (PoissonFactorization((2, 2), topics="dirichlet", **SHORT), COUNTS),
 ]
 each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: repr(x) if hasattr(x, "fit") else "")
 
@@ -52,6 +53,7 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
         PoissonFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_chains=1, max_iter=30),
         PoissonFactorization(topics="dirichlet", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
+        PoissonFactorization((3, 2), topics="dirichlet", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonBlockmodel(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonTensorFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonTensorFactorization(3, core="dense", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),

@@ -14,6 +14,7 @@ from tests.statistics import FALSE_ALARM
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson, TwoSidedGeometric
 from quincunx.factorization import PoissonFactorization, cross_validate
+from quincunx.factorization._command import factorize_command
 from quincunx.privacy import privatize
 
 ALPHA, ONES = 0.5, np.ones(1)
@@ -369,3 +370,17 @@ def test_learnt_concentrations_and_folds_go_with_layers():
 def test_what_does_not_go_with_layers_is_refused(parameters, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         clone(MODEL).set_params(**parameters).fit(documents()[0])
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.MisfitWarning")  # ten sweeps fit nothing
+def test_a_file_is_factorized_in_layers(tmp_path):
+    release, _ = documents()
+    release.save(tmp_path / "released.npz")
+    how = {"model": "topics", "n_warmup": 10, "n_draws": 10, "n_chains": 2, "random_state": 1}
+    kept = tmp_path / "model.npz"
+    told = factorize_command(tmp_path / "released.npz", n_components=(4, 2), out=kept, **how)
+    assert told.startswith("model            PoissonFactorization, 4 x 2 components")
+    model = PoissonFactorization.load(kept)
+    assert [len(top) for top in model.top_features(n=3)] == [3, 3, 3, 3]
+    assert model.transform(release).shape == (80, 4)
+    assert np.isfinite(model.perplexity(np.maximum(release.values, 0)))
