@@ -196,7 +196,7 @@ def test_sweeps_leave_the_joint_law_as_it_is(kind, masked, method):
 
 @pytest.mark.statistical
 def test_sweeps_leave_the_law_of_learnt_concentrations_as_it_is():
-    """Replicates: prior, data and three sweeps, whose changes are zero on average (Gandy and Scott 2020); Holm, 1e-6."""
+    """Prior, data and three sweeps: changes are zero on average (Gandy and Scott 2020); Holm, 1e-6."""
     shape, rng, changes = SHAPES["matrix"], np.random.default_rng(22), []
     for _ in range(1500):
         eta = float(np.maximum(rng.exponential(), 1e-3))
