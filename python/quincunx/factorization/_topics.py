@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -41,6 +42,7 @@ class Topics(RowTransformer):
 
     PUBLISHED: ClassVar = RowTransformer.PUBLISHED | {"proportions_": "released", "topics_": "released"}
 
+    n_components: int | Sequence[int] = field(default=10, kw_only=False)  # type: ignore[assignment]
     prior_rate: PriorLike | None = None  # type: ignore[assignment]
     topics: Literal["gamma", "dirichlet"] = "gamma"
     topic_concentration: npt.ArrayLike = 0.1
