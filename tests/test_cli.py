@@ -414,6 +414,8 @@ def test_an_entropy_has_the_digits_asked_for(run):
         (["king", "--width", "6"], "A'"),
         (["3-12-12", "--width", "3"], "B"),
         (["martini", "--width", "10"], "C"),
+        (["square", "--model", "matchings", "--digits", "8"], "D and E"),
+        (["square", "--model", "widom-rowlinson", "--activity", "1/4", "--digits", "4"], "D and A'"),
     ],
 )
 def test_an_entropy_in_json_has_its_evidence(run, arguments, theorem):

@@ -181,6 +181,7 @@ class NamedLattice:
     columns: list[list[tuple[int, int]]]
     mirrors: tuple[tuple[float, float], list[tuple[float, float]], list[float], int, bool] | None
     row_tensors: list[tuple[int, str | None]]
+    matching_tensors: list[tuple[int, str | None]]
     tree_entropy: tuple[int, int, int] | None
     dimer_entropy: tuple[int, int, int] | None
 
@@ -244,12 +245,15 @@ class _WindowBounds(TypedDict):
     frontier: int
     states: int
 
+_Rational: TypeAlias = tuple[int, int, float]
+
 def corner_bounds(
     lattice: str,
     form: int,
-    activity: tuple[int, int, float],
+    activity: _Rational,
     *,
-    pair: tuple[int, int, float],
+    model: str | tuple[int, list[_Rational], list[_Rational]],
+    pair: _Rational,
     gap: float,
     bond_dimension: int | None,
     max_bond_dimension: int,

@@ -406,23 +406,30 @@ def _entropy(
     *,
     digits: Annotated[int | None, "decimals to prove (default 14)"] = None,
     activity: Fraction = Fraction(1),
+    model: Annotated[str, "independent-sets, matchings, widom-rowlinson or ising"] = "independent-sets",
     width: Annotated[int | None, "by strips and rings of so many lines instead"] = None,
     bond_dimension: int | None = None,
     estimate: Annotated[bool, "estimate, without the proof"] = False,
     json: Annotated[bool, "print a JSON object with the evidence"] = False,
     progress: bool = False,
 ) -> str:
-    """Bound the entropy of independent sets per vertex, in nats, and its exponential. Prints the ends of both."""
+    """Bound the entropy of independent sets, or another model, per vertex, in nats, and its exponential: both ends."""
     from quincunx import entropy
 
-    about: dict[str, object] = {"lattice": lattice, "activity": str(activity)}
+    about: dict[str, object] = {"lattice": lattice, "model": model, "activity": str(activity)}
     if estimate:
-        found = entropy.entropy_estimate(lattice, digits=digits, activity=activity)
+        found = entropy.entropy_estimate(lattice, model=model, digits=digits, activity=activity)
         facts: dict[str, object] = {"estimate": f"{found.value:f}", "growth_constant": f"{found.growth_constant:f}"}
         about |= {"digits": found.digits, "correlation_length": found.correlation_length}
         return _shown(facts | about if json else facts, json)
     bounds = entropy.entropy_bounds(
-        lattice, digits=digits, activity=activity, width=width, bond_dimension=bond_dimension, progress=progress
+        lattice,
+        model=model,
+        digits=digits,
+        activity=activity,
+        width=width,
+        bond_dimension=bond_dimension,
+        progress=progress,
     )
     both = {"entropy": bounds, "growth_constant": bounds.growth_constant}
     if not json:

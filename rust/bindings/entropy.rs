@@ -8,33 +8,59 @@ use pyo3::types::{PyDict, PyList};
 use quincunx::counting::periodic::{self, PeriodicBond, Precision, Ratio};
 use quincunx::entropy::corner::{self, Goal, PRECISION};
 use quincunx::entropy::layers::Activity;
-use quincunx::entropy::model::{Rational, RowModel};
+use quincunx::entropy::model::{FaceWeights, Rational, RowModel};
 use quincunx::entropy::window::{self, Order, WindowBounds, WindowCell};
 use quincunx::lattices::NamedLattice;
 use quincunx::parallel;
 
+/// A rational number that is not negative, and the nearest double.
+type RationalArgument = (BigUint, BigUint, f64);
+
+fn rational((numerator, denominator, value): RationalArgument) -> Rational {
+    Rational { numerator, denominator, value }
+}
+
+/// What lives on a lattice: independent sets or matchings, or letters with weights of neighbors in a row and of faces.
+#[derive(FromPyObject)]
+pub enum ModelArgument {
+    /// A model that the lattice's row in the registry has an operator for.
+    Named(String),
+    /// Letters, their number first.
+    Faces(usize, Vec<RationalArgument>, Vec<RationalArgument>),
+}
+
 /// Rounds of bounds by corner tensors; see `quincunx.entropy.entropy_bounds`.
 #[pyfunction]
-#[pyo3(signature = (lattice, form, activity, *, pair, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
+#[pyo3(signature = (lattice, form, activity, *, model, pair, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn corner_bounds<'py>(
     py: Python<'py>,
     lattice: &str,
     form: usize,
-    activity: (BigUint, BigUint, f64),
-    pair: (BigUint, BigUint, f64),
+    activity: RationalArgument,
+    model: ModelArgument,
+    pair: RationalArgument,
     gap: f64,
     bond_dimension: Option<usize>,
     max_bond_dimension: usize,
     estimate: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let tensors = NamedLattice::named(lattice).map_err(|error| raise(py, error))?.row_tensors;
-    let model = tensors.get(form).map(RowModel::new);
+    let row = NamedLattice::named(lattice).map_err(|error| raise(py, error))?;
+    let model = match model {
+        ModelArgument::Named(name) => {
+            let tensors = if name == "matchings" { row.matching_tensors } else { row.row_tensors };
+            tensors.get(form).map(RowModel::new)
+        }
+        ModelArgument::Faces(letters, rows, faces) => {
+            let [rows, faces] = [rows, faces].map(|weights| weights.into_iter().map(rational).collect());
+            Some(RowModel::of_faces(&FaceWeights { letters, rows, faces }))
+        }
+    };
     let model =
         model.ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
-    let model = RowModel { pair: Rational { numerator: pair.0, denominator: pair.1, value: pair.2 }, ..model };
-    let activity = Activity { numerator: activity.0, denominator: activity.1, value: activity.2 };
+    let model = RowModel { pair: rational(pair), ..model };
+    let activity: Activity = rational(activity);
     let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate };
     let found = compute(py, progress, |monitor| {
         parallel::run(1, corner::tenths(gap), monitor, |progress| corner::bounds(&model, &activity, &goal, progress))

@@ -61,6 +61,8 @@ pub struct NamedLattice {
     mirrors: Option<Mirrors>,
     /// Sites and theorem of each row operator.
     row_tensors: Vec<(u32, Option<&'static str>)>,
+    /// The same for matchings.
+    matching_tensors: Vec<(u32, Option<&'static str>)>,
     tree_entropy: Option<(u32, u32, u32)>,
     dimer_entropy: Option<(u32, u32, u32)>,
 }
@@ -71,6 +73,7 @@ type Mirrors = ((f64, f64), Vec<(f64, f64)>, Vec<f64>, u32, bool);
 /// The registry; see `quincunx.lattices.named`.
 #[pyfunction]
 pub fn named_lattices(py: Python<'_>) -> PyResult<Vec<NamedLattice>> {
+    let said = |tensors: &[lattices::RowTensor]| tensors.iter().map(|tensor| (tensor.sites, tensor.theorem)).collect();
     let row = |lattice: &'static lattices::NamedLattice| {
         let mirrors = lattice.mirrors.as_ref().map(|mirrors| {
             let sites = mirrors.sites.iter().map(|&site| site.into()).collect();
@@ -86,7 +89,8 @@ pub fn named_lattices(py: Python<'_>) -> PyResult<Vec<NamedLattice>> {
             line_graph_of: lattice.line_graph_of,
             columns: lattice.columns.iter().map(|steps| steps.to_vec()).collect(),
             mirrors,
-            row_tensors: lattice.row_tensors.iter().map(|tensor| (tensor.sites, tensor.theorem)).collect(),
+            row_tensors: said(lattice.row_tensors),
+            matching_tensors: said(lattice.matching_tensors),
             tree_entropy: lattice.tree_entropy,
             dimer_entropy: lattice.dimer_entropy,
         })

@@ -4,6 +4,7 @@ from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
 from quincunx.entropy._dimers import dimer_entropy
 from quincunx.entropy._estimate import EntropyEstimate, entropy_estimate
 from quincunx.entropy._jensen import Constant
+from quincunx.entropy._models import FaceModel
 from quincunx.entropy._numbers import Enclosure
 from quincunx.entropy._phases import PhaseDiagram, phase_diagram
 from quincunx.entropy._solved import SolvedEntropy, solved_entropy
@@ -23,6 +24,7 @@ __all__ = [
     "Enclosure",
     "EntropyBounds",
     "EntropyEstimate",
+    "FaceModel",
     "Interval",
     "PhaseDiagram",
     "QuenchedEntropy",

@@ -1,4 +1,4 @@
-"""Certified bounds of entropies and growth constants of lattice gases."""
+"""Certified bounds of entropies and growth constants of lattice gases, matchings and face models."""
 
 import math
 import time
@@ -10,6 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 from quincunx import _check, _core, _units
 from quincunx._progress import Progress, reporting
+from quincunx.entropy._face_rings import best_ends, face_ring_bounds, face_widths
+from quincunx.entropy._matching_rings import matching_ring_bounds
+from quincunx.entropy._models import Equivalent, FaceModel, easier, model_of, normalized
 from quincunx.entropy._numbers import Enclosure, log_above, log_below, positive_rational, root_above, root_below
 from quincunx.entropy._strips import Base, Mirrors, Proof, base_of, clique_bounds, mirrors_of, ring_bounds
 from quincunx.entropy._windows import WIDTHS, window_intervals
@@ -45,13 +48,15 @@ class EntropyBounds(Enclosure):
     lattice : str
         The lattice.
     activity : Fraction
-        The weight of an occupied vertex.
+        The weight of what the model counts: occupied vertices, dimers.
     theorem : str
         The theorem the interval rests on, as ``docs/mathematics/entropy.md`` names it.
     method : str
         How it was found.
     evidence : dict
         What the theorem was applied to: rings, widths or bond dimension, enclosures, time.
+    model : str
+        What lives on the lattice.
 
     Examples
     --------
@@ -67,11 +72,13 @@ class EntropyBounds(Enclosure):
     theorem: str
     method: str
     evidence: dict[str, Any] = field(default_factory=dict, compare=False)
+    model: str = "independent-sets"
 
 
 def entropy_bounds(
     lattice: "str | Lattice | UnitCell",
     *,
+    model: "str | FaceModel" = "independent-sets",
     activity: "int | float | Fraction | Decimal" = 1,
     digits: int | None = None,
     method: Literal["auto", "corner", "ring", "window"] = "auto",
@@ -84,11 +91,11 @@ def entropy_bounds(
     time_limit: float = TIME_LIMIT,
     progress: Progress = None,
 ) -> EntropyBounds:
-    r"""Bound the entropy of the hard-core lattice gas per vertex, and its growth constant, with proof.
+    r"""Bound the entropy of a lattice model per vertex, and its growth constant, with proof.
 
     The entropy is ``ln kappa``, and the growth constant ``kappa = lim Z(G)**(1/n)`` over growing pieces ``G`` of ``n``
-    vertices, where ``Z`` is the number of independent sets, or their sum weighted by ``activity**size``. Both ends are
-    proved; nothing is fitted.
+    vertices, where ``Z`` is the number of independent sets, or their sum weighted by ``activity**size``, or that of
+    another model. Both ends are proved; nothing is fitted.
 
     Parameters
     ----------
@@ -96,8 +103,12 @@ def entropy_bounds(
         The lattice, by name or as an object of which only the unit cell matters: ``"square"``, ``"king"``, ``"4-8-8"``,
         ``"honeycomb"``, ``"kagome"``, ``"triangular"``, ``"triangular-kagome"``, ``"3-12-12"``, ``"3-6-24"``,
         ``"3-6-12-48"``, ``"modified-bathroom"``, ``"martini"``, or any unit cell.
+    model : str or FaceModel, default "independent-sets"
+        ``"matchings"`` on any lattice (monomers and dimers); on the square lattice ``"widom-rowlinson"``, ``"ising"``
+        (no field, the activity ``exp(2 J / T)``) or a `FaceModel` with weights of its own.
     activity : int, float, Fraction or Decimal, default 1
-        The weight of an occupied vertex, > 0. A float is the rational number it is.
+        The weight of an occupied vertex, of a dimer, of a particle of either kind, or of a pair of neighbors alike in
+        the Ising model, > 0. A float is the rational number it is.
     digits : int, optional
         Decimals of the growth constant to prove: the effort is raised until both its ends have them, or memory ends; at
         most 60 by corner tensors, 28 by strips and rings, 14 by windows. By default what takes a few seconds, up to 14.
@@ -139,9 +150,9 @@ def entropy_bounds(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If no theorem bounds the constant of the lattice by this method, a number is out of its range, the precision
-        cannot hold the digits, they are not within `time_limit`, or corner tensors, which were asked for, prove no
-        spectral gap at the activity.
+        If no theorem bounds the constant of the lattice or model by this method, a number is out of its range, the
+        precision cannot hold the digits, they are not within `time_limit`, or corner tensors, which were asked for,
+        prove no spectral gap at the activity.
     TooLargeError
         If the strips of the given width do not fit into memory.
 
@@ -173,7 +184,9 @@ def entropy_bounds(
     >>> bounds.theorem
     'D and E'
     """
-    gas = _Gas(unit_cell_of(lattice), positive_rational(activity, "activity"), digits, progress)
+    fugacity = positive_rational(activity, "activity")
+    name, faces = model_of(model, fugacity)
+    gas = _Gas(unit_cell_of(lattice), fugacity, digits, progress, name)
     asked = {
         "width": width,
         "power": power,
@@ -183,10 +196,15 @@ def entropy_bounds(
     }
     if digits is not None:
         gas = gas._replace(digits=_check.whole(digits, "digits", minimum=1, maximum=60))
+    _check.one_of(method, "method", ["auto", *_OPTIONS])
+    if faces is not None:
+        return _of_faces(gas, easier(faces), method, asked, max_bond_dimension)
+    if name == "matchings" and (_theorem(gas) is None or method == "window"):
+        return _by_line_graph(gas, method, asked | {"time_limit": time_limit}, max_bond_dimension)
     falls_back = False
-    if _check.one_of(method, "method", ["auto", *_OPTIONS]) == "auto":
-        has_strips = mirrors_of(gas.cell.kind) or base_of(gas.cell.kind)
-        method = "corner" if _theorem(gas.cell.kind) and width is None else "ring" if has_strips else "window"
+    if method == "auto":
+        has_strips = gas.model == "matchings" or mirrors_of(gas.cell.kind) or base_of(gas.cell.kind)
+        method = "corner" if _theorem(gas) and width is None else "ring" if has_strips else "window"
         falls_back = method == "corner" and bond_dimension is None
     for name, value in asked.items():
         if value is not None and name not in _OPTIONS[method]:
@@ -216,12 +234,13 @@ _OPTIONS = {
 
 
 class _Gas(NamedTuple):
-    """What is bounded: the hard-core gas on a lattice, to how many digits."""
+    """What is bounded: a model on a lattice, to how many digits."""
 
     cell: UnitCell
     activity: Fraction
     digits: int | None
     progress: Progress
+    model: str = "independent-sets"
 
     @property
     def name(self) -> str:
@@ -236,7 +255,7 @@ class _Gas(NamedTuple):
     def bounds(self, kappa: Enclosure, theorem: str, method: str, evidence: dict[str, Any]) -> EntropyBounds:
         """Return what was proved."""
         ends = log_below(kappa.lower), log_above(kappa.upper)
-        return EntropyBounds(*ends, kappa, self.name, self.activity, theorem, method, evidence)
+        return EntropyBounds(*ends, kappa, self.name, self.activity, theorem, method, evidence, self.model)
 
     def check(self, method: str, held: int, arithmetic: str) -> None:
         """Refuse what a method of doubles or double-doubles does not reach."""
@@ -246,10 +265,16 @@ class _Gas(NamedTuple):
             raise ValueError(f"`activity` must be between 1e-9 and 1e9 for {method}, got {float(self.activity)}")
 
 
-def _theorem(kind: str | None) -> str | None:
-    """Return the theorem by which rings bound what corner tensors estimate, for a lattice that has one."""
+def tensors_of(kind: str | None, model: str) -> list[tuple[int, str | None]]:
+    """Return sites and theorem of each row operator of a lattice."""
     row = LATTICES.get(kind or "")
-    return row.row_tensors[0][1] if row is not None and row.row_tensors else None
+    return [] if row is None else row.matching_tensors if model == "matchings" else row.row_tensors
+
+
+def _theorem(gas: _Gas) -> str | None:
+    """Return the theorem by which rings bound what corner tensors estimate, for a lattice that has one."""
+    tensors = tensors_of(gas.cell.kind, gas.model)
+    return tensors[0][1] if tensors else None
 
 
 def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -> EntropyBounds:
@@ -257,45 +282,50 @@ def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -
     if bond_dimension is not None:
         bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    if (theorem := _theorem(gas.cell.kind)) is None:
-        known = ", ".join(name for name in LATTICES if _theorem(name))
+    if (theorem := _theorem(gas)) is None:
+        known = ", ".join(name for name in LATTICES if any(tensors_of(name, gas.model)[:1]))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by corner tensors")
     start = time.perf_counter()
     rounds: list[_core._CornerRound] = []
     # An interval that is narrow enough may lie about a round number; one of a tenth most likely does not.
     for digits in range(gas.wanted, gas.wanted + 3):
         rounds += corner_rounds(
-            gas.name, gas.activity, digits, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress
+            gas.name,
+            gas.activity,
+            digits,
+            bond_dimension,
+            max_bond_dimension,
+            estimate=False,
+            progress=gas.progress,
+            model=gas.model,
         )
         last = min(rounds, key=lambda entry: float(entry["gap"]))
         kappa = _enclosed(last)
         if bond_dimension is not None or kappa.digits >= gas.wanted or kappa.width > Decimal((0, (1,), -digits)):
             break
-    return gas.bounds(
-        kappa,
-        f"D and {theorem}",
-        "corner",
-        {
-            "bond_dimension": last["bond_dimension"],
-            "ring": last["ring"],
-            "torus_rows": last["rows"],
-            "second_eigenvalue": last["second"],
-            "relative_gap": last["gap"],
-            "rounds": [(entry["bond_dimension"], entry["gap"]) for entry in rounds],
-            "steps": last["steps"],
-            "seconds": time.perf_counter() - start,
-        },
-    )
+    return gas.bounds(kappa, f"D and {theorem}", "corner", _corner_evidence(rounds, last, start))
 
 
-def _enclosed(entry: "_core._CornerRound") -> Enclosure:
-    """Return the interval of the growth constant that a round proved."""
-    places = max(math.ceil(-math.log10(entry["gap"])), 1) + 2
+def _corner_evidence(rounds: "list[_core._CornerRound]", last: "_core._CornerRound", start: float) -> dict[str, Any]:
+    return {
+        "bond_dimension": last["bond_dimension"],
+        "ring": last["ring"],
+        "torus_rows": last["rows"],
+        "second_eigenvalue": last["second"],
+        "relative_gap": last["gap"],
+        "rounds": [(entry["bond_dimension"], entry["gap"]) for entry in rounds],
+        "steps": last["steps"],
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _enclosed(entry: "_core._CornerRound", factor: Fraction = Fraction(1)) -> Enclosure:
+    """Return the interval of the growth constant that a round proved, times a factor."""
     unit = 1 << entry["precision"]
-    return Enclosure(
-        root_below(Fraction(entry["lower"], unit), entry["sites"], places),
-        root_above(Fraction(entry["upper"], unit), entry["sites"], places),
-    )
+    lower, upper = (factor * Fraction(entry[end] or 0, unit) for end in ("lower", "upper"))
+    size = math.log10(upper) if upper < 1 else 0.0
+    places = max(math.ceil(-math.log10(entry["gap"]) - size), 1) + 2
+    return Enclosure(root_below(lower, entry["sites"], places), root_above(upper, entry["sites"], places))
 
 
 def _by_strips(
@@ -313,7 +343,9 @@ def _by_strips(
         precision = "double" if gas.digits is None or gas.digits < 13 else "double-double"
     _check.one_of(precision, "precision", list(HELD))
     gas.check("strips and rings", HELD[precision], f"in {precision} arithmetic")
-    if base := base_of(gas.cell.kind):
+    if gas.model == "matchings":
+        widths, prove = _matchings(gas, width, power, boundary, precision)
+    elif base := base_of(gas.cell.kind):
         if power is not None or boundary is not None:
             raise ValueError(f"`power` and `boundary_activity` must be left out for {gas.name!r}: it has theorem B")
         widths, prove = _cliques(gas, base, width, precision)
@@ -362,18 +394,37 @@ def _cliques(gas: _Gas, base: Base, width: int | None, precision: str) -> tuple[
     return widths, lambda columns: clique_bounds(base, columns, precision)
 
 
+def _matchings(
+    gas: _Gas, width: int | None, power: int | None, boundary: float | None, precision: str
+) -> tuple[list[int], Callable[[int], Proof]]:
+    """Return the columns of cells to try, and what proves bounds of matchings by so many."""
+    if boundary is not None:
+        boundary = _check.real(boundary, "boundary_activity", positive=True)
+    most = 25 if gas.digits is not None else 13 if gas.cell.num_sites == 1 else 9
+    widths = _even_widths("E", width, range(4, most, 2))
+    steps = _power(power)
+    return widths, lambda columns: matching_ring_bounds(gas.cell, columns, steps, boundary, gas.activity, precision)
+
+
+def _even_widths(theorem: str, width: int | None, widths: range) -> list[int]:
+    """Return the widths to try: those of a range, or the one that is asked for."""
+    if width is None:
+        return list(widths)
+    if _check.whole(width, "width", minimum=4, maximum=40) % 2:
+        raise ValueError(f"`width` must be even: theorem {theorem} says nothing about odd rings, got {width}")
+    return [width]
+
+
+def _power(power: int | None) -> int:
+    return 1 if power is None else _check.whole(power, "power", minimum=1, maximum=39)
+
+
 def _rings(
     gas: _Gas, mirrors: Mirrors, width: int | None, power: int | None, boundary: float | None, precision: str
 ) -> tuple[list[int], Callable[[int], Proof]]:
     """Return the mirror lines to try, and what proves bounds by rings and strips of so many."""
-    widths = list(range(4, 23 if gas.digits is None else 41, 2))
-    if width is not None:
-        widths = [_check.whole(width, "width", minimum=4, maximum=40)]
-        if width % 2:
-            raise ValueError(
-                f"`width` must be even: theorem {mirrors.theorem} says nothing about odd rings, got {width}"
-            )
-    steps = 1 if power is None else _check.whole(power, "power", minimum=1, maximum=39)
+    widths = _even_widths(mirrors.theorem, width, range(4, 23 if gas.digits is None else 41, 2))
+    steps = _power(power)
     if boundary is not None:
         boundary = _check.real(boundary, "boundary_activity", positive=True)
         if not 1e-6 <= boundary <= 1e6:
@@ -441,6 +492,167 @@ def _by_windows(gas: _Gas, width: int | None) -> EntropyBounds:
     return gas.bounds(Enclosure(lower, upper), "C", "window", evidence)
 
 
+def _by_line_graph(gas: _Gas, method: str, asked: dict[str, Any], max_bond_dimension: int) -> EntropyBounds:
+    """Return bounds of matchings as independent sets of the line graph, which may be a lattice of the field."""
+    line = next((name for name, row in LATTICES.items() if row.line_graph_of == gas.name), None)
+    cell = unit_cell_of(line) if line else gas.cell.line_graph()
+    if cell.num_sites == 0:
+        raise ValueError(f"`lattice` must have bonds, got {gas.cell!r}")
+    if method == "auto" and line is None:
+        method = "window"
+    exponent = Fraction(cell.num_sites, gas.cell.num_sites)
+    most = {"window": HELD["double"], "ring": HELD["exact"]}.get(method, 60)
+    for more in (1, 3):
+        digits = None if gas.digits is None else min(gas.digits + more, max(most, gas.digits))
+        found = entropy_bounds(
+            cell,
+            activity=gas.activity,
+            digits=digits,
+            method=method,  # type: ignore[arg-type]
+            max_bond_dimension=max_bond_dimension,
+            progress=gas.progress,
+            **asked,
+        )
+        ends = found.growth_constant
+        places = -int(ends.lower.as_tuple().exponent)
+        low, high = (Fraction(end) ** exponent.numerator for end in (ends.lower, ends.upper))
+        kappa = Enclosure(root_below(low, exponent.denominator, places), root_above(high, exponent.denominator, places))
+        if kappa.digits >= gas.wanted or digits is None or not found.evidence["reached"]:
+            break
+    evidence = found.evidence | {"line_graph": found.lattice, "bonds_per_vertex": exponent.as_integer_ratio()}
+    evidence["reached"] = kappa.digits >= gas.wanted
+    return gas.bounds(kappa, found.theorem, found.method, evidence)
+
+
+def _of_faces(
+    gas: _Gas, equivalent: Equivalent, method: str, asked: dict[str, Any], max_bond_dimension: int
+) -> EntropyBounds:
+    """Return bounds of a face model, by corner tensors if both of its mirrors hold, or by rings if one does."""
+    model, factor, because = equivalent
+    if gas.name != "square":
+        raise ValueError(f"`lattice` must be 'square' for a model of faces, got {gas.name!r}")
+    sides, heights = model.mirrors
+    if not (sides or heights):
+        raise ValueError(
+            "`model` must have weights that stay what they are if left and right are exchanged, faces[a, b, c, d] = "
+            "faces[b, a, d, c] and bonds[0] symmetric, or above and below, faces[a, b, c, d] = faces[c, d, a, b] and "
+            f"bonds[1] symmetric: no theorem bounds the others, got {model!r}"
+        )
+    if method == "window":
+        raise ValueError("`method` must be 'auto', 'corner' or 'ring' for a model of faces, got 'window'")
+    if method == "corner" and not (sides and heights):
+        missing = "left and right" if heights else "above and below"
+        raise ValueError(f"`model` must be the same with {missing} exchanged for corner tensors, got {model!r}")
+    width, power = asked["width"], asked["power"]
+    corner = method == "corner" or (method == "auto" and sides and heights and width is None)
+    allowed = _OPTIONS["corner"] if corner else ("width", "power")
+    for name, value in asked.items():
+        if value is not None and name not in allowed:
+            raise ValueError(f"`{name}` must be left out here, got {value!r}")
+    refused = None
+    if corner:
+        try:
+            bounds = _faces_by_corner(gas, model, factor, asked["bond_dimension"], max_bond_dimension)
+        except ValueError as error:
+            if "spectral gap" not in str(error):
+                raise
+            refused = f"corner tensors prove no spectral gap at these weights: {str(error).partition(', where ')[2]}"
+            if method == "corner" or asked["bond_dimension"] is not None:
+                raise ValueError(f"`model` must have a spectral gap, got {model!r}: {refused}") from None
+            corner = False
+    if not corner:
+        bounds = _faces_by_rings(gas, model if sides else model.transposed(), factor, width, power)
+    if refused is not None:
+        bounds.evidence["corner"] = refused
+    if because is not None:
+        bounds.evidence["equivalent"] = f"{because}: {factor} times the constant of {model.name}"
+    bounds.evidence["reached"] = bounds.growth_constant.digits >= gas.wanted
+    return bounds
+
+
+def _faces_by_corner(
+    gas: _Gas, model: FaceModel, factor: Fraction, bond_dimension: int | None, max_bond_dimension: int
+) -> EntropyBounds:
+    start = time.perf_counter()
+    if bond_dimension is not None:
+        bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
+    max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
+    rounds: list[_core._CornerRound] = []
+    for digits in range(gas.wanted, gas.wanted + 3):
+        found, scale = face_rounds(
+            model, factor, digits, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress
+        )
+        rounds += found
+        last = min(rounds, key=lambda entry: float(entry["gap"]))
+        kappa = _enclosed(last, scale)
+        if bond_dimension is not None or kappa.digits >= gas.wanted or kappa.width > Decimal((0, (1,), -digits)):
+            break
+    return gas.bounds(kappa, "D and A'", "corner", _corner_evidence(rounds, last, start))
+
+
+def face_rounds(
+    model: FaceModel,
+    factor: Fraction,
+    digits: int,
+    bond_dimension: int | None,
+    max_bond_dimension: int,
+    *,
+    estimate: bool,
+    progress: Progress,
+) -> "tuple[list[_core._CornerRound], Fraction]":
+    """Return the rounds of growing bond dimensions for a face model, and the factor of their constants."""
+    weights, scale = normalized(model)
+    scale *= factor
+    # Divided by its scale, no constant is above the number of letters.
+    size = math.log10(model.letters * scale.numerator) - math.log10(scale.denominator)
+    gap = max(min(0.8 * 10.0 ** (-digits - size), 0.1), 1e-90)
+    with reporting(progress, "corner tensors") as report:
+        found = _core.corner_bounds(
+            "square",
+            0,
+            (1, 1, 1.0),
+            model=weights,
+            pair=(1, 1, 1.0),
+            gap=gap,
+            bond_dimension=bond_dimension,
+            max_bond_dimension=max_bond_dimension,
+            estimate=estimate,
+            progress=report,
+        )
+    return found, scale
+
+
+def _faces_by_rings(
+    gas: _Gas, model: FaceModel, factor: Fraction, width: int | None, power: int | None
+) -> EntropyBounds:
+    """Return bounds by rings and strips of the given number of columns or of growing ones."""
+    gas.check("rings of a face model", HELD["double"], "for rings of a face model")
+    widths = face_widths(model, long=gas.digits is not None)
+    power = _power(power)
+    if width is not None:
+        fitting = face_widths(model, long=True)[-1]
+        widths = [_check.whole(width, "width", minimum=2, maximum=fitting)]
+        if width % 2:
+            raise ValueError(f"`width` must be even: theorem A' says nothing about odd rings, got {width}")
+    start = time.perf_counter()
+    ends = best_ends(model)
+    best: Enclosure | None = None
+    with reporting(gas.progress, "rings") as report:
+        for done, columns in enumerate(widths):
+            if report is not None:
+                report(done, len(widths))
+            lower, upper, theorem, evidence = face_ring_bounds(model, columns, power, ends, factor)
+            found = Enclosure(lower, upper)
+            shrinks = best is None or found.width <= best.width * Decimal("0.9")
+            if best is None or found.width < best.width:
+                proof = theorem, "ring", evidence | {"width": columns, "seconds": time.perf_counter() - start}
+            best = found if best is None else Enclosure(max(lower, best.lower), min(upper, best.upper))
+            if best.digits >= gas.wanted or not shrinks:
+                break
+    assert best is not None
+    return gas.bounds(best, *proof)
+
+
 def corner_rounds(
     lattice: str,
     activity: Fraction,
@@ -452,17 +664,20 @@ def corner_rounds(
     progress: Progress,
     form: int = 0,
     pair: Fraction = Fraction(1),
+    model: str = "independent-sets",
 ) -> "list[_core._CornerRound]":
     """Return the rounds of growing bond dimensions, by the first or another form of a lattice's row operator."""
-    # Every constant is below 1 + activity, and a gap of kappa**sites is so many times that of kappa.
-    sites, _ = LATTICES[lattice].row_tensors[form]
-    gap = 0.8 * sites * 10.0**-digits / (1 + float(activity))
+    # Every constant is below 1 + activity, that of matchings below 1 + 2 activity, as a vertex has at most two later
+    # neighbors; and a gap of kappa**sites is so many times that of kappa.
+    sites, _ = tensors_of(lattice, model)[form]
+    gap = 0.8 * sites * 10.0**-digits / (1 + (2 if model == "matchings" else 1) * float(activity))
     weights = (activity.numerator, activity.denominator, float(activity))
     with reporting(progress, "corner tensors") as report:
         return _core.corner_bounds(
             lattice,
             form,
             weights,
+            model=model,
             pair=(pair.numerator, pair.denominator, float(pair)),
             gap=gap,
             bond_dimension=bond_dimension,

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from quincunx import _check, _core
 from quincunx._progress import Progress
-from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds
+from quincunx.entropy._bounds import DEFAULT_DIGITS, MOST_BONDS, corner_rounds, face_rounds, tensors_of
+from quincunx.entropy._models import FaceModel, easier, model_of
 from quincunx.entropy._numbers import log_below, positive_rational, root_below
 from quincunx.lattices import Lattice, UnitCell
 from quincunx.lattices._named import unit_cell_of
@@ -38,7 +39,7 @@ class EntropyEstimate:
     next_neighbor_weight : Fraction
         The weight of an occupied pair of next neighbors; 1 but for the square lattice.
     density : float
-        Occupied vertices per vertex, ``d ln(kappa) / d ln(activity)``.
+        Occupied vertices, or dimers, per vertex, ``d ln(kappa) / d ln(activity)``; NaN for a model of faces.
     sublattice_densities : tuple of float
         The same for each sublattice that has tensors of its own; they differ beyond a transition.
     susceptibility : float
@@ -53,6 +54,8 @@ class EntropyEstimate:
         Schmidt values of the last trial vector, falling, from 1, those that were cut included.
     seconds : float
         Time taken.
+    model : str
+        What lives on the lattice.
 
     Examples
     --------
@@ -74,11 +77,13 @@ class EntropyEstimate:
     convergence: list[tuple[int, Decimal, float]]
     spectrum: tuple[float, ...] = field(repr=False)
     seconds: float = field(compare=False)
+    model: str = "independent-sets"
 
 
 def entropy_estimate(
     lattice: "str | Lattice | UnitCell",
     *,
+    model: "str | FaceModel" = "independent-sets",
     digits: int | None = None,
     activity: "int | float | Fraction | Decimal" = 1,
     next_neighbor_weight: "int | float | Fraction | Decimal" = 1,
@@ -96,11 +101,14 @@ def entropy_estimate(
     Parameters
     ----------
     lattice : str, Lattice or UnitCell
-        One of ``"square"``, ``"king"``, ``"4-8-8"``, ``"honeycomb"``, ``"kagome"``, ``"triangular"``.
+        One of ``"square"``, ``"king"``, ``"4-8-8"``, ``"honeycomb"``, ``"kagome"``, ``"triangular"``; for matchings
+        ``"square"``, ``"4-8-8"`` or ``"honeycomb"``, for models of faces ``"square"``.
+    model : str or FaceModel, default "independent-sets"
+        As for `entropy_bounds`; weights of faces must be the same with above and below exchanged.
     digits : int, optional
         Decimals of the growth constant that the bond dimension is raised for, 14 by default.
     activity : int, float, Fraction or Decimal, default 1
-        The weight of an occupied vertex, > 0.
+        The weight of an occupied vertex, or as for `entropy_bounds`, > 0.
     next_neighbor_weight : int, float, Fraction or Decimal, default 1
         Square lattice only: the weight of each pair of occupied vertices across a diagonal, > 0. Small weights lead to
         the king's lattice; 1/2 is the annealed model of random diagonals.
@@ -159,22 +167,50 @@ def entropy_estimate(
     pair = positive_rational(next_neighbor_weight, "next_neighbor_weight")
     wanted = DEFAULT_DIGITS if digits is None else _check.whole(digits, "digits", minimum=1, maximum=60)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    known = [name for name, row in LATTICES.items() if row.row_tensors]
+    name, faces = model_of(model, fugacity)
+    line = next((line for line, row in LATTICES.items() if row.line_graph_of == kind), None)
+    if name == "matchings" and not tensors_of(kind, name) and tensors_of(line, "independent-sets"):
+        known = [kind]
+    elif faces is not None:
+        known = ["square"]
+    else:
+        known = [lattice for lattice in LATTICES if tensors_of(lattice, name)]
     if kind not in known:
         raise ValueError(f"`lattice` must be one of {', '.join(known)}, got {kind!r}")
     if sublattices is not None:
         sublattices = _check.whole(sublattices, "sublattices", minimum=1, maximum=2)
-    if kind != "square" and (pair != 1 or sublattices == 2):
-        raise ValueError(f"`next_neighbor_weight` and `sublattices` must be 1 for {kind!r}")
+    if (kind != "square" or name != "independent-sets") and (pair != 1 or sublattices == 2):
+        raise ValueError(f"`next_neighbor_weight` and `sublattices` must be 1 for {name} on {kind!r}")
     if pair != 1 and sublattices == 2:
         raise ValueError(f"`next_neighbor_weight` must be 1 for two sublattices, got {pair}")
     if sublattices is None:
-        sublattices = 2 if kind == "square" and pair == 1 and fugacity >= _STAGGERED else 1
+        staggered = kind == "square" and name == "independent-sets" and pair == 1 and fugacity >= _STAGGERED
+        sublattices = 2 if staggered else 1
+    if faces is not None and not faces.mirrors[1]:
+        raise ValueError(f"`model` must be the same with above and below exchanged, got {model!r}")
+    equivalent = None if faces is None else easier(faces)
+    # Of what kind the tensors are, and the power and the factor that lead from their constant to the model's.
+    own, exponent, factor = kind, Fraction(1), Fraction(1)
+    if name == "matchings" and not tensors_of(kind, name):
+        own, name = str(line), "independent-sets"
+        exponent = Fraction(unit_cell_of(own).num_sites, unit_cell_of(kind).num_sites)
     start = time.perf_counter()
 
     def rounds_at(z: Fraction, wanted: int) -> "list[_core._CornerRound]":
+        nonlocal factor
+        if equivalent is not None:
+            found, factor = face_rounds(
+                equivalent.model,
+                equivalent.factor,
+                wanted,
+                None,
+                max_bond_dimension,
+                estimate=True,
+                progress=progress,
+            )
+            return found
         return corner_rounds(
-            kind,
+            own,
             z,
             wanted,
             None,
@@ -183,17 +219,19 @@ def entropy_estimate(
             progress=progress,
             form=sublattices - 1,
             pair=pair,
+            model=name,
         )
 
     rounds = rounds_at(fugacity, wanted + 1)
-    kappas = [_value(entry, wanted + 6) for entry in rounds]
+    kappas = [_value(entry, wanted + 6, exponent, factor) for entry in rounds]
     values = [log_below(kappa) for kappa in kappas]
     context, unit = Context(prec=wanted + 20), Decimal((0, (1,), -wanted))
     last = rounds[-1]
     # What was cut, squared, is what the variational value of a letter misses, up to a factor of a few dozen.
-    missed = last["cut"] * (1 + float(fugacity)) / (0.8 * last["sites"])
+    scale = 1 + float(fugacity) if faces is None else float(faces.letters * factor)
+    missed = last["cut"] * scale * float(exponent) / (0.8 * last["sites"])
     agreed = math.floor(-math.log10(max(missed, 1e-300))) - 1
-    density = last["density"] / last["sites"]
+    density = float(exponent) * last["density"] / last["sites"] if faces is None else math.nan
     one = (density,) if sublattices == 1 else (last["occupied"], 2 * density - last["occupied"])
     return EntropyEstimate(
         value=values[-1].quantize(unit, context=context),
@@ -204,13 +242,16 @@ def entropy_estimate(
         next_neighbor_weight=pair,
         density=density,
         sublattice_densities=tuple(sorted(one, reverse=True)),
-        susceptibility=_second_difference(rounds_at, fugacity) if susceptibility else math.nan,
+        susceptibility=(
+            float(exponent) * _second_difference(rounds_at, fugacity) if susceptibility and faces is None else math.nan
+        ),
         correlation_length=-1 / math.log(last["decay"]) if 0 < last["decay"] < 1 else 0.0,
         convergence=[
             (entry["bond_dimension"], value, entry["cut"]) for entry, value in zip(rounds, values, strict=True)
         ],
         spectrum=tuple(last["spectrum"]),
         seconds=time.perf_counter() - start,
+        model=model_of(model, fugacity)[0],
     )
 
 
@@ -229,5 +270,7 @@ def _second_difference(rounds_at: "Callable[[Fraction, int], list[_core._CornerR
         return float(sum(w * log for w, log in zip(weights, logs, strict=True)) / (12 * step * step))
 
 
-def _value(entry: "_core._CornerRound", places: int) -> Decimal:
-    return root_below(Fraction(entry["lower"], 1 << entry["precision"]), entry["sites"], places)
+def _value(entry: "_core._CornerRound", places: int, exponent: Fraction, factor: Fraction) -> Decimal:
+    kappa_sites = Fraction(entry["lower"], 1 << entry["precision"])
+    power = kappa_sites**exponent.numerator * factor ** (entry["sites"] * exponent.denominator)
+    return root_below(power, entry["sites"] * exponent.denominator, places)

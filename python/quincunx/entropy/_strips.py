@@ -16,7 +16,7 @@ Point: TypeAlias = tuple[float, float]
 Proof: TypeAlias = tuple[Decimal, Decimal, str, dict[str, Any]]
 
 #: Decimals of the ends, by arithmetic.
-_PLACES = {"double": 20, "double-double": 36, "exact": 36}
+PLACES = {"double": 20, "double-double": 36, "exact": 36}
 
 
 class Root(NamedTuple):
@@ -125,14 +125,14 @@ def ring_bounds(
             below, above = (_strip_root(part, Fraction(b), activity, "double") for part in trial)
             return float(above.lower / below.upper)
 
-        boundary = _best(quotient)
+        boundary = best_boundary(quotient)
     b = Fraction(boundary)
     strips = [_section(mirrors, lines + 1, ring=False) for lines in (narrow, narrow + power)]
     below, above = (_strip_root(part, b, activity, precision) for part in strips)
     ring, _, _ = _section(mirrors, width, ring=True)
     closed = perron_root(ring, [activity] * ring.sites, precision)
     per_step = len(mirrors.sites) // mirrors.lines
-    places = _PLACES[precision]
+    places = PLACES[precision]
     lower = root_below(above.lower / below.upper, power * per_step, places)
     upper = root_above(closed.upper, width * per_step, places)
     evidence = {
@@ -149,7 +149,7 @@ def ring_bounds(
     return lower, upper, mirrors.theorem, evidence
 
 
-def _best(value: Callable[[float], float]) -> float:
+def best_boundary(value: Callable[[float], float]) -> float:
     """Return where a function of the boundary activity is largest; any answer is valid."""
     low, high = 0.15, 1.2
     golden = (math.sqrt(5) - 1) / 2
@@ -239,7 +239,7 @@ def clique_bounds(base: Base, columns: int, precision: str) -> Proof:
             weights = [Fraction(weight) if site in far else Fraction(1) for site in range(operator.sites)]
             roots[count, weight] = perron_root(operator, weights, precision)
     sites = base.period * d
-    places = _PLACES[precision]
+    places = PLACES[precision]
     lower = roots[columns, zeta].lower / roots[columns - 1, zeta].upper
     upper = roots[columns, 1.0].upper / roots[columns - 1, 1.0].lower
     evidence = {

@@ -112,6 +112,9 @@ pub fn certify<T: Real>(
     estimate: bool,
     progress: &Progress,
 ) -> Result<CornerBounds> {
+    if !tensors.steps.iter().flat_map(|m| &m.data).all(|x| x.double().is_finite()) {
+        return Err(no_gap(activity.value, "power steps found no trial vector", f64::NAN));
+    }
     let exact: Vec<Exact> = tensors.steps.iter().map(|m| Exact::rounded(m, T::BITS)).collect();
     let mut layers = vec![Layers::norm(model, activity), Layers::energy(model, activity)];
     if !estimate && model.rings_bound {
@@ -158,7 +161,8 @@ pub fn certify<T: Real>(
     let (mut last, mut least) = (f64::INFINITY, f64::INFINITY);
     for rows in (4..=24).step_by(2) {
         progress.check()?;
-        let Some(traces) = torus::log_traces(model, rows, activity.value, 4096) else { break };
+        let most_words = torus::MAX_WORDS[usize::from(bounds.gap.is_infinite() && rows > 4)];
+        let Some(traces) = torus::log_traces(model, rows, activity.value, 4096, most_words) else { break };
         let before = bounds.gap;
         for (n, log_trace) in traces.into_iter().filter(|&(n, _)| n >= 16) {
             let rests = [norm.rest(n), energy.rest(n), variance.rest(n)];

@@ -10,6 +10,8 @@
 //! | N | sector, bond, sector | O(s, t) | b^g |
 //! | Q | sector, bond, bond, sector | z^abs(s) O(s, t) O(s, t') | b^(1 + 2g) |
 //!
+//! What a step adds to D besides divides M and multiplies Q; the denominators of weights of a user's own come on top.
+//!
 //! Source: derived here for theorem D of `docs/mathematics/entropy.md`.
 
 use super::dense::{DenseMatrix, Real};
@@ -90,17 +92,20 @@ impl Layers {
     /// The operator of `<phi, phi>`.
     pub fn norm(model: &RowModel, z: &Activity) -> Self {
         let mut states = LayerStates { names: Vec::new() };
+        let (multiple, _) = model.row_multiples();
         let links = model.steps.iter().enumerate().map(|(i, step)| {
-            let (exact, weight) = match model.occupied[step.letter] {
-                0 => (z.numerator.clone(), 1.0),
-                _ => (z.denominator.clone(), 1.0 / z.value),
+            let activity = match model.occupied[step.letter] {
+                0 => &z.numerator,
+                _ => &z.denominator,
             };
+            let exact = activity * &model.row[i].denominator * (&multiple / &model.row[i].numerator);
+            let weight = 1.0 / model.row_weight(i, z.value);
             let (from, to) = (states.index((step.from, 0, 0, step.from)), states.index((step.to, 0, 0, step.to)));
             let slope = -f64::from(model.occupied[step.letter]);
             LayerLink { from, to, left: i, right: i, exact, weight, slope }
         });
         let links = links.collect();
-        Self::new(states, links, z.numerator.clone())
+        Self::new(states, links, &z.numerator * multiple)
     }
 
     /// The operator of `<phi, H phi>`.
@@ -121,25 +126,29 @@ impl Layers {
             }
         }
         let pairs = model.pair.denominator.pow(model.most_pairs());
-        Self::new(states, links, z.denominator.pow(model.degree()) * pairs)
+        Self::new(states, links, z.denominator.pow(model.degree()) * pairs * model.denominator())
     }
 
     /// The operator of `|H phi|^2`.
     pub fn variance(model: &RowModel, z: &Activity) -> Self {
         let mut states = LayerStates { names: Vec::new() };
         let mut links = Vec::new();
+        let (_, multiple) = model.row_multiples();
         for first in &model.entries {
+            let step = model.step_above(first);
+            let row = &model.row[step];
+            let row_exact = &row.numerator * (&multiple / &row.denominator);
             for second in model.entries.iter().filter(|second| second.above == first.above) {
                 let same = |bond: usize| model.bond_sector[bond];
                 if same(first.from) != same(second.from) || same(first.to) != same(second.to) {
                     continue;
                 }
                 let ((a, x, one), (b, y, other)) = (tensor_weight(model, first, z), tensor_weight(model, second, z));
-                let (activity, factor) = match model.occupied[first.above] {
-                    0 => (&z.denominator, 1.0),
-                    _ => (&z.numerator, z.value),
+                let activity = match model.occupied[first.above] {
+                    0 => &z.denominator,
+                    _ => &z.numerator,
                 };
-                let (exact, weight) = (a * b * activity, x * y * factor);
+                let (exact, weight) = (a * b * activity * &row_exact, x * y * model.row_weight(step, z.value));
                 let slope = one + other + f64::from(model.occupied[first.above]);
                 for (left, up) in lying(model, Some(first), first.below) {
                     for (right, down) in lying(model, Some(second), second.below) {
@@ -151,7 +160,8 @@ impl Layers {
             }
         }
         let pairs = model.pair.denominator.pow(2 * model.most_pairs());
-        Self::new(states, links, z.denominator.pow(1 + 2 * model.degree()) * pairs)
+        let denominators = pairs * model.denominator().pow(2) * multiple;
+        Self::new(states, links, z.denominator.pow(1 + 2 * model.degree()) * denominators)
     }
 
     /// A vector to start from: the identity where both sides are alike.
@@ -257,14 +267,12 @@ fn lying<'a>(
 
 /// The weight of an entry times `b^g` and the denominators of pairs, as a double, and its logarithmic derivative.
 fn tensor_weight(model: &RowModel, entry: &Entry, z: &Activity) -> (BigUint, f64, f64) {
-    let [constant, linear] = entry.weight;
-    let exact = match model.degree() {
-        0 => BigUint::from(constant),
-        _ => constant * &z.denominator + linear * &z.numerator,
-    };
+    let (degree, powers) = (model.degree(), || (0u32..).zip(&entry.weight));
+    let exact: BigUint = powers().map(|(k, c)| &c.numerator * z.numerator.pow(k) * z.denominator.pow(degree - k)).sum();
     let pair = model.pair.numerator.pow(entry.pairs) * model.pair.denominator.pow(model.most_pairs() - entry.pairs);
-    let part = linear as f64 * z.value;
-    (exact * pair, model.weight(entry, z.value), part / (constant as f64 + part))
+    let sum =
+        |factor: fn(u32) -> f64| -> f64 { powers().map(|(k, c)| factor(k) * c.value * z.value.powi(k as i32)).sum() };
+    (exact * pair, model.weight(entry, z.value), sum(f64::from) / sum(|_| 1.0))
 }
 
 /// A matrix of integers.

@@ -175,9 +175,8 @@ impl<T: Real> Tensors<T> {
             .collect();
         for entry in &model.entries {
             let (left, right) = (model.bond_sector[entry.from], model.bond_sector[entry.to]);
-            let Some(target) = model.step(left, right, entry.above) else { continue };
-            let activity = z.powi(model.occupied[entry.above] as i32);
-            let weight = T::from(activity * model.weight(entry, z));
+            let target = model.step_above(entry);
+            let weight = T::from(model.row_weight(target, z) * model.weight(entry, z));
             for (step, matrix) in model.steps.iter().zip(&self.steps).filter(|(step, _)| step.letter == entry.below) {
                 let corners = (space.start(left, entry.from, step.from), space.start(right, entry.to, step.to));
                 let (Some(row), Some(col)) = corners else { continue };
@@ -207,7 +206,7 @@ impl<T: Real> Tensors<T> {
         let [mut right, mut left] = warm.cloned().unwrap_or_else(|| [fresh(), fresh()]);
         let turned: Vec<DenseMatrix<T>> = grown.iter().map(DenseMatrix::transposed).collect();
         let weights: Vec<T> =
-            model.steps.iter().map(|step| T::from(1.0 / z.powi(model.occupied[step.letter] as i32)).root()).collect();
+            (0..model.steps.len()).map(|step| T::from(1.0 / model.row_weight(step, z)).root()).collect();
         for _ in 0..rounds {
             progress.check()?;
             let ends: Vec<(usize, usize)> = model.steps.iter().map(|step| (step.from, step.to)).collect();

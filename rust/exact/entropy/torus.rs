@@ -8,12 +8,12 @@
 
 use super::model::RowModel;
 
-/// Most words that `S` is formed for.
-const MAX_WORDS: usize = 400;
+/// Most words that `S` is formed for at once; and where that proves no gap.
+pub const MAX_WORDS: [usize; 2] = [400, 1100];
 
-/// `(n, ln tr S^n + error)` for n = 1, 2, 4, ..., up to `longest`; `None` where `S` would be too large.
-pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64) -> Option<Vec<(u64, f64)>> {
-    let words = words(model, rows)?;
+/// `(n, ln tr S^n + error)` for n = 1, 2, 4, ..., up to `longest`; `None` where `S` would have more than so many words.
+pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64, most_words: usize) -> Option<Vec<(u64, f64)>> {
+    let words = words(model, rows, most_words)?;
     let size = words.len();
     let mut matrix = vec![0.0; size * size];
     for (i, from) in words.iter().enumerate() {
@@ -21,14 +21,15 @@ pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64) -> Option
             matrix[i * size + j] = entry(model, from, to, z);
         }
     }
-    // An entry is a sum of products of at most 3 l numbers that are right to a few units each.
+    // An entry is a sum of products of at most 4 l numbers that are right to a few units each.
     let unit = f64::EPSILON;
-    let (mut log, mut error) = (0.0, 16.0 * rows as f64 * unit);
+    let (mut log, mut error) = (0.0f64, 24.0 * rows as f64 * unit);
     let mut traces = Vec::new();
     let mut n = 1;
     loop {
         let trace: f64 = (0..size).map(|i| matrix[i * size + i]).sum();
-        traces.push((n, (trace.ln() + log) * (1.0 + 64.0 * unit) + error + size as f64 * unit));
+        let rounding = 4.0 * unit * (trace.ln().abs() + log.abs());
+        traces.push((n, trace.ln() + log + rounding + error + size as f64 * unit));
         if n >= longest {
             return Some(traces);
         }
@@ -40,14 +41,16 @@ pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64) -> Option
                 out.iter_mut().zip(line).for_each(|(sum, &y)| *sum += x * y);
             }
         }
-        // Underflow loses at most what the smallest number times `size` adds to a trace of at least one.
-        error = 2.0 * error + (size as f64 + 8.0) * unit + f64::MIN_POSITIVE;
-        (matrix, log, n) = (square, 2.0 * (log + most.ln()), 2 * n);
+        // Underflow loses at most what the smallest number times `size` adds to a trace of at least one. Logarithms may be
+        // negative, and cancel, where weights are below one.
+        let grown = log + most.ln();
+        error = 2.0 * (error + 4.0 * unit * (grown.abs() + most.ln().abs())) + (size as f64 + 8.0) * unit;
+        (matrix, log, n) = (square, 2.0 * grown, 2 * n);
     }
 }
 
 /// Words of bonds, or `None` if there are too many.
-fn words(model: &RowModel, rows: usize) -> Option<Vec<Vec<usize>>> {
+fn words(model: &RowModel, rows: usize, most_words: usize) -> Option<Vec<Vec<usize>>> {
     let follows = |p: usize, q: usize| match &model.bond_letters {
         // The letter below one bond is the one above the next.
         Some(letters) => letters[p].1 == letters[q].0,
@@ -60,10 +63,10 @@ fn words(model: &RowModel, rows: usize) -> Option<Vec<Vec<usize>>> {
             let last = word[word.len() - 1];
             (0..bonds).filter(move |&q| follows(last, q)).map(move |q| [&word[..], &[q]].concat())
         });
-        words = longer.take(64 * MAX_WORDS).collect();
+        words = longer.take(64 * most_words).collect();
     }
     words.retain(|word| follows(word[rows - 1], word[0]));
-    (words.len() <= MAX_WORDS).then_some(words)
+    (words.len() <= most_words).then_some(words)
 }
 
 /// The sum over letters round the ring of rows of the products of weights.
@@ -76,7 +79,8 @@ fn entry(model: &RowModel, from: &[usize], to: &[usize], z: f64) -> f64 {
         for entry in model.entries.iter().filter(|entry| (entry.from, entry.to) == (p, q)) {
             let (above, below) =
                 if model.half && row % 2 == 1 { (entry.below, entry.above) } else { (entry.above, entry.below) };
-            let weight = model.weight(entry, z) * z.powi(model.occupied[above] as i32);
+            let row = z.powi(model.occupied[above] as i32) * model.row[model.step_above(entry)].value;
+            let weight = model.weight(entry, z) * row;
             for first in 0..letters {
                 next[first * letters + below] += product[first * letters + above] * weight;
             }

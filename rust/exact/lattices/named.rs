@@ -39,6 +39,8 @@ pub struct NamedLattice {
     pub mirrors: Option<Mirrors>,
     /// Its row operators as products of small tensors, for theorems D and E; the first is the one to take.
     pub row_tensors: &'static [RowTensor],
+    /// Row operators of its matchings, the activity the weight of a dimer, letters those dimers that join two rows.
+    pub matching_tensors: &'static [RowTensor],
     /// The limit of ln N / n for spanning trees, where there is a closed form.
     pub tree_entropy: Option<ClausenMultiple>,
     /// The limit of (2/n) ln M for perfect matchings on tori, where there is a closed form.
@@ -76,11 +78,11 @@ pub struct RowTensor {
     pub occupied: &'static [u32],
     /// The theorem by which even rings bound the constant from above, if there is one.
     pub theorem: Option<&'static str>,
-    /// The weight's constant and linear coefficients in the activity.
+    /// The weight, a polynomial in the activity.
     pub weight: Weight,
 }
 
-type Weight = fn(usize, usize, usize, usize) -> [u64; 2];
+type Weight = fn(usize, usize, usize, usize) -> [u64; 4];
 
 /// A row without anything, for others to fill.
 const ROW: NamedLattice = NamedLattice {
@@ -93,6 +95,7 @@ const ROW: NamedLattice = NamedLattice {
     columns: &[],
     mirrors: None,
     row_tensors: &[],
+    matching_tensors: &[],
     tree_entropy: None,
     dimer_entropy: None,
 };
@@ -108,7 +111,12 @@ const fn face(sites: u32, occupied: &'static [u32], weight: Weight) -> RowTensor
 }
 
 const fn vertex(sites: u32, occupied: &'static [u32], weight: Weight) -> RowTensor {
-    RowTensor { face: false, half: true, ..face(sites, occupied, weight) }
+    RowTensor { half: true, ..row(sites, occupied, weight) }
+}
+
+/// A vertex model whose next row lies straight below.
+const fn row(sites: u32, occupied: &'static [u32], weight: Weight) -> RowTensor {
+    RowTensor { face: false, ..face(sites, occupied, weight) }
 }
 
 /// The lattice with a clique in place of each vertex of another.
@@ -138,8 +146,9 @@ pub static LATTICES: [NamedLattice; 12] = [
         row_tensors: &[
             RowTensor { pairs: true, ..face(1, SITE, |a, b, c, d| allowed(a & b | c & d | a & c | b & d)) },
             // A row holds the sites of one sublattice; those of the other, between two rows, are summed over.
-            face(2, SITE, |a, b, c, d| [1, u64::from(a + b + c + d == 0)]),
+            face(2, SITE, |a, b, c, d| [1, u64::from(a + b + c + d == 0), 0, 0]),
         ],
+        matching_tensors: &[row(1, SITE, |p, q, s, t| if p + q + s + t > 1 { [0; 4] } else { power(q) })],
         tree_entropy: Some((4, 1, 2)),
         dimer_entropy: Some((2, 1, 2)),
         ..ROW
@@ -192,7 +201,7 @@ pub static LATTICES: [NamedLattice; 12] = [
                 allowed(usize::from((p == 1 && s == 1) || (s == 2 && t == 1) || (q == 1) != (t == 2)))
             }),
             // Both half steps: letters are dimers, and the two sites between two dimers are summed over.
-            face(4, LINK, |a, b, c, d| [1, u64::from(a != 2 && c != 2) + u64::from(b != 1 && d != 1)]),
+            face(4, LINK, |a, b, c, d| [1, u64::from(a != 2 && c != 2) + u64::from(b != 1 && d != 1), 0, 0]),
         ],
         tree_entropy: Some((5, 2, 3)),
         dimer_entropy: Some((1, 1, 3)),
@@ -211,7 +220,7 @@ pub static LATTICES: [NamedLattice; 12] = [
         row_tensors: &[vertex(3, SITE, |p, q, s, t| {
             // The vertex of the triangles that no row holds: empty, occupied.
             let fits = |f| u64::from(p + s + f <= 1 && f + t + q <= 1);
-            if q == 0 { [fits(0), fits(1)] } else { [0, fits(0)] }
+            if q == 0 { [fits(0), fits(1), 0, 0] } else { [0, fits(0), 0, 0] }
         })],
         ..ROW
     },
@@ -260,7 +269,19 @@ pub static LATTICES: [NamedLattice; 12] = [
             ..MIRRORS
         }),
         // Letters 1 and 2: the end of the link at the next diamond, and at this one.
-        row_tensors: &[face(4, LINK, |a, b, c, d| [1, u64::from(a != 1 && b != 2) + u64::from(c != 1 && d != 2)])],
+        row_tensors: &[face(4, LINK, |a, b, c, d| {
+            [1, u64::from(a != 1 && b != 2) + u64::from(c != 1 && d != 2), 0, 0]
+        })],
+        // The four sites of a diamond, each with a link: on the left, above, on the right, below.
+        matching_tensors: &[row(4, SITE, |p, q, s, t| {
+            let around = [p, s, q, t];
+            let mut weight = power(q);
+            weight[q + 1] += (0..4).filter(|&i| around[i] + around[(i + 1) % 4] == 0).count() as u64;
+            if p + q + s + t == 0 {
+                weight[2] += 2;
+            }
+            weight
+        })],
         ..ROW
     },
     insertion("3-12-12", &["truncated-hexagonal"], "honeycomb"),
@@ -276,8 +297,13 @@ fn cell(basis: [[f64; 2]; 2], sites: &[[f64; 2]], bonds: &[[i32; 4]]) -> Result<
 }
 
 /// The weight one of what has no clash.
-fn allowed(clash: usize) -> [u64; 2] {
-    [u64::from(clash == 0), 0]
+fn allowed(clash: usize) -> [u64; 4] {
+    [u64::from(clash == 0), 0, 0, 0]
+}
+
+/// A power of the activity, below the fourth.
+fn power(exponent: usize) -> [u64; 4] {
+    std::array::from_fn(|k| u64::from(k == exponent))
 }
 
 impl NamedLattice {
@@ -376,7 +402,8 @@ mod tests {
                 assert!(NamedLattice::named(other).is_ok(), "{}", row.name);
             }
             let sites = row.unit_cell().unwrap().sites().len() as u32;
-            assert!(row.row_tensors.iter().all(|tensor| tensor.sites % sites == 0), "{}", row.name);
+            let mut tensors = row.row_tensors.iter().chain(row.matching_tensors);
+            assert!(tensors.all(|tensor| tensor.sites % sites == 0), "{}", row.name);
         }
     }
 
