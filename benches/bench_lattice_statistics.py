@@ -61,6 +61,20 @@ def rustworkx_honeycomb() -> int:
     return int(hexagonal_lattice_graph(100, 100).num_edges() // 10**4)
 
 
+def networkx_colorings(graph: Any) -> int:
+    import networkx
+    import sympy
+
+    return int(networkx.chromatic_polynomial(graph.to_networkx()).subs(sympy.Symbol("x"), 4))
+
+
+def networkx_tutte(graph: Any) -> int:
+    import networkx
+    import sympy
+
+    return int(networkx.tutte_polynomial(graph.to_networkx()).subs({sympy.Symbol("x"): 2, sympy.Symbol("y"): 3}))
+
+
 def netket_kagome(size: int) -> int:
     from netket.graph import Kagome
 
@@ -149,6 +163,24 @@ def pairs() -> list[Pair]:
             lambda: first_vertex_first(grids[6]),
             lambda: counting.count_perfect_matchings(grids[6]),
             3,
+            None,
+            False,
+        ),
+        (
+            "chromatic polynomial of the 3 x 4 square",
+            "networkx",
+            lambda: networkx_colorings(square(3, 4)),
+            lambda: sum(c * 4**k for k, c in enumerate(counting.chromatic_polynomial(square(3, 4), threads=1))),
+            1,
+            None,
+            False,
+        ),
+        (
+            "Tutte polynomial of the 3 x 4 square",
+            "networkx",
+            lambda: networkx_tutte(square(3, 4)),
+            lambda: counting.tutte_polynomial(square(3, 4), threads=1)(2, 3),
+            1,
             None,
             False,
         ),
@@ -256,6 +288,24 @@ def targets() -> dict[str, Target]:
         "matchings, square 22 x 22": (lambda: counting.count_matchings(square(22, 22)), None, None, True),
         "matching polynomial, square 12 x 12": (
             lambda: counting.matching_polynomial(square(12, 12)),
+            None,
+            None,
+            False,
+        ),
+        "chromatic polynomial, square 12 x 12, 1 thread": (
+            lambda: counting.chromatic_polynomial(square(12, 12), threads=1),
+            10.0,
+            None,
+            False,
+        ),
+        "Tutte polynomial, square 8 x 8, 1 thread": (
+            lambda: counting.tutte_polynomial(square(8, 8), threads=1),
+            None,
+            None,
+            False,
+        ),
+        "Potts, 3 states, square 12 x 12, 1 thread": (
+            lambda: counting.potts_partition_function(square(12, 12), 3, 1, threads=1),
             None,
             None,
             False,

@@ -122,6 +122,8 @@ LASTING = {
     "exact resistances": lambda: spectra.kirchhoff_index(graphs.grid(40, 40), exact=True),
     "resistances": lambda: spectra.average_resistance(graphs.grid(70, 70)),
     "a forecast of a tree": lambda: counting.estimate_cost((len(TREE) + 1, TREE)),
+    "planning set partitions": lambda: counting.potts_partition_function(lattices.king(13, 13), 2, 1),
+    "a Tutte polynomial": lambda: counting.tutte_polynomial(lattices.square(11, 11)),
     "three million vertices": lambda: counting.count_independent_sets((3 * 10**6, [(0, 1)])),
     "many activities": lambda: counting.hard_core(lattices.square(30, 34), np.arange(1.0, 41.0), mode="float"),
     "a line graph": lambda: graphs.line_graph(graphs.complete(380)),
@@ -145,6 +147,8 @@ RUN_BY = {
     "a forecast of a tree": "counting.estimate_cost",
     "planning matchings": "counting.count_matchings counting.log_matchings counting.matching_polynomial",
     "a polynomial": "counting.independence_polynomial counting.size_distribution",
+    "planning set partitions": "counting.potts_partition_function",
+    "a Tutte polynomial": "counting.tutte_polynomial counting.chromatic_polynomial counting.potts_polynomial",
     "many activities": "counting.hard_core counting.expected_size counting.occupation_probabilities",
     "many primes": "counting.primes",
     "recombination": "counting.combine_residues",
@@ -209,8 +213,8 @@ RUN_BY = {
 HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
-        counting.IndependentSetTable entropy.Constant entropy.Enclosure entropy.EntropyBounds entropy.EntropyEstimate
-        entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation factorization.Forecast
+        counting.IndependentSetTable counting.TuttePolynomial entropy.Constant entropy.Enclosure entropy.EntropyBounds
+         entropy.EntropyEstimate         entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation factorization.Forecast
         factorization.Misfit factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior

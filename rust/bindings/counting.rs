@@ -8,6 +8,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use quincunx::counting::clusters::{ClusterQuantity, ClusterSums};
 use quincunx::counting::evaluation::Options;
 use quincunx::counting::exact::{self, Modular, Plan};
 use quincunx::counting::independent_sets::{
@@ -426,6 +427,34 @@ pub fn plan_matchings(
     let kind = named(&[Which::Perfect, Which::All, Which::BySize], Which::name, &which, "which")?;
     planned(py, "plan_matchings", arguments, |monitor| {
         Matchings::plan(&graph, kind, order.as_deref(), memory_limit, monitor)
+    })
+}
+
+/// A fraction as Python says it.
+type Fraction = (BigInt, BigUint);
+
+/// A plan for a sum over all subsets of the edges: the "chromatic" polynomial without its signs, the "tutte" polynomial, or with q states
+/// the "potts" model's polynomial in the weight of an edge, its value where each edge has a weight.
+#[pyfunction]
+pub fn plan_clusters(
+    py: Python<'_>,
+    problem: Bound<'_, PyAny>,
+    what: String,
+    q: Option<Fraction>,
+    weights: Option<Vec<Fraction>>,
+    memory_limit: u64,
+) -> PyResult<ExactPlan> {
+    let arguments = (&problem, &what, q.clone(), weights.clone(), memory_limit).into_pyobject(py)?;
+    let (graph, order) = ordered(py, &problem)?;
+    let quantity = match (&*what, q, weights) {
+        ("chromatic", None, None) => ClusterQuantity::Chromatic,
+        ("tutte", None, None) => ClusterQuantity::Tutte,
+        ("potts", Some(q), None) => ClusterQuantity::Potts(q),
+        ("potts", Some(q), Some(weights)) => ClusterQuantity::Weighted(q, weights),
+        _ => return Err(PyValueError::new_err(format!("`what` must be a sum over subsets of edges, got {what:?}"))),
+    };
+    planned(py, "plan_clusters", arguments, |monitor| {
+        ClusterSums::plan(&graph, quantity, order.as_deref(), memory_limit, monitor)
     })
 }
 

@@ -31,8 +31,8 @@ mod _core {
     #[pymodule_export]
     use crate::counting::{
         CheckpointLock, ExactPlan, combine_residues, couple_perfect_matchings, estimate_cost, hard_core_float,
-        log_spanning_trees, maximum_matching, plan_even_subgraphs, plan_independent_sets, plan_matchings,
-        plan_perfect_matchings, plan_spanning_trees, primes, residues, trees_times_index,
+        log_spanning_trees, maximum_matching, plan_clusters, plan_even_subgraphs, plan_independent_sets,
+        plan_matchings, plan_perfect_matchings, plan_spanning_trees, primes, residues, trees_times_index,
     };
     #[pymodule_export]
     use crate::distributions::{

@@ -18,6 +18,7 @@ from tests.interrupts import interrupted_after
 from quincunx import lattices
 from quincunx._progress import reporting
 from quincunx.counting import (
+    chromatic_polynomial,
     count_independent_sets,
     count_matchings,
     count_perfect_matchings,
@@ -26,6 +27,9 @@ from quincunx.counting import (
     hard_core,
     independence_polynomial,
     matching_polynomial,
+    potts_partition_function,
+    potts_polynomial,
+    tutte_polynomial,
 )
 from quincunx.errors import CheckpointError
 
@@ -57,6 +61,9 @@ ENDLESS = {
     "dimers, frontier": lambda **how: count_perfect_matchings(lattices.king(18, 18), **how),
     "matchings": lambda **how: count_matchings(lattices.square(20, 80), **how),
     "matching polynomial": lambda **how: matching_polynomial(lattices.square(14, 30), **how),
+    "colorings": lambda **how: chromatic_polynomial(lattices.square(12, 60), **how),
+    "Tutte polynomial": lambda **how: tutte_polynomial(lattices.square(10, 30), **how),
+    "Ising": lambda **how: potts_polynomial(lattices.square(14, 60), 2, **how),
     "activity of each vertex": lambda **how: hard_core(lattices.square(19, 60), [2] * 1140, **how),
 }
 
@@ -549,6 +556,10 @@ EXACT = {
     "dimers, frontier": lambda **how: count_perfect_matchings(lattices.king(6, 100), **how),
     "matchings": lambda **how: count_matchings(lattices.square(5, 200), **how),
     "matching polynomial": lambda **how: matching_polynomial(lattices.square(2, 300), **how),
+    "colorings": lambda **how: chromatic_polynomial(lattices.square(4, 90), **how),
+    "Tutte polynomial": lambda **how: tutte_polynomial(lattices.square(2, 130), **how).coefficients[7],
+    "Potts": lambda **how: potts_partition_function(lattices.square(5, 60), Fraction(7, 3), Fraction(1, 5), **how),
+    "Ising": lambda **how: potts_partition_function(lattices.square(5, 60), 2, Fraction(1, 5), **how),
     "activity of each vertex": lambda **how: hard_core(lattices.square(5, 60), [Fraction(9, 7), 3, -5] * 100, **how),
 }
 

@@ -76,6 +76,12 @@ IN = {
     "counting.residue": lambda g, name: counting.residue(g, counting.primes(1)[0], order=list(map(name, range(6)))),
     "counting.count_matchings": lambda g, name: counting.count_matchings(g, order=[*map(name, range(6))]),
     "counting.matching_polynomial": lambda g, name: counting.matching_polynomial(g, order=[*map(name, range(6))]),
+    "counting.chromatic_polynomial": lambda g, name: counting.chromatic_polynomial(g, order=[*map(name, range(6))]),
+    "counting.tutte_polynomial": lambda g, name: counting.tutte_polynomial(g, order=[*map(name, range(6))]),
+    "counting.potts_polynomial": lambda g, name: counting.potts_polynomial(g, 3, order=[*map(name, range(6))]),
+    "counting.potts_partition_function": lambda g, name: counting.potts_partition_function(
+        g, 3, 1, order=[*map(name, range(6))]
+    ),
     "counting.count_perfect_matchings": lambda g, name: counting.count_perfect_matchings(
         g, order=[*map(name, range(6))]
     ),

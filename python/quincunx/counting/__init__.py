@@ -1,9 +1,16 @@
-"""Exact counts: independent sets, their polynomial and partition function, spanning trees, matchings.
+"""Exact counts: independent sets, their polynomial and partition function, spanning trees, matchings, colorings.
 
 Every count is a Python int, every value at a rational activity a Fraction: nothing is ever rounded unless a float is
 asked for, and then it carries a proved error. Each result is verified by one prime more than its proved bound asks for.
 """
 
+from quincunx.counting._clusters import (
+    TuttePolynomial,
+    chromatic_polynomial,
+    potts_partition_function,
+    potts_polynomial,
+    tutte_polynomial,
+)
 from quincunx.counting._hard_core import FloatResult, FloatResults, hard_core
 from quincunx.counting._independent_sets import (
     CostEstimate,
@@ -37,6 +44,8 @@ __all__ = [
     "FloatResults",
     "IndependenceNumber",
     "IndependentSetTable",
+    "TuttePolynomial",
+    "chromatic_polynomial",
     "combine_residues",
     "count_independent_sets",
     "count_matchings",
@@ -54,10 +63,13 @@ __all__ = [
     "log_spanning_trees",
     "matching_polynomial",
     "occupation_probabilities",
+    "potts_partition_function",
+    "potts_polynomial",
     "primes",
     "random_independent_set",
     "random_perfect_matching",
     "random_spanning_tree",
     "residue",
     "size_distribution",
+    "tutte_polynomial",
 ]

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, get_args
 
 from quincunx import _check, _core, _units
 from quincunx._html import table_html
 from quincunx._job import Job, JobOptions
 from quincunx.counting import _exact
+from quincunx.counting._clusters import multiplied, plan_clusters
 from quincunx.counting._matchings import plan_dimers, plan_matchings
 from quincunx.counting._parts import counting_doc
 from quincunx.counting._problem import Order, Problem, as_problem
@@ -202,9 +203,20 @@ class CostEstimate:
         return table_html("Cost of a count", rows)
 
 
+#: What a forecast can be asked of.
+Countable: TypeAlias = Literal[
+    "independent-sets",
+    "spanning-trees",
+    "perfect-matchings",
+    "matchings",
+    "chromatic-polynomial",
+    "tutte-polynomial",
+]
+
+
 def estimate_cost(
     graph: "GraphLike",
-    what: Literal["independent-sets", "spanning-trees", "perfect-matchings", "matchings"] = "independent-sets",
+    what: Countable = "independent-sets",
     *,
     weight: "Weight | Unweighted" = NOT_SAID,
     order: Order = None,
@@ -218,12 +230,12 @@ def estimate_cost(
     graph, order, threads
         As in `count_independent_sets`.
     weight : None, str or sequence of number, optional
-        The weight of each edge, as in `count_spanning_trees`; none for independent sets.
+        The weight of each edge, as in `count_spanning_trees`; none for independent sets and colorings.
     memory_limit : int, optional
         Bytes the job may use. Without it the forecast is of the job on this machine as it is now, or where that has too
         little memory, on one that has enough.
-    what : {"independent-sets", "spanning-trees", "perfect-matchings", "matchings"}, optional
-        What is counted.
+    what : {"independent-sets", "spanning-trees", "perfect-matchings", "matchings", ...}, optional
+        What is counted, or ``"chromatic-polynomial"`` or ``"tutte-polynomial"``.
 
     Returns
     -------
@@ -252,13 +264,16 @@ def estimate_cost(
     >>> cost.engine, cost.primes
     ('square reflection', 12)
     """
-    _check.one_of(what, "what", ["independent-sets", "spanning-trees", "perfect-matchings", "matchings"])
+    _check.one_of(what, "what", get_args(Countable))
     job = Job(threads=threads, memory_limit=memory_limit)
     unit: Fraction | int = 1
-    if what != "independent-sets":
+    if what in ("independent-sets", "chromatic-polynomial"):
+        if weight is not None and weight is not NOT_SAID:
+            raise ValueError(f"`weight` must be None for {what.replace('-', ' ')}, got {weight!r}")
+    elif what == "tutte-polynomial":
+        graph = multiplied(graph, weight)
+    else:
         graph, unit, _ = laid(graph, weight)
-    elif weight is not None and weight is not NOT_SAID:
-        raise ValueError(f"`weight` must be None for independent sets, got {weight!r}")
     counted = "matchings by size" if what == "matchings" and unit != 1 else what
     try:
         return _estimate(graph, counted, order, job)
@@ -290,6 +305,8 @@ _PLANS: dict[str, Callable[..., _core.ExactPlan]] = {
     "perfect-matchings": plan_dimers,
     "matchings": partial(plan_matchings, which="all"),
     "matchings by size": partial(plan_matchings, which="by size"),
+    "chromatic-polynomial": partial(plan_clusters, what="chromatic"),
+    "tutte-polynomial": partial(plan_clusters, what="tutte"),
 }
 
 # Operations of one prime that are done once to measure their time, about a tenth of a second.
@@ -305,6 +322,7 @@ _RATES = {
     "even subgraphs": 8.0,
     "frontier": 2.0,
     "tree decomposition": 1.5,
+    "set partitions": 0.6,
 }
 
 
@@ -358,10 +376,13 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
     engine, one, work = plan.method
     if one > limit:
         raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
-    together = min(threads, plan.primes, max(1, limit // max(one, 1)))
+    lanes = 1
+    while engine == "set partitions" and lanes < 8 and 2 * lanes * one <= limit:
+        lanes *= 2
+    together = min(threads, plan.primes, max(1, limit // max(lanes * one, 1)))
     each = work * _RATES[engine] * 1e-9
     if work <= _MEASURED:
         job = Job(threads=1, memory_limit=limit)
         each = _shortest(lambda: plan.residues(0, 1, job))
     seconds = planning + each * plan.primes / together
-    return CostEstimate(engine, one // 8, 1, one * together, plan.primes, work * plan.primes, seconds)
+    return CostEstimate(engine, one // 8, lanes, one * lanes * together, plan.primes, work * plan.primes, seconds)

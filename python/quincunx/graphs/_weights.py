@@ -65,8 +65,11 @@ def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, I
     )
 
 
-def weights_of(graph: object, weight: object) -> list[Fraction] | None:
-    """Return the weight of each edge, `None` where each is one; refuse weights of which nothing was said."""
+def weights_of(graph: object, weight: object, *, negative: bool = False) -> list[Fraction] | None:
+    """Return the weight of each edge, `None` where each is one; refuse weights of which nothing was said.
+
+    Weights below 0 are refused unless `negative`.
+    """
     if weight is None or weight is NOT_SAID:
         if weight is NOT_SAID:
             _refuse_silence(graph)
@@ -95,7 +98,7 @@ def weights_of(graph: object, weight: object) -> list[Fraction] | None:
     else:
         raise TypeError(f"`weight` must be None, the name of an attribute or numbers, got {type(weight).__name__}")
     weights = [_check.rational(value, "weight") for value in values]
-    if any(w < 0 for w in weights):
+    if not negative and any(w < 0 for w in weights):
         raise ValueError(f"`weight` must be at least 0, got {min(weights)}")
     return weights
 

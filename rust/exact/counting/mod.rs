@@ -1,6 +1,7 @@
 //! Exact counts: independent sets and their polynomial, spanning trees, perfect and all matchings.
 
 pub mod checkpoint;
+pub mod clusters;
 pub mod evaluation;
 pub mod exact;
 pub mod graph_sums;

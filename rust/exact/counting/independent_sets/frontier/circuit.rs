@@ -279,7 +279,7 @@ pub fn read<R: Ring>(ring: R, value: Node, registers: &[R::Element]) -> R::Eleme
 }
 
 /// An integer in a ring, bit by bit from the highest.
-fn integer<R: Ring>(ring: R, x: &BigInt) -> R::Element {
+pub fn integer<R: Ring>(ring: R, x: &BigInt) -> R::Element {
     let doubled = |sum: R::Element, bit: u64| {
         let twice = ring.fold(ring.add(sum, sum));
         if x.magnitude().bit(bit) { ring.fold(ring.add(twice, ring.one())) } else { twice }
