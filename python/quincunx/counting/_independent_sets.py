@@ -322,7 +322,7 @@ _RATES = {
     "even subgraphs": 8.0,
     "frontier": 2.0,
     "tree decomposition": 1.5,
-    "set partitions": 0.6,
+    "set partitions": 0.45,
 }
 
 
