@@ -25,8 +25,16 @@ pub struct Tensors<T> {
     pub spectrum: Vec<f64>,
     /// How far the kept values moved in the last step.
     pub moved: f64,
-    /// Square roots of both environments, as start of the next step's.
-    environment: Option<[Vec<DenseMatrix<T>>; 2]>,
+    /// Square roots of the last step's environments, as start of the next step's.
+    environment: Option<Environment<T>>,
+}
+
+/// Square roots of the environments on the right and on the left, a matrix for each sector.
+#[derive(Clone, Debug)]
+struct Environment<T> {
+    /// The dimensions of the sectors that a row was added to.
+    former: Vec<usize>,
+    roots: [Vec<DenseMatrix<T>>; 2],
 }
 
 /// The virtual space after a row: for each sector the pairs of a bond and a former sector, with where they start.
@@ -57,6 +65,25 @@ impl Enlarged {
     fn start(&self, sector: usize, bond: usize, former: usize) -> Option<usize> {
         self.places[sector].iter().find(|place| (place.0, place.1) == (bond, former)).map(|place| place.2)
     }
+
+    /// The rows of an environment that stand for the same vectors in this space; those of new vectors are zero.
+    fn adopt<T: Real>(&self, model: &RowModel, dimensions: &[usize], old: &Environment<T>) -> [Vec<DenseMatrix<T>>; 2] {
+        if dimensions == old.former {
+            return old.roots.clone();
+        }
+        let space = Self::new(model, &old.former);
+        let moved = |sector: usize, root: &DenseMatrix<T>| {
+            let mut rows = DenseMatrix::zeros(self.dimensions[sector], root.cols);
+            for &(bond, former, to) in &self.places[sector] {
+                let Some(from) = space.start(sector, bond, former) else { continue };
+                let len = root.cols * dimensions[former].min(old.former[former]);
+                let (to, from) = (to * root.cols, from * root.cols);
+                rows.data[to..to + len].copy_from_slice(&root.data[from..from + len]);
+            }
+            rows
+        };
+        old.roots.each_ref().map(|roots| roots.iter().enumerate().map(|(i, root)| moved(i, root)).collect())
+    }
 }
 
 impl<T: Real> Tensors<T> {
@@ -79,12 +106,16 @@ impl<T: Real> Tensors<T> {
             cols: m.cols,
             data: m.data.iter().map(|&x| convert(x)).collect(),
         };
+        let environment = self.environment.as_ref().map(|old| Environment {
+            former: old.former.clone(),
+            roots: old.roots.each_ref().map(|roots| roots.iter().map(matrix).collect()),
+        });
         Tensors {
             steps: self.steps.iter().map(matrix).collect(),
             dimensions: self.dimensions.clone(),
             spectrum: self.spectrum.clone(),
             moved: f64::INFINITY,
-            environment: None,
+            environment,
         }
     }
 
@@ -161,8 +192,9 @@ impl<T: Real> Tensors<T> {
         let spectrum: Vec<f64> = all.iter().map(|x| (x.0 / all[0].0).double()).collect();
         let pairs = spectrum.iter().zip(self.spectrum.iter().chain(std::iter::repeat(&0.0))).take(bond_dimension);
         self.moved = pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-        (self.steps, self.dimensions, self.spectrum) = (steps, kept, spectrum);
-        self.environment = Some([right, left]);
+        let former = std::mem::replace(&mut self.dimensions, kept);
+        (self.steps, self.spectrum) = (steps, spectrum);
+        self.environment = Some(Environment { former, roots: [right, left] });
         Ok(())
     }
 
@@ -199,11 +231,10 @@ impl<T: Real> Tensors<T> {
         grown: &[DenseMatrix<T>],
         progress: &Progress,
     ) -> Result<[Vec<DenseMatrix<T>>; 2]> {
-        let fits = |old: &Vec<DenseMatrix<T>>| old.iter().zip(&space.dimensions).all(|(m, &size)| m.rows == size);
-        let warm = self.environment.as_ref().filter(|old| fits(&old[0]));
-        let rounds = if warm.is_some() { 4 } else { 16 };
+        let rounds = if self.environment.is_some() { 4 } else { 16 };
         let fresh = || space.dimensions.iter().map(|&size| DenseMatrix::identity(size, size)).collect::<Vec<_>>();
-        let [mut right, mut left] = warm.cloned().unwrap_or_else(|| [fresh(), fresh()]);
+        let warm = self.environment.as_ref().map(|old| space.adopt(model, &self.dimensions, old));
+        let [mut right, mut left] = warm.unwrap_or_else(|| [fresh(), fresh()]);
         let turned: Vec<DenseMatrix<T>> = grown.iter().map(DenseMatrix::transposed).collect();
         let weights: Vec<T> =
             (0..model.steps.len()).map(|step| T::from(1.0 / model.row_weight(step, z)).root()).collect();
