@@ -1,5 +1,6 @@
 """Spectra, energies, resistances and connectivity: dense solves, closed forms, the errata of the thesis, bad input."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from quincunx.counting import count_spanning_trees
 from quincunx.graphs import Graph, complete, cycle, lps_graph, path
 from quincunx.lattices import Lattice, UnitCell, clique_insert
 from quincunx.spectra import (
+    _connectivity,
     algebraic_connectivity,
     average_resistance,
     bloch_hamiltonian,
@@ -25,6 +27,7 @@ from quincunx.spectra import (
     resistance_distance,
     spectrum,
 )
+from quincunx.spectra._bloch import laplacian_of
 
 NAMES = ["square", "king", "triangular", "honeycomb", "kagome", "4-8-8", "martini", "3-12-12"]
 K33 = Graph(6, [(i, 3 + j) for i in range(3) for j in range(3)])
@@ -198,3 +201,31 @@ def test_bad_input_is_refused_with_the_argument_named():
         density_of_states(path(3), 0)
     with pytest.raises(ValueError, match="broadening"):
         density_of_states(path(3), broadening=-1.0)
+
+
+def test_connectivity_of_large_graphs_by_either_method():
+    grid = [(v, v + 1) for v in range(3600) if v % 60 < 59] + [(v, v + 60) for v in range(3540)]
+    cube = [(v, v ^ 1 << i) for v in range(2048) for i in range(11) if v < v ^ 1 << i]
+    cases = [
+        (Graph(2048, cube), 2.0, 11, True),
+        (clique_insert(lps_graph(5, 13)), expander_map(algebraic_connectivity(lps_graph(5, 13)), 6), 6, True),
+        (Graph(2000, [(u, 1000 + v) for u in range(1000) for v in range(1000)]), 1000.0, 1000, True),
+        (Graph(3600, grid), 4 * math.sin(math.pi / 120) ** 2, 4, False),
+        (path(5000), 4 * math.sin(math.pi / 10000) ** 2, 2, False),
+    ]
+    for graph, known, degree, is_lanczos in cases:
+        assert bool(_connectivity._restarts(laplacian_of(graph, None).tocsr())) == is_lanczos
+        assert abs(algebraic_connectivity(graph) - known) < 1e-12 * degree
+
+
+def test_where_lanczos_ends_without_an_answer_the_factors_have_one(monkeypatch):
+    # Two expanders on a long path: wide levels, and a gap that is smaller than theirs by five orders.
+    half = lps_graph(5, 13)
+    n, edges = half.num_vertices, half.edges.tolist()
+    joined = edges + [(u + n, v + n) for u, v in edges]
+    joined += itertools.pairwise([n - 1, *range(2 * n, 2 * n + 300), n])
+    laplacian = laplacian_of(Graph(2 * n + 300, joined), None).tocsr()
+    monkeypatch.setattr(_connectivity, "_restarts", lambda _: 3)
+    found = algebraic_connectivity(Graph(2 * n + 300, joined))
+    assert 0 < found < 1e-5
+    assert abs(np.linalg.eigvalsh(laplacian.toarray())[1] - found) < 1e-11
