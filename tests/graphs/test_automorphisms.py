@@ -6,10 +6,12 @@ import math
 import pickle
 import threading
 import time
+import tracemalloc
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse.csgraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -547,6 +549,38 @@ def test_a_group_of_a_labelled_graph_answers_in_its_names():
     with pytest.raises(ValueError, match="`v` must be the label of a point, got 0"):
         group.stabilizer(0)
     assert automorphism_group((3, [(0, 1)])).orbit_sets() == [[0, 1], [2]]
+
+
+def test_cycles_of_a_large_graph_list_only_the_points_that_move():
+    n = 100_000
+    random = np.random.default_rng(3)
+    parents = (random.random(n - 1) * np.arange(1, n)).astype(int)
+    group = automorphism_group((n, np.stack([parents, np.arange(1, n)], axis=1)))
+    tracemalloc.start()
+    cycles = group.cycles()
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 50e6 < 8 * n * len(cycles)
+    edges = {frozenset((child, parent)) for child, parent in enumerate(parents.tolist(), 1)}
+    neighbors = [[] for _ in range(n)]
+    for u, v in edges:
+        neighbors[u].append(v)
+        neighbors[v].append(u)
+    pairs = []
+    for generator in cycles:
+        image = {x: y for cycle in generator for x, y in zip(cycle, (*cycle[1:], cycle[0]), strict=True)}
+        assert all(frozenset((image[x], image.get(y, y))) in edges for x in image for y in neighbors[x])
+        pairs += image.items()
+    rows, columns = np.array(pairs).T
+    joined = scipy.sparse.coo_array((np.ones(len(pairs)), (rows, columns)), shape=(n, n))
+    labels = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
+    assert len(np.unique(labels)) == group.orbits.max() + 1 == len(np.unique(n * labels + group.orbits))
+
+
+def test_cycles_of_long_generators():
+    (turn,) = AutomorphismGroup.from_generators(200_000, [np.roll(np.arange(200_000), -1)]).cycles()
+    assert turn == [tuple(range(200_000))]
+    assert AutomorphismGroup.from_generators(3, [[0, 1, 2]]).cycles() in ([], [[]])
 
 
 def test_orbitals_pickle():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -97,7 +98,7 @@ class AutomorphismGroup:
     num_points : int
         Number of points.
     generators : ndarray of int64, shape (k, num_points)
-        Permutations that generate the group, one in each row.
+        Permutations that generate the group, one in each row; `cycles` lists only what they move.
     order : int
         Exact number of elements.
     orbits : ndarray of int64, shape (num_points,)
@@ -235,7 +236,10 @@ class AutomorphismGroup:
         limit = _check.memory_limit(None)
         if needed > limit:
             raise TooLargeError(
-                f"the array of generators needs {needed} bytes, the limit is {limit} bytes", needed, limit
+                f"the array of generators needs {needed} bytes, the limit is {limit} bytes; `cycles()` lists the "
+                "points that move",
+                needed,
+                limit,
             )
         return self._group.generators()
 
@@ -284,10 +288,10 @@ class AutomorphismGroup:
         list of list of tuple
             One list of cycles for each row of `generators`.
 
-        Raises
-        ------
-        quincunx.errors.TooLargeError
-            If the generators do not fit into memory.
+        Notes
+        -----
+        Time and memory are those of the points moved, where `generators` has an entry for every point: a random graph
+        of a million vertices with mean degree 6 has 2600 generators that move two points each, an array of 20.7 GB.
 
         Examples
         --------
@@ -296,19 +300,22 @@ class AutomorphismGroup:
         >>> automorphism_group(trio).cycles()
         [[('Ann', 'Cid')]]
         """
-        labels = self.labels
-        found = []
-        for images in self.generators.tolist():
-            cycles, seen = [], [False] * len(images)
-            for start, image in enumerate(images):
-                if seen[start] or image == start:
+        _, moves, lengths, *_ = self._group.state()
+        names = self.labels
+        found: list[list[tuple[Hashable, ...]]] = []
+        rest = iter(moves.tolist())
+        for length in lengths.tolist():
+            # The points that it moves, rising, each with its image.
+            images = dict(itertools.islice(rest, length))
+            cycles = []
+            for start in list(images):
+                if start not in images:
                     continue
-                cycle, point = [], start
-                while not seen[point]:
-                    seen[point] = True
-                    cycle.append(labels[point])
-                    point = images[point]
-                cycles.append(tuple(cycle))
+                cycle, point = [start], images.pop(start)
+                while point != start:
+                    cycle.append(point)
+                    point = images.pop(point)
+                cycles.append(tuple(names[point] for point in cycle))
             found.append(cycles)
         return found
 
