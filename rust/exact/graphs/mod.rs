@@ -8,6 +8,7 @@ mod matching;
 pub use families::{complete, grid, hamming, torus};
 pub use matching::{largest_matching, maximum_matching};
 
+use crate::monitor::Progress;
 use crate::{Error, Result, memory};
 
 /// An undirected graph; loops and parallel edges are kept as they are given.
@@ -133,18 +134,28 @@ impl Graph {
 
     /// The distinct neighbours of each vertex in rising order, without the vertex itself.
     pub fn neighbors(&self) -> Vec<Vec<u32>> {
+        self.stoppable_neighbors(&Progress::default()).expect("nobody asks to stop")
+    }
+
+    /// The same, where somebody may.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] once somebody asked to stop.
+    pub fn stoppable_neighbors(&self, progress: &Progress) -> Result<Vec<Vec<u32>>> {
         let mut lists = vec![Vec::new(); self.vertices];
-        for &(u, v) in &self.edges {
+        for (i, &(u, v)) in self.edges.iter().enumerate() {
+            progress.check_at(i)?;
             if u != v {
                 lists[u as usize].push(v);
                 lists[v as usize].push(u);
             }
         }
-        for list in &mut lists {
+        for (i, list) in lists.iter_mut().enumerate() {
+            progress.check_at(i)?;
             list.sort_unstable();
             list.dedup();
         }
-        lists
+        Ok(lists)
     }
 }
 

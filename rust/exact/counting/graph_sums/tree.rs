@@ -75,6 +75,7 @@ impl<S> MessageTree<S> {
         let mut roots = Vec::new();
         let mut peaks = vec![0u64; n];
         for (place, scope) in elimination.scopes.iter().enumerate() {
+            planner.progress().check_at(place).ok()?;
             // A child whose stack is much higher than its message comes first.
             children[place].sort_by_key(|&c| Reverse(peaks[c] - lengths[c]));
             let (mut below, mut peak) = (0u64, 0);

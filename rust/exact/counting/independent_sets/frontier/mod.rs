@@ -96,7 +96,7 @@ impl Frontier {
         max_states: usize,
         planner: &Planner<'_>,
     ) -> Result<Self> {
-        let neighbors = graph.neighbors();
+        let neighbors = graph.stoppable_neighbors(planner.progress())?;
         let mut ranks = order.map(|order| ranks(order, graph.vertices())).transpose()?;
         let mut planned = order.unwrap_or_default().to_vec();
         let mut cut: Vec<u32> = Vec::new();

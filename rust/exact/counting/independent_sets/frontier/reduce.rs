@@ -65,7 +65,7 @@ impl ReducedGraph {
         progress: &Progress,
     ) -> Result<Self> {
         progress.check()?;
-        let mut reduction = Reduction::new(graph, neighbors, cut, circuit);
+        let mut reduction = Reduction::new(graph, neighbors, cut, circuit, progress)?;
         reduction.run(circuit, progress)?;
         while reduction.merge_twins(circuit, progress)? {
             reduction.run(circuit, progress)?;
@@ -104,7 +104,13 @@ fn scattered(v: u32) -> u64 {
 }
 
 impl<'a> Reduction<'a> {
-    fn new(graph: &Graph, neighbors: &'a [Vec<u32>], cut: &[u32], circuit: &mut Circuit) -> Self {
+    fn new(
+        graph: &Graph,
+        neighbors: &'a [Vec<u32>],
+        cut: &[u32],
+        circuit: &mut Circuit,
+        progress: &Progress,
+    ) -> Result<Self> {
         let vertices = neighbors.len();
         let mut gone = vec![false; vertices];
         let mut degree: Vec<u32> = neighbors.iter().map(|list| list.len() as u32).collect();
@@ -127,11 +133,15 @@ impl<'a> Reduction<'a> {
             let [out, _] = circuit.vertex(v, 0);
             factor = circuit.multiply(factor, out);
         }
-        let weight = |v: usize| circuit.vertex(v as u32, unless.get(v).copied().unwrap_or(0));
-        let weights = (0..vertices).map(weight).collect();
+        let weight = |v: usize| {
+            progress.check_at(v)?;
+            Ok(circuit.vertex(v as u32, unless.get(v).copied().unwrap_or(0)))
+        };
+        let weights = (0..vertices).map(weight).collect::<Result<_>>()?;
         let waiting = (0..vertices as u32).rev().filter(|&v| !gone[v as usize] && degree[v as usize] <= 2).collect();
         let eliminated = (0..vertices as u32).filter(|&v| gone[v as usize]).collect();
-        Self {
+        progress.check()?;
+        Ok(Self {
             neighbors,
             gone,
             degree,
@@ -141,7 +151,7 @@ impl<'a> Reduction<'a> {
             waiting,
             factor,
             eliminated,
-        }
+        })
     }
 
     /// The neighbors a vertex has now.
