@@ -3,19 +3,24 @@
 //! Eliminating a vertex joins its neighbors to one another and takes it away. Its *scope* is the set of its neighbors at that
 //! moment: all of them are eliminated later, and the first of them is its parent. The sets `{v} + scope(v)` are the bags of a
 //! tree decomposition, the largest scope its width. Two greedy rules, both with lazy priorities: least degree, and least
-//! number of pairs of neighbors that are not joined yet.
+//! number of pairs of neighbors that are not joined yet. The neighbors of a vertex are a rising list, those of a hub a set: an
+//! elimination beside it costs what it changes, not what the hub has.
 //!
 //! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds.
 
 use super::planner::Planner;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 /// The widest scope; the states of a scope are masks of 64 bits.
 pub const WIDEST: usize = 60;
 /// Steps of work that one order may cost, for each vertex and in all.
 const EFFORT: u64 = 1 << 14;
 const MOST_EFFORT: u64 = 1 << 27;
+/// Steps that every vertex may cost, however many there are: an order of small scopes takes a tenth of that.
+const LEAST_EFFORT: u64 = 1 << 10;
+/// A vertex with more neighbors is a hub until it has no more than [`WIDEST`].
+const HUB: usize = 2 * WIDEST;
 /// Steps that take as long as a change of a frontier.
 const STEPS: u64 = 8;
 
@@ -40,9 +45,18 @@ pub struct EliminationOrder {
 impl EliminationOrder {
     /// An order by a rule; `None` if a scope would be wider than [`WIDEST`], finding out costs too much, or the planner stops.
     pub fn greedy(neighbors: &[Vec<u32>], rule: Rule, planner: &Planner<'_>) -> Option<Self> {
+        Self::within(neighbors, rule, WIDEST, planner)
+    }
+
+    /// The same with no scope wider than `widest`, which is at most [`WIDEST`].
+    pub fn within(neighbors: &[Vec<u32>], rule: Rule, widest: usize, planner: &Planner<'_>) -> Option<Self> {
         let n = neighbors.len();
-        let mut adjacent = neighbors.to_vec();
-        let mut effort = (EFFORT * n as u64).min(MOST_EFFORT);
+        let around = |(v, list): (usize, &Vec<u32>)| {
+            planner.progress().check_at(v).ok()?;
+            Some(Around::of(list.clone()))
+        };
+        let mut adjacent: Vec<Around> = neighbors.iter().enumerate().map(around).collect::<Option<_>>()?;
+        let mut effort = (EFFORT * n as u64).min(MOST_EFFORT.max(LEAST_EFFORT * n as u64));
         let mut spend = |steps: usize| {
             let Some(left) = effort.checked_sub(steps as u64 + 1) else {
                 planner.run_out();
@@ -75,20 +89,22 @@ impl EliminationOrder {
                     continue;
                 }
             }
-            let scope = std::mem::take(&mut adjacent[v as usize]);
-            if scope.len() > WIDEST {
+            let Around::Few(scope) = std::mem::take(&mut adjacent[v as usize]) else { return None };
+            if scope.len() > widest {
                 return None;
             }
             place[v as usize] = order.len() as u32;
             order.push(v);
             for &u in &scope {
-                spend(scope.len() + adjacent[u as usize].len())?;
-                adjacent[u as usize] = joined(&adjacent[u as usize], &scope, u, v);
+                spend(scope.len() + adjacent[u as usize].steps())?;
+                adjacent[u as usize].join(&scope, u, v);
             }
             for &u in &scope {
                 spend(cost(&adjacent, u, rule))?;
-                current[u as usize] = score(&adjacent, u, rule);
-                queue.push(Reverse((current[u as usize], u)));
+                let now = score(&adjacent, u, rule);
+                if std::mem::replace(&mut current[u as usize], now) != now {
+                    queue.push(Reverse((now, u)));
+                }
             }
             scopes.push(scope);
         }
@@ -118,6 +134,64 @@ impl EliminationOrder {
     /// The largest scope.
     pub fn width(&self) -> usize {
         self.scopes.iter().map(Vec::len).max().unwrap_or(0)
+    }
+}
+
+/// The neighbors of a vertex.
+enum Around {
+    /// A rising list.
+    Few(Vec<u32>),
+    /// Those of a hub.
+    Many(HashSet<u32>),
+}
+
+impl Default for Around {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Around {
+    fn of(list: Vec<u32>) -> Self {
+        if list.len() > HUB { Self::Many(list.into_iter().collect()) } else { Self::Few(list) }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(list) => list.len(),
+            Self::Many(set) => set.len(),
+        }
+    }
+
+    fn contains(&self, v: u32) -> bool {
+        match self {
+            Self::Few(list) => list.binary_search(&v).is_ok(),
+            Self::Many(set) => set.contains(&v),
+        }
+    }
+
+    /// Steps of a [`Self::join`], beside those of the scope.
+    fn steps(&self) -> usize {
+        match self {
+            Self::Few(list) => list.len(),
+            Self::Many(_) => 0,
+        }
+    }
+
+    /// Those of `u` after the elimination of `v`.
+    fn join(&mut self, scope: &[u32], u: u32, v: u32) {
+        match self {
+            Self::Few(list) => *self = Self::of(joined(list, scope, u, v)),
+            Self::Many(set) => {
+                set.remove(&v);
+                set.extend(scope.iter().filter(|&&w| w != u));
+                if set.len() <= WIDEST {
+                    let mut list: Vec<u32> = set.drain().collect();
+                    list.sort_unstable();
+                    *self = Self::Few(list);
+                }
+            }
+        }
     }
 }
 
@@ -154,21 +228,20 @@ fn joined(list: &[u32], scope: &[u32], u: u32, v: u32) -> Vec<u32> {
 }
 
 /// What a priority costs to find.
-fn cost(adjacent: &[Vec<u32>], v: u32, rule: Rule) -> usize {
+fn cost(adjacent: &[Around], v: u32, rule: Rule) -> usize {
     let degree = adjacent[v as usize].len();
     if rule == Rule::Fill && degree <= WIDEST { 4 * degree * degree } else { 0 }
 }
 
 /// The priority of a vertex, the least is next.
-fn score(adjacent: &[Vec<u32>], v: u32, rule: Rule) -> u64 {
-    let around = &adjacent[v as usize];
-    let degree = around.len() as u64;
-    if rule == Rule::Degree || around.len() > WIDEST {
-        return degree << 32;
-    }
-    let missing = |(i, &a): (usize, &u32)| {
-        around[i + 1..].iter().filter(|b| adjacent[a as usize].binary_search(b).is_err()).count() as u64
+fn score(adjacent: &[Around], v: u32, rule: Rule) -> u64 {
+    let degree = adjacent[v as usize].len() as u64;
+    let around = match &adjacent[v as usize] {
+        Around::Few(list) if rule == Rule::Fill && list.len() <= WIDEST => list,
+        _ => return degree << 32,
     };
+    let missing =
+        |(i, &a): (usize, &u32)| around[i + 1..].iter().filter(|b| !adjacent[a as usize].contains(**b)).count() as u64;
     (around.iter().enumerate().map(missing).sum::<u64>() << 8) + degree
 }
 
@@ -199,17 +272,61 @@ mod tests {
     #[test]
     fn an_order_that_ends_with_its_effort_says_so_and_one_that_is_too_wide_does_not() {
         let progress = Progress::default();
-        let refused = |n: usize, hubs: u32, rule| {
-            let edges: Vec<_> = (hubs..n as u32).flat_map(|v| (0..hubs).map(move |hub| (hub, v))).collect();
+        let refused = |n: usize, edges: Vec<(u32, u32)>, rule| {
             let planner = Planner::new(&progress);
             assert!(EliminationOrder::greedy(&neighbors(n, &edges), rule, &planner).is_none());
             [planner.refused("the table", 8 << 58), planner.refused("the table", crate::error::COUNTLESS)]
         };
-        assert_eq!(refused(2 * WIDEST + 4, WIDEST as u32 + 1, Rule::Degree), ["the table"; 2]);
+        assert_eq!(
+            refused(2 * WIDEST + 4, with_hubs(2 * WIDEST as u32 + 4, WIDEST as u32 + 1), Rule::Degree),
+            ["the table"; 2]
+        );
+        let band = (0..400u32).flat_map(|v| (v + 1..(v + 51).min(400)).map(move |u| (v, u)));
+        let [finite, said] = refused(400, band.collect(), Rule::Fill);
+        assert_eq!(finite, "the table");
+        assert!(said.contains("ended with its effort") && said.contains("`order`"), "{said}");
+    }
+
+    /// Hubs joined to all vertices that are none.
+    fn with_hubs(n: u32, hubs: u32) -> Vec<(u32, u32)> {
+        (hubs..n).flat_map(|v| (0..hubs).map(move |hub| (hub, v))).collect()
+    }
+
+    #[test]
+    fn hubs_cost_what_changes_around_them() {
+        let progress = Progress::default();
+        for (n, hubs, rule) in
+            [(13_000, 2, Rule::Degree), (13_000, 2, Rule::Fill), (40_000, 5, Rule::Fill), (2_000, 50, Rule::Degree)]
+        {
+            let planner = Planner::new(&progress);
+            let found = EliminationOrder::greedy(&neighbors(n as usize, &with_hubs(n, hubs)), rule, &planner);
+            // With few vertices left, a hub whose neighbors are few may come before one whose priority is an old one.
+            let width = found.map_or(usize::MAX, |found| found.width());
+            let most = if rule == Rule::Fill { 2 * hubs } else { hubs };
+            assert!((hubs..=most).contains(&(width as u32)), "{n} {hubs} {rule:?}: {width}");
+        }
+    }
+
+    #[test]
+    fn an_elimination_with_hubs_is_that_of_the_graph_filled_step_by_step() {
+        let graph = crate::counting::graph_sums::examples::partial_k_tree(4, 3000, 7);
+        let around = graph.neighbors();
+        assert!(around.iter().any(|list| list.len() > 2 * HUB));
+        let progress = Progress::default();
         for rule in [Rule::Degree, Rule::Fill] {
-            let [finite, said] = refused(13_000, 2, rule);
-            assert_eq!(finite, "the table");
-            assert!(said.contains("ended with its effort") && said.contains("`order`"), "{said}");
+            let found = EliminationOrder::greedy(&around, rule, &Planner::new(&progress)).unwrap();
+            let mut filled: Vec<std::collections::BTreeSet<u32>> =
+                around.iter().map(|list| list.iter().copied().collect()).collect();
+            for (&v, scope) in found.order.iter().zip(&found.scopes) {
+                let rest = std::mem::take(&mut filled[v as usize]);
+                let mut named: Vec<u32> = scope.iter().map(|&place| found.order[place as usize]).collect();
+                named.sort_unstable();
+                assert_eq!(named, rest.iter().copied().collect::<Vec<_>>());
+                for &u in &rest {
+                    filled[u as usize].extend(rest.iter().filter(|&&w| w != u));
+                    filled[u as usize].remove(&v);
+                }
+            }
         }
     }
 
