@@ -214,8 +214,8 @@ HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
         counting.IndependentSetTable counting.TuttePolynomial entropy.Constant entropy.Enclosure entropy.EntropyBounds
-         entropy.EntropyEstimate         entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation factorization.Forecast
-        factorization.Misfit factorization.PredictiveCheck
+        entropy.EntropyEstimate entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation
+        factorization.Forecast factorization.Misfit factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded

@@ -11,6 +11,8 @@ from quincunx.errors import CheckpointError, InternalError
 
 # Primes in one task of an executor: the lanes of the widest vector unit.
 _GROUP = 8
+# The method that finds integers without primes: there is nothing to share out.
+INTEGERS = "tree decomposition over the integers"
 # Seconds between two checkpoints of a job on an executor.
 _INTERVAL = 30.0
 
@@ -25,7 +27,7 @@ def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Jo
     if job.executor is None and job.progress is None:
         return plan.solve(job), plan  # a tenth of the time of a small count is saved
     with job.reporting(description):
-        if job.executor is None:
+        if job.executor is None or plan.method[0] == INTEGERS:
             return plan.solve(job), plan
         residues = _gather(plan, job)
     try:

@@ -88,10 +88,16 @@ def count_independent_sets(
     on 1.17 * 1.618**w states [2]_; open ones from a width of 24 on, and cylinders from 24 vertices around on, keep half
     of the states and sweep half of the primes, below 2**52, one at a time. `estimate_cost` says what a job takes.
 
+    Graphs of treewidth at most 12 with thousands of vertices are counted over the integers, along paths of a tree
+    decomposition whose matrices are multiplied up by halves [3]_, and verified modulo one prime: the time is nearly
+    proportional to the vertices, where primes take as many passes as there are digits. With a checkpoint, which keeps
+    residues, it is primes.
+
     References
     ----------
     .. [1] Z. Zhang (2017), Merrifield-Simmons index and its entropy of the 4-8-8 lattice, chapter 7 of a thesis.
     .. [2] N. Calkin and H. Wilf (1998), The number of independent sets in a grid graph, SIAM J. Discrete Math. 11.
+    .. [3] D. Sleator, R. Tarjan (1983), A data structure for dynamic trees, J. Comput. Syst. Sci. 26.
 
     Examples
     --------
@@ -376,6 +382,8 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
     engine, one, work = plan.method
     if one > limit:
         raise TooLargeError(f"one prime needs {one} bytes, the limit is {limit} bytes", one, limit)
+    if engine == _exact.INTEGERS:
+        return CostEstimate(engine, one // 8, 1, one, 1, work, planning + work * 1e-9)
     lanes = 1
     while engine == "set partitions" and lanes < 8 and 2 * lanes * one <= limit:
         lanes *= 2

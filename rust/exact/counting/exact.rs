@@ -70,6 +70,14 @@ pub trait Modular: Send + Sync {
     /// used, the monitor's error when it stops the work.
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>>;
 
+    /// The integers sought where they are found, and verified, without residues.
+    ///
+    /// # Errors
+    /// [`Error::Check`] if they are wrong, the monitor's error.
+    fn found(&self, _options: &Options, _monitor: &mut dyn Monitor) -> Result<Option<Vec<BigInt>>> {
+        Ok(None)
+    }
+
     /// The residues of the integers sought, from the values modulo one prime.
     fn integers(&self, _prime: Modulus, values: &[u64]) -> Vec<u64> {
         values.to_vec()
@@ -139,6 +147,9 @@ impl<M: Modular + ?Sized> Plan<M> {
     /// # Errors
     /// As [`Modular::residues`] and [`Self::combine`]; [`Error::File`] where a checkpoint it went on from is contradicted.
     pub fn solve(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<BigInt>> {
+        if let Some(integers) = self.quantity.found(options, monitor)? {
+            return self.trimmed(Ok(integers));
+        }
         let resumed = options.checkpoint.as_deref().filter(|path| path.exists());
         let values = self.quantity.residues(&self.primes, options, monitor);
         let integers = values.and_then(|values| self.combine(&values, options, monitor));

@@ -2,9 +2,10 @@
 //!
 //! What is summed says what happens to a table where a vertex is introduced, joined to others and forgotten ([`tree::Summand`],
 //! [`order::OrderStep`]); the engines know when and where. Independent sets along an order have an engine of their own, for their states
-//! are few ([`super::independent_sets::frontier`]).
+//! are few ([`super::independent_sets::frontier`]). Both work modulo primes; [`integers`] sums large sparse graphs in one pass.
 
 pub mod elimination;
+pub mod integers;
 pub mod order;
 pub mod planner;
 pub mod search;

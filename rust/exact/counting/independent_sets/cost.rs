@@ -5,6 +5,7 @@ use super::{Engine, Problem};
 use crate::Result;
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::Plan;
+use crate::counting::graph_sums::integers::INTEGERS;
 use crate::counting::transfer::Transfer;
 use crate::monitor::Monitor;
 use crate::numeric::dispatch::{Level, level};
@@ -51,6 +52,17 @@ pub fn estimate_cost(problem: &Problem, options: &Options, monitor: &mut dyn Mon
                 primes: primes as u64,
                 additions: reflection.additions() * primes as f64,
                 seconds: planning + seconds,
+            });
+        }
+        IndependentSetMethod::Integers(tree) => {
+            return Ok(Cost {
+                engine: INTEGERS,
+                states: tree.states() as u64,
+                lanes: 1,
+                bytes: u64::try_from(tree.bytes()).unwrap_or(u64::MAX),
+                primes: 1,
+                additions: tree.elements(),
+                seconds: planning + tree.seconds(),
             });
         }
         &IndependentSetMethod::Known { bytes, .. } => {

@@ -12,9 +12,11 @@
 use super::bound::{STATES, graph_log2, weights_log2};
 use super::branching::Branching;
 use super::reflection::Reflection;
+use super::tree::integers::IndependentIntegers;
 use super::{Engine, Problem, log2_bound};
 use crate::counting::evaluation::{self, GRAIN, Options};
 use crate::counting::exact::{self, Modular, Plan};
+use crate::counting::graph_sums::integers::INTEGERS;
 use crate::counting::graph_sums::planner::{Planner, Rival};
 use crate::counting::interpolation::interpolate;
 use crate::counting::lifting::{self, HalfLayout, Halves};
@@ -56,6 +58,8 @@ pub enum IndependentSetMethod {
     Engine(Engine),
     /// On an open square lattice, one prime at a time.
     Reflection(Box<Reflection>),
+    /// Over the integers, on a large graph of small treewidth.
+    Integers(Box<IndependentIntegers>),
     /// Found already, by branching.
     Known {
         /// The number of independent sets.
@@ -179,7 +183,10 @@ impl IndependentSetMethod {
         match (problem, quantity) {
             (Problem::Graph { graph, order: None }, Quantity::Count) => {
                 let states = max_states(1, options);
-                let plan = |progress: &Progress| Self::for_count(problem, graph, states, options.threads, progress);
+                let plan = |progress: &Progress| match Self::by_integers(graph, options, progress)? {
+                    Some(integers) => Ok(integers),
+                    None => Self::for_count(problem, graph, states, options.threads, progress),
+                };
                 stoppable(problem, monitor, plan).map_err(|error| error.under(states, 1, options.memory_limit))
             }
             (Problem::Graph { graph, order }, Quantity::Weights(weights)) => {
@@ -193,6 +200,20 @@ impl IndependentSetMethod {
             (_, Quantity::Polynomial) => engine(problem.vertices(), monitor),
             (_, _) => engine(1, monitor),
         }
+    }
+
+    /// The method over the integers where it takes less time than one modulo primes; not with a checkpoint, which keeps residues.
+    fn by_integers(graph: &Graph, options: &Options, progress: &Progress) -> Result<Option<Self>> {
+        let limit = u128::from(options.memory_limit);
+        if options.checkpoint.is_some()
+            || !IndependentIntegers::is_for(graph)
+            || IndependentIntegers::planning_bytes(graph) > limit
+        {
+            return Ok(None);
+        }
+        let found = IndependentIntegers::plan(graph, &Planner::new(progress))?;
+        let is_better = |tree: &IndependentIntegers| tree.bytes() <= limit && tree.is_better(options.threads);
+        Ok(found.filter(is_better).map(|tree| Self::Integers(Box::new(tree))))
     }
 
     pub(super) fn for_count(
@@ -243,6 +264,9 @@ impl Quantity {
         if let IndependentSetMethod::Known { count, .. } = method {
             return Ok(count.bits() as f64);
         }
+        if let IndependentSetMethod::Integers(_) = method {
+            return Ok(problem.vertices() as f64); // primes are for an executor alone
+        }
         if let Quantity::Weights(weights) = self {
             return Ok(weights_log2(weights));
         }
@@ -264,7 +288,7 @@ impl Modular for IndependentSets {
         words.extend(match &self.method {
             IndependentSetMethod::Engine(engine) => [engine.len() as u64, engine.steps()],
             IndependentSetMethod::Reflection(reflection) => [reflection.len() as u64, 0],
-            IndependentSetMethod::Known { .. } => [0, 0],
+            IndependentSetMethod::Integers(_) | IndependentSetMethod::Known { .. } => [0, 0],
         });
         match &self.quantity {
             Quantity::Count => words.push(0),
@@ -286,6 +310,19 @@ impl Modular for IndependentSets {
 
     fn bits(&self) -> f64 {
         self.bits
+    }
+
+    fn method(&self) -> (&'static str, u128, f64) {
+        match &self.method {
+            IndependentSetMethod::Integers(tree) => (INTEGERS, tree.bytes(), tree.seconds() * 1e9),
+            _ => ("", 0, 0.0),
+        }
+    }
+
+    fn found(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Option<Vec<BigInt>>> {
+        let IndependentSetMethod::Integers(tree) = &self.method else { return Ok(None) };
+        let value = parallel::run(options.threads, tree.steps(), monitor, |progress| tree.value(progress))?;
+        Ok(Some(vec![value.into()]))
     }
 
     fn is_short(&self) -> bool {
@@ -314,6 +351,12 @@ impl Modular for IndependentSets {
             IndependentSetMethod::Reflection(reflection) => {
                 let activity = |modulus, k| self.activities(modulus).start + k as u64;
                 return reflection.residues(self, activity, moduli, options, monitor);
+            }
+            IndependentSetMethod::Integers(_) => {
+                let count = self
+                    .found(options, monitor)?
+                    .map_or_else(BigUint::default, |mut all| all.swap_remove(0).into_parts().1);
+                return Ok(moduli.iter().map(|modulus| modulus.residue_of(&count)).collect());
             }
             IndependentSetMethod::Known { count, .. } => {
                 return Ok(moduli.iter().map(|modulus| modulus.residue_of(count)).collect());

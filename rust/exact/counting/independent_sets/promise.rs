@@ -122,7 +122,7 @@ fn planned(graph: &Graph) -> BigUint {
     match IndependentSetMethod::for_count(&problem, graph, STATES, 1, &Progress::default()).unwrap() {
         IndependentSetMethod::Known { count, .. } => count,
         IndependentSetMethod::Engine(engine) => count_by(&engine, graph),
-        IndependentSetMethod::Reflection(_) => unreachable!("a graph is no lattice"),
+        IndependentSetMethod::Integers(_) | IndependentSetMethod::Reflection(_) => unreachable!("not planned here"),
     }
 }
 

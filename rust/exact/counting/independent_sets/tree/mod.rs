@@ -9,6 +9,7 @@
 //!
 //! Source: S. Arnborg and A. Proskurowski (1989), Linear time algorithms for NP-hard problems restricted to partial k-trees.
 
+pub mod integers;
 mod states;
 
 use self::states::States;
@@ -141,7 +142,7 @@ impl Tree {
     }
 
     fn found(graph: &Graph, weights: Option<&[[BigInt; 2]]>, max_states: usize, planner: &Planner<'_>) -> Option<Self> {
-        let neighbors = graph.neighbors();
+        let neighbors = graph.stoppable_neighbors(planner.progress()).ok()?;
         let mut circuit = Circuit::new(weights);
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, planner.progress()).ok()?;
         let joined: Vec<Vec<u32>> =
