@@ -346,7 +346,7 @@ def test_partial_k_trees_have_the_matchings_of_their_elimination(k, n):
 def test_a_graph_of_small_treewidth_is_easy_however_large():
     graph = partial_k_tree(5, 1000, 2)
     cost = estimate_cost(graph, "matchings")
-    assert cost.engine == "tree decomposition"
+    assert cost.engine == "tree decomposition over the integers"
     assert cost.bytes < 10**6
     count = count_matchings(graph)
     # The edges at one vertex, one by one, and none of them: n(G) = n(G - v) + sum over u of n(G - v - u).

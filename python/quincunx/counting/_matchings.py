@@ -215,7 +215,8 @@ def count_matchings(
     A frontier of w vertices has ``2**w`` states, of 8 bytes each per thread; about two passes over them for each vertex
     and prime. A square lattice of L x L vertices has width L. Along a tree decomposition [2]_ the tables of branches
     that meet are joined in ``3**s`` products, with s the vertices that both know; a graph of small treewidth takes time
-    proportional to its vertices for each prime. What is forecast to be faster is taken; `estimate_cost` says which.
+    proportional to its vertices for each prime. Large graphs of treewidth at most 8 are counted over the integers, as
+    in `count_independent_sets`. What is forecast to be faster is taken; `estimate_cost` says which.
 
     References
     ----------

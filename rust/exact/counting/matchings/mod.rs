@@ -11,13 +11,17 @@
 
 mod convolution;
 mod frontier;
+mod integers;
 mod tree;
 
 use self::frontier::MatchingStep;
+use self::integers::MatchingIntegers;
 use self::tree::MatchingTree;
 use super::evaluation::Options;
 use super::exact::{Modular, edge_words, fitting, one_by_one};
+use super::graph_sums::integers::INTEGERS;
 use super::graph_sums::order::{OrderStep, OrderSum, cost, good_order, planner};
+use super::graph_sums::planner::Planner;
 use super::graph_sums::quickest;
 use super::interpolation::interpolate;
 use super::perfect_matchings::log2_bound;
@@ -26,6 +30,7 @@ use crate::memory;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::residue::Modulus;
 use crate::{Result, parallel};
+use num_bigint::BigInt;
 use std::collections::HashMap;
 
 /// Which matchings are counted.
@@ -69,6 +74,8 @@ enum MatchingMethod {
     Frontier(OrderSum<MatchingStep>, f64),
     /// Along a tree decomposition.
     Tree(MatchingTree),
+    /// The same over the integers.
+    Integers(MatchingIntegers),
 }
 
 /// Seconds of a state that a frontier passes over, and of a product of a tree, about.
@@ -109,10 +116,17 @@ impl Matchings {
         };
         let bits = match which {
             Which::Perfect => log2_bound(graph),
-            _ => log2_bound_all(graph),
+            _ => log2_bound_all(graph, progress)?,
         };
         let evaluations = (bits / 55.0 + 2.0) * (largest + 1) as f64;
-        let method = MatchingMethod::new(graph, given, evaluations, limit, progress)?;
+        let method = match (which, given) {
+            (Which::All | Which::Perfect, None) => MatchingMethod::by_integers(graph, which, limit, progress)?,
+            _ => None,
+        };
+        let method = match method {
+            Some(method) => method,
+            None => MatchingMethod::new(graph, given, evaluations, limit, progress)?,
+        };
         let mut words = vec![u64::from_le_bytes(*b"matching"), which as u64, graph.vertices() as u64];
         words.extend(edge_words(graph));
         Ok(Self { which, words, method, bits, vertices: graph.vertices(), largest })
@@ -123,6 +137,7 @@ impl Matchings {
         match &self.method {
             MatchingMethod::Frontier(frontier, _) => frontier.bytes(),
             MatchingMethod::Tree(tree) => tree.bytes(),
+            MatchingMethod::Integers(tree) => tree.bytes(),
         }
     }
 
@@ -131,6 +146,7 @@ impl Matchings {
         let one = match &self.method {
             MatchingMethod::Frontier(_, states) => *states,
             MatchingMethod::Tree(tree) => tree.work(),
+            MatchingMethod::Integers(tree) => return tree.seconds() * 1e9,
         };
         one * self.points().len() as f64
     }
@@ -149,14 +165,27 @@ impl Matchings {
         match &self.method {
             MatchingMethod::Frontier(frontier, _) => frontier.evaluate(&(modulus, y), progress),
             MatchingMethod::Tree(tree) => tree.evaluate(modulus, y, progress),
+            MatchingMethod::Integers(tree) => tree.residue(modulus, progress), // its weight of a vertex alone is y
         }
     }
 }
 
 impl MatchingMethod {
+    /// The method over the integers where it takes less time than one modulo primes.
+    fn by_integers(graph: &Graph, which: Which, limit: u64, progress: &Progress) -> Result<Option<Self>> {
+        if !MatchingIntegers::is_for(graph) || MatchingIntegers::planning_bytes(graph) > u128::from(limit) {
+            return Ok(None);
+        }
+        let planner = Planner::new(progress);
+        let found =
+            MatchingIntegers::plan(graph, &graph.stoppable_neighbors(progress)?, which == Which::All, &planner)?;
+        let is_better = |tree: &MatchingIntegers| tree.bytes() <= u128::from(limit) && tree.is_better(1);
+        Ok(found.filter(is_better).map(Self::Integers))
+    }
+
     /// The method for so many evaluations; a frontier for an order of the user's.
     fn new(graph: &Graph, given: Option<&[u32]>, evaluations: f64, limit: u64, progress: &Progress) -> Result<Self> {
-        let neighbors = graph.neighbors();
+        let neighbors = graph.stoppable_neighbors(progress)?;
         let planner = planner(graph.vertices(), progress);
         let seconds = |order: &[u32]| cost(&neighbors, order) * STATE * evaluations;
         let along = |order: &[u32]| {
@@ -195,9 +224,10 @@ fn multiplicities(graph: &Graph) -> HashMap<(u32, u32), u64> {
 /// `m_0 + m_1 + ... = prod of (1 + zero^2)^(1/2) <= (1 + 2 m_1 / n)^(n/2)` by the means (O. Heilmann, E. Lieb 1972, Theory of
 /// monomer-dimer systems, theorem 4.2). Where some vertices have many edges that is too much: `m(G) <= (1 + d_v) m(G - v)`, so those
 /// of highest degree are taken out as long as the bound of the rest makes up for it. Vertices without edges do not count.
-fn log2_bound_all(graph: &Graph) -> f64 {
+fn log2_bound_all(graph: &Graph, progress: &Progress) -> Result<f64> {
     let mut around: Vec<Vec<u32>> = vec![Vec::new(); graph.vertices()];
-    for &(u, v) in graph.edges().iter().filter(|(u, v)| u != v) {
+    for (i, &(u, v)) in graph.edges().iter().enumerate().filter(|(_, (u, v))| u != v) {
+        progress.check_at(i)?;
         around[u as usize].push(v);
         around[v as usize].push(u);
     }
@@ -211,6 +241,7 @@ fn log2_bound_all(graph: &Graph) -> f64 {
     let mut best = by_means(ends, vertices);
     let mut queue: std::collections::BinaryHeap<(usize, usize)> = degrees.iter().copied().zip(0..).collect();
     while let Some((degree, v)) = queue.pop() {
+        progress.check_at(queue.len())?;
         if degree == 0 || degree != degrees[v] {
             continue;
         }
@@ -228,7 +259,7 @@ fn log2_bound_all(graph: &Graph) -> f64 {
         }
         best = best.min(taken + by_means(ends, vertices));
     }
-    best * (1.0 + 1e-9) + 0.01
+    Ok(best * (1.0 + 1e-9) + 0.01)
 }
 
 impl Modular for Matchings {
@@ -244,12 +275,23 @@ impl Modular for Matchings {
         let name = match &self.method {
             MatchingMethod::Frontier(..) => "frontier",
             MatchingMethod::Tree(_) => "tree decomposition",
+            MatchingMethod::Integers(_) => INTEGERS,
         };
         (name, self.bytes(), self.work())
     }
 
     fn values(&self) -> usize {
         self.points().len()
+    }
+
+    fn found(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Option<Vec<BigInt>>> {
+        let MatchingMethod::Integers(tree) = &self.method else { return Ok(None) };
+        if options.checkpoint.is_some() {
+            return Ok(None); // it keeps residues
+        }
+        let options = fitting(options, self.bytes(), MatchingStep::STATES)?;
+        let value = parallel::run(options.threads, tree.steps(), monitor, |progress| tree.value(progress))?;
+        Ok(Some(vec![value.into()]))
     }
 
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
@@ -293,6 +335,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn bound(graph: &Graph) -> f64 {
+        log2_bound_all(graph, &Progress::default()).unwrap()
+    }
+
     /// The number of matchings within some edges, those to the covered vertices left out.
     fn count(edges: &[(u32, u32)], covered: u32) -> u64 {
         let Some((&(u, v), rest)) = edges.split_first() else { return 1 };
@@ -310,19 +356,19 @@ mod tests {
             let edges = pairs.into_iter().chain(hub.into_iter().map(|v| (0, v))).map(|(u, v)| (u % n, v % n));
             let graph = Graph::new(n as usize, edges.collect()).unwrap();
             let bits = (count(graph.edges(), 0) as f64).log2();
-            prop_assert!(bits <= log2_bound_all(&graph));
+            prop_assert!(bits <= bound(&graph));
         }
     }
 
     #[test]
     fn the_bound_is_sharp_for_single_edges_and_stars_and_close_for_others() {
         let pairs = Graph::new(20, (0..10).map(|i| (2 * i, 2 * i + 1)).collect()).unwrap();
-        assert!((log2_bound_all(&pairs) - 10.0).abs() < 0.02);
+        assert!((bound(&pairs) - 10.0).abs() < 0.02);
         let star = Graph::new(100, (1..100).map(|v| (0, v)).collect()).unwrap();
-        assert!((log2_bound_all(&star) - 100f64.log2()).abs() < 0.02);
+        assert!((bound(&star) - 100f64.log2()).abs() < 0.02);
         let cycle = Graph::new(100, (0..100).map(|v| (v, (v + 1) % 100)).collect()).unwrap();
         let golden = 100.0 * 1.618_034f64.log2();
-        assert!((golden..1.15 * golden).contains(&log2_bound_all(&cycle)), "{}", log2_bound_all(&cycle));
-        assert_eq!(log2_bound_all(&Graph::new(3, vec![(1, 1)]).unwrap()), 0.01);
+        assert!((golden..1.15 * golden).contains(&bound(&cycle)), "{}", bound(&cycle));
+        assert_eq!(bound(&Graph::new(3, vec![(1, 1)]).unwrap()), 0.01);
     }
 }
