@@ -166,7 +166,8 @@ def best_ends(model: FaceModel) -> Floats:
 
     if q == 1:
         return np.ones(q)
-    found = optimize.minimize(lost, np.zeros(q - 1), method="Nelder-Mead", options={"maxfev": 25 * (q - 1), "xatol": 1e-3})
+    options = {"maxfev": 25 * (q - 1), "xatol": 1e-3}
+    found = optimize.minimize(lost, np.zeros(q - 1), method="Nelder-Mead", options=options)
     return _weights(found.x)
 
 
