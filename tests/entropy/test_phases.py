@@ -144,9 +144,9 @@ def test_where_no_method_proves_anything_only_convexity_speaks_and_the_gap_is_sh
 def test_a_model_is_one_more_entry(monkeypatch):
     asked = []
 
-    def bounds(lattice, *, activity, model="independent-sets"):
+    def bounds(lattice, *, activity, model="independent-sets", **named):
         asked.append(model)
-        return entropy_bounds(lattice, activity=activity)
+        return entropy_bounds(lattice, activity=activity, **named)
 
     monkeypatch.setattr(_phases, "entropy_bounds", bounds)
     limits = _phases._Limits(Decimal("0.5"), Decimal(0))
@@ -161,9 +161,14 @@ def test_plots_draw_both_ends_and_mark_what_corner_tensors_left():
     diagram = phase_diagram("square", [1, 6])
     for quantity in ("density", "pressure"):
         axes = diagram.plot(quantity=quantity)
-        lines = [line.get_ydata() for line in axes.lines]
-        for end in (getattr(diagram, f"{quantity}_lower"), getattr(diagram, f"{quantity}_upper")):
-            assert any(np.array_equal(line, end) for line in lines)
+        low, high = (line for line in axes.lines if len(line.get_xdata()) > 2)
+        shown = [marks for marks in axes.lines if len(marks.get_xdata()) == 1]
+        ends = [getattr(diagram, f"{quantity}_{end}") for end in ("lower", "upper")]
+        assert sorted(float(marks.get_ydata()[0]) for marks in shown) == sorted(np.ravel(ends).tolist())
+        for z, below, above in zip(low.get_xdata()[1:-1], low.get_ydata()[1:-1], high.get_ydata()[1:-1], strict=True):
+            pressure, density = diagram.at(z)
+            proved = pressure if quantity == "pressure" else density
+            assert (below, above) == pytest.approx(proved, abs=1e-12)
         hollow = [line for line in axes.lines if line.get_fillstyle() == "none"]
         assert [len(line.get_xdata()) for line in hollow] == [1, 1]
         assert diagram.plot(axes, quantity=quantity) is axes
