@@ -92,7 +92,7 @@ class Solution(NamedTuple):
 def solved_entropy(
     lattice: "str | Lattice | UnitCell",
     *,
-    model: str = "independent_sets",
+    model: str = "independent-sets",
     activity: "int | float | Fraction | Decimal | str" = 1,
     digits: int = 50,
 ) -> SolvedEntropy:
@@ -105,8 +105,8 @@ def solved_entropy(
     ----------
     lattice : str, Lattice or UnitCell
         A lattice by name, or an object of such a lattice; only the unit cell matters.
-    model : str, default "independent_sets"
-        ``"independent_sets"``: hard hexagons, on the triangular lattice. ``"ising"``: two spins, `activity` for each
+    model : str, default "independent-sets"
+        ``"independent-sets"``: hard hexagons, on the triangular lattice. ``"ising"``: two spins, `activity` for each
         pair of equal neighbors, on the square, triangular and honeycomb lattice. ``"dimers"``: perfect matchings on
         large tori of the square, honeycomb and martini lattice, of line graphs and clique insertions of cubic lattices.
         ``"spanning-trees"``: on the square, triangular and honeycomb lattice, their line graphs and clique insertions.
