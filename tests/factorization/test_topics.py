@@ -75,6 +75,17 @@ def test_chains_have_the_means_of_the_exact_posterior(name, method, sweeps):
         assert_means(series.ravel(), exact, f"{name}, {method}")
 
 
+@pytest.mark.statistical
+def test_components_whose_draws_are_all_below_the_least_double_have_their_law_too():
+    """At a concentration of 1e-4 four of five are, where nothing is counted; each word has the same chance."""
+    chain = core_chain(matrix(2, 3, 2, [(1.0, 1.0), (1e-4, None)]), np.zeros((2, 3), dtype=int), 0.0, key=(8, 1))
+    chain.run(6000, 1, 1)
+    components = chain.take()["draws"][1]
+    np.testing.assert_allclose(components.sum(axis=1), 1.0, rtol=1e-14)
+    words = np.bincount(components.argmax(axis=1).ravel(), minlength=3)
+    assert stats.chisquare(words).pvalue > FALSE_ALARM
+
+
 # The joint law where cells are held out.
 
 

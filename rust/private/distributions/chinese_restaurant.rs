@@ -32,9 +32,9 @@ pub fn draw(n: u64, r: f64, rng: &mut Xoshiro) -> u64 {
     tables
 }
 
-/// -ln q of q ~ Beta(r, n), zero for no customers: what the logarithm of r, all of whose n customers are seated at once, is
-/// exposed to. By Gamma(r) / Gamma(r + n) = int q^(r-1) (1-q)^(n-1) dq / Gamma(n), given q the concentration of the restaurants
-/// whose concentrations add up to r has a gamma law's likelihood.
+/// -ln q of q ~ Beta(r, n), zero for no customers: what a concentration r is exposed to if it is that of n customers, or the sum
+/// of those of restaurants that have n together. For Gamma(r) / Gamma(r + n) = int q^(r-1) (1-q)^(n-1) dq / Gamma(n) is exp(r ln q)
+/// given q, so that with the numbers of tables concentrations have the likelihood of gamma laws.
 pub fn exposure(n: u64, r: f64, rng: &mut Xoshiro) -> f64 {
     if n == 0 {
         return 0.0;
