@@ -14,8 +14,9 @@ use crate::numeric::floats::{FloatWork, Floats, LANES};
 /// Releases up to here are served.
 pub const LARGEST_JOINT: usize = 63;
 /// Up to this joint alpha/mu may be [`MOST_STEEP`], beyond it [`LEAST_STEEP`]: its power o times o! stays below 1e280.
-const SMALL_JOINT: usize = 15;
-const MOST_STEEP: f64 = 1e15;
+pub const SMALL_JOINT: usize = 15;
+/// See [`SMALL_JOINT`].
+pub const MOST_STEEP: f64 = 1e15;
 const LEAST_STEEP: f64 = 1e3;
 /// The largest alpha mu.
 const MOST_ABOVE: f64 = 8.0;

@@ -8,6 +8,7 @@ use super::factor_matrix::FactorMatrix;
 use super::split::Splitter;
 use crate::distributions::RandomSource;
 use crate::stream::Xoshiro;
+use std::ops::Range;
 
 /// Where the counts of a row go: to components, by column and in all.
 pub struct Allocation<'a> {
@@ -64,6 +65,12 @@ impl<'a> Ratios<'a> {
                 Self { own, least, greatest: positive.fold(0.0, f64::max) }
             }
         }
+    }
+
+    /// The ratios of some columns.
+    #[inline(always)]
+    pub fn part(&self, columns: Range<usize>) -> Self {
+        Self { own: self.own.map(|own| &own[columns]), ..*self }
     }
 
     /// The ratio at a column.

@@ -1,7 +1,8 @@
 //! Draws the counts of a row cell by cell, Poisson or overdispersed, and splits them, eight cells at a time.
 //!
 //! Where the release is not positive the count is Poisson(alpha mu), by inversion for all columns at once (the others at rate
-//! zero). Positive releases come from [`super::positive_cells`] group by group. Then the cells that hold a count are split. Words
+//! zero). Positive releases come from [`super::positive_cells`] group by group; overdispersed counts likewise, see
+//! [`super::negative_binomial_cells`]. Then the cells that hold a count are split. Words
 //! are those of eight generators of the row; the few cells that the vectors leave over take theirs from the row's own.
 //!
 //! Source: the laws are those of `distributions::two_piece_poisson`, derived there.
@@ -9,12 +10,15 @@
 use super::allocation::{Allocation, Ratios};
 use super::dispersion::RowShapes;
 use super::negative_binomial::{Masses, draw};
+use super::negative_binomial_cells::{
+    Beyond, CoefficientRatios, Draws as DrawsOverdispersed, search_many, uniform_of, unsettled,
+};
 use super::positive_cells::RowCells;
 use super::row::{HELD_OUT, Row};
 use super::split_cells::SplitCells;
 use crate::distributions::two_piece_cells::{Draws, LARGEST_JOINT};
-use crate::distributions::words::{RowWords, uniform};
-use crate::distributions::{RandomSource, poisson, two_piece_poisson};
+use crate::distributions::words::RowWords;
+use crate::distributions::{poisson, two_piece_poisson};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::floats::float_work;
 use crate::stream::Xoshiro;
@@ -31,6 +35,8 @@ pub struct DenseRow {
     counts: Vec<i64>,
     columns: Vec<u32>,
     left_over: Vec<u32>,
+    beyond: Vec<Beyond>,
+    coefficients: CoefficientRatios,
     masses: Masses,
 }
 
@@ -44,6 +50,8 @@ impl DenseRow {
             counts: vec![0; cols],
             columns: vec![0; cols],
             left_over: vec![],
+            beyond: vec![],
+            coefficients: CoefficientRatios::default(),
             masses: Masses::default(),
         }
     }
@@ -89,31 +97,52 @@ impl DenseRow {
         &mut self,
         level: Level,
         (key, [purpose, iteration, row]): ([u64; 2], [u64; 3]),
-        (data, shapes, ratios): (&Row<'_>, RowShapes<'_>, Ratios<'_>),
-        rates: &[f64],
+        (data, positive): (&Row<'_>, RowCells<'_>),
+        (rates, shapes, ratios): (&[f64], RowShapes<'_>, Ratios<'_>),
         rng: &mut Xoshiro,
         share: &mut Allocation<'_>,
     ) {
         self.words.restart(key, purpose, iteration, row);
         at_level!(level, overdispersed_means(data.codes, rates, (shapes, ratios), &mut self.means));
-        let batches = data.codes.chunks(BATCH).zip(self.means.chunks(BATCH)).zip(self.counts.chunks_mut(BATCH));
-        for (start, ((codes, means), counts)) in (0..).step_by(BATCH).zip(batches) {
-            self.words.fill(&mut self.batch);
-            let cells = codes.iter().zip(means).zip(&self.batch).zip(counts);
-            for (column, (((&code, &mean), &word), count)) in (start..).zip(cells) {
-                // A count behind a release that is not positive is zero with probability 1 - mean at the least.
-                *count = if code == HELD_OUT || code <= 0 && uniform(word) < 1.0 - mean {
-                    0
-                } else {
-                    let (rate, r, alpha) = (rates[column], shapes.at(column), ratios.at(column));
-                    if code > 0 {
-                        self.masses.draw(data.value(column, code), rate, r, alpha, rng) as i64
-                    } else {
-                        // Given that a uniform number is above the mean's complement, it is uniform there.
-                        draw(rate, r, alpha, 1.0 - mean * rng.uniform(), rng) as i64
-                    }
-                };
+        self.counts.fill(0);
+        for start in (0..rates.len()).step_by(BATCH) {
+            let batch = start..rates.len().min(start + BATCH);
+            let words = &mut self.batch[..batch.len()];
+            self.words.fill(words);
+            let found = at_level!(level, unsettled(&self.means[batch.clone()], words, &mut self.columns));
+            if found > 0 {
+                let (columns, counts) = (&self.columns[..found], &mut self.counts[batch.clone()]);
+                let (rates, shapes, ratios) = (&rates[batch.clone()], shapes.part(batch.clone()), ratios.part(batch));
+                self.left_over.clear();
+                at_level!(level, search_many(columns, (rates, shapes, ratios), words, counts, &mut self.left_over));
+                for column in self.left_over.iter().map(|&column| column as usize) {
+                    let (rate, r, alpha, u) =
+                        (rates[column], shapes.at(column), ratios.at(column), uniform_of(words[column]));
+                    counts[column] = draw(rate, r, alpha, u, rng) as i64;
+                }
             }
+        }
+        self.left_over.clear();
+        self.beyond.clear();
+        shapes.one().into_iter().for_each(|r| self.coefficients.set(r));
+        let (words, counts) = (&mut self.words, &mut self.counts[..]);
+        let (groups, coefficients) = (positive.groups(LARGEST_JOINT), &self.coefficients);
+        let (left_over, beyond) = (&mut self.left_over, &mut self.beyond);
+        float_work(
+            level,
+            DrawsOverdispersed { groups, rates, shapes, coefficients, ratios, words, counts, left_over, beyond },
+        );
+        for cell in &self.beyond {
+            match cell.count(shapes) {
+                (column, Some(count)) => self.counts[column as usize] = count as i64,
+                (column, None) => self.left_over.push(column),
+            }
+        }
+        for &column in self.left_over.iter().chain(positive.beyond(LARGEST_JOINT)) {
+            let column = column as usize;
+            let (released, rate) = (data.value(column, data.codes[column]), rates[column]);
+            let count = self.masses.draw(released, rate, shapes.at(column), ratios.at(column), rng);
+            self.counts[column] = count as i64;
         }
         self.share(level, share, rng);
     }
@@ -157,8 +186,16 @@ impl DenseRow {
 /// The means of overdispersed counts whose release is not positive, r alpha mu / (r + mu (1 - alpha)), at most one; else zero.
 #[inline(always)]
 fn overdispersed_means(codes: &[i8], rates: &[f64], (shapes, ratios): (RowShapes<'_>, Ratios<'_>), means: &mut [f64]) {
+    match (shapes.one(), ratios.own) {
+        (Some(r), None) => means_of(codes, rates, |_| (r, ratios.greatest), means),
+        _ => means_of(codes, rates, |column| (shapes.at(column), ratios.at(column)), means),
+    }
+}
+
+#[inline(always)]
+fn means_of(codes: &[i8], rates: &[f64], at: impl Fn(usize) -> (f64, f64), means: &mut [f64]) {
     for (column, ((mean, &code), &rate)) in means.iter_mut().zip(codes).zip(rates).enumerate() {
-        let (r, alpha) = (shapes.at(column), ratios.at(column));
+        let (r, alpha) = at(column);
         let found = r * alpha * rate / (r + rate * (1.0 - alpha));
         *mean = if (code <= 0) & (code != HELD_OUT) { if found < 1.0 { found } else { 1.0 } } else { 0.0 };
     }

@@ -20,6 +20,7 @@ use crate::numeric::elementary::ln;
 use crate::numeric::special::gamma::{digamma, log_gamma};
 use crate::stream::{Xoshiro, xoshiro};
 use crate::{Error, Result, parallel};
+use std::ops::Range;
 
 /// The purpose of the words of multipliers.
 const MULTIPLIERS: u64 = 0x006d_756c_7469_706c;
@@ -61,6 +62,18 @@ pub struct RowShapes<'a> {
 }
 
 impl RowShapes<'_> {
+    /// The shape of all columns, if there is one.
+    #[inline(always)]
+    pub fn one(&self) -> Option<f64> {
+        if let [one] = self.shapes { Some(*one) } else { None }
+    }
+
+    /// The shapes of some columns.
+    #[inline(always)]
+    pub fn part(&self, columns: Range<usize>) -> Self {
+        if self.one().is_some() { *self } else { Self { shapes: &self.shapes[columns] } }
+    }
+
     /// The shape at a column.
     #[inline(always)]
     pub fn at(&self, column: usize) -> f64 {

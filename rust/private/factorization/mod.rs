@@ -31,6 +31,7 @@ mod layers;
 pub mod likelihood;
 pub mod model;
 pub mod negative_binomial;
+mod negative_binomial_cells;
 mod pass;
 mod positive_cells;
 mod products;

@@ -25,7 +25,7 @@ const SHARE_OF_DRAWS: f64 = 0.05;
 /// Masses are divided by this where they exceed it, for below a release they may grow beyond every double.
 const LARGE: f64 = 1e270;
 /// Means of negative binomial counts above this are drawn as gamma and Poisson, not by sequential search.
-const SEARCHED: f64 = 16.0;
+pub const SEARCHED: f64 = 16.0;
 
 /// What the release of a cell says of its count.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -372,8 +372,9 @@ impl Sweep<'_> {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let Some(dispersion) = self.dispersion else { return Ok(()) };
                 let address = (self.key, [EIGHT, self.iteration, row as u64]);
-                let cell = (&data, dispersion.in_row(row), ratios);
-                dense.draw_overdispersed(self.level, address, cell, rates, &mut words, &mut share);
+                let cells = (&data, self.table.positive_cells().row(row));
+                let laws = (rates, dispersion.in_row(row), ratios);
+                dense.draw_overdispersed(self.level, address, cells, laws, &mut words, &mut share);
                 dense.keep(data.codes, rates, (kept.counts, kept.rates));
             }
             RowMethod::Dense => {
