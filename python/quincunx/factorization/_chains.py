@@ -12,6 +12,11 @@ from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Dispersion, Shapes
 from quincunx.factorization._layout import Factor, Layout
 
+#: An ascent of overdispersed counts begins with as many iterations as if the noise had this power of its ratio. Where
+#: factors are nearly even at first, noise is the cheaper explanation of every count but the largest, and a law that
+#: takes all counts for noise is not left, though its bound is far below others.
+_LESS_NOISE, _BEFORE = 4, 20
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -164,17 +169,29 @@ class AscentSampler:
 
     def __init__(self, problem: Problem, run: Run, schedule: Schedule) -> None:
         self._problem, self._run, self._schedule = problem, run, schedule
-        self._ascent = _core.CoordinateAscent(*problem.arguments(run), run.key)
-        if problem.dispersion is not None:
-            shapes, prior = problem.dispersion.arguments()
-            self._ascent.set_dispersion((shapes[0], run.state.get("dispersion", shapes[1])), prior)
-        if problem.hyperpriors is not None:
-            self._ascent.learn_priors(problem.hyperpriors)
+        self._ascent = self._begun(problem)
+        if problem.dispersion is not None and not run.state and (problem.data.alpha > 0).any():
+            data = replace(problem.data, alpha=problem.data.alpha**_LESS_NOISE)
+            before = self._begun(replace(problem, data=data))
+            before.run(_BEFORE, 0.0, _check.threads(schedule.threads), None)
+            self._ascent = self._begun(problem, before.dispersion())
+            self._ascent.set_factors(before.factors())
         if run.state:
             self._ascent.set_factors(gammas(run))
             if (problem.method != "collapsed" or problem.dispersion) and (noise := _with_prefix("noise", run.state)):
                 self._ascent.set_noise(noise)
         self._converged = False
+
+    def _begun(self, problem: Problem, shapes: Floats | None = None) -> _core.CoordinateAscent:
+        """Return an ascent, from these shapes of the multipliers if they are learnt."""
+        ascent = _core.CoordinateAscent(*problem.arguments(self._run), self._run.key)
+        if problem.dispersion is not None:
+            (axis, start), prior = problem.dispersion.arguments()
+            start = self._run.state.get("dispersion", start if shapes is None else shapes)
+            ascent.set_dispersion((axis, start), prior)
+        if problem.hyperpriors is not None:
+            ascent.learn_priors(problem.hyperpriors)
+        return ascent
 
     @property
     def iteration(self) -> int:
