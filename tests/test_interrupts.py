@@ -222,7 +222,8 @@ HEARD = {
         privacy.LossDistribution privacy.NoGuarantee privacy.Plan spectra.EnergyDensity
     """,
     "it is a law or a rule of a few numbers": """
-        entropy.FaceModel ldp.priors.LKJ ldp.priors.Beta ldp.priors.Dirichlet ldp.priors.Gamma ldp.priors.HalfNormal ldp.priors.Normal
+        entropy.FaceModel ldp.priors.LKJ ldp.priors.Beta ldp.priors.Dirichlet ldp.priors.Gamma ldp.priors.HalfNormal
+        ldp.priors.Normal
         ldp.shuffled_epsilon ldp.tractable_log_density leakage.renyi_entropy posterior.BetaBernoulli
         posterior.DirichletCategorical posterior.ExponentialGamma posterior.LaplaceGamma
         posterior.NormalPrecisionGamma posterior.naive_bayes_loss privacy.AddRemove privacy.Budget privacy.DataMetric

@@ -17,6 +17,8 @@ from quincunx.graphs import Graph
 from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, weights_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quincunx.graphs._graph import GraphLike, IntArray
 
 # So many parallel edges are laid at the most: as many values of y are interpolated.
@@ -407,7 +409,7 @@ def _rank(graph: Graph) -> int:
     return graph.num_vertices - int(connected_components(graph.to_scipy(), directed=False)[0])
 
 
-def _horner(coefficients: "list[Fraction] | tuple[int, ...]", x: Fraction) -> Fraction:
+def _horner(coefficients: "Sequence[Fraction | int]", x: Fraction) -> Fraction:
     value = Fraction(0)
     for c in reversed(coefficients):
         value = value * x + c
