@@ -111,7 +111,7 @@ fn grids_have_their_published_numbers() {
 /// The expected number modulo a prime, with chance `a / b` of a falling diagonal.
 fn expected(engine: &Diagonal, modulus: Modulus, a: u64, b: u64) -> u64 {
     let chance = modulus.mul(a, modulus.inverse(b));
-    evaluate_lanes::<1>(engine, &[Point::new(modulus, 1).with_falling(chance)], &Progress::default()).unwrap()[0]
+    evaluate_lanes::<1>(engine, &[Point::new(modulus, 1).with_second(chance)], &Progress::default()).unwrap()[0]
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn any_number_of_lanes_gives_the_same_residues() {
             let points: Vec<Point> = primes(8)
                 .unwrap()
                 .into_iter()
-                .map(|modulus| Point::new(modulus, 1 << 40).with_falling(3 << 33))
+                .map(|modulus| Point::new(modulus, 1 << 40).with_second(3 << 33))
                 .collect();
             let progress = Progress::default();
             let eight = evaluate_lanes::<8>(&engine, &points, &progress).unwrap();
@@ -213,7 +213,7 @@ fn double_precision_stays_within_its_proved_error() {
             }
         }
         let engine = Diagonal::new(5, 5, Diagonals::Random, Boundary::Free).unwrap();
-        let real = evaluate(&engine, &Weight::new(F64, 1.0).with_falling(0.3), &Progress::default()).unwrap();
+        let real = evaluate(&engine, &Weight::new(F64, 1.0).with_second(0.3), &Progress::default()).unwrap();
         let u: f64 = 0.3 * 0.7;
         let coefficients = [13322.0, 8222.0, 4074.0, 1590.0, 591.0, 214.0, 67.0, 16.0, 2.0];
         let exact = coefficients.iter().rev().fold(0.0, |sum, c| sum * u + c);
