@@ -141,18 +141,24 @@ def test_where_no_method_proves_anything_only_convexity_speaks_and_the_gap_is_sh
     assert empty.density_upper == pytest.approx([0.5, 0.5])
 
 
-def test_a_model_is_one_more_entry(monkeypatch):
-    asked = []
+def test_diagrams_of_matchings_hold_the_densities_of_corner_estimates():
+    diagram = phase_diagram("square", [0.5, 2, 8, 1000], model="matchings")
+    assert diagram.model == "matchings"
+    for z, low, high in zip([0.5, 2, 8], diagram.density_lower, diagram.density_upper, strict=False):
+        density = entropy_estimate("square", model="matchings", activity=z, digits=10).density
+        assert low <= density <= high
+        assert high - low < 1e-6
+    # Dimers: at most one for two vertices, and each of a perfect matching laid or not.
+    assert np.log(1001) / 2 <= diagram.pressure_lower[-1] < np.log(1000) / 2 + 0.33
+    assert diagram.density_upper[-1] <= 0.5 + 1e-12
 
-    def bounds(lattice, *, activity, model="independent-sets", **named):
-        asked.append(model)
-        return entropy_bounds(lattice, activity=activity, **named)
 
-    monkeypatch.setattr(_phases, "entropy_bounds", bounds)
-    limits = _phases._Limits(Decimal("0.5"), Decimal(0))
-    monkeypatch.setitem(_phases._MODELS, "matchings", lambda cell: limits)
-    assert phase_diagram("square", [1], model="matchings").model == "matchings"
-    assert asked == ["matchings"] * 3
+def test_lattices_without_perfect_matchings_have_no_free_dimers():
+    star = UnitCell(
+        [(1, 0), (0, 1)], [(0, 0), (0.3, 0.1), (0.3, -0.1)], [(0, 1, (0, 0)), (0, 2, (0, 0)), (0, 0, (1, 0))]
+    )
+    assert _phases._limits_of_matchings(star).free == 0
+    assert _phases._limits_of_matchings(UnitCell.named("king")).free == Decimal("0.5")
 
 
 def test_plots_draw_both_ends_and_mark_what_corner_tensors_left():

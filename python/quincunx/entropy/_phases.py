@@ -19,7 +19,7 @@ import numpy.typing as npt
 from quincunx import _check, _optional
 from quincunx._docs import sections
 from quincunx._progress import Progress, reporting
-from quincunx.counting import independence_number
+from quincunx.counting import count_perfect_matchings, independence_number
 from quincunx.entropy._bounds import EntropyBounds, entropy_bounds
 from quincunx.entropy._numbers import positive_rational
 from quincunx.entropy._triangulated import Interval
@@ -391,5 +391,15 @@ def _limits_of_sets(cell: UnitCell) -> _Limits:
     return _Limits(1 / Decimal(1 + clique(steps)), packed)
 
 
+def _limits_of_matchings(cell: UnitCell) -> _Limits:
+    """Return what is known of matchings: each edge takes two vertices, and those of a periodic perfect one are free."""
+    torus = Lattice(cell, (2, 2) if cell.num_sites > 1 else (6, 6), "torus", multigraph=True)
+    half = Decimal("0.5")
+    return _Limits(half, half if count_perfect_matchings(torus) else Decimal(0))
+
+
 #: What is known of each model at any activity; a model of `entropy_bounds` is one more entry.
-_MODELS: dict[str, Callable[[UnitCell], _Limits]] = {"independent-sets": _limits_of_sets}
+_MODELS: dict[str, Callable[[UnitCell], _Limits]] = {
+    "independent-sets": _limits_of_sets,
+    "matchings": _limits_of_matchings,
+}
