@@ -47,6 +47,8 @@ WEIGHTED = sorted(name for name, function in TAKERS.items() if "weight" in inspe
 WITH = {
     "counting.edge_probabilities": {},
     "counting.hard_core": {"activity": Fraction(1, 2)},
+    "counting.potts_partition_function": {"q": 3, "v": 2},
+    "counting.potts_polynomial": {"q": 3},
     "counting.random_independent_set": {"rng": 1},
     "counting.random_perfect_matching": {"rng": 1},
     "counting.random_spanning_tree": {"rng": 1},
@@ -71,6 +73,7 @@ APART = {
     "leakage.optimal_mechanism": lambda f, g: f(g, 0.5).channel.matrix,
     "leakage.distance_channel": lambda f, g: f(g, 0.5).matrix,
     "counting.estimate_cost": lambda f, g, **how: f(g, "spanning-trees", **how).primes,
+    "counting.tutte_polynomial": lambda f, g, **how: f(g, **how).coefficients,
 }
 
 
@@ -117,7 +120,7 @@ GIVEN = {
 
 def test_the_table_is_whole():
     assert len(TAKERS) >= 40
-    assert len(WEIGHTED) == 18
+    assert len(WEIGHTED) == 20
     assert {name.split(".")[0] for name in WEIGHTED} == {"counting", "spectra"}
     assert not (WITH.keys() | APART.keys()) - TAKERS.keys()
 
@@ -144,6 +147,8 @@ def test_weights_come_by_name_by_entry_and_one_by_one(name):
             counting.estimate_cost(ring(HEAVY), weight="weight")
         return
     exact = [2.0, 3.0, 0.5, 0.25, 5.0, 7.0]
+    if name == "counting.tutte_polynomial":  # of parallel edges
+        exact = [2.0, 3.0, 1.0, 4.0, 5.0, 7.0]
     by_name = call(name, ring(exact), weight="weight")
     matrix = GIVEN["sparse"](exact)
     listed = Graph.from_networkx(ring())

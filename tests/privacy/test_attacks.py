@@ -226,11 +226,16 @@ TIMED = runpy.run_path(str(Path(__file__).parents[2] / "benches" / "experiments"
 def test_the_time_of_a_call_tells_less_than_its_epsilon_allows(row):
     # The order of each pair is drawn, so what the machine does to both brings the area to 1/2: by chance 600 pairs
     # pass .65, and 100 pairs .75, once in 10^9. Shortcuts for equal scores or for rows inside their bound had .8 to 1.
-    # Beside a build that uses all processors the last row of the Dirichlet law had up to .72, alone .51 to .56.
+    # The last row of the Dirichlet law had up to .76 within the whole suite or beside a build, alone .51 to .61: what
+    # lies above the tripwire is measured again, for a shortcut shows each time.
     slow = "Beta" in row or "Gamma" in row or row in ("network, posterior_sample", "network, map")
     pairs, most = (100, 0.75) if slow else (600, 0.65)
-    (found, *_), allowed = TIMED["measure"](row, pairs, np.random.default_rng(3))
-    assert found < min(allowed, most)
+    for seed in range(3, 6):
+        (found, *_), allowed = TIMED["measure"](row, pairs, np.random.default_rng(seed))
+        assert found < allowed
+        if found < most:
+            break
+    assert found < most
 
 
 def test_randomized_response_attains_the_largest_area():
