@@ -46,7 +46,7 @@ def dimer_entropy(lattice: str | UnitCell | Lattice, *, per: str = "vertex") -> 
     With G Catalan's constant and Cl Clausen's function, the square lattice has ``2 G/pi`` per dimer, the honeycomb
     ``Cl(pi/3)/pi``, martini half of that; kagome and triangular kagome, line graphs of cubic lattices, have
     ``2 ln(2)/3``, clique insertions of cubic lattices ``ln(2)/3``. These are solved, and
-    `solved_entropy` has them to any number of digits; for others the error is an estimate.
+    `solved_entropy` has them to a thousand digits; for others the error is an estimate.
 
     The value of large tori. Other boundaries may have less: the honeycomb has one perfect matching on a free
     parallelogram, whatever its size.

@@ -1,4 +1,4 @@
-"""Models that were solved in closed form, to any number of digits: a table of them, and the series behind it.
+"""Models that were solved in closed form, to a thousand digits: a table of them, and the series behind it.
 
 "Solved" is neither "proved" nor "estimated": the formula is that of the source, and its evaluation has bounded errors.
 Everything is computed in decimals with more digits than are asked for, of sums and products whose terms are positive or
@@ -96,7 +96,7 @@ def solved_entropy(
     activity: "int | float | Fraction | Decimal | str" = 1,
     digits: int = 50,
 ) -> SolvedEntropy:
-    """Return the entropy per vertex of a model that was solved in closed form, to any number of digits.
+    """Return the entropy per vertex of a model that was solved in closed form, to a thousand digits.
 
     The result is called solved, not proved: its formula is that of a paper, some of whose derivations rest on
     assumptions that `source` names. Tests compare each with intervals, finite tori or transfer matrices of our own.

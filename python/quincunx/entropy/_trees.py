@@ -36,7 +36,7 @@ def spanning_tree_entropy(lattice: str | UnitCell | Lattice) -> Constant:
     ``5 Cl(pi/3)/pi`` and the honeycomb half of it. Clique insertions of a regular lattice follow from the lattice
     below, ``z(C(H)) = (z(H) + (r/2 - 1) ln(r (r + 2)))/r``, line graphs from
     ``z(L(G)) = (2/r) z(G) + (1 - 2/r) ln(2 r)``. These are solved, and `solved_entropy`
-    has them to any number of digits.
+    has them to a thousand digits.
 
     For all others the inner integral is taken by Jensen's formula, the outer one by the tanh-sinh rule, and the error
     is what halving the step changed and, four times over, what rounding changed in each term: no proof.
