@@ -8,8 +8,6 @@
 
 use super::factor_matrix::FactorMatrix;
 use super::structure::{Layout, Structure};
-use crate::stream::Xoshiro;
-use std::borrow::Cow;
 
 /// Matrices and tensors.
 #[derive(Clone, Copy, Debug)]
@@ -115,16 +113,6 @@ impl Structure for Cp {
             out.iter_mut().zip(&product).for_each(|(out, x)| *out -= x);
         }
         out.iter_mut().for_each(|x| *x = x.max(0.0));
-    }
-
-    fn counts<'t>(
-        &self,
-        _layout: &Layout,
-        _factors: &[FactorMatrix],
-        tallies: &'t [Vec<u64>],
-        _rng: &dyn Fn(usize) -> Xoshiro,
-    ) -> Cow<'t, [Vec<u64>]> {
-        Cow::Borrowed(tallies)
     }
 
     fn sums_for(&self, layout: &Layout, mode: usize) -> (Option<usize>, bool) {

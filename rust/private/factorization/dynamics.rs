@@ -30,7 +30,6 @@ use super::structure::{Layout, Structure};
 use crate::distributions::{RandomSource, chinese_restaurant, gamma};
 use crate::numeric::special::gamma::log_gamma;
 use crate::stream::Xoshiro;
-use std::borrow::Cow;
 
 /// Dynamical systems; extents are the number of times and those of the modes of the counts. theta and Pi are never fixed.
 #[derive(Clone, Copy, Debug)]
@@ -409,16 +408,6 @@ impl Structure for Dynamics {
                 own[i].row_mut(0)[k] = shape / rate;
             }
         }
-    }
-
-    fn counts<'t>(
-        &self,
-        _layout: &Layout,
-        _factors: &[FactorMatrix],
-        tallies: &'t [Vec<u64>],
-        _rng: &dyn Fn(usize) -> Xoshiro,
-    ) -> Cow<'t, [Vec<u64>]> {
-        Cow::Borrowed(tallies)
     }
 
     fn sums_for(&self, layout: &Layout, factor: usize) -> (Option<usize>, bool) {

@@ -20,7 +20,6 @@ use super::split::Splitter;
 use super::structure::{Layout, Structure};
 use crate::distributions::{chinese_restaurant, gamma};
 use crate::stream::Xoshiro;
-use std::borrow::Cow;
 
 /// Topics in layers; extents are the numbers of documents and words, and the numbers of components of the layers from the second
 /// on. Factors are theta^1, phi, theta^2, Phi^2, .., theta^L, Phi^L, the rates c (documents by layers) and r (1 x K_L).
@@ -209,16 +208,6 @@ impl Structure for Layers {
                 last[0].row_mut(d)[t] = above / sum(t);
             }
         }
-    }
-
-    fn counts<'t>(
-        &self,
-        _layout: &Layout,
-        _factors: &[FactorMatrix],
-        tallies: &'t [Vec<u64>],
-        _rng: &dyn Fn(usize) -> Xoshiro,
-    ) -> Cow<'t, [Vec<u64>]> {
-        Cow::Borrowed(tallies)
     }
 
     fn sums_for(&self, layout: &Layout, factor: usize) -> (Option<usize>, bool) {
