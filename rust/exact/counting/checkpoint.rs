@@ -1,7 +1,7 @@
 //! Checkpoints of long evaluations: written whole or not at all, and tied to their job.
 //!
 //! A file holds, in little-endian 64-bit words: a magic word, the job's fingerprint, the residues that are finished, and the
-//! working vectors in hand with their places (first point, lanes, step). The last word is a checksum of all before it. A new
+//! working vectors in hand with their places (first point, lanes, step); other jobs keep their state as one vector. The last word is a checksum of all before it. A new
 //! file is written beside the old one under a name of its own, for its owner alone, flushed to the disk and renamed over it,
 //! so a crash at any moment leaves a complete checkpoint. One job at a time works on it ([`super::lock`]).
 //!
@@ -164,6 +164,14 @@ pub struct Saved {
     pub vectors: Vec<Stored>,
 }
 
+/// A file whose checksum is right: finished residues, and of each vector first point, lanes, step and words, and where
+/// these begin.
+struct Content {
+    file: Arc<Mutex<File>>,
+    finished: Vec<[u64; 2]>,
+    vectors: Vec<([u64; 4], u64)>,
+}
+
 /// The residues of a job, as far as they are known.
 #[derive(Clone, Debug)]
 pub struct FoundResidues(pub Vec<Option<u64>>);
@@ -234,6 +242,61 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::File`] if the file cannot be read, is damaged, or belongs to another job; the progress's.
     pub fn load(&self, shape: JobShape<'_>, progress: &Progress) -> Result<Option<Saved>> {
+        let Some(Content { file, finished, vectors }) = self.open(progress)? else { return Ok(None) };
+        let mut saved = Saved::default();
+        for [index, residue] in finished {
+            match shape.moduli.get(usize::try_from(index).unwrap_or(usize::MAX) / shape.each.max(1)) {
+                Some(modulus) if residue < modulus.value() => saved.finished.push((index as usize, residue)),
+                Some(_) => return Err(self.damaged("it has a residue that is none of its modulus")),
+                None => return Err(self.damaged("it has residues of points that are not there")),
+            }
+        }
+        if let Some((states, steps)) = shape.vectors {
+            for ([first, lanes, step, len], start) in vectors {
+                let fits = first < shape.points() as u64
+                    && matches!(lanes, 1 | 2 | 4 | 8)
+                    && len == states as u64 * lanes
+                    && step < steps;
+                if !fits {
+                    return Err(self.damaged("it has a vector that does not fit the job"));
+                }
+                let (first, lanes) = (first as usize, lanes as usize);
+                let (file, path) = (Arc::clone(&file), Arc::from(&*self.path));
+                saved.vectors.push(Stored { first, lanes, step, states, file, path, start, width: lanes, lane: 0 });
+            }
+        }
+        Ok(Some(saved))
+    }
+
+    /// Reads the state of a job that has neither residues nor lanes, if there is a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_state(&self, progress: &Progress) -> Result<Option<Vec<u64>>> {
+        let Some(Content { file, vectors, .. }) = self.open(progress)? else { return Ok(None) };
+        let &[([.., len], start)] = &vectors[..] else { return Err(self.damaged("it has no state")) };
+        let (path, states) = (Arc::from(&*self.path), len as usize);
+        let stored = Stored { first: 0, lanes: 1, step: 0, states, file, path, start, width: 1, lane: 0 };
+        Ok(Some(stored.read(progress)?.words.to_vec()))
+    }
+
+    /// Saves the state of a job that has neither residues nor lanes.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub fn save_state(&mut self, state: &[u64]) -> Result<()> {
+        let mut words = Buffer::zeroed(state.len())?;
+        words.copy_from_slice(state);
+        self.save(&[], [InHand::Vector(&Vector { first: 0, lanes: 1, step: 0, words })].into_iter())
+    }
+
+    /// What is said of a file whose content is not what its checksum promises, or of another kind.
+    pub fn damaged(&self, what: &str) -> Error {
+        self.fault(format!("is damaged: {what}"))
+    }
+
+    /// The content of the file, if there is one, once its checksum is right.
+    fn open(&self, progress: &Progress) -> Result<Option<Content>> {
         let file = match open_own(OpenOptions::new().read(true), &self.path) {
             Ok(file) => file,
             // Without its folder it could not be saved later: better said now than after the first half minute.
@@ -253,7 +316,6 @@ impl Checkpoint {
                 self.fault("belongs to another job (other lattice, activity or primes); remove it or name another")
             );
         }
-        let damaged = |what: &str| self.fault(format!("is damaged: {what}"));
         let mut words = 2; // gone by
         let mut next = |reader: &mut Hashed<_>| {
             words += 1;
@@ -265,9 +327,9 @@ impl Checkpoint {
         let mut finished = Vec::new();
         let count = next(&mut reader)?;
         if count > size / 16 {
-            return Err(damaged("it has more residues than bytes"));
+            return Err(self.damaged("it has more residues than bytes"));
         }
-        finished.try_reserve_exact(count as usize).map_err(|_| damaged("its residues do not fit into memory"))?;
+        finished.try_reserve_exact(count as usize).map_err(|_| self.damaged("its residues do not fit into memory"))?;
         for _ in 0..count {
             finished.push([next(&mut reader)?, next(&mut reader)?]);
         }
@@ -283,35 +345,13 @@ impl Checkpoint {
         }
         let hash = reader.hash;
         if reader.word().map_err(read)? != hash {
-            return Err(damaged("its checksum does not fit its content"));
+            return Err(self.damaged("its checksum does not fit its content"));
         }
         if reader.inner.read(&mut [0]).map_err(read)? > 0 {
-            return Err(damaged("it is longer than its content"));
+            return Err(self.damaged("it is longer than its content"));
         }
         drop(open);
-        let mut saved = Saved::default();
-        for [index, residue] in finished {
-            match shape.moduli.get(usize::try_from(index).unwrap_or(usize::MAX) / shape.each.max(1)) {
-                Some(modulus) if residue < modulus.value() => saved.finished.push((index as usize, residue)),
-                Some(_) => return Err(damaged("it has a residue that is none of its modulus")),
-                None => return Err(damaged("it has residues of points that are not there")),
-            }
-        }
-        if let Some((states, steps)) = shape.vectors {
-            for ([first, lanes, step, len], start) in vectors {
-                let fits = first < shape.points() as u64
-                    && matches!(lanes, 1 | 2 | 4 | 8)
-                    && len == states as u64 * lanes
-                    && step < steps;
-                if !fits {
-                    return Err(damaged("it has a vector that does not fit the job"));
-                }
-                let (first, lanes) = (first as usize, lanes as usize);
-                let (file, path) = (Arc::clone(&file), Arc::from(&*self.path));
-                saved.vectors.push(Stored { first, lanes, step, states, file, path, start, width: lanes, lane: 0 });
-            }
-        }
-        Ok(Some(saved))
+        Ok(Some(Content { file, finished, vectors }))
     }
 
     /// Saves residues and the vectors in hand.
