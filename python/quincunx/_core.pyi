@@ -245,6 +245,9 @@ class _CornerRound(TypedDict):
     density: float
     occupied: float
     decay: float
+    tensors: list[tuple[int, int, list[int]]]
+    bits: int
+    letters: list[list[int]]
 
 class _WindowBounds(TypedDict):
     lower: float
@@ -266,6 +269,10 @@ def corner_bounds(
     bond_dimension: int | None,
     max_bond_dimension: int,
     estimate: bool,
+    digits: int | None = None,
+    factor: _Rational | None = None,
+    checkpoint: str | None = None,
+    checkpoint_interval: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> list[_CornerRound]: ...
 def window_bounds(

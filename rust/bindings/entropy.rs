@@ -12,6 +12,8 @@ use quincunx::entropy::model::{FaceWeights, Rational, RowModel};
 use quincunx::entropy::window::{self, Order, WindowBounds, WindowCell};
 use quincunx::lattices::NamedLattice;
 use quincunx::parallel;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// A rational number that is not negative, and the nearest double.
 type RationalArgument = (BigUint, BigUint, f64);
@@ -31,7 +33,10 @@ pub enum ModelArgument {
 
 /// Rounds of bounds by corner tensors; see `quincunx.entropy.entropy_bounds`.
 #[pyfunction]
-#[pyo3(signature = (lattice, form, activity, *, model, pair, gap, bond_dimension, max_bond_dimension, estimate, progress=None))]
+#[pyo3(signature = (
+    lattice, form, activity, *, model, pair, gap, bond_dimension, max_bond_dimension, estimate, digits=None,
+    factor=None, checkpoint=None, checkpoint_interval=None, progress=None
+))]
 #[allow(clippy::too_many_arguments)]
 pub fn corner_bounds<'py>(
     py: Python<'py>,
@@ -44,6 +49,10 @@ pub fn corner_bounds<'py>(
     bond_dimension: Option<usize>,
     max_bond_dimension: usize,
     estimate: bool,
+    digits: Option<u32>,
+    factor: Option<RationalArgument>,
+    checkpoint: Option<PathBuf>,
+    checkpoint_interval: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let row = NamedLattice::named(lattice).map_err(|error| raise(py, error))?;
@@ -61,10 +70,19 @@ pub fn corner_bounds<'py>(
         model.ok_or_else(|| PyValueError::new_err(format!("`lattice` must have a row operator, got {lattice:?}")))?;
     let model = RowModel { pair: rational(pair), ..model };
     let activity: Activity = rational(activity);
-    let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate };
+    let factor = factor.map(rational);
+    let goal = Goal { gap, bond_dimension, max_bond_dimension, estimate, digits, factor };
+    let interval = checkpoint_interval.map(Duration::from_secs_f64);
     let found = compute(py, progress, |monitor| {
-        parallel::run(1, corner::tenths(gap), monitor, |progress| corner::bounds(&model, &activity, &goal, progress))
+        parallel::run(1, corner::tenths(gap), monitor, |progress| match &checkpoint {
+            None => corner::bounds(&model, &activity, &goal, progress),
+            Some(path) => corner::bounds_kept(&model, &activity, &goal, path, interval, progress),
+        })
     })?;
+    let letters: Vec<Vec<usize>> = match model.bond_letters {
+        Some(_) => model.steps.iter().map(|step| vec![step.from, step.to]).collect(),
+        None => model.steps.iter().map(|step| vec![step.letter]).collect(),
+    };
     let rounds = found.into_iter().map(|bounds| {
         let round = PyDict::new(py);
         round.set_item("lower", bounds.lower)?;
@@ -82,6 +100,10 @@ pub fn corner_bounds<'py>(
         round.set_item("density", bounds.density)?;
         round.set_item("occupied", bounds.occupied)?;
         round.set_item("decay", bounds.decay)?;
+        let tensors = bounds.tensors.into_iter().map(|m| (m.rows, m.cols, m.data));
+        round.set_item("tensors", tensors.collect::<Vec<_>>())?;
+        round.set_item("bits", bounds.bits)?;
+        round.set_item("letters", &letters)?;
         Ok(round)
     });
     PyList::new(py, rounds.collect::<PyResult<Vec<_>>>()?)

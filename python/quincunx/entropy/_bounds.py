@@ -1,6 +1,7 @@
 """Certified bounds of entropies and growth constants of lattice gases, matchings and face models."""
 
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from quincunx import _check, _core, _units
+from quincunx._job import Job
 from quincunx._progress import Progress, reporting
 from quincunx.entropy._face_rings import best_ends, face_ring_bounds, face_widths
 from quincunx.entropy._matching_rings import matching_ring_bounds
@@ -90,6 +92,8 @@ def entropy_bounds(
     max_bond_dimension: int = 128,
     time_limit: float = TIME_LIMIT,
     progress: Progress = None,
+    checkpoint: "str | os.PathLike[str] | None" = None,
+    checkpoint_interval: float | None = None,
 ) -> EntropyBounds:
     r"""Bound the entropy of a lattice model per vertex, and its growth constant, with proof.
 
@@ -138,7 +142,15 @@ def entropy_bounds(
         take, and a longer job, or one wider than 40 lines or 30 columns, is refused with the digits that are within
         reach. Infinity for no limit.
     progress : bool or callable, optional
-        Whether a long job may be interrupted by, or shown by, a function of ``(done, total)``.
+        Whether a long job may be interrupted by, or shown by, a function of ``(done, total)``: for corner tensors
+        tenths of the digits that are proved.
+    checkpoint : path, optional
+        Where a job of corner tensors keeps its state, as `quincunx.counting.count_independent_sets` does: called again
+        after a stop, even by ``kill -9``, it goes on from there and gives the same interval. It is written at
+        intervals between two power steps, and when the job is stopped; a proof that was cut off begins again. The
+        file is removed at the end.
+    checkpoint_interval : float, optional
+        Seconds between two checkpoints; by default 30, and more where writing takes long.
 
     Returns
     -------
@@ -155,6 +167,8 @@ def entropy_bounds(
         prove no spectral gap at the activity.
     TooLargeError
         If the strips of the given width do not fit into memory.
+    CheckpointError
+        If the checkpoint cannot be written, is damaged, or belongs to another job.
 
     Notes
     -----
@@ -193,12 +207,15 @@ def entropy_bounds(
         "boundary_activity": boundary_activity,
         "precision": precision,
         "bond_dimension": bond_dimension,
+        "checkpoint": checkpoint,
+        "checkpoint_interval": checkpoint_interval,
     }
+    job = Job(checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
     if digits is not None:
         gas = gas._replace(digits=_check.whole(digits, "digits", minimum=1, maximum=60))
     _check.one_of(method, "method", ["auto", *_OPTIONS])
     if faces is not None:
-        return _of_faces(gas, easier(faces), method, asked, max_bond_dimension)
+        return _of_faces(gas, easier(faces), method, asked, max_bond_dimension, job)
     if name == "matchings" and (_theorem(gas) is None or method == "window"):
         return _by_line_graph(gas, method, asked | {"time_limit": time_limit}, max_bond_dimension)
     falls_back = False
@@ -211,7 +228,7 @@ def entropy_bounds(
             raise ValueError(f"`{name}` must be left out for the method {method!r}, got {value!r}")
     if method == "corner":
         try:
-            bounds = _by_corner(gas, bond_dimension, max_bond_dimension)
+            bounds = _by_corner(gas, bond_dimension, max_bond_dimension, job)
         except ValueError as error:
             if not falls_back or "spectral gap" not in str(error):
                 raise
@@ -227,7 +244,7 @@ def entropy_bounds(
 
 #: The methods, and the arguments that each alone has.
 _OPTIONS = {
-    "corner": ("bond_dimension",),
+    "corner": ("bond_dimension", "checkpoint", "checkpoint_interval"),
     "ring": ("width", "power", "boundary_activity", "precision"),
     "window": ("width",),
 }
@@ -277,7 +294,7 @@ def _theorem(gas: _Gas) -> str | None:
     return tensors[0][1] if tensors else None
 
 
-def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -> EntropyBounds:
+def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int, job: Job) -> EntropyBounds:
     """Return bounds by corner tensors, of the given bond dimension or of growing ones."""
     if bond_dimension is not None:
         bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
@@ -286,24 +303,19 @@ def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int) -
         known = ", ".join(name for name in LATTICES if any(tensors_of(name, gas.model)[:1]))
         raise ValueError(f"`lattice` must be one of {known}: no theorem bounds {gas.name!r} by corner tensors")
     start = time.perf_counter()
-    rounds: list[_core._CornerRound] = []
-    # An interval that is narrow enough may lie about a round number; one of a tenth most likely does not.
-    for digits in range(gas.wanted, gas.wanted + 3):
-        rounds += corner_rounds(
-            gas.name,
-            gas.activity,
-            digits,
-            bond_dimension,
-            max_bond_dimension,
-            estimate=False,
-            progress=gas.progress,
-            model=gas.model,
-        )
-        last = min(rounds, key=lambda entry: float(entry["gap"]))
-        kappa = _enclosed(last)
-        if bond_dimension is not None or kappa.digits >= gas.wanted or kappa.width > Decimal((0, (1,), -digits)):
-            break
-    return gas.bounds(kappa, f"D and {theorem}", "corner", _corner_evidence(rounds, last, start))
+    rounds = corner_rounds(
+        gas.name,
+        gas.activity,
+        gas.wanted,
+        bond_dimension,
+        max_bond_dimension,
+        estimate=False,
+        progress=gas.progress,
+        model=gas.model,
+        job=job,
+    )
+    last = min(rounds, key=lambda entry: float(entry["gap"]))
+    return gas.bounds(_enclosed(last), f"D and {theorem}", "corner", _corner_evidence(rounds, last, start))
 
 
 def _corner_evidence(rounds: "list[_core._CornerRound]", last: "_core._CornerRound", start: float) -> dict[str, Any]:
@@ -502,7 +514,7 @@ def _by_line_graph(gas: _Gas, method: str, asked: dict[str, Any], max_bond_dimen
         method = "window"
     exponent = Fraction(cell.num_sites, gas.cell.num_sites)
     most = {"window": HELD["double"], "ring": HELD["exact"]}.get(method, 60)
-    for more in (1, 3):
+    for more in (1, 3) if asked["checkpoint"] is None else (3,):  # a file keeps one job
         digits = None if gas.digits is None else min(gas.digits + more, max(most, gas.digits))
         found = entropy_bounds(
             cell,
@@ -525,7 +537,7 @@ def _by_line_graph(gas: _Gas, method: str, asked: dict[str, Any], max_bond_dimen
 
 
 def _of_faces(
-    gas: _Gas, equivalent: Equivalent, method: str, asked: dict[str, Any], max_bond_dimension: int
+    gas: _Gas, equivalent: Equivalent, method: str, asked: dict[str, Any], max_bond_dimension: int, job: Job
 ) -> EntropyBounds:
     """Return bounds of a face model, by corner tensors if both of its mirrors hold, or by rings if one does."""
     model, factor, because = equivalent
@@ -552,7 +564,7 @@ def _of_faces(
     refused = None
     if corner:
         try:
-            bounds = _faces_by_corner(gas, model, factor, asked["bond_dimension"], max_bond_dimension)
+            bounds = _faces_by_corner(gas, model, factor, asked["bond_dimension"], max_bond_dimension, job)
         except ValueError as error:
             if "spectral gap" not in str(error):
                 raise
@@ -571,23 +583,17 @@ def _of_faces(
 
 
 def _faces_by_corner(
-    gas: _Gas, model: FaceModel, factor: Fraction, bond_dimension: int | None, max_bond_dimension: int
+    gas: _Gas, model: FaceModel, factor: Fraction, bond_dimension: int | None, max_bond_dimension: int, job: Job
 ) -> EntropyBounds:
     start = time.perf_counter()
     if bond_dimension is not None:
         bond_dimension = _check.whole(bond_dimension, "bond_dimension", minimum=3, maximum=MOST_BONDS)
     max_bond_dimension = _check.whole(max_bond_dimension, "max_bond_dimension", minimum=3, maximum=MOST_BONDS)
-    rounds: list[_core._CornerRound] = []
-    for digits in range(gas.wanted, gas.wanted + 3):
-        found, scale = face_rounds(
-            model, factor, digits, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress
-        )
-        rounds += found
-        last = min(rounds, key=lambda entry: float(entry["gap"]))
-        kappa = _enclosed(last, scale)
-        if bond_dimension is not None or kappa.digits >= gas.wanted or kappa.width > Decimal((0, (1,), -digits)):
-            break
-    return gas.bounds(kappa, "D and A'", "corner", _corner_evidence(rounds, last, start))
+    rounds, scale = face_rounds(
+        model, factor, gas.wanted, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress, job=job
+    )
+    last = min(rounds, key=lambda entry: float(entry["gap"]))
+    return gas.bounds(_enclosed(last, scale), "D and A'", "corner", _corner_evidence(rounds, last, start))
 
 
 def face_rounds(
@@ -599,6 +605,7 @@ def face_rounds(
     *,
     estimate: bool,
     progress: Progress,
+    job: Job | None = None,
 ) -> "tuple[list[_core._CornerRound], Fraction]":
     """Return the rounds of growing bond dimensions for a face model, and the factor of their constants."""
     weights, scale = normalized(model)
@@ -617,6 +624,10 @@ def face_rounds(
             bond_dimension=bond_dimension,
             max_bond_dimension=max_bond_dimension,
             estimate=estimate,
+            digits=None if estimate else digits,
+            factor=(scale.numerator, scale.denominator, float(scale)),
+            checkpoint=None if job is None else job.checkpoint,
+            checkpoint_interval=None if job is None else job.checkpoint_interval,
             progress=report,
         )
     return found, scale
@@ -662,6 +673,7 @@ def corner_rounds(
     *,
     estimate: bool,
     progress: Progress,
+    job: Job | None = None,
     form: int = 0,
     pair: Fraction = Fraction(1),
     model: str = "independent-sets",
@@ -683,5 +695,8 @@ def corner_rounds(
             bond_dimension=bond_dimension,
             max_bond_dimension=max_bond_dimension,
             estimate=estimate,
+            digits=None if estimate else digits,
+            checkpoint=None if job is None else job.checkpoint,
+            checkpoint_interval=None if job is None else job.checkpoint_interval,
             progress=report,
         )

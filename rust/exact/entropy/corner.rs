@@ -14,13 +14,18 @@
 
 use super::dense::{DenseMatrix, Real};
 use super::layers::{Activity, Exact, LayerLink, Layers, exact_dot};
-use super::model::RowModel;
+use super::model::{Rational, RowModel};
 use super::tensors::Tensors;
-use super::torus;
+use super::{saved, torus};
+use crate::counting::checkpoint::Checkpoint;
+use crate::counting::lock::Lock;
 use crate::monitor::Progress;
+use crate::numeric::double_double::DoubleDouble;
 use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint, Sign};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Bits after the binary point of the enclosures.
 pub const PRECISION: u32 = 320;
@@ -28,6 +33,9 @@ pub const PRECISION: u32 = 320;
 /// Longest products of tensors in a bound on a norm, and most pairs of them.
 const MAX_POWER: usize = 4;
 const MAX_PAIRS: usize = 40_000;
+
+/// The largest bond dimension whose tensors are part of the result, for proofs by others.
+const MAX_SHOWN: usize = 16;
 
 /// A proved interval with what it rests on.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +68,10 @@ pub struct CornerBounds {
     pub occupied: f64,
     /// The second eigenvalue of M over its first: an estimate.
     pub decay: f64,
+    /// Of a small bond dimension, the trial vector's matrices as the proof has them: times `2^bits`, rounded to integers.
+    pub tensors: Vec<Exact>,
+    /// The power of two they are multiplied by.
+    pub bits: u32,
 }
 
 /// The largest eigenvalue of an operator, enclosed, and the size of the others.
@@ -149,6 +161,8 @@ pub fn certify<T: Real>(
         density: slopes[1] - slopes[0],
         occupied: -slopes[0],
         decay: second,
+        tensors: if tensors.bond_dimension() <= MAX_SHOWN { exact } else { Vec::new() },
+        bits: T::BITS,
     };
     if estimate || !model.rings_bound {
         return Ok(bounds);
@@ -571,7 +585,7 @@ fn log_below(x: &BigUint) -> f64 {
 }
 
 /// How far to go.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
     /// The relative gap wanted.
     pub gap: f64,
@@ -581,42 +595,182 @@ pub struct Goal {
     pub max_bond_dimension: usize,
     /// Whether the size of what was cut decides, not the proved gap: for an estimate.
     pub estimate: bool,
+    /// Decimals of the constant that both ends shall have in common: an interval as narrow as was wanted may lie about a
+    /// round number, one of a tenth most likely does not.
+    pub digits: Option<u32>,
+    /// What the constant is multiplied by before its decimals are compared, if not by 1.
+    pub factor: Option<Rational>,
 }
 
 /// Bounds by growing bond dimensions, the last one first proved to reach the goal or the largest allowed.
 ///
+/// A round that proves nothing ends the growth; what was proved before it stays.
+///
 /// # Errors
-/// As [`certify`].
+/// As [`certify`], if the first round proves nothing.
 pub fn bounds(model: &RowModel, activity: &Activity, goal: &Goal, progress: &Progress) -> Result<Vec<CornerBounds>> {
-    let mut found: Vec<CornerBounds> = Vec::new();
-    let mut steps = 0;
-    let mut doubles = Tensors::<f64>::new(model);
-    let mut precise: Option<Tensors<crate::numeric::double_double::DoubleDouble>> = None;
-    let mut size = goal.bond_dimension.unwrap_or(6);
-    let mut stalls = 0;
-    loop {
-        // Doubles resolve relative gaps down to about 1e-26.
-        let bounds = if goal.gap >= 1e-25 && precise.is_none() {
-            settle(&mut doubles, model, activity.value, size, &mut steps, progress)?;
-            certify(model, activity, &doubles, steps, goal.estimate, progress)?
-        } else {
-            if precise.is_none() {
-                settle(&mut doubles, model, activity.value, size.min(12), &mut steps, progress)?;
-            }
-            let tensors = precise.get_or_insert_with(|| doubles.converted(Into::into));
-            settle(tensors, model, activity.value, size, &mut steps, progress)?;
-            certify(model, activity, tensors, steps, goal.estimate, progress)?
-        };
-        let reached = |bounds: &CornerBounds| if goal.estimate { bounds.cut } else { bounds.gap };
-        let gap = reached(&bounds);
-        stalls = if found.last().is_none_or(|old| gap < 0.5 * reached(old)) { 0 } else { stalls + 1 };
-        found.push(bounds);
-        progress.advance(tenths(gap).saturating_sub(progress.done()))?;
-        if gap <= goal.gap || goal.bond_dimension.is_some() || size >= goal.max_bond_dimension || stalls > 1 {
-            return Ok(found);
+    let mut job = CornerJob::new(model, goal);
+    job.run(model, activity, goal, None, progress)?;
+    Ok(job.found)
+}
+
+/// The same, kept in a checkpoint at intervals and when it is stopped, and gone on with from there, bit for bit.
+///
+/// # Errors
+/// As [`bounds`], and [`Error::File`] if the checkpoint cannot be used.
+pub fn bounds_kept(
+    model: &RowModel,
+    activity: &Activity,
+    goal: &Goal,
+    path: &Path,
+    interval: Option<Duration>,
+    progress: &Progress,
+) -> Result<Vec<CornerBounds>> {
+    let _lock = Lock::hold(path)?;
+    let mut checkpoint = Checkpoint::new(path, saved::job_fingerprint(model, activity, goal)).every(interval);
+    checkpoint.sweep();
+    let mut job = match checkpoint.load_state(progress)? {
+        None => CornerJob::new(model, goal),
+        Some(words) => {
+            CornerJob::from_words(&words, model).ok_or_else(|| checkpoint.damaged("its state is no state"))?
         }
-        size = next_size(&found, goal).clamp(size + 1, goal.max_bond_dimension);
+    };
+    job.tell(progress)?;
+    match job.run(model, activity, goal, Some(&mut checkpoint), progress) {
+        Err(Error::Interrupted) => {
+            checkpoint.save_state(&job.to_words())?;
+            Err(Error::Interrupted)
+        }
+        Err(error) => Err(error),
+        Ok(()) => {
+            checkpoint.remove()?;
+            Ok(job.found)
+        }
     }
+}
+
+/// A job of growing bond dimensions as it stands after a power step.
+#[derive(Clone, Debug)]
+pub struct CornerJob {
+    /// What was proved.
+    pub found: Vec<CornerBounds>,
+    /// The trial vector.
+    pub trial: Trial,
+    /// The bond dimension it grows to or has.
+    pub size: usize,
+    /// Power steps made.
+    pub steps: u64,
+    /// Those at this bond dimension, and how many of the last of them changed little.
+    pub turns: [u64; 2],
+    /// Rounds that hardly narrowed the interval.
+    pub stalls: u64,
+    /// How often an interval that was narrow enough lay about a round number.
+    pub narrowed: u64,
+}
+
+/// A trial vector in one of both arithmetics.
+#[derive(Clone, Debug)]
+pub enum Trial {
+    /// Doubles, which resolve relative gaps down to about 1e-26.
+    Double(Tensors<f64>),
+    /// Double-doubles.
+    Precise(Tensors<DoubleDouble>),
+}
+
+impl CornerJob {
+    /// The job before its first step.
+    pub fn new(model: &RowModel, goal: &Goal) -> Self {
+        let size = goal.bond_dimension.unwrap_or(6);
+        let trial = Trial::Double(Tensors::new(model));
+        Self { found: Vec::new(), trial, size, steps: 0, turns: [0; 2], stalls: 0, narrowed: 0 }
+    }
+
+    /// Goes on to its end.
+    ///
+    /// # Errors
+    /// As [`bounds`], and [`Error::File`] if a checkpoint cannot be written.
+    pub fn run(
+        &mut self,
+        model: &RowModel,
+        activity: &Activity,
+        goal: &Goal,
+        mut checkpoint: Option<&mut Checkpoint>,
+        progress: &Progress,
+    ) -> Result<()> {
+        let reached = |bounds: &CornerBounds| if goal.estimate { bounds.cut } else { bounds.gap };
+        loop {
+            let wanted = goal.gap * 0.1f64.powi(self.narrowed as i32);
+            let first =
+                if wanted < 1e-25 && matches!(self.trial, Trial::Double(_)) { self.size.min(12) } else { self.size };
+            while self.turns[0] < 400 && self.turns[1] < 2 {
+                self.step(model, activity.value, first, progress)?;
+                if let Some(checkpoint) = checkpoint.as_mut().filter(|kept| kept.due() <= Instant::now()) {
+                    checkpoint.save_state(&self.to_words())?;
+                }
+            }
+            if let (true, Trial::Double(tensors)) = (wanted < 1e-25, &self.trial) {
+                (self.trial, self.turns) = (Trial::Precise(tensors.converted(Into::into)), [0; 2]);
+                continue;
+            }
+            let proved = match &self.trial {
+                Trial::Double(tensors) => certify(model, activity, tensors, self.steps, goal.estimate, progress),
+                Trial::Precise(tensors) => certify(model, activity, tensors, self.steps, goal.estimate, progress),
+            };
+            let bounds = match proved {
+                Err(Error::Domain { .. }) if !self.found.is_empty() => return Ok(()),
+                proved => proved?,
+            };
+            let gap = reached(&bounds);
+            let shrinks = self.found.last().is_none_or(|old| gap < 0.5 * reached(old));
+            self.stalls = if shrinks { 0 } else { self.stalls + 1 };
+            let complete = gap <= wanted;
+            let short = complete && self.narrowed < 2 && goal.digits.is_some_and(|digits| !shares(&bounds, digits, goal.factor.as_ref()));
+            self.found.push(bounds);
+            self.tell(progress)?;
+            self.narrowed += u64::from(short);
+            if (complete && !short)
+                || goal.bond_dimension.is_some()
+                || self.size >= goal.max_bond_dimension
+                || self.stalls > 1
+            {
+                return Ok(());
+            }
+            let next = next_size(&self.found, goal, goal.gap * 0.1f64.powi(self.narrowed as i32));
+            self.size = next.clamp(self.size + 1, goal.max_bond_dimension);
+            self.turns = [0; 2];
+        }
+    }
+
+    /// One power step of the trial vector.
+    fn step(&mut self, model: &RowModel, z: f64, size: usize, progress: &Progress) -> Result<()> {
+        let calm = match &mut self.trial {
+            Trial::Double(tensors) => settled(tensors, model, z, size, progress)?,
+            Trial::Precise(tensors) => settled(tensors, model, z, size, progress)?,
+        };
+        self.steps += 1;
+        self.turns = [self.turns[0] + 1, if calm { self.turns[1] + 1 } else { 0 }];
+        Ok(())
+    }
+
+    /// Says how far the gap is.
+    fn tell(&self, progress: &Progress) -> Result<()> {
+        let Some(last) = self.found.last() else { return Ok(()) };
+        let far = tenths(if last.upper.is_some() { last.gap } else { last.cut });
+        progress.advance(far.saturating_sub(progress.done()))
+    }
+}
+
+/// Whether both ends of the constant have so many decimals in common, rounded outwards as they will be.
+fn shares(bounds: &CornerBounds, digits: u32, factor: Option<&Rational>) -> bool {
+    let Some(upper) = &bounds.upper else { return false };
+    let aside = (upper - &bounds.lower) / 8u32;
+    let (mut times, mut over) = (BigUint::from(10u32).pow(digits), BigUint::from(1u32));
+    if let Some(Rational { numerator, denominator, .. }) = factor {
+        (times, over) = (times * numerator, denominator.clone());
+    }
+    let (times, over) = (times.pow(bounds.sites), over.pow(bounds.sites));
+    let cut = |x: BigUint| (((x * &times) >> PRECISION) / &over).nth_root(bounds.sites);
+    cut(&bounds.lower - &aside) == cut(upper + &aside)
 }
 
 /// How far a gap is, in tenths of a digit: the unit of progress.
@@ -625,37 +779,30 @@ pub fn tenths(gap: f64) -> u64 {
 }
 
 /// A bond dimension that should do: the digits of a gap grow like a power of it.
-fn next_size(found: &[CornerBounds], goal: &Goal) -> usize {
+fn next_size(found: &[CornerBounds], goal: &Goal, gap: f64) -> usize {
     let digits = |gap: f64| -gap.max(1e-300).log10();
-    let wanted = digits(goal.gap) + 0.5;
+    let wanted = digits(gap) + 0.5;
     let last = &found[found.len() - 1];
     let size = last.bond_dimension as f64;
     let ratio = wanted / digits(if goal.estimate { last.cut } else { last.gap }).max(1.0);
     (size * ratio.powf(1.35)).ceil().max(size * 1.1) as usize
 }
 
-/// Power steps until the tensors stand still.
-fn settle<T: Real>(
+/// One power step, and whether the tensors stand still.
+fn settled<T: Real>(
     tensors: &mut Tensors<T>,
     model: &RowModel,
     z: f64,
     size: usize,
-    steps: &mut u64,
     progress: &Progress,
-) -> Result<()> {
-    let mut calm = 0;
-    for _ in 0..400 {
-        tensors.advance(model, z, size, progress)?;
-        *steps += 1;
-        let grown = tensors.bond_dimension() >= size.min(tensors.spectrum.len());
-        // A vector off by x is seen in the bounds as x^2.
-        let tolerance = (T::EPSILON * 1e3).max(tensors.spectrum.get(size).copied().unwrap_or(0.0) * 0.3);
-        calm = if grown && tensors.moved <= tolerance { calm + 1 } else { 0 };
-        if calm >= 2 {
-            break;
-        }
-    }
-    Ok(())
+) -> Result<bool> {
+    tensors.advance(model, z, size, progress)?;
+    // Values that the arithmetic does not resolve are never kept, whatever the size.
+    let resolved = tensors.spectrum.iter().filter(|&&value| value > T::EPSILON * 20.0).count();
+    let grown = tensors.bond_dimension() >= size.min(resolved);
+    // A vector off by x is seen in the bounds as x^2.
+    let tolerance = (T::EPSILON * 32.0).max(tensors.spectrum.get(size).copied().unwrap_or(0.0) * 0.1);
+    Ok(grown && tensors.moved <= tolerance)
 }
 
 #[cfg(test)]
@@ -673,7 +820,7 @@ mod tests {
 
     fn interval(name: &str, gap: f64) -> (f64, f64, CornerBounds) {
         let model = RowModel::new(&NamedLattice::named(name).unwrap().row_tensors[0]);
-        let goal = Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false };
+        let goal = Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false, digits: None, factor: None };
         let start = std::time::Instant::now();
         let found = bounds(&model, &activity(1, 1), &goal, &Progress::new(0)).unwrap();
         let last = found.last().unwrap().clone();
@@ -696,6 +843,44 @@ mod tests {
             start.elapsed()
         );
         (root(&last.lower), last.upper.as_ref().map_or(f64::INFINITY, root), last)
+    }
+
+    #[test]
+    fn sums_over_words_err_by_more_than_those_over_entries() {
+        // One letter of seven above, of two below, all matrices the same number: 38416 equal terms, whose roundings add up.
+        let link = |i: usize| LayerLink {
+            from: 0,
+            to: 0,
+            left: i / 2,
+            right: 7 + i % 2,
+            exact: BigUint::from(1u32),
+            weight: 1.0,
+            slope: 0.0,
+        };
+        let operator =
+            Layers { states: vec![(0, 0)], links: (0..14).map(link).collect(), denominator: BigUint::from(1u32) };
+        let number = 1.0 + 243.0 / 1024.0;
+        let tensors = vec![DenseMatrix { rows: 1, cols: 1, data: vec![number] }; 9];
+        let mut paths = CornerPaths::new(&operator, &[number; 9]);
+        let mut products: BTreeMap<_, _> = tensors.iter().enumerate().map(|(i, m)| (vec![i], m.clone())).collect();
+        for _ in 1..MAX_POWER {
+            assert!(paths.lengthen(&operator, &[number; 9]));
+            let longer = |word: Vec<usize>| {
+                let product = products[&word[..word.len() - 1]].times(&tensors[word[word.len() - 1]]);
+                (word, product)
+            };
+            products = paths.words().into_iter().map(longer).collect();
+        }
+        // What sums over the entries of matrices, links and a few operations may err by, as in `other_eigenvalues`.
+        let entries = 4.0 * MAX_POWER as f64 * (1.0 + 14.0 + 40.0) * 4.0 * f64::EPSILON;
+        let (found, error) = paths.frobenius(&products, entries);
+        // (14^4)^2 (1267 / 1024)^16, exactly, in units of 2^-160.
+        let exact = BigUint::from(38416u32).pow(2) * BigUint::from(1267u32).pow(16);
+        let scaled = found.scaled(160).into_parts().1;
+        let apart = if scaled > exact { &scaled - &exact } else { &exact - &scaled };
+        let relative = quotient_above(&apart, &exact);
+        assert!(relative > entries, "{relative:e} is within {entries:e}: this case shows nothing");
+        assert!(relative * found < error && error < 1e-10 * found, "{relative:e} {error:e}");
     }
 
     #[test]

@@ -26,15 +26,16 @@ pub struct Tensors<T> {
     /// How far the kept values moved in the last step.
     pub moved: f64,
     /// Square roots of the last step's environments, as start of the next step's.
-    environment: Option<Environment<T>>,
+    pub(super) environment: Option<Environment<T>>,
 }
 
 /// Square roots of the environments on the right and on the left, a matrix for each sector.
 #[derive(Clone, Debug)]
-struct Environment<T> {
+pub(super) struct Environment<T> {
     /// The dimensions of the sectors that a row was added to.
-    former: Vec<usize>,
-    roots: [Vec<DenseMatrix<T>>; 2],
+    pub former: Vec<usize>,
+    /// The matrices.
+    pub roots: [Vec<DenseMatrix<T>>; 2],
 }
 
 /// The virtual space after a row: for each sector the pairs of a bond and a former sector, with where they start.
@@ -117,6 +118,31 @@ impl<T: Real> Tensors<T> {
             moved: f64::INFINITY,
             environment,
         }
+    }
+
+    /// Whether all matrices are those of a vector of this model.
+    pub fn fits(&self, model: &RowModel) -> bool {
+        let is = |m: &DenseMatrix<T>, rows, cols| m.rows == rows && m.cols == cols && m.data.len() == rows * cols;
+        let whole = |dimensions: &[usize]| {
+            dimensions.len() == model.sectors && dimensions.iter().all(|&size| (1..1 << 16).contains(&size))
+        };
+        let stands = |old: &Environment<T>| {
+            whole(&old.former) && {
+                let space = Enlarged::new(model, &old.former);
+                let right = |m: &DenseMatrix<T>, &size: &usize| is(m, size, m.cols) && (1..=size).contains(&m.cols);
+                old.roots.iter().all(|roots| {
+                    roots.len() == model.sectors && roots.iter().zip(&space.dimensions).all(|(m, size)| right(m, size))
+                })
+            }
+        };
+        self.steps.len() == model.steps.len()
+            && whole(&self.dimensions)
+            && self
+                .steps
+                .iter()
+                .zip(&model.steps)
+                .all(|(matrix, step)| is(matrix, self.dimensions[step.from], self.dimensions[step.to]))
+            && self.environment.as_ref().is_none_or(stands)
     }
 
     /// The largest bond dimension, all sectors together.
