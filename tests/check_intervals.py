@@ -16,7 +16,7 @@ iv.prec = mp.prec = 640
 
 #: Sites a letter, half steps?, occupied sites of letters, faces?, and the weight: of letters a b over c d round a face,
 #: or of letters s over t with bonds p and q on both sides. What they stand for: docs/mathematics/entropy.md.
-LATTICES = {
+OPERATORS = {
     "square": (1, False, (0, 1), True, lambda z, a, b, c, d: a + b < 2 and c + d < 2 and a + c < 2 and b + d < 2),
     "king": (1, False, (0, 1), True, lambda z, a, b, c, d: a + b + c + d < 2),
     "4-8-8": (4, False, (0, 1, 1), True, lambda z, a, b, c, d: 1 + z * (a != 1 and b != 2) + z * (c != 1 and d != 2)),
@@ -34,12 +34,25 @@ LATTICES = {
         False,
         lambda z, p, q, s, t: z * (p + s < 2) * (t == 0) if q else (p + s < 2) + z * (p + s + t == 0),
     ),
+    "matchings of square": (1, False, (0, 1), False, lambda z, p, q, s, t: z**q if p + q + s + t < 2 else 0),
+    "matchings of 4-8-8": (4, False, (0, 1), False, lambda z, p, q, s, t: z**q * diamond(z, (p, s, q, t))),
 }
 
 
-def torus(lattice, z, rows):
+def diamond(z, around):
+    """Return the sum over matchings of a cycle of four vertices without those that are covered from outside."""
+    free = [not around[i] and not around[i - 1] for i in range(4)]  # bonds between neighbors
+    return 1 + z * sum(free) + z**2 * (free[0] * free[2] + free[1] * free[3])
+
+
+def operator_of(entry):
+    """Return the name of an entry's operator."""
+    return entry["lattice"] if entry["model"] == "independent-sets" else f"{entry['model']} of {entry['lattice']}"
+
+
+def torus(name, z, rows):
     """Return the matrix whose n-th power has the weight of a torus of n letters and so many rows as its trace."""
-    _, half, occupied, faces, weight = LATTICES[lattice]
+    _, half, occupied, faces, weight = OPERATORS[name]
     letters, following = range(len(occupied)), [*range(1, rows), 0]
     words = list(product(letters if faces else (0, 1), repeat=rows))
 
@@ -63,9 +76,9 @@ def torus(lattice, z, rows):
     return [[entry(left, right) for right in words] for left in words]
 
 
-def column(lattice, z, trial, layers):
+def column(name, z, trial, layers):
     """Return M, N or Q (no, one, two layers): traces of powers are <psi, psi>, <psi, T psi>, <T psi, T psi>."""
-    _, _, occupied, faces, weight = LATTICES[lattice]
+    _, _, occupied, faces, weight = OPERATORS[name]
     matrix = {tuple(step[:-1]): step[-1] for step in trial["steps"]}  # by letters, of a face's both upper corners
     letters, pairs = range(len(occupied)), {0: [], 1: [(0, 1)], 2: [(1, 0), (1, 2)]}[layers]
     states = list(product(letters, repeat=layers + 1) if faces else product((0, 1), repeat=layers))
@@ -110,15 +123,16 @@ def powers(matrix, scale, squarings, bits=640):
 
 def ends(entry):
     """Return both ends of a growth constant as its trial vector proves them: Rayleigh's and Temple's."""
-    z, n, rows, size = Fraction(entry["activity"]), entry["ring"], entry["rows"], LATTICES[entry["lattice"]][0]
-    norm, energy, variance = (column(entry["lattice"], z, entry["trial"], layers) for layers in range(3))
+    name, z, n, rows = operator_of(entry), Fraction(entry["activity"]), entry["ring"], entry["rows"]
+    size = OPERATORS[name][0]
+    norm, energy, variance = (column(name, z, entry["trial"], layers) for layers in range(3))
     unit = 4 ** entry["trial"]["bits"]
     most = [list(powers(matrix, unit, 96)) for matrix in (norm, energy)]
     # (|tr N^m| / D)^(1/m) <= theta_N and theta_M <= |M^m|^(1/m), m = 2^96.
     lower = iv.exp((most[1][-1][0] - iv.log(len(energy)) - most[0][-1][1]) / 2**96 / size)
     k = n.bit_length() - 1
     log_m, log_n, log_q = (list(powers(matrix, unit, k))[k][0] for matrix in (norm, energy, variance))
-    log_torus = list(powers(torus(entry["lattice"], int(z) if z == int(z) else z, rows), 1, k, 100))[k][0]
+    log_torus = list(powers(torus(name, int(z) if z == int(z) else z, rows), 1, k, 100))[k][0]
     # With b = beta / rho, Lambda <= (sigma - beta rho) / (rho - beta) = rho (1 + (sigma / rho^2 - 1) / (1 - b)).
     second = iv.exp(iv.log(iv.exp(log_torus - rows * (log_n - log_m)) - 1) / rows)
     if not second.b < 1:

@@ -16,20 +16,22 @@ from quincunx.entropy._bounds import corner_rounds, entropy_bounds
 FACTS = {"bond_dimension": "bond_dimension", "ring": "ring", "rows": "torus_rows", "width": "width"}
 
 
-def proved(lattice: str, activity: Fraction, asked: dict[str, Any]) -> dict[str, Any]:
+def proved(lattice: str, model: str, activity: Fraction, asked: dict[str, Any]) -> dict[str, Any]:
     """Return the entry of an interval."""
-    bounds = entropy_bounds(lattice, activity=activity, **asked)
+    bounds = entropy_bounds(lattice, model=model, activity=activity, **asked)
     kappa, evidence = bounds.growth_constant, bounds.evidence
-    entry = {"lattice": lattice, "model": "independent-sets", "activity": str(activity), "asked": asked}
+    entry = {"lattice": lattice, "model": model, "activity": str(activity), "asked": asked}
     entry |= {"lower": f"{kappa.lower:f}", "upper": f"{kappa.upper:f}"}
     entry |= {"method": bounds.method, "theorem": bounds.theorem}
     entry |= {name: evidence[key] for name, key in FACTS.items() if isinstance(evidence.get(key), int)}
-    return entry | ({"trial": trial(lattice, activity, asked["bond_dimension"])} if "bond_dimension" in asked else {})
+    if (size := asked.get("bond_dimension")) is not None:
+        entry["trial"] = trial(lattice, model, activity, size)
+    return entry
 
 
-def trial(lattice: str, activity: Fraction, size: int) -> dict[str, Any]:
+def trial(lattice: str, model: str, activity: Fraction, size: int) -> dict[str, Any]:
     """Return a trial vector: for each letter (of a face model, for both upper corners) a matrix of integers."""
-    last = corner_rounds(lattice, activity, 14, size, size, estimate=False, progress=None)[-1]
+    last = corner_rounds(lattice, activity, 14, size, size, estimate=False, progress=None, model=model)[-1]
     matrices = [[data[i * cols : (i + 1) * cols] for i in range(rows)] for rows, cols, data in last["tensors"]]
     return {"bits": last["bits"], "steps": [[*of, m] for of, m in zip(last["letters"], matrices, strict=True)]}
 
@@ -43,5 +45,5 @@ def text_of(entries: list[dict[str, Any]]) -> str:
 if __name__ == "__main__":
     file = Path(sys.argv[1])
     kept = json.loads(file.read_text(encoding="utf-8"))["intervals"]
-    fresh = [proved(entry["lattice"], Fraction(entry["activity"]), entry["asked"]) for entry in kept]
+    fresh = [proved(of["lattice"], of["model"], Fraction(of["activity"]), of["asked"]) for of in kept]
     file.write_text(text_of(fresh), encoding="utf-8")

@@ -724,7 +724,9 @@ impl CornerJob {
             let shrinks = self.found.last().is_none_or(|old| gap < 0.5 * reached(old));
             self.stalls = if shrinks { 0 } else { self.stalls + 1 };
             let complete = gap <= wanted;
-            let short = complete && self.narrowed < 2 && goal.digits.is_some_and(|digits| !shares(&bounds, digits, goal.factor.as_ref()));
+            let short = complete
+                && self.narrowed < 2
+                && goal.digits.is_some_and(|digits| !shares(&bounds, digits, goal.factor.as_ref()));
             self.found.push(bounds);
             self.tell(progress)?;
             self.narrowed += u64::from(short);
@@ -820,7 +822,8 @@ mod tests {
 
     fn interval(name: &str, gap: f64) -> (f64, f64, CornerBounds) {
         let model = RowModel::new(&NamedLattice::named(name).unwrap().row_tensors[0]);
-        let goal = Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false, digits: None, factor: None };
+        let goal =
+            Goal { gap, bond_dimension: None, max_bond_dimension: 64, estimate: false, digits: None, factor: None };
         let start = std::time::Instant::now();
         let found = bounds(&model, &activity(1, 1), &goal, &Progress::new(0)).unwrap();
         let last = found.last().unwrap().clone();
