@@ -409,6 +409,7 @@ def _entropy(
     model: Annotated[str, "independent-sets, matchings, widom-rowlinson or ising"] = "independent-sets",
     width: Annotated[int | None, "by strips and rings of so many lines instead"] = None,
     bond_dimension: int | None = None,
+    checkpoint: File | None = None,
     estimate: Annotated[bool, "estimate, without the proof"] = False,
     json: Annotated[bool, "print a JSON object with the evidence"] = False,
     progress: bool = False,
@@ -429,6 +430,7 @@ def _entropy(
         activity=activity,
         width=width,
         bond_dimension=bond_dimension,
+        checkpoint=checkpoint,
         progress=progress,
     )
     both = {"entropy": bounds, "growth_constant": bounds.growth_constant}

@@ -3,11 +3,12 @@
 import os
 import signal
 import sys
+from fractions import Fraction
 
 import pytest
 from tests.interrupts import interrupted_after
 
-from quincunx.entropy import entropy_bounds
+from quincunx.entropy import FaceModel, entropy_bounds
 from quincunx.errors import CheckpointError
 
 #: A second or two, most of it power steps in double-doubles.
@@ -49,6 +50,39 @@ def test_a_job_stopped_twice_gives_the_same_proof(tmp_path, whole):
     assert early != late
     assert proof(entropy_bounds(**LONG, checkpoint=str(state))) == whole
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"model": "matchings", "digits": 40},
+        {"lattice": "honeycomb", "model": "matchings", "digits": 50},  # by its line graph
+        {"model": "widom-rowlinson", "digits": 14},
+    ],
+)
+def test_jobs_of_other_models_go_on(tmp_path, how):
+    state = tmp_path / "state"
+    kept = stopped(state, 60, **how)
+    with pytest.raises(CheckpointError, match="belongs to another job"):
+        entropy_bounds(**(LONG | how | {"activity": Fraction(9, 10)}), checkpoint=state)
+    assert state.read_bytes() == kept
+    again = entropy_bounds(**(LONG | how), checkpoint=state)
+    assert os.listdir(tmp_path) == []
+    assert proof(again) == proof(entropy_bounds(**(LONG | how), checkpoint=state))
+
+
+def test_weights_of_faces_tell_jobs_apart(tmp_path):
+    state = tmp_path / "state"
+    model = FaceModel(bonds=[[2, 1], [1, 2]])
+    stopped(state, 20, model=model)
+    for other in (
+        FaceModel(bonds=[[2, 1], [1, Fraction(2000001, 1000000)]]),
+        FaceModel(bonds=[[[2, 1], [1, 2]], [[3, 1], [1, 3]]]),
+        FaceModel(bonds=[[4, 2], [2, 4]]),
+        FaceModel(bonds=[[2, 1], [1, 2]], vertices=[1, Fraction(1, 2)]),
+    ):
+        with pytest.raises(CheckpointError, match="belongs to another job"):
+            entropy_bounds("square", model=other, digits=38, checkpoint=state)
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
