@@ -24,6 +24,7 @@ use crate::numeric::double_double::DoubleDouble;
 use crate::{Error, Result};
 use num_bigint::{BigInt, BigUint, Sign};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -112,16 +113,20 @@ fn no_gap(activity: f64, lacked: &str, decay: f64) -> Error {
     }
 }
 
+/// Traces of tori by their rows, and whether many words were allowed; they are the same for all trial vectors.
+type Tori = BTreeMap<(usize, bool), Option<torus::LogTraces>>;
+
 /// Proves bounds from the tensors as they are; for an estimate, without the ring.
 ///
 /// # Errors
 /// [`Error::Domain`] if no gap below the largest eigenvalue can be proved, [`Error::Interrupted`].
-pub fn certify<T: Real>(
+fn certify<T: Real>(
     model: &RowModel,
     activity: &Activity,
     tensors: &Tensors<T>,
     steps: u64,
     estimate: bool,
+    tori: &mut Tori,
     progress: &Progress,
 ) -> Result<CornerBounds> {
     if !tensors.steps.iter().flat_map(|m| &m.data).all(|x| x.double().is_finite()) {
@@ -175,10 +180,14 @@ pub fn certify<T: Real>(
     let (mut last, mut least) = (f64::INFINITY, f64::INFINITY);
     for rows in (4..=24).step_by(2) {
         progress.check()?;
-        let most_words = torus::MAX_WORDS[usize::from(bounds.gap.is_infinite() && rows > 4)];
-        let Some(traces) = torus::log_traces(model, rows, activity.value, 4096, most_words) else { break };
+        let wide = bounds.second > 0.9;
+        if let Entry::Vacant(place) = tori.entry((rows, wide)) {
+            let most_words = torus::MAX_WORDS[usize::from(wide)];
+            place.insert(torus::log_traces(model, rows, activity.value, 4096, most_words, progress)?);
+        }
+        let Some(traces) = &tori[&(rows, wide)] else { break };
         let before = bounds.gap;
-        for (n, log_trace) in traces.into_iter().filter(|&(n, _)| n >= 16) {
+        for (n, log_trace) in traces.iter().copied().filter(|&(n, _)| n >= 16) {
             let rests = [norm.rest(n), energy.rest(n), variance.rest(n)];
             if !rests.iter().all(|&rest| rest < 0.1) {
                 continue;
@@ -698,6 +707,7 @@ impl CornerJob {
         progress: &Progress,
     ) -> Result<()> {
         let reached = |bounds: &CornerBounds| if goal.estimate { bounds.cut } else { bounds.gap };
+        let mut tori = Tori::new();
         loop {
             let wanted = goal.gap * 0.1f64.powi(self.narrowed as i32);
             let first =
@@ -713,8 +723,12 @@ impl CornerJob {
                 continue;
             }
             let proved = match &self.trial {
-                Trial::Double(tensors) => certify(model, activity, tensors, self.steps, goal.estimate, progress),
-                Trial::Precise(tensors) => certify(model, activity, tensors, self.steps, goal.estimate, progress),
+                Trial::Double(tensors) => {
+                    certify(model, activity, tensors, self.steps, goal.estimate, &mut tori, progress)
+                }
+                Trial::Precise(tensors) => {
+                    certify(model, activity, tensors, self.steps, goal.estimate, &mut tori, progress)
+                }
             };
             let bounds = match proved {
                 Err(Error::Domain { .. }) if !self.found.is_empty() => return Ok(()),

@@ -7,16 +7,32 @@
 //! Source: tr T^l as beta^l in theorem D of `docs/mathematics/entropy.md`.
 
 use super::model::RowModel;
+use crate::Result;
+use crate::monitor::Progress;
 
-/// Most words that `S` is formed for at once; and where that proves no gap.
+/// Most words that `S` is formed for at once; and where that proves no gap, or hardly one.
 pub const MAX_WORDS: [usize; 2] = [400, 1100];
 
+/// `(n, ln tr S^n + error)` for n = 1, 2, 4, ...
+pub type LogTraces = Vec<(u64, f64)>;
+
 /// `(n, ln tr S^n + error)` for n = 1, 2, 4, ..., up to `longest`; `None` where `S` would have more than so many words.
-pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64, most_words: usize) -> Option<Vec<(u64, f64)>> {
-    let words = words(model, rows, most_words)?;
+///
+/// # Errors
+/// [`crate::Error::Interrupted`].
+pub fn log_traces(
+    model: &RowModel,
+    rows: usize,
+    z: f64,
+    longest: u64,
+    most_words: usize,
+    progress: &Progress,
+) -> Result<Option<LogTraces>> {
+    let Some(words) = words(model, rows, most_words) else { return Ok(None) };
     let size = words.len();
     let mut matrix = vec![0.0; size * size];
     for (i, from) in words.iter().enumerate() {
+        progress.check()?;
         for (j, to) in words.iter().enumerate() {
             matrix[i * size + j] = entry(model, from, to, z);
         }
@@ -31,12 +47,15 @@ pub fn log_traces(model: &RowModel, rows: usize, z: f64, longest: u64, most_word
         let rounding = 4.0 * unit * (trace.ln().abs() + log.abs());
         traces.push((n, trace.ln() + log + rounding + error + size as f64 * unit));
         if n >= longest {
-            return Some(traces);
+            return Ok(Some(traces));
         }
         let most = matrix.iter().copied().fold(0.0, f64::max);
         matrix.iter_mut().for_each(|x| *x /= most);
         let mut square = vec![0.0; size * size];
-        for (row, out) in matrix.chunks_exact(size).zip(square.chunks_exact_mut(size)) {
+        for (i, (row, out)) in matrix.chunks_exact(size).zip(square.chunks_exact_mut(size)).enumerate() {
+            if i % 64 == 0 {
+                progress.check()?;
+            }
             for (&x, line) in row.iter().zip(matrix.chunks_exact(size)).filter(|(x, _)| **x != 0.0) {
                 out.iter_mut().zip(line).for_each(|(sum, &y)| *sum += x * y);
             }
@@ -64,6 +83,9 @@ fn words(model: &RowModel, rows: usize, most_words: usize) -> Option<Vec<Vec<usi
             (0..bonds).filter(move |&q| follows(last, q)).map(move |q| [&word[..], &[q]].concat())
         });
         words = longer.take(64 * most_words).collect();
+        if words.len() == 64 * most_words {
+            return None;
+        }
     }
     words.retain(|word| follows(word[rows - 1], word[0]));
     (words.len() <= most_words).then_some(words)
