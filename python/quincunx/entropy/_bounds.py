@@ -232,14 +232,23 @@ def entropy_bounds(
         except ValueError as error:
             if not falls_back or "spectral gap" not in str(error):
                 raise
-            bounds = _by_strips(gas, width, power, boundary_activity, precision, time_limit)
-            bounds.evidence["corner"] = str(error)
+            lacked = _lacked(error)
+            try:
+                bounds = _by_strips(gas, width, power, boundary_activity, precision, time_limit)
+            except ValueError as refusal:
+                raise ValueError(f"{refusal}; {lacked}") from None
+            bounds.evidence["corner"] = lacked
     elif method == "ring":
         bounds = _by_strips(gas, width, power, boundary_activity, precision, time_limit)
     else:
         bounds = _by_windows(gas, width)
     bounds.evidence["reached"] = bounds.growth_constant.digits >= gas.wanted
     return bounds
+
+
+def _lacked(error: ValueError) -> str:
+    """Return what corner tensors did not prove, in words."""
+    return f"corner tensors prove no spectral gap at these weights: {str(error).partition(', where ')[2]}"
 
 
 #: The methods, and the arguments that each alone has.
@@ -568,7 +577,7 @@ def _of_faces(
         except ValueError as error:
             if "spectral gap" not in str(error):
                 raise
-            refused = f"corner tensors prove no spectral gap at these weights: {str(error).partition(', where ')[2]}"
+            refused = _lacked(error)
             if method == "corner" or asked["bond_dimension"] is not None:
                 raise ValueError(f"`model` must have a spectral gap, got {model!r}: {refused}") from None
             corner = False
