@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +11,14 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._html import table_html
 from quincunx._optional import require
+from quincunx.graphs._others import is_sparse, library_of, parts_of
 from quincunx.graphs._parts import graph_doc
 
 if TYPE_CHECKING:
+    import igraph
     import networkx
     import pandas
+    import rustworkx
     import scipy.sparse
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -152,7 +154,70 @@ class Graph:
         >>> Graph.from_networkx(networkx.petersen_graph())
         <Graph: 10 vertices, 15 edges>
         """
-        return _from_networkx(graph, "graph")
+        return _from_library(graph, "networkx", "graph")
+
+    @classmethod
+    def from_rustworkx(cls, graph: rustworkx.PyGraph[Any, Any]) -> Graph:
+        """Make a graph from an undirected rustworkx graph.
+
+        Vertices keep the order of the indices of the nodes, and edges that of theirs. The data of the nodes are the
+        labels if they can be (hashable, all different, none of them `None`), else the indices. Loops and parallel
+        edges are kept; data of edges are weights where a function has `weight=`.
+
+        Parameters
+        ----------
+        graph : rustworkx.PyGraph
+
+        Returns
+        -------
+        Graph
+            With the data of the nodes, or their indices, as labels.
+
+        Raises
+        ------
+        TypeError
+            If `graph` is not a rustworkx graph.
+        ValueError
+            If it is directed.
+
+        Examples
+        --------
+        >>> import rustworkx  # doctest: +SKIP
+        >>> Graph.from_rustworkx(rustworkx.generators.hexagonal_lattice_graph(2, 2))  # doctest: +SKIP
+        <Graph: 16 vertices, 19 edges>
+        """
+        return _from_library(graph, "rustworkx", "graph")
+
+    @classmethod
+    def from_igraph(cls, graph: igraph.Graph) -> Graph:
+        """Make a graph from an undirected igraph graph.
+
+        Vertices and edges keep their order; the attribute ``name`` of the vertices, where there is one, gives the
+        labels. Loops and parallel edges are kept.
+
+        Parameters
+        ----------
+        graph : igraph.Graph
+
+        Returns
+        -------
+        Graph
+            With the names as labels.
+
+        Raises
+        ------
+        TypeError
+            If `graph` is not an igraph graph.
+        ValueError
+            If it is directed, or two vertices have one name.
+
+        Examples
+        --------
+        >>> import igraph  # doctest: +SKIP
+        >>> Graph.from_igraph(igraph.Graph.Famous("petersen"))  # doctest: +SKIP
+        <Graph: 10 vertices, 15 edges>
+        """
+        return _from_library(graph, "igraph", "graph")
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix) -> Graph:
@@ -190,11 +255,11 @@ class Graph:
 
     @classmethod
     def from_relation(cls, relation: npt.ArrayLike) -> Graph:
-        """Make a graph from a table that says which vertices are adjacent.
+        """Make a graph from a table that says which vertices are adjacent, such as a dense adjacency matrix.
 
         Parameters
         ----------
-        relation : array_like of bool, shape (n, n)
+        relation : array_like of bool or of 0 and 1, shape (n, n)
             Symmetric. A true entry on the diagonal is a loop.
 
         Returns
@@ -205,9 +270,9 @@ class Graph:
         Raises
         ------
         TypeError
-            If `relation` does not hold truth values (or numbers 0 and 1).
+            If `relation` holds neither truth values nor numbers.
         ValueError
-            If it is not square or not symmetric; the message names the first pair.
+            If it is not square or not symmetric, or a number is neither 0 nor 1; the message names the first pair.
 
         Examples
         --------
@@ -217,23 +282,7 @@ class Graph:
         >>> Graph.from_relation(abs(ages[:, None] - ages) == 1).edges.tolist()
         [[0, 1], [2, 3]]
         """
-        _check.fits(relation, "relation")
-        try:
-            table = np.asarray(relation)
-        except ValueError:
-            raise ValueError("`relation` must be square, got rows of different lengths") from None
-        if table.dtype.kind not in "biu" or not np.isin(table, (0, 1)).all():
-            raise TypeError(f"`relation` must hold truth values, got dtype {table.dtype}")
-        if table.ndim != 2 or table.shape[0] != table.shape[1]:
-            raise ValueError(f"`relation` must be square, got shape {table.shape}")
-        table = table.astype(bool)
-        wrong = table != table.T
-        if wrong.any():
-            u, v = (int(end) for end in np.argwhere(wrong)[0])
-            raise ValueError(
-                f"`relation` must be symmetric, got {table[u, v]} at ({u}, {v}) and {table[v, u]} at ({v}, {u})"
-            )
-        return cls._trusted(len(table), np.argwhere(np.triu(table)).astype(np.int64))
+        return _from_dense(relation, "relation")
 
     @classmethod
     def from_pandas(cls, frame: pandas.DataFrame, source: Hashable = "source", target: Hashable = "target") -> Graph:
@@ -241,7 +290,7 @@ class Graph:
 
         Parameters
         ----------
-        frame : pandas.DataFrame
+        frame : pandas.DataFrame or polars.DataFrame
             One row for each edge; further columns are not looked at.
         source, target : hashable
             The columns with the labels of the two ends.
@@ -272,7 +321,7 @@ class Graph:
         for name, column in (("source", source), ("target", target)):
             if column not in columns:
                 raise ValueError(f"`{name}` must be a column of the table, got {column!r}; it has {list(columns)}")
-        ends = list(zip(frame[source].tolist(), frame[target].tolist(), strict=True))
+        ends = list(zip(frame[source].to_list(), frame[target].to_list(), strict=True))
         numbers: dict[Hashable, int] = {}
         edges = np.empty((len(ends), 2), dtype=np.int64)
         for row, pair in enumerate(ends):
@@ -450,6 +499,65 @@ class Graph:
             labels = [labels.get(label, label) for label in self.labels]
         return Graph._trusted(self._num_vertices, self._edges, labels)
 
+    def subgraph(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_]) -> Graph:
+        """Return the graph of some of the vertices and all edges between them.
+
+        {chosen}
+
+        Returns
+        -------
+        Graph
+            Vertices keep their names, and vertices and edges their order: what had no labels has the numbers that were
+            as labels. `relabel` with `None` numbers them anew.
+
+        {unchosen}
+
+        Examples
+        --------
+        >>> from quincunx.graphs import cycle
+        >>> part = cycle(6).subgraph([1, 2, 3, 5])
+        >>> part, part.labels
+        (<Graph: 4 vertices, 2 edges>, (1, 2, 3, 5))
+        """
+        return self._piece(self._marked(vertices, "vertices"))
+
+    def remove_vertices(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_]) -> Graph:
+        """Return the graph without some of the vertices and the edges at them.
+
+        {chosen}
+
+        Returns
+        -------
+        Graph
+            As `subgraph` of the other vertices.
+
+        {unchosen}
+
+        Examples
+        --------
+        >>> from quincunx.graphs import Graph
+        >>> Graph(3, [(0, 1), (1, 2)], labels=["Ann", "Bea", "Cid"]).remove_vertices(["Cid"]).labels
+        ('Ann', 'Bea')
+        """
+        return self._piece(~self._marked(vertices, "vertices"))
+
+    def _marked(self, vertices: Iterable[Hashable] | npt.NDArray[np.bool_], name: str) -> npt.NDArray[np.bool_]:
+        """Return which vertices a user named, by their labels or by a truth value for each."""
+        if isinstance(vertices, np.ndarray) and vertices.dtype == np.bool_:
+            if vertices.shape != (self._num_vertices,):
+                raise ValueError(f"`{name}` must have shape ({self._num_vertices},), got {vertices.shape}")
+            return vertices
+        if isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable):
+            raise TypeError(f"`{name}` must hold vertices, got {type(vertices).__name__}")
+        marks = np.zeros(self._num_vertices, dtype=np.bool_)
+        marks[[self._vertex(v, name) for v in vertices]] = True
+        return marks
+
+    def _piece(self, kept: npt.NDArray[np.bool_]) -> Graph:
+        numbers = np.flatnonzero(kept)
+        edges = (np.cumsum(kept) - 1)[self._edges[kept[self._edges].all(axis=1)]]
+        return Graph._trusted(len(numbers), edges, [self.labels[v] for v in numbers.tolist()])
+
     def to_networkx(self) -> networkx.Graph:
         """Convert to networkx; the nodes are the labels, in order.
 
@@ -467,6 +575,83 @@ class Graph:
         labels = self.labels
         converted.add_nodes_from(labels)
         converted.add_edges_from((labels[u], labels[v]) for u, v in self._edges.tolist())
+        return converted
+
+    def to_graph6(self) -> str:
+        """Write the graph in the format graph6, or in sparse6 where there are loops or parallel edges, by networkx.
+
+        Returns
+        -------
+        str
+            One line without its end; labels are not in it.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+
+        See Also
+        --------
+        quincunx.graphs.read_graph6
+
+        Examples
+        --------
+        >>> from quincunx.graphs import cycle
+        >>> cycle(5).to_graph6()
+        'Dhc'
+        """
+        networkx = require("networkx", "graph")
+        plain = self.relabel(None).to_networkx()
+        simple = not plain.is_multigraph() and not (self._edges[:, 0] == self._edges[:, 1]).any()
+        write = networkx.to_graph6_bytes if simple else networkx.to_sparse6_bytes
+        return str(write(plain, header=False).decode().strip())
+
+    def to_rustworkx(self) -> rustworkx.PyGraph[Any, Any]:
+        """Convert to rustworkx: vertices and edges keep their numbers, the data of the nodes are the labels.
+
+        Returns
+        -------
+        rustworkx.PyGraph
+            Its edges have no data.
+
+        Raises
+        ------
+        ImportError
+            If rustworkx is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> path(3).to_rustworkx().edge_list()  # doctest: +SKIP
+        EdgeList[(0, 1), (1, 2)]
+        """
+        converted = require("rustworkx", "rustworkx").PyGraph()
+        converted.add_nodes_from(list(self.labels))
+        converted.add_edges_from_no_data(list(map(tuple, self._edges.tolist())))
+        return converted
+
+    def to_igraph(self) -> igraph.Graph:
+        """Convert to igraph: vertices and edges keep their numbers.
+
+        Returns
+        -------
+        igraph.Graph
+            With labels, where the graph has any of its own, as the attribute ``name`` of the vertices.
+
+        Raises
+        ------
+        ImportError
+            If igraph is not installed.
+
+        Examples
+        --------
+        >>> from quincunx.graphs import path
+        >>> path(3).to_igraph().get_edgelist()  # doctest: +SKIP
+        [(0, 1), (1, 2)]
+        """
+        converted = require("igraph", "igraph").Graph(self._num_vertices, self._edges.tolist())
+        if self._labels is not None:
+            converted.vs["name"] = list(self._labels)
         return converted
 
     def to_scipy(self) -> scipy.sparse.csr_array:
@@ -554,15 +739,16 @@ class _HasGraph(Protocol):
 
 #: What every function that takes a graph takes.
 GraphLike: TypeAlias = (
-    "Graph | _HasGraph | networkx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | tuple[int, Any]"
+    "Graph | _HasGraph | networkx.Graph | rustworkx.PyGraph[Any, Any] | igraph.Graph | scipy.sparse.sparray "
+    "| scipy.sparse.spmatrix | npt.NDArray[Any] | tuple[int, Any]"
 )
 
 
 def as_graph(value: object, name: str = "graph") -> Graph:
     """Return the graph a user means, or raise with the argument's name.
 
-    Takes a `Graph`, a lattice, an undirected networkx graph, a SciPy sparse matrix (its pattern) or a pair
-    `(n, edges)`. networkx and SciPy are not imported for it: a value of theirs can only exist if they already are.
+    Takes a `Graph`, a lattice, an undirected graph of networkx, rustworkx or igraph, a SciPy sparse matrix (its
+    pattern), a NumPy array of zeros and ones or a pair `(n, edges)`.
     """
     if isinstance(value, Graph):
         return value
@@ -570,10 +756,13 @@ def as_graph(value: object, name: str = "graph") -> Graph:
     if own is not None:
         graph: Graph = own()
         return graph
-    if _is_networkx(value):
-        return _from_networkx(value, name)
-    if _is_sparse(value):
+    library = library_of(value)
+    if library is not None:
+        return Graph._trusted(*parts_of(value, library, name))
+    if is_sparse(value):
         return _from_scipy(value, name)
+    if isinstance(value, np.ndarray):
+        return _from_dense(value, name)
     if isinstance(value, (tuple, list)) and len(value) == 2:
         if isinstance(value[0], (tuple, list)):
             raise TypeError(
@@ -582,8 +771,8 @@ def as_graph(value: object, name: str = "graph") -> Graph:
             )
         return Graph._trusted(*_checked(*value))
     raise TypeError(
-        f"`{name}` must be a Graph, a lattice, a networkx graph, a scipy.sparse matrix or a pair (n, edges), "
-        f"got {type(value).__name__}"
+        f"`{name}` must be a Graph, a lattice, a networkx graph (rustworkx, igraph), a scipy.sparse matrix, "
+        f"a square array or a pair (n, edges), got {type(value).__name__}"
     )
 
 
@@ -655,29 +844,42 @@ def _pairs(keys: npt.NDArray[np.uint64], n: int) -> IntArray:
     return np.stack(np.divmod(keys, np.uint64(max(n, 1))), axis=1).astype(np.int64)
 
 
-def _is_networkx(value: object) -> TypeGuard[networkx.Graph]:
-    networkx = sys.modules.get("networkx")
-    return networkx is not None and isinstance(value, networkx.Graph)
+def _from_library(graph: object, wanted: str, name: str) -> Graph:
+    """Return the graph of one library, named for messages."""
+    library = library_of(graph)
+    if library is None or library.name != wanted:
+        raise TypeError(f"`{name}` must be {_AN.get(wanted, 'a')} {wanted} graph, got {type(graph).__name__}")
+    return Graph._trusted(*parts_of(graph, library, name))
 
 
-def _is_sparse(value: object) -> TypeGuard[scipy.sparse.sparray]:
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(value))
+_AN = {"igraph": "an"}
 
 
-def _from_networkx(graph: object, name: str) -> Graph:
-    if not _is_networkx(graph):
-        raise TypeError(f"`{name}` must be a networkx graph, got {type(graph).__name__}")
-    if graph.is_directed():
-        raise ValueError(f"`{name}` must be undirected, got a directed graph")
-    labels = list(graph.nodes)
-    vertex = {label: number for number, label in enumerate(labels)}
-    ends = [vertex[label] for edge in graph.edges() for label in edge]
-    return Graph._trusted(len(labels), np.array(ends, dtype=np.int64).reshape(-1, 2), labels)
+def _from_dense(matrix: npt.ArrayLike, name: str) -> Graph:
+    """Return the graph of a symmetric table of zeros and ones."""
+    _check.fits(matrix, name)
+    try:
+        table = np.asarray(matrix)
+    except ValueError:
+        raise ValueError(f"`{name}` must be square, got rows of different lengths") from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1]:
+        raise ValueError(f"`{name}` must be square, got shape {table.shape}")
+    if table.dtype.kind not in "biuf":
+        raise TypeError(f"`{name}` must hold truth values, got dtype {table.dtype}")
+    neither = (table != 0) & (table != 1)
+    if neither.any():
+        u, v = (int(end) for end in np.argwhere(neither)[0])
+        raise ValueError(f"`{name}` must hold truth values or 0 and 1, got {table[u, v]} at ({u}, {v})")
+    table = table.astype(bool)
+    wrong = table != table.T
+    if wrong.any():
+        u, v = (int(end) for end in np.argwhere(wrong)[0])
+        raise ValueError(f"`{name}` must be symmetric, got {table[u, v]} at ({u}, {v}) and {table[v, u]} at ({v}, {u})")
+    return Graph._trusted(len(table), np.argwhere(np.triu(table)).astype(np.int64))
 
 
 def _from_scipy(matrix: object, name: str) -> Graph:
-    if not _is_sparse(matrix):
+    if not is_sparse(matrix):
         raise TypeError(f"`{name}` must be a scipy.sparse array or matrix, got {type(matrix).__name__}")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"`{name}` must be square, got shape {matrix.shape}")

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from quincunx.graphs._graph import Graph, IntArray, _is_networkx
+from quincunx.graphs._graph import Graph, IntArray
+from quincunx.graphs._others import is_networkx
 
 
 class Names:
@@ -18,12 +19,12 @@ class Names:
 
     def __init__(self, given: object, graph: Graph) -> None:
         self._given, self._graph = given, graph
-        self.own = _is_networkx(given) or graph._labels is not None
+        self.own = is_networkx(given) or graph._labels is not None
 
     @cached_property
     def edge_names(self) -> list[tuple[Hashable, ...]]:
         """The name of each edge."""
-        if _is_networkx(self._given):
+        if is_networkx(self._given):
             return list(self._given.edges)
         labels, pairs = self._graph.labels, self._graph.edges.tolist()
         ends = [(labels[u], labels[v]) for u, v in pairs]

@@ -51,6 +51,20 @@ graph_doc = assembled(
     TooLargeError
         If there would be ``2**32`` vertices or the edges do not fit the memory; before they are made.
     """,
+    chosen="""
+    Parameters
+    ----------
+    vertices : iterable of int or label, or ndarray of bool, shape (num_vertices,)
+        Vertices, by their labels in a graph with labels of its own, in any order; or a truth value for each.
+    """,
+    unchosen="""
+    Raises
+    ------
+    TypeError
+        If `vertices` is no collection, or a vertex of a graph without labels is not a whole number.
+    ValueError
+        If one is no vertex, or there is not one truth value for each.
+    """,
     networkx="""
     Returns
     -------

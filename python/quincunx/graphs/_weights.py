@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._check import Number
-from quincunx.graphs._graph import Graph, IntArray, _is_networkx, _is_sparse, as_graph
+from quincunx.graphs._graph import Graph, IntArray, as_graph
+from quincunx.graphs._names import Names
+from quincunx.graphs._others import is_sparse, library_of
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -31,7 +33,7 @@ class _NotSaid:
 
 
 NOT_SAID: Final = _NotSaid()
-#: What edges weigh: an attribute of networkx, "weight" for the entries of a sparse matrix, or a number for each.
+#: What edges weigh: an attribute of other libraries, "weight" for the entries of a sparse matrix, or a number for each.
 Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any]
 #: Each edge counts as one, said or not.
 Unweighted: TypeAlias = _NotSaid | None
@@ -77,18 +79,18 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
     found = as_graph(graph)
     values: Sequence[Any]
     if isinstance(weight, str):
-        if _is_networkx(graph):
-            values = [value for *_, value in graph.edges(data=weight)]
+        if (library := library_of(graph)) is not None:
+            values = library.attribute(graph, weight)
             if values and all(value is None for value in values):
                 raise ValueError(f"`weight` must be an attribute of an edge, got {weight!r}")
             values = [1 if value is None else value for value in values]
-        elif _is_sparse(graph):
+        elif is_sparse(graph):
             if weight != "weight":
                 raise ValueError(f"`weight` must be 'weight', None or numbers for a sparse matrix, got {weight!r}")
             values = _entries(graph, found)
         else:
             raise TypeError(
-                "`weight` must be a number for each edge unless `graph` is networkx's or a sparse matrix, "
+                "`weight` must be a number for each edge unless `graph` is another library's or a sparse matrix, "
                 f"got the name {weight!r}"
             )
     elif isinstance(weight, (Sequence, np.ndarray)) and not isinstance(weight, (bytes, bytearray)):
@@ -104,13 +106,15 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
 
 
 def _refuse_silence(graph: object) -> None:
-    """Refuse a networkx graph or a sparse matrix whose weights would be ignored without a word."""
+    """Refuse a graph of another library or a sparse matrix whose weights would be ignored without a word."""
     edge: Any = None
     value: Any = 1
-    if _is_networkx(graph):
-        heavy = ((edge, value) for *edge, value in graph.edges(data="weight", default=1) if value != 1)
-        edge, value = next(heavy, (None, 1))
-    elif _is_sparse(graph):
+    if (library := library_of(graph)) is not None:
+        values = enumerate(library.attribute(graph, "weight"))
+        place, value = next(((place, value) for place, value in values if value is not None and value != 1), (None, 1))
+        if place is not None:
+            edge = Names(graph, as_graph(graph)).edge_names[place]
+    elif is_sparse(graph):
         entries = graph.tocoo()
         # A loop is 1 or 2, as in networkx or `Graph.to_scipy`.
         plain = (entries.data == 0) | (entries.data == 1) | ((entries.data == 2) & (entries.row == entries.col))

@@ -11,6 +11,7 @@ from quincunx._optional import axes, require
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._names import Names
+from quincunx.graphs._others import is_networkx
 from quincunx.lattices._lattice import Lattice
 
 if TYPE_CHECKING:
@@ -118,9 +119,8 @@ def _placed(value: Any, positions: Any) -> _Placed:
     """Return a graph with a place for each vertex."""
     graph = as_graph(value, "lattice")
     if positions is None:
-        nodes = getattr(value, "nodes", None)
-        if nodes is not None and not callable(getattr(value, "to_networkx", None)) and graph.num_vertices:
-            places = dict(nodes(data="pos"))
+        if is_networkx(value) and graph.num_vertices:
+            places = dict(value.nodes(data="pos"))
             positions = None if any(place is None for place in places.values()) else places
     if positions is None:
         networkx = require("networkx", "graph")

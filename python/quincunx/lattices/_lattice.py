@@ -1,5 +1,6 @@
 """Finite lattices: a unit cell repeated over a box with a boundary."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import networkx
     import scipy.sparse
     from matplotlib.axes import Axes
+
+    from quincunx.lattices._piece import LatticePiece
 
 #: Which axes each boundary closes.
 CLOSED = {"free": (False, False), "cylinder": (False, True), "torus": (True, True)}
@@ -300,6 +303,59 @@ class Lattice:
         [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
         """
         return self.graph.to_scipy()
+
+    def subgraph(self, vertices: Iterable[int] | npt.NDArray[np.bool_]) -> "LatticePiece":
+        """Return some of the vertices, where they are, and all edges between them.
+
+        {chosen}
+
+        Returns
+        -------
+        LatticePiece
+            A lattice without a name, whose vertices are numbered anew in their order; its `origin` has the numbers that
+            they had. Positions, windings and displacements are those of this lattice, which dimers are counted by.
+
+        {unchosen}
+
+        Examples
+        --------
+        >>> from quincunx.lattices import triangular
+        >>> lattice = triangular(5, 5)
+        >>> hexagon = lattice.subgraph(abs(lattice.positions - lattice.positions[12]).sum(axis=1) < 1.5)
+        >>> hexagon.num_vertices, hexagon.num_edges, hexagon.origin.tolist()
+        (7, 12, [7, 8, 11, 12, 13, 16, 17])
+        """
+        from quincunx.lattices._piece import LatticePiece
+
+        return LatticePiece._of(self, self.graph._marked(vertices, "vertices"))
+
+    def remove_vertices(self, vertices: Iterable[int] | npt.NDArray[np.bool_]) -> "LatticePiece":
+        """Return the lattice without some of the vertices and the edges at them.
+
+        {chosen}
+
+        Returns
+        -------
+        LatticePiece
+            As `subgraph` of the other vertices.
+
+        {unchosen}
+
+        Examples
+        --------
+        A chessboard without two opposite corners, which are of one color, cannot be covered by dominoes; without two
+        neighboring corners it can:
+
+        >>> from quincunx.counting import count_perfect_matchings
+        >>> from quincunx.lattices import square
+        >>> count_perfect_matchings(square(8, 8).remove_vertices([0, 63]))
+        0
+        >>> count_perfect_matchings(square(8, 8).remove_vertices([0, 7]))
+        2436304
+        """
+        from quincunx.lattices._piece import LatticePiece
+
+        return LatticePiece._of(self, ~self.graph._marked(vertices, "vertices"))
 
     def draw(self, ax: "Axes | None" = None, **how: Any) -> "Axes":
         """Draw the lattice with matplotlib.
