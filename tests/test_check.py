@@ -107,6 +107,11 @@ def test_one_of_a_few_words():
         lambda v, name: _check.one_of(v, name, ["free", "torus"]),
         "Free",
     )
+    for wrong, near in {"tours": "'torus'", "FREE": "'free'", "Tor us": "'torus'"}.items():
+        with pytest.raises(ValueError, match=rf"got '{wrong}' \(did you mean {near}\?\)$"):
+            _check.one_of(wrong, "x", ["free", "torus"])
+    with pytest.raises(ValueError, match=r"got 'anything'$"):
+        _check.one_of("anything", "x", ["free", "torus"])
     for value in (None, 3, b"free", ["free"]):
         refused(TypeError, "one of", lambda v, name: _check.one_of(v, name, ["free"]), value)
 

@@ -300,6 +300,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(run, tmp_path):
     [
         ([*COUNT, "cubic", "4x4"], "must be one of square, king"),
         ([*COUNT, "squar", "4x4"], "did you mean 'square'?"),
+        ([*COUNT, "square", "4x4", "--boundary", "tours"], "did you mean 'torus'?"),
+        (["count", "independant-sets", "square", "4x4"], "did you mean 'independent-sets'?"),
+        (["cuont"], "did you mean 'count'?"),
         ([*COUNT, "square"], "`MxN` must be two extents such as 20x20, got None"),
         ([*COUNT, "square", "4"], "`MxN` must be two extents such as 20x20, got '4'"),
         ([*COUNT, "square", "4x"], "`MxN`"),

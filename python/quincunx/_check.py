@@ -118,8 +118,19 @@ def one_of(value: object, name: str, choices: Iterable[str]) -> str:
     if not isinstance(value, str):
         raise TypeError(f"`{name}` must be one of {choices}, got {type(value).__name__}")
     if value not in choices:
-        raise ValueError(f"`{name}` must be one of {choices}, got {value!r}")
+        raise ValueError(f"`{name}` must be one of {choices}, got {value!r}{meant(value, choices)}")
     return value
+
+
+def meant(word: object, choices: Iterable[object]) -> str:
+    """Return the question whether the choice nearest to a word was meant, for the end of a message, or nothing."""
+    if not isinstance(word, str):
+        return ""
+    from difflib import get_close_matches
+
+    by_small = {choice.lower(): choice for choice in choices if isinstance(choice, str)}
+    close = get_close_matches(word.lower()[:100], by_small, 1)
+    return f" (did you mean {by_small[close[0]]!r}?)" if close else ""
 
 
 def counts(value: object, name: str, *, minimum: int | None = 0) -> npt.NDArray[np.int64]:

@@ -17,6 +17,8 @@ from inspect import Parameter
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, Union, get_args, get_origin
 
+from quincunx._check import meant
+
 #: What runs, and what makes arguments.
 Function: TypeAlias = Callable[..., Any]
 
@@ -40,7 +42,9 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, with the exit status of a bad argument."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong."""
+        """Say what is wrong, and which choice may have been meant."""
+        if wrong := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            message += meant(wrong[1], [choice.strip("'") for choice in wrong[2].split(", ")])
         self.exit(2, f"{self.prog}: {message}\n")
 
 

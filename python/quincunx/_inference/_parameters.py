@@ -4,6 +4,8 @@ import inspect
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar, dataclass_transform
 
+from quincunx import _check
+
 T = TypeVar("T")
 
 
@@ -54,6 +56,6 @@ class Parametrized:
         known = self.get_params()
         for name, value in parameters.items():
             if name not in known:
-                raise ValueError(f"`{name}` must be one of {list(known)}")
+                raise ValueError(f"`{name}` must be one of {list(known)}{_check.meant(name, known)}")
             setattr(self, name, value)
         return self

@@ -190,7 +190,7 @@ def _solution(model: str, kind: str) -> Solution:
     derived = {"spanning-trees": (tree_log, TREES), "dimers": (dimer_log, DIMERS)}
     known = sorted({row.model for row in SOLUTIONS} | set(derived))
     if model not in known:
-        raise ValueError(f"`model` must be one of {', '.join(known)}, got {model!r}")
+        raise ValueError(f"`model` must be one of {', '.join(known)}, got {model!r}{_check.meant(model, known)}")
     evaluate, source = derived.get(model, (lambda name: None, ""))
     with localcontext(Context(prec=9)):
         lattices = [name for name in LATTICES if evaluate(name) is not None]

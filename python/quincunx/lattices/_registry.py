@@ -1,8 +1,6 @@
 """The registry of lattices, read once from the core: a row for each lattice of the field, and the names it goes by."""
 
-import difflib
-
-from quincunx import _core
+from quincunx import _check, _core
 from quincunx._core import NamedLattice
 
 #: The rows by name.
@@ -19,9 +17,8 @@ def registered(name: object, argument: str = "name", also: tuple[str, ...] = ())
     if word in also:
         return word
     if word not in _KNOWN:
-        close = difflib.get_close_matches(word, [*_KNOWN, *also], 1)
-        meant = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ValueError(f"`{argument}` must be one of {', '.join([*LATTICES, *also])}, got {name!r}{meant}")
+        known = ", ".join([*LATTICES, *also])
+        raise ValueError(f"`{argument}` must be one of {known}, got {name!r}{_check.meant(word, [*_KNOWN, *also])}")
     return _KNOWN[word]
 
 

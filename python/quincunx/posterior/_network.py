@@ -127,7 +127,7 @@ class DiscreteBayesNet:
             If there is no such node.
         """
         if node not in self.parents:
-            raise ValueError(f"`node` must be one of {list(self.nodes)}, got {node!r}")
+            raise ValueError(f"`node` must be one of {list(self.nodes)}, got {node!r}{_check.meant(node, self.nodes)}")
         return (*self.parents[node], node)
 
     def _shape(self, node: Any) -> tuple[int, ...]:

@@ -152,7 +152,10 @@ class Partition:
         if os.getpid() != self._process:
             raise RuntimeError("a partition belongs to the process that made it")
         if block not in self._accounts:
-            raise ValueError(f"`block` must be one of the partition, {list(self._accounts)}, got {block!r}")
+            known = list(self._accounts)
+            raise ValueError(
+                f"`block` must be one of the partition, {known}, got {block!r}{_check.meant(block, known)}"
+            )
         return self._accounts[block]
 
     def _about_budget(self, guarantee: object) -> PrivacyGuarantee:
