@@ -37,6 +37,7 @@ from quincunx.counting._random import random_independent_set, random_perfect_mat
 from quincunx.counting._residues import combine_residues, primes, residue
 from quincunx.counting._spanning_trees import count_spanning_trees, log_spanning_trees
 from quincunx.counting._table import IndependentSetTable, independent_set_table
+from quincunx.counting._transfer import TransferMatrices, transfer_matrices
 
 __all__ = [
     "CostEstimate",
@@ -44,6 +45,7 @@ __all__ = [
     "FloatResults",
     "IndependenceNumber",
     "IndependentSetTable",
+    "TransferMatrices",
     "TuttePolynomial",
     "chromatic_polynomial",
     "combine_residues",
@@ -71,5 +73,6 @@ __all__ = [
     "random_spanning_tree",
     "residue",
     "size_distribution",
+    "transfer_matrices",
     "tutte_polynomial",
 ]
