@@ -1,6 +1,7 @@
 """Communities in a network of private counts: our posteriors beside a naive and a non-private one.
 
     python benches/experiments/community_detection.py [--quick] [--only TEXT] [--communities C ...] [--levels L ...]
+        [--picture FILE]
 
 A tenth of the cells is held out. For C communities and each privacy level, a blockmodel is fitted to the counts
 themselves (non-private), to the release as if it were the counts (naive: what is negative becomes 0), and to the
@@ -141,7 +142,7 @@ def main() -> None:
     levels = [3.0, 2.0, 1.0, 0.5]
     parser.add_argument("--levels", type=float, nargs="+", default=levels, metavar="L", help="epsilons per count")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the Enron counts")
-    parser.add_argument("--picture", default="community_detection.png", help="where the picture goes")
+    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
     rng = np.random.default_rng(0)
@@ -158,7 +159,8 @@ def main() -> None:
             for name, counts in networks.items()
             if counts is not None and options.only in name
         }
-    draw_picture(Path(options.picture), found)
+    if options.picture:
+        draw_picture(Path(options.picture), found)
 
 
 def draw_picture(target: Path, found: dict[str, list[dict[str, Any]]]) -> None:

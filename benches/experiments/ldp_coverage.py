@@ -3,7 +3,7 @@
 Parameters come from the priors, users and noise from the model; an interval of level p must hold the truth in a share p
 of the repeats, at every epsilon. Figure 1: N = 5000, bounds -5 and 5, mu ~ N(0, 2), sigma ~ Gamma(2, 1); figure 11:
 N = 1000, bound 5, rate ~ Gamma(2, 2); figure 10: N = 1000, 6 categories, Dirichlet(1), unary encoding.
-Run: python benches/experiments/ldp_coverage.py [--repeats 500] [--picture coverage.png]
+Run: python benches/experiments/ldp_coverage.py [--only "figure 1"] [--repeats 500] [--picture coverage.png]
 """
 
 import argparse
@@ -28,11 +28,13 @@ def models(epsilon):
     yield "figure 10", ldp.HistogramModel(UnaryEncoding(epsilon, 6), n_chains=1, n_warmup=300, n_draws=600), 1000
 
 
-def run(repeats, epsilons, seed=0):
-    """Rows of (figure, epsilon, parameter, shares covered, within binomial bounds at 1e-6)."""
+def run(repeats, epsilons, seed=0, only=None):
+    """Rows of (figure, epsilon, parameter, shares covered, within binomial bounds at 1e-6), of one figure or of all."""
     rows = []
     for epsilon in epsilons:
         for figure, model, n in models(epsilon):
+            if only not in (None, figure):
+                continue
             found = ldp.calibration(model, n_repeats=repeats, n=n, levels=LEVELS, rng=seed)
             for name, shares in found.coverage.items():
                 pairs = zip(shares, LEVELS, strict=True)
@@ -43,12 +45,13 @@ def run(repeats, epsilons, seed=0):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=["figure 1", "figure 10", "figure 11"], help="one of the figures")
     parser.add_argument("--repeats", type=int, default=500)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 0.25, 0.5, 1.0, 2.0, 4.0])
     parser.add_argument("--picture")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = run(options.repeats, options.epsilons)
+    rows = run(options.repeats, options.epsilons, only=options.only)
     print(f"{'':<12}{'epsilon':>8} {'parameter':<12}" + "".join(f"{level:>8.0%}" for level in LEVELS))
     for figure, epsilon, name, shares, fine in rows:
         verdict = "" if fine else "   NOT CALIBRATED"

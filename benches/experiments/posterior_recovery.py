@@ -46,7 +46,7 @@ def true_counts(model: PoissonFactorization, released: Any, alpha: float, rng: n
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small matrix and few sweeps")
-    parser.add_argument("--picture", default="posterior_recovery.png", help="where the picture goes")
+    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     size, sweeps = (20, 200) if options.quick else (100, 4000)
@@ -103,7 +103,8 @@ def main() -> None:
     for alpha, trace in traces.items():
         ends = "".join(f"{trace[mark - 1]:9.4f}" for mark in marks)
         print(f"{alpha:6g} {ends}{trace[sweeps // 2 :].mean():11.4f}")
-    draw_picture(Path(options.picture), histograms, counts.ravel()[chosen], traces)
+    if options.picture:
+        draw_picture(Path(options.picture), histograms, counts.ravel()[chosen], traces)
 
 
 def draw_picture(target: Path, histograms: Any, truth: Any, traces: dict[float, Any]) -> None:

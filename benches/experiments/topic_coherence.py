@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=4.0, help="privacy loss of a message")
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=4)
-    parser.add_argument("--picture", default="topic_coherence.png", help="where the picture goes")
+    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
     real = not options.quick and (options.data / "enron156_subject_docword.txt.gz").is_file()
@@ -148,7 +148,8 @@ def main() -> None:
             f"private beside true counts{kind}: UMass {ours[0] / base[0]:.3f}, NPMI {ours[1] / base[1]:.3f}, "
             f"among messages {ours[2]:.3f} and {base[2]:.3f}, perplexity {ours[3] / base[3]:.3f}"
         )
-    draw_picture(Path(options.picture), found)
+    if options.picture:
+        draw_picture(Path(options.picture), found)
 
 
 def draw_picture(target: Path, found: dict[str, list[list[float]]]) -> None:

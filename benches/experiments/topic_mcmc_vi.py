@@ -119,7 +119,7 @@ def main() -> None:
     size.add_argument("--quick", action="store_true", help="a small matrix and few sweeps")
     size.add_argument("--full", action="store_true", help="as many sweeps as the paper")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the Enron counts")
-    parser.add_argument("--picture", default="topic_mcmc_vi.png", help="where the picture goes")
+    parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     if options.quick:
@@ -129,7 +129,8 @@ def main() -> None:
         counts = enron(options.data)
         if counts is not None:
             words(counts, 20, 1000, 100)
-    draw_picture(Path(options.picture), found)
+    if options.picture:
+        draw_picture(Path(options.picture), found)
 
 
 def draw_picture(target: Path, found: list[dict[str, Any]]) -> None:

@@ -39,7 +39,9 @@ def test_private_shares_approach_the_ordinary_ones():
 def test_regressions_run_on_made_data(task):
     script = load("ldp_regression")
     ((_, found),) = script.run(task, script.made(task, rows=1500), 1, [8.0], few=200, draws=60)
-    assert set(found) == {"moments", "LDP-SGD", "without noise"} | ({"inputs"} if task == "adult" else set())
+    assert set(found) == {"moments", "LDP-SGD", "without noise", "constant"} | (
+        {"inputs"} if task == "adult" else set()
+    )
     best = found["without noise"][0]
     if task == "wine":
         assert 0 < best < 1.5
@@ -47,6 +49,7 @@ def test_regressions_run_on_made_data(task):
     else:
         assert best > 0.6
         assert all(0 <= value[0] <= 1 for value in found.values())
+        assert found["constant"] == [0.5]
 
 
 def test_noise_of_records_and_labels_composes_exactly():
