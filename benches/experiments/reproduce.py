@@ -268,7 +268,7 @@ def summary_table(job: Job) -> dict[str, Any]:
     """The deviation of a cell in table 4.1, 16 features at epsilon 1: as printed, as mended, and as drawn."""
     from quincunx.posterior import DiscreteBayesNet
 
-    d, repeats = 16, 10 if job.quick else 1000
+    d, repeats = 16, 10 if job.quick else 200
     network = DiscreteBayesNet([("y", i) for i in range(d)], dict.fromkeys(["y", *range(d)], 2))
     data = np.random.default_rng(41).integers(0, 2, (400, d + 1))
     true = [np.bincount(2 * data[:, 0] + data[:, 1 + i], minlength=4).reshape(2, 2) for i in range(d)]

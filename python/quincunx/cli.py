@@ -268,7 +268,11 @@ def _activity(text: str) -> Fraction:
 
 
 def _table(
-    lattice: str,
+    lattice: Annotated[
+        str,
+        "a lattice's name, as in quincunx.lattices.named; extents of 4-8-8 count octagons; or `triangulated`: "
+        "annealed entropies of randomly triangulated grids beside the thesis's",
+    ],
     *,
     size: int = 10,
     boundary: Boundary = "free",
