@@ -70,6 +70,7 @@ APART = {
     "graphs.automorphism_group": lambda f, g: f(g).order,
     "lattices.draw": lambda f, g: len(f(g).collections),
     "leakage.plot_utility": lambda f, g: [line.get_ydata().tolist() for line in f(g, [0.5]).lines],
+    "counting.transfer_matrices": lambda f, g: f(g, [[0], [1, 5], [2, 4], [3]]).count(),
     "leakage.optimal_mechanism": lambda f, g: f(g, 0.5).channel.matrix,
     "leakage.distance_channel": lambda f, g: f(g, 0.5).matrix,
     "counting.estimate_cost": lambda f, g, **how: f(g, "spanning-trees", **how).primes,

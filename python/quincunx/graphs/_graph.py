@@ -817,7 +817,7 @@ def _distinct(labels: Iterable[Hashable] | None, n: int) -> tuple[Hashable, ...]
     if labels is None:
         return None
     _check.fits(labels, "labels")
-    names = tuple(labels)
+    names = tuple(name for name in labels)  # whatever length is claimed
     if len(names) != n:
         raise ValueError(f"`labels` must name {n} vertices, got {len(names)} labels")
     for name in names:
