@@ -114,6 +114,19 @@ def test_noise_has_the_deviation_of_the_mended_table(made):
         assert drawn[mechanism] == pytest.approx(deviation, rel=0.2)
 
 
+def test_results_that_are_kept_are_of_full_forms_and_found_again(made):
+    kept = [
+        json.loads(line) for line in (ROOT / "benches" / "experiments" / "reproduced.jsonl").read_text().splitlines()
+    ]
+    names = [result["name"] for result in kept]
+    assert names == [name for name in reproduce.ROWS if name in names]
+    for result in kept:
+        assert result["form"] == "full"
+        assert result["commit"]
+        if result["name"].startswith(("zhang-2017-table-7", "zhang-2017-table-8", "zhang-2017-matrices")):
+            assert made(result["name"], quick=False)["found"] == result["found"]
+
+
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["reproduce.py", *arguments])
     reproduce.main()

@@ -7,7 +7,8 @@ A row of `ROWS` is a figure, a table or a number: what it shows, what is printed
 how it is made. Names may have wildcards (``zhang-2017-*``). For each row a JSON file with what was found, the commit
 and the day, and its pictures, go into the folder. Quick forms have few repeats or small data and take seconds; full
 ones are those of the documents. Real data are read from ``--data`` or the folder that QUINCUNX_DATA names; where a file
-is not there, the row runs on made data and says so. ``--page`` prints the page of the docs.
+is not there, the row runs on made data and says so. ``--page`` prints the page of the docs, ``--collect FOLDER`` the
+results of full forms as lines of JSON: `reproduced.jsonl` beside this file has those that were made last.
 """
 
 import argparse
@@ -404,11 +405,11 @@ ROWS: dict[str, Row] = {
         script("community_detection", reads=True),
         differs="a network drawn from the model, and Enron's where its files are given; beside the three methods a "
         "fourth with overdispersed counts, and measures that zeros do not win",
-        cost=(20, 3600),
+        cost=(4, 3600),
         data=ENRON,
     ),
     "schein-2019-figure-2": Row(
-        "figure 2", "Skellam laws and two-sided geometric laws", gallery("plot_skellam_geometric"), cost=(3, 3)
+        "figure 2", "Skellam laws and two-sided geometric laws", gallery("plot_skellam_geometric"), cost=(1, 1)
     ),
     "schein-2018-figure-1": Row(
         "figure 1",
@@ -416,13 +417,14 @@ ROWS: dict[str, Row] = {
         script("posterior_recovery"),
         differs="what the paper calls epsilon is the ratio alpha of the noise: its .1, .25, .5, .9 are losses of "
         "2.303, 1.386, .693, .105 per unit",
-        cost=(15, 120),
+        cost=(3, 67),
     ),
     "schofield-2018-proof-c": Row(
         "the figure in appendix C",
         "a triangle, for the distance of two hypotenuses",
         bessel_triangle,
         differs="beside it what it serves: mean and mode of a Bessel law differ by less than 1, for small means by all",
+        cost=(1, 1),
     ),
     "schofield-2018-figure-1": Row(
         "figure 1",
@@ -430,7 +432,7 @@ ROWS: dict[str, Row] = {
         small_topics,
         printed="mean absolute error .507 of the rates",
         differs="the law of the example's parameters is not printed: the error is in their units, and ours is another",
-        cost=(3, 3),
+        cost=(1, 3),
     ),
     "schofield-2018-validation": Row(
         "appendix E",
@@ -438,7 +440,7 @@ ROWS: dict[str, Row] = {
         script("topic_mcmc_vi", full="--full", reads=True),
         printed="Gibbs 7500 sweeps, 6012 s, error .36; variational 100 iterations, 300 s, error .52",
         differs="the law of the parameters is not printed, and times are of another machine",
-        cost=(8, 1500),
+        cost=(1, 1500),
         data=("enron156_sender_word_counts.csv.gz",),
     ),
     "kulkarni-2021-figure-1": Row(
@@ -446,28 +448,28 @@ ROWS: dict[str, Row] = {
         "coverage of posterior intervals of a normal law, N = 5000",
         script("ldp_coverage", full="--only 'figure 1'", quick="--only 'figure 1' --repeats 10 --epsilons 1"),
         differs="parameters are drawn from their priors anew in each repeat, where shares are exactly the levels",
-        cost=(5, 900),
+        cost=(2, 900),
     ),
     "kulkarni-2021-figure-2": Row(
         "figure 2",
         "ten pages of Kosarak: private and ordinary posteriors",
         script("ldp_kosarak", reads=True),
         differs="the 11000 clicks are not published: ours are drawn from the ten most visited pages with a fixed seed",
-        cost=(15, 400),
+        cost=(2, 400),
         data=("kosarak_5_25_item_counts.csv.gz",),
     ),
     "kulkarni-2021-figure-3": Row(
         "figure 3",
         "shares .7, .2, .1: error of posterior means and of projected estimates, trivial and mis-ordered answers",
         script("ldp_histogram", full="--epsilons 0.25 0.5", quick="--repeats 3 --epsilons 0.5 --sizes 100 300"),
-        cost=(3, 150),
+        cost=(1, 4),
     ),
     "kulkarni-2021-figure-4": Row(
         "figure 4",
         "linear regression on wine: error against epsilon",
         script("ldp_regression", full="wine", quick="wine --quick --epsilons 1", reads=True),
         differs="preprocessing by a public tenth; beside the methods an answer that is the same for all",
-        cost=(10, 3000),
+        cost=(3, 3000),
         data=("winequality_red.csv.gz", "winequality_white.csv.gz"),
     ),
     "kulkarni-2021-figure-5": Row(
@@ -475,7 +477,7 @@ ROWS: dict[str, Row] = {
         "logistic regression on adult: area under the curve against epsilon",
         script("ldp_regression", full="adult", quick="adult --quick --epsilons 8", reads=True),
         differs="preprocessing by a public tenth; the sigmoid is integrated, not replaced by a polynomial",
-        cost=(60, 20000),
+        cost=(11, 20000),
         data=("adult_train.csv.gz", "adult_test.csv.gz"),
     ),
     "kulkarni-2021-figure-6": Row(
@@ -483,6 +485,7 @@ ROWS: dict[str, Row] = {
         "a sigmoid and its polynomial of order 2 over normal inputs, by dimension",
         chebyshev_means,
         differs="differences of means vanish by symmetry; the mean difference at each input is drawn beside them",
+        cost=(1, 1),
     ),
     "kulkarni-2021-figure-7": Row(
         "figure 7",
@@ -490,6 +493,7 @@ ROWS: dict[str, Row] = {
         chebyshev_product,
         printed="a formula with b0, b1, b2",
         differs="b2 is 0, for a sigmoid is odd about 1/2: of ten terms four are left",
+        cost=(1, 1),
     ),
     "kulkarni-2021-figure-8": Row(
         "figure 8",
@@ -497,26 +501,27 @@ ROWS: dict[str, Row] = {
         priors,
         printed="families of laws; numbers for the regressions alone",
         differs="scales are half-normal: a normal law of signed scales has 2^d modes",
+        cost=(1, 1),
     ),
     "kulkarni-2021-figure-9": Row(
         "figure 9",
         "as figure 3, other privacy levels",
         script("ldp_histogram", full="--epsilons 1 2", quick="--repeats 3 --epsilons 1 --sizes 100 300"),
-        cost=(3, 150),
+        cost=(1, 3),
     ),
     "kulkarni-2021-figure-10": Row(
         "figure 10",
         "coverage of posterior intervals of six shares, N = 1000",
         script("ldp_coverage", full="--only 'figure 10'", quick="--only 'figure 10' --repeats 10 --epsilons 1"),
         differs="as figure 1",
-        cost=(10, 1800),
+        cost=(1, 1800),
     ),
     "kulkarni-2021-figure-11": Row(
         "figure 11",
         "coverage of posterior intervals of an exponential law, N = 1000",
         script("ldp_coverage", full="--only 'figure 11'", quick="--only 'figure 11' --repeats 10 --epsilons 1"),
         differs="as figure 1",
-        cost=(5, 300),
+        cost=(1, 4),
     ),
     "zhang-2017-table-4.1": Row(
         "table 4.1",
@@ -524,43 +529,49 @@ ROWS: dict[str, Row] = {
         summary_table,
         printed="formulas",
         differs="noise on Fourier coefficients and on counts comes out alike, not exponentially apart",
+        cost=(1, 8),
     ),
     "zhang-2017-figure-4.1": Row(
         "figure 4.1",
         "accuracy of private naive Bayes against epsilon",
         script("posterior_naive_bayes"),
         differs="the thesis's sampler spends 38.7 where it claims 3; trimmed right, it is below the noise on counts",
-        cost=(3, 900),
+        cost=(1, 900),
     ),
     "zhang-2017-figure-4.2": Row(
         "figure 4.2",
         "error of private linear regression against the prior's precision",
         script("posterior_regression"),
         differs="a synthetic census of the same shape: the microdata may not be passed on; epsilon is quadratic in W",
-        cost=(3, 200),
+        cost=(2, 13),
     ),
     "zhang-2017-figure-6.1": Row(
-        "figure 6.1", "the honeycomb as a torus", gallery("plot_clique_insertion"), cost=(5, 5)
+        "figure 6.1", "the honeycomb as a torus", gallery("plot_clique_insertion"), cost=(1, 2)
     ),
     "zhang-2017-figure-6.2": Row(
-        "figure 6.2", "the 3-12-12 lattice with three boundaries", gallery("plot_clique_insertion"), cost=(5, 5)
+        "figure 6.2", "the 3-12-12 lattice with three boundaries", gallery("plot_clique_insertion"), cost=(2, 1)
     ),
     "zhang-2017-figure-6.3": Row(
-        "figure 6.3", "the 3-6-24 lattice with three boundaries", gallery("plot_clique_insertion"), cost=(5, 5)
+        "figure 6.3", "the 3-6-24 lattice with three boundaries", gallery("plot_clique_insertion"), cost=(1, 1)
     ),
     "zhang-2017-figure-7.1": Row(
-        "figure 7.1", "a section of the 4-8-8 lattice", sections, differs="its faces are octagons, not hexagons"
+        "figure 7.1",
+        "a section of the 4-8-8 lattice",
+        sections,
+        differs="its faces are octagons, not hexagons",
+        cost=(1, 1),
     ),
     "zhang-2017-figure-7.2": Row(
-        "figure 7.2", "an independent set of 3 x 4 octagons", printed_set, printed="the set as 13 vectors"
+        "figure 7.2", "an independent set of 3 x 4 octagons", printed_set, printed="the set as 13 vectors", cost=(1, 1)
     ),
-    "zhang-2017-figure-7.3": Row("figure 7.3", "the section with the edges that are identified", sections),
+    "zhang-2017-figure-7.3": Row("figure 7.3", "the section with the edges that are identified", sections, cost=(1, 1)),
     "zhang-2017-matrices-7.2": Row(
         "matrices of section 7.2",
         "transfer matrices T_21, T_22, T_2, B_2",
         triple_step,
         printed="four matrices",
         differs="nothing: all are as printed",
+        cost=(1, 1),
     ),
     "zhang-2017-table-7.1": Row(
         "table 7.1",
@@ -568,6 +579,7 @@ ROWS: dict[str, Row] = {
         thesis_table("free"),
         printed="57 numbers",
         differs="18 are wrong: floating point beyond 2^53",
+        cost=(1, 1),
     ),
     "zhang-2017-table-7.2": Row(
         "table 7.2",
@@ -575,6 +587,7 @@ ROWS: dict[str, Row] = {
         thesis_table("cylinder"),
         printed="58 numbers",
         differs="22 are wrong, three of them by a digit lost or too many",
+        cost=(1, 1),
     ),
     "zhang-2017-table-7.3": Row(
         "table 7.3",
@@ -582,16 +595,18 @@ ROWS: dict[str, Row] = {
         thesis_table("torus"),
         printed="62 numbers",
         differs="22 are wrong, some differently in the two halves of the table",
+        cost=(1, 1),
     ),
-    "zhang-2017-figure-8.1": Row("figure 8.1", "the two ways to triangulate a cell", cell_types),
-    "zhang-2017-figure-8.2": Row("figure 8.2", "all triangulations of two cells", samples(2)),
-    "zhang-2017-figure-8.3": Row("figure 8.3", "all triangulations of three cells", samples(3)),
+    "zhang-2017-figure-8.1": Row("figure 8.1", "the two ways to triangulate a cell", cell_types, cost=(1, 1)),
+    "zhang-2017-figure-8.2": Row("figure 8.2", "all triangulations of two cells", samples(2), cost=(1, 1)),
+    "zhang-2017-figure-8.3": Row("figure 8.3", "all triangulations of three cells", samples(3), cost=(1, 1)),
     "zhang-2017-matrices-8.2": Row(
         "matrices of section 8.2",
         "transfer matrices of two triangulated cells and their mean at p = .3",
         expected_matrix,
         printed="five matrices",
         differs="nothing, up to the direction in which rows are counted",
+        cost=(1, 1),
     ),
     "zhang-2017-table-8.1": Row(
         "table 8.1",
@@ -599,6 +614,7 @@ ROWS: dict[str, Row] = {
         triangulated_table("8.1"),
         printed="33 numbers",
         differs="three are wrong, by one unit of the last digit",
+        cost=(1, 2),
     ),
     "zhang-2017-table-8.2": Row(
         "table 8.2",
@@ -606,6 +622,7 @@ ROWS: dict[str, Row] = {
         triangulated_table("8.2"),
         printed="33 numbers",
         differs="two are wrong, by one unit of the last digit",
+        cost=(1, 1),
     ),
     "zhang-2017-figure-8.4": Row(
         "figure 8.4",
@@ -613,7 +630,7 @@ ROWS: dict[str, Row] = {
         gallery("plot_triangulated_grids"),
         printed="said to be linear",
         differs="it is not: what the line leaves is drawn beside it",
-        cost=(20, 20),
+        cost=(2, 2),
     ),
 }
 
@@ -666,6 +683,13 @@ def reproduce(name: str, folder: Path, *, quick: bool, data: Path) -> dict[str, 
     return result
 
 
+def collected(folder: Path) -> list[str]:
+    """Return the results of full forms in a folder, a line of JSON for each, in the order of the rows."""
+    files = [folder / f"{name}.json" for name in ROWS]
+    results = [json.loads(file.read_text()) for file in files if file.is_file()]
+    return [json.dumps(result) for result in results if result["form"] == "full"]
+
+
 def commit() -> str | None:
     """Return the commit of this clone, with a plus where files differ from it, or None outside of one."""
     told = subprocess.run(
@@ -686,9 +710,10 @@ $ python benches/experiments/reproduce.py --into results --quick
 $ python benches/experiments/reproduce.py --into results "zhang-2017-table-*"
 ```
 
-Quick forms have few repeats or small data. Times are seconds of processors, quick and full; those of full forms above
-a minute are estimates. Real data are read from the folder that `--data` or `QUINCUNX_DATA` names: a row whose files are
-not there runs on made data, and its result says so. What is wrong in print has [a page](wrong-in-print.md) of its own.
+Quick forms have few repeats or small data; times are seconds of processors, quick and full. `reproduced.jsonl`, beside
+the script, keeps the results of full forms with their commit and day; times of full forms that are not in it are
+estimates. Real data are read from the folder that `--data` or `QUINCUNX_DATA` names: a row whose files are not there
+runs on made data, and its result says so. What is wrong in print has [a page](wrong-in-print.md) of its own.
 """
 
 
@@ -713,10 +738,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few repeats, small data")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="real data (default: the folder of QUINCUNX_DATA)")
     parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("--collect", type=Path, metavar="FOLDER", help="print the results of full forms, one a line")
     parser.add_argument("--page", action="store_true", help="print the page of the docs")
     options = parser.parse_args()
     if options.page:
         print(page(), end="")
+        return
+    if options.collect:
+        print("\n".join(collected(options.collect)))
         return
     names = chosen_rows(options.names)
     if options.list:
