@@ -215,6 +215,19 @@ def test_neighboring_networks_differ_in_noise_alone(relation, mechanism):
     assert form(fits[0]) == form(fits[1])
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()], ids=str)
+def test_synthetic_laws_of_neighbors_differ_in_noise_alone(relation, delta):
+    data = np.zeros((30, 3), dtype=np.int64)
+    other = data.copy()
+    other[0] = [1, 2, 1]
+    neighbors = [data, other] if relation == ReplaceOne() else [data, data[1:], np.vstack((data, other[:1]))]
+    tree = posterior.MarginalTree(1.0, delta, domain={"a": 2, "b": 3, "c": 2}, relation=relation)
+    fits = [tree.release(part, insecure_seed=1) for part in neighbors]
+    assert all(type(fit) is posterior.SyntheticBayesNet for fit in fits)
+    assert differences(fits) == (set(), set())
+
+
 def test_the_noise_itself_differs():
     for name in ("PrivateBernoulliNB by laplace", "LDPSGD for linear", "GaussianModel"):
         first, second = CASES[name]()[:2]

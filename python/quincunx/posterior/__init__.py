@@ -22,6 +22,7 @@ from quincunx.posterior._bounds import (
 from quincunx.posterior._counterexamples import counterexamples, naive_bayes_loss
 from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosterior
 from quincunx.posterior._fitted import PrivateBayesNet
+from quincunx.posterior._marginal_tree import MarginalTree, synthesize
 from quincunx.posterior._network import DiscreteBayesNet, PackedRecords
 from quincunx.posterior._one_parameter import (
     BetaBernoulli,
@@ -31,6 +32,7 @@ from quincunx.posterior._one_parameter import (
     NormalPrecisionGamma,
 )
 from quincunx.posterior._sample import PrivateSample, QueryAnswerer
+from quincunx.posterior._synthetic import SyntheticBayesNet
 from quincunx.posterior._vectors import (
     BallPosterior,
     BallRegression,
@@ -53,6 +55,7 @@ __all__ = [
     "ExponentialGamma",
     "LaplaceGamma",
     "LipschitzConstants",
+    "MarginalTree",
     "MultivariateNormalMean",
     "MultivariateNormalPrecision",
     "NormalPrecisionGamma",
@@ -63,6 +66,7 @@ __all__ = [
     "PrivateCategoricalNB",
     "PrivateSample",
     "QueryAnswerer",
+    "SyntheticBayesNet",
     "WishartPosterior",
     "beta_hockey_stick",
     "counterexamples",
@@ -74,6 +78,7 @@ __all__ = [
     "prior_change_bounds",
     "query_error_bound",
     "regret_bound",
+    "synthesize",
     "tv_bound",
 ]
 

@@ -110,6 +110,10 @@ class PrivateBayesNet:
         count = _check.whole(size, "size", maximum=2**48)
         source = generator(rng)
         _check.room(8 * count * (len(self.net.nodes) + 3), "the table of records")
+        return self._table(self._codes(count, source), frame=self.net._labelled)
+
+    def _codes(self, count: int, source: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Draw records one by one, as codes."""
         records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
         for node in self.net._order:
             cumulative = np.cumsum(self.cpds[node], axis=-1)
@@ -119,7 +123,11 @@ class PrivateBayesNet:
                 sums = np.broadcast_to(sums, (len(some), self.net._sizes[node]))
                 uniform = source.random(len(some))
                 some[:, self.net._columns[node]] = (uniform[:, None] >= sums[:, :-1]).sum(axis=1)
-        if not self.net._labelled:
+        return records
+
+    def _table(self, records: npt.NDArray[np.int64], *, frame: bool) -> Any:
+        """Return records as they are, or as a data frame with the declared labels, where there are any."""
+        if not frame:
             return records
         drawn = {node: (found, records[:, place]) for place, (node, found) in enumerate(self.net._declared.items())}
         if (pandas := installed("pandas")) is None:

@@ -34,7 +34,7 @@ def largest_below(value: Fraction, largest_denominator: int) -> Fraction:
     return max(candidate for candidate in candidates if candidate <= value)
 
 
-def exponent(epsilon: float, distance: Fraction | int, name: str = "epsilon") -> Fraction:
+def exponent(epsilon: float | Fraction, distance: Fraction | int, name: str = "epsilon") -> Fraction:
     """Return the exponent of noise that protects a distance: a fraction just below ``epsilon / distance``."""
     exact = Fraction(epsilon) / distance
     if exact < Fraction(1, 2**50):

@@ -1,0 +1,215 @@
+"""Synthetic records from a tree of private marginals: a law that is Markov along the tree, and its draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._rng import RandomSource, generator
+from quincunx.posterior._fitted import PrivateBayesNet
+from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._parts import posterior_doc
+from quincunx.privacy import PrivacyGuarantee, Release
+
+Floats = npt.NDArray[np.float64]
+
+
+@posterior_doc
+class SyntheticBayesNet(PrivateBayesNet):
+    """A law of records that was fitted to private marginals: everything in it may be published.
+
+    `synthesize` and `MarginalTree.release` make it. It is a Bayesian network in which each column has at most one
+    parent: what `PrivateBayesNet` does with its conditional probabilities this does as well.
+
+    Attributes
+    ----------
+    edges : tuple of (parent, child)
+        The pairs of columns that were selected and measured.
+    marginals : dict
+        Of tuple of one or two columns to `Release`: what was measured, with the law of its noise. The axes of a pair
+        are the `groups` of its columns.
+    groups : dict
+        Of column to tuple of tuples of codes: categories too rare to be told from the noise are one group, the last.
+    n_records : int
+        The number of records: public with `ReplaceOne`, a noisy one with `AddRemove`.
+    counts : dict
+        Of node to float64 array, axes (parent, node): expected records of the law.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import synthesize
+    >>> records = [["dry", "dry"], ["rain", "wet"]] * 500
+    >>> domain = {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]}
+    >>> made = synthesize(records, 2.0, domain=domain)
+    >>> made.edges, made.n_records
+    ((('sky', 'road'),), 1000)
+    >>> made.sample(rng=0).shape
+    (1000, 2)
+    """
+
+    PUBLISHED: ClassVar[dict[str, str]] = {
+        **PrivateBayesNet.PUBLISHED,
+        **dict.fromkeys(("net", "edges", "marginals", "groups", "n_records"), "noise"),
+    }
+
+    def __init__(
+        self,
+        net: DiscreteBayesNet,
+        *,
+        cpds: dict[Any, Floats],
+        guarantee: PrivacyGuarantee,
+        n_records: int,
+        marginals: Mapping[tuple[Any, ...], Release],
+        groups: Mapping[Any, tuple[tuple[int, ...], ...]],
+    ) -> None:
+        counts: dict[Any, Floats] = {}
+        alone: dict[Any, Floats] = {}
+        for node in net._order:
+            above = [alone[parent] for parent in net.parents[node]]
+            counts[node] = above[0][:, None] * cpds[node] if above else n_records * cpds[node]
+            alone[node] = counts[node].sum(axis=0) if above else counts[node]
+        super().__init__(
+            net,
+            counts={node: counts[node] for node in net.nodes},
+            cpds=cpds,
+            guarantee=guarantee,
+            mechanism="mst",
+            consistent=True,
+            noisy_counts=None,
+            coefficients=None,
+        )
+        self.edges = tuple((parent, node) for node in net._order for parent in net.parents[node])
+        self.marginals = dict(marginals)
+        self.groups = dict(groups)
+        self.n_records = n_records
+
+    def __repr__(self) -> str:
+        figures = f"n_records={self.n_records}, guarantee={self.guarantee}"
+        return f"SyntheticBayesNet({len(self.net.nodes)} columns, {len(self.edges)} edges, {figures})"
+
+    def sample(self, size: int | None = None, *, rng: RandomSource = None, stratified: bool = True) -> Any:
+        """Draw synthetic records.
+
+        Parameters
+        ----------
+        size : int, optional
+            Records; by default `n_records`.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of randomness: synthetic records need no protection beyond that of the fit.
+        stratified : bool
+            Whether the records are drawn together: each record has the fitted law, and within the records that share
+            a parent's category the number of each category is its expectation, rounded up or down at random. So tables
+            of the records are nearer to those of the law. False: independent records.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each of the domain, in its order: labels as categoricals, codes as int64. Without pandas an
+            array of objects.
+
+        {domain}
+
+        Notes
+        -----
+        About 0.3 s for a million records of one column.
+
+        Examples
+        --------
+        >>> from quincunx.posterior import synthesize
+        >>> made = synthesize([[0, 0], [1, 2]] * 50, 3.0, domain={"a": 2, "b": 3})
+        >>> made.sample(3, rng=0).columns.tolist()
+        ['a', 'b']
+        """
+        count = self.n_records if size is None else _check.whole(size, "size", maximum=2**48)
+        if not isinstance(stratified, bool):
+            raise TypeError(f"`stratified` must be True or False, got {stratified!r}")
+        source = generator(rng)
+        _check.room(8 * count * (len(self.net.nodes) + 8), "the table of records")
+        codes = self._stratified(count, source) if stratified else self._codes(count, source)
+        return self._table(codes, frame=True)
+
+    def _stratified(self, count: int, source: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Draw records together, as codes: in each stratum ``floor(c_k + u) - floor(c_(k-1) + u)`` of category k.
+
+        c are the partial sums of the expected numbers and u is uniform, so that the expectation is the law's and no
+        number is off by one or more; which records of the stratum get which category is a random permutation.
+        """
+        records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
+        for node in self.net._order:
+            parents = self.net.parents[node]
+            order = source.permutation(count)
+            sizes = np.array([count])
+            if parents:
+                above = records[:, self.net._columns[parents[0]]]
+                order = order[np.argsort(above[order], kind="stable")]
+                sizes = np.bincount(above, minlength=self.net._sizes[parents[0]])
+            shares = np.cumsum(self.cpds[node].reshape(len(sizes), -1), axis=1)
+            sums = np.floor(shares * sizes[:, None] + source.random((len(sizes), 1))).astype(np.int64)
+            sums[:, -1] = sizes  # the shares sum to one but for roundings
+            sums = np.minimum(sums, sizes[:, None])
+            numbers = np.diff(sums, axis=1, prepend=0)
+            codes = np.broadcast_to(np.arange(numbers.shape[1]), numbers.shape)
+            records[order, self.net._columns[node]] = np.repeat(codes.reshape(-1), numbers.reshape(-1))
+        return records
+
+
+def expanded(
+    net: DiscreteBayesNet,
+    groups: Mapping[Any, tuple[tuple[int, ...], ...]],
+    shares: Mapping[Any, Floats],
+    marginals: Mapping[Any, Floats],
+    joint: Mapping[Any, Floats],
+) -> dict[Any, Floats]:
+    """Return conditional probabilities of all categories, of tables of groups and of shares within the groups.
+
+    `joint` has the table (parent, node) of each node with a parent. Where a parent's group has no records, the
+    probabilities are those of the node alone.
+    """
+    cpds = {}
+    for node in net.nodes:
+        place = group_of(groups[node])
+        alone = marginals[node] / marginals[node].sum()
+        if not net.parents[node]:
+            cpds[node] = _summing(alone[place] * shares[node])
+            continue
+        table = joint[node]
+        totals = table.sum(axis=1, keepdims=True)
+        given = np.where(totals > 0, table / np.where(totals > 0, totals, 1.0), alone)
+        above = group_of(groups[net.parents[node][0]])
+        cpds[node] = _summing((given[:, place] * shares[node])[above])
+    return cpds
+
+
+def group_of(groups: tuple[tuple[int, ...], ...]) -> npt.NDArray[np.int64]:
+    """Return the group of each category."""
+    found = np.zeros(sum(len(group) for group in groups), dtype=np.int64)
+    for place, group in enumerate(groups):
+        found[list(group)] = place
+    return found
+
+
+def _summing(table: Floats) -> Floats:
+    found: Floats = table / table.sum(axis=-1, keepdims=True)
+    return found
+
+
+def projected(values: Floats, total: float) -> Floats:
+    """Return the nearest point of {x >= 0, sum x = total}; of equal numbers where the total is 0, so are they."""
+    falling = np.sort(values)[::-1]
+    sums = np.cumsum(falling) - total
+    counts = np.arange(1, len(values) + 1)
+    kept = int(np.flatnonzero(falling - sums / counts > 0).max(initial=0))
+    found: Floats = np.maximum(values - sums[kept] / counts[kept], 0.0)
+    return found
+
+
+def fraction_of(value: float) -> Fraction:
+    """Return the simple fraction that a float rounds to, if it does not lie above: 1/10 for 0.1."""
+    exact = Fraction(value)
+    simple = exact.limit_denominator(10**6)
+    return simple if simple <= exact and float(simple) == value else exact
