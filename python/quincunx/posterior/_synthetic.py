@@ -70,7 +70,7 @@ class SyntheticBayesNet(PrivateBayesNet):
         if not isinstance(net, DiscreteBayesNet) or max(map(len, net.parents.values())) > 1:
             raise TypeError(f"`net` must be a DiscreteBayesNet of at most one parent each, got {type(net).__name__}")
         shapes = {node: net._shape(node) for node in net.nodes}
-        if not isinstance(cpds, dict) or {node: np.shape(cpds.get(node)) for node in net.nodes} != shapes:
+        if not isinstance(cpds, dict) or {node: np.shape(table) for node, table in cpds.items()} != shapes:
             raise TypeError(f"`cpds` must be arrays by node, of the shapes {shapes}")
         for name, mapping in (("marginals", marginals), ("groups", groups)):
             if not isinstance(mapping, Mapping):
