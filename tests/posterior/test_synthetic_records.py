@@ -286,7 +286,7 @@ def test_no_outcome_tells_neighbors_apart_by_more_than_epsilon(epsilon, workload
     records = list(itertools.product(*map(range, sizes)))
     rng = np.random.default_rng(6)
     largest = 0.0
-    for seed in range(150):
+    for seed in range(80):
         first, second, third = (records[i] for i in rng.integers(0, len(records), 3))
         data, neighbor = np.array([first, second]), np.array([first, third])
         outcome = run(tree, data, seed)
@@ -297,7 +297,7 @@ def test_no_outcome_tells_neighbors_apart_by_more_than_epsilon(epsilon, workload
 
 
 def test_selected_trees_have_the_probabilities_of_the_mechanism():
-    # The one-way tables held fast, every forest's probability by enumeration of all orders, against 20 000 choices.
+    # The one-way tables held fast, every forest's probability by enumeration of all orders, against 8 000 choices.
     sizes, rounds = [2, 2, 2, 2], 3
     tree = MarginalTree(4.0, domain=dict(enumerate(sizes)))
     data = tree_records(12, [2] * 6, np.random.default_rng(7))[:, :4]
@@ -323,9 +323,9 @@ def test_selected_trees_have_the_probabilities_of_the_mechanism():
     assert sum(expected.values()) == pytest.approx(1, abs=1e-12)
     work = _Progress(None, 1)
     observed = dict.fromkeys(expected, 0)
-    for seed in range(20_000):
+    for seed in range(8_000):
         observed[tuple(tree._select(columns, alone, 12, seed, work))] += 1
-    pairs = [(observed[order], 20_000 * chance) for order, chance in expected.items()]
+    pairs = [(observed[order], 8_000 * chance) for order, chance in expected.items()]
     assert min(chance for _, chance in pairs) > 25
     statistic = sum((found - chance) ** 2 / chance for found, chance in pairs)
     assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-6
@@ -478,10 +478,10 @@ def test_each_record_has_the_fitted_law(stratified):
         law[record] = math.exp(made.log_likelihood([record]))
     assert law.sum() == pytest.approx(1, abs=1e-12)
     rng = np.random.default_rng(13)
-    first = np.array([(made._stratified if stratified else made._codes)(3, rng)[1] for _ in range(20_000)])
+    first = np.array([(made._stratified if stratified else made._codes)(3, rng)[1] for _ in range(8_000)])
     found = np.zeros(law.shape)
     np.add.at(found, tuple(first.T), 1)
-    expected = 20_000 * law
+    expected = 8_000 * law
     kept = expected > 25
     rest = (found[~kept].sum() - expected[~kept].sum()) ** 2 / max(expected[~kept].sum(), 25)
     assert stats.chi2.sf(((found - expected) ** 2 / expected)[kept].sum() + rest, kept.sum()) > 1e-6
