@@ -94,6 +94,37 @@ def test_categories_that_are_rare_are_one_group():
     np.testing.assert_allclose(made.cpds["a"].sum(), 1, rtol=1e-14)
 
 
+def test_groups_of_a_child_keep_the_shares_of_its_table():
+    rng = np.random.default_rng(30)
+    parent = rng.integers(0, 2, 20_000)
+    child = np.where(rng.random(20_000) < 0.99, parent, rng.integers(2, 30, 20_000))
+    made = synthesize(np.stack([parent, child], axis=1), 3.0, 1e-6, domain={"a": 2, "b": 30}, insecure_seed=31)
+    assert len(made.groups["b"][-1]) > 1
+    found, true = made.counts["b"].sum(axis=0), np.bincount(child, minlength=30)
+    assert found.sum() == pytest.approx(20_000, rel=1e-12)
+    assert np.abs(found - true).sum() < 30 * math.sqrt(made.marginals[("b",)].noise.variance)  # else thousands
+
+
+def test_a_hub_that_comes_last_is_a_parent():
+    sizes = [2, 3, 4, 5]
+    rng = np.random.default_rng(32)
+    hub = rng.integers(0, 5, 4000)
+    data = np.stack([*(np.where(rng.random(4000) < 0.8, hub % k, rng.integers(0, k, 4000)) for k in sizes[:3]), hub], 1)
+    made = synthesize(data, 1e5, domain=dict(enumerate(sizes)), insecure_seed=33)
+    assert set(made.edges) == {(0, 3), (3, 1), (3, 2)}
+    for parent, child in made.edges:
+        np.testing.assert_allclose(made.counts[child], table(data, (parent, child), sizes), atol=0.02)
+
+
+def test_steps_of_a_seed_draw_apart():
+    data, first, second = np.zeros((1, 2), dtype=np.int64), [], []
+    for seed in range(400):
+        made = synthesize(data, 1.0, 1e-6, domain={"a": 2, "b": 2}, relation=AddRemove(), insecure_seed=seed)
+        first.append(int(made.marginals[("a",)].values[0]))
+        second.append(int(made.marginals["a", "b"].values.flat[0]))
+    assert stats.spearmanr(first, second).pvalue > 1e-6
+
+
 @pytest.mark.parametrize("relation", [ReplaceOne(), AddRemove()], ids=str)
 def test_noise_is_that_of_the_laws_released(relation):
     # 12 000 cells of records that are all alike: what is released is the noise.
