@@ -12,7 +12,7 @@ multipliers each cell is ``max(0, y - v t)``. Newton's method on it, with conjug
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,13 +42,8 @@ class Consistent(NamedTuple):
     residual: float
 
 
-def fit_forest(
-    nodes: Sequence[NoisyTable],
-    edges: Mapping[Edge, NoisyTable],
-    total: float,
-    tick: Callable[[], object] = lambda: None,
-) -> Consistent:
-    """Return the consistent tables nearest to noisy ones; `tick` is called once a step."""
+def fit_forest(nodes: Sequence[NoisyTable], edges: Mapping[Edge, NoisyTable], total: float) -> Consistent:
+    """Return the consistent tables nearest to noisy ones."""
     dual = _Dual(nodes, edges, total)
     x = dual.start()
     tables, value = dual.tables(x)
@@ -57,7 +52,6 @@ def fit_forest(
     for _ in range(MOST_STEPS):
         if np.abs(slope).max() <= enough:
             break
-        tick()
         direction = dual.step(tables, slope)
         gain, length = float(direction @ slope), 1.0
         while True:
