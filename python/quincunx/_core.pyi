@@ -194,6 +194,7 @@ class CheckpointLock:
 @final
 class ExactPlan:
     primes: int
+    side_by_side: int
     method: tuple[str, int, float]
     def solve(self, job: Job) -> list[int]: ...
     def residues(self, start: int, stop: int, job: Job) -> list[int]: ...

@@ -98,6 +98,12 @@ impl ExactPlan {
         self.plan.primes().len()
     }
 
+    /// Primes that cost little more together than one alone.
+    #[getter]
+    fn side_by_side(&self) -> usize {
+        self.plan.quantity().side_by_side()
+    }
+
     /// One of the integers divided by the denominator, in lowest terms.
     fn lowest_terms(&self, py: Python<'_>, integer: BigInt) -> PyResult<(BigInt, BigUint)> {
         compute(py, None, |monitor| self.plan.lowest_terms(integer, monitor))

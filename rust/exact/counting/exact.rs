@@ -61,6 +61,12 @@ pub trait Modular: Send + Sync {
         1
     }
 
+    /// Primes that a task of an executor should have, if there are enough of them for all workers: those that cost little
+    /// more together than one alone, and as many as are worth the way.
+    fn side_by_side(&self) -> usize {
+        LANES.max(worth(self.method().2))
+    }
+
     /// The values modulo each of the moduli: `values()` words below the modulus for each.
     ///
     /// Engines over lanes use [`super::evaluation::residues`], everything else [`one_by_one`]; both keep checkpoints.
@@ -260,12 +266,21 @@ impl<M: Modular + ?Sized> Plan<M> {
     }
 }
 
+/// Primes in the lanes of the widest vector unit.
+pub const LANES: usize = 8;
+/// Operations that are worth a task of their own: milliseconds.
+const WORTH: f64 = 4e6;
 /// Bytes that the residue of one value and one prime takes on its way: its point, its place among those found, itself.
 const RESIDUE: u128 = 64;
 /// Bits of a denominator that is worked on on the calling thread.
 const SHORT_DENOMINATOR: u64 = 1 << 14;
 /// Primes that are found, and combined, on the calling thread: a few milliseconds.
 const FEW: usize = 1000;
+
+/// How many primes of so many operations each are worth a task of an executor; one, where that is not known.
+pub fn worth(operations: f64) -> usize {
+    if operations > 0.0 { (WORTH / operations).ceil().min(1e6) as usize } else { 1 }
+}
 
 /// The largest primes below `2^55`, in falling order.
 ///

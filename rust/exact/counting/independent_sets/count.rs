@@ -345,6 +345,17 @@ impl Modular for IndependentSets {
         if self.quantity == Quantity::Polynomial { self.largest } else { 1 }
     }
 
+    fn side_by_side(&self) -> usize {
+        match &self.method {
+            IndependentSetMethod::Reflection(reflection) => exact::worth(reflection.additions()),
+            IndependentSetMethod::Engine(engine) => {
+                let points = self.values();
+                exact::LANES.div_ceil(points).max(exact::worth(evaluation::work(engine) as f64 * points as f64))
+            }
+            _ => exact::LANES,
+        }
+    }
+
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let engine = match &self.method {
             IndependentSetMethod::Engine(engine) => engine,
