@@ -50,6 +50,7 @@ SHARED_PYTHON = {
     "_core",
     "_csv",
     "_docs",
+    "_executors",
     "_html",
     "_inference",
     "_job",

@@ -33,7 +33,7 @@ class Job:
     threads : int, optional
         Threads to use; by default all this process may use. A task of an executor asks again where it runs.
     memory_limit : int, optional
-        Bytes the job may use; by default what is available.
+        Bytes the job may use; by default what is available. A task of an executor asks again where it runs.
     progress : bool or callable, optional
         As in `reporting`.
     checkpoint : path, optional
@@ -54,6 +54,7 @@ class Job:
         "checkpoint_interval",
         "executor",
         "memory_limit",
+        "memory_limit_asked",
         "progress",
         "report",
         "threads",
@@ -77,6 +78,7 @@ class Job:
             raise TypeError(f"{function}() got an unexpected keyword argument {next(iter(unknown))!r}")
         self.threads_asked = threads
         self.threads = _check.threads(threads)
+        self.memory_limit_asked = memory_limit
         self.memory_limit = _check.memory_limit(memory_limit)
         self.progress = progress
         self.report = None

@@ -1,5 +1,7 @@
 """What quincunx raises beyond Python's own exceptions."""
 
+from concurrent.futures import BrokenExecutor
+
 __all__ = [
     "CheckpointError",
     "ConvergenceError",
@@ -8,6 +10,7 @@ __all__ = [
     "InternalError",
     "MisfitWarning",
     "TooLargeError",
+    "WorkerError",
 ]
 
 
@@ -55,6 +58,10 @@ class InsecureGuaranteeWarning(UserWarning):
 
 class MisfitWarning(UserWarning):
     """A model does not fit its data; what it says of them is off by more than it says itself."""
+
+
+class WorkerError(BrokenExecutor):
+    """The workers of an executor are gone, or a task ended one after the other; says what is saved of the job."""
 
 
 class InternalError(RuntimeError):

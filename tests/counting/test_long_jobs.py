@@ -31,7 +31,7 @@ from quincunx.counting import (
     potts_polynomial,
     tutte_polynomial,
 )
-from quincunx.errors import CheckpointError
+from quincunx.errors import CheckpointError, WorkerError
 
 # A count of one second or so, made of steps of a millisecond: 46368 states, 6 groups of 8 primes.
 LONG = lattices.square(22, 200)
@@ -422,7 +422,7 @@ def test_threads_and_memory_do_not_change_the_result(lattice):
         assert count_independent_sets(lattice, threads=2, memory_limit=8 * lanes * states) == count
 
 
-# Two groups of primes and a little more: three tasks.
+# Three tasks, if there are as many workers.
 SPREAD = lattices.square(12, 130)
 
 
@@ -431,7 +431,8 @@ def test_a_thread_pool_is_an_executor():
         heard = Steps()
         count = count_independent_sets(SPREAD, executor=executor, progress=heard)
         assert count == count_independent_sets(SPREAD)
-        assert heard == [(done, 3) for done in (1, 2, 3)]
+        assert len(heard) >= 2, "each thread has a task"
+        assert heard[-1][0] == heard[-1][1] == estimate_cost(SPREAD).primes
         assert count_independent_sets(lattices.kagome(6, 6), executor=executor) == count_independent_sets(
             lattices.kagome(6, 6).graph
         )
@@ -468,6 +469,8 @@ def test_a_dask_cluster_is_an_executor():
 class Scripted(Executor):
     """Fails the first task and never begins the others."""
 
+    _max_workers = 3
+
     def __init__(self, error):
         self.error, self.futures, self.tasks = error, [], []
 
@@ -493,7 +496,7 @@ def test_a_worker_that_dies_is_an_error_not_a_wait():
         doomed = executor.submit(os._exit, 3)
         with pytest.raises(concurrent.futures.process.BrokenProcessPool):
             doomed.result(timeout=60)
-        with pytest.raises(concurrent.futures.process.BrokenProcessPool):
+        with pytest.raises(WorkerError, match=r"the workers are gone: .*; nothing is saved, for there is no"):
             count_independent_sets(SPREAD, executor=executor)
 
 
@@ -586,6 +589,8 @@ def test_every_exact_job_runs_on_an_executor_and_its_plan_pickles(name):
 @pytest.mark.parametrize("name", EXACT)
 def test_an_executor_goes_on_from_its_checkpoint_and_so_does_the_process_itself(name, tmp_path):
     class Counting(Executor):
+        _max_workers = 3  # so that a job that takes milliseconds has several tasks
+
         def __init__(self, allowed):
             self.tasks, self.allowed = 0, allowed
 

@@ -1,9 +1,10 @@
 """Samplers are driven, here in turns or on an executor: progress is reported, callbacks called, stops survived."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor
 from typing import ClassVar, Protocol, TypeAlias, TypeVarTuple
 
+from quincunx._executors import Tasks
 from quincunx._inference._runs import Problem, Run, S
 
 Ts = TypeVarTuple("Ts")
@@ -111,11 +112,11 @@ def run_here(
     return [run for sampler in samplers for run in sampler.results()], stopped
 
 
-def run_task(problem: Problem[S], run: Run, schedule: S) -> Run:
+def run_task(problem: Problem[S], run: Run, schedule: S, listen: Report | None = None) -> Run:
     """Let one run continue to its end; what an executor is given."""
     (sampler,) = problem.samplers([run], schedule)
     if left := sampler.left:
-        sampler.advance(left, None)
+        sampler.advance(left, listen)
     (after,) = sampler.results()
     return after
 
@@ -124,21 +125,21 @@ def run_on(
     executor: Executor, problem: Problem[S], runs: Sequence[Run], schedule: S, report: Report | None = None
 ) -> tuple[list[Run], BaseException | None]:
     """Let each run continue as one task of an executor; after an interrupt, the runs that had ended are kept."""
-    futures: list[Future[Run]] = [executor.submit(run_task, problem, run, schedule) for run in runs]
+    calls = [(problem, run.without_draws(), schedule) for run in runs]
+    tasks = Tasks(executor, run_task, calls, [f"chain-{chain}" for chain in range(len(runs))])
+    after = list(runs)
     user_call = _UserCalls()
     stopped = None
     try:
-        for done, future in enumerate(as_completed(futures), start=1):
-            future.result()
-            if report is not None:
-                user_call(report, done, len(futures))
+        with tasks:
+            for done, (chain, run) in enumerate(tasks, start=1):
+                after[chain] = run.after(runs[chain])
+                if report is not None:
+                    user_call(report, done, len(runs))
     except BaseException as error:
-        for future in futures:
-            future.cancel()
         if not user_call.is_request(error):
             raise
         stopped = error
-    return [
-        future.result() if future.done() and not future.cancelled() and future.exception() is None else run
-        for run, future in zip(runs, futures, strict=True)
-    ], stopped
+    for chain, run in tasks.ended():
+        after[chain] = run.after(runs[chain])
+    return after, stopped

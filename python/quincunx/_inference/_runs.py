@@ -5,7 +5,7 @@ another machine or with another number of threads gives the same draws, bit for 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -144,6 +144,22 @@ class Run:
     def has_draws(self) -> bool:
         """Whether it kept draws, or an approximation that draws can be made from."""
         return bool(len(self.kept) or len(self.step_statistics.get("elbo", ())))
+
+    def without_draws(self) -> "Run":
+        """Return what a sampler needs to continue: all but what was kept."""
+        return replace(self, draws=[], kept=self.kept[:0], draw_statistics={})
+
+    def after(self, earlier: "Run") -> "Run":
+        """Return the run with what was kept before it went on `without_draws`, unless it began anew."""
+        if not len(earlier.kept) or (len(self.kept) and self.kept[0] <= earlier.iteration):
+            return self
+        before, now = earlier.draw_statistics, self.draw_statistics
+        return replace(
+            self,
+            draws=[np.concatenate(pair) for pair in zip(earlier.draws, self.draws, strict=True)],
+            kept=np.concatenate([earlier.kept, self.kept]),
+            draw_statistics={name: np.concatenate([before[name], values]) for name, values in now.items()},
+        )
 
 
 def keys(random_state: "RandomSource | np.random.RandomState", number: int) -> list[tuple[int, int]]:

@@ -112,7 +112,8 @@ def count_independent_sets(
     """
     job = Job(**options)
     problem = as_problem(graph, order)
-    (count,), _ = _exact.solve(partial(_core.plan_independent_sets, problem, "count"), "independent sets", job)
+    where = f", {problem[0]} {problem[1]} x {problem[2]}" if isinstance(problem[0], str) else ""
+    (count,), _ = _exact.solve(partial(_core.plan_independent_sets, problem, "count"), f"independent sets{where}", job)
     return count
 
 
