@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import networkx
@@ -203,6 +204,24 @@ def test_the_ascent_is_judged_by_draws_of_its_gamma_laws():
     each = np.exp(TwoPiecePoisson(np.asarray(released)[held], rates, released.alpha).log_marginal())
     error = each.std(axis=0) / np.sqrt(200)
     assert (np.abs(np.exp(found.log_densities[0][held]) - each.mean(axis=0)) < 6 * error).all()
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
+def test_folds_of_one_model_that_end_together_are_judged_apart(monkeypatch):
+    release = privatize(counts((14, 9), 3, 4.0), epsilon=0.5, insecure_seed=1)
+    how = {"model": PoissonFactorization(n_warmup=10, n_draws=4, n_chains=1, random_state=3), "n_components": [2]}
+    here = factorization.cross_validate(release, folds=2, **how)
+    together, fit_to = threading.Barrier(2, timeout=60), PoissonFactorization._fit_to
+
+    def wait(model, *arguments):
+        fitted = fit_to(model, *arguments)
+        together.wait()
+        return fitted
+
+    monkeypatch.setattr(PoissonFactorization, "_fit_to", wait)
+    with ThreadPoolExecutor(2) as pool:
+        threaded = factorization.cross_validate(release, folds=2, executor=pool, **how)
+    assert np.array_equal(here.log_densities, threaded.log_densities)
 
 
 @pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _check, _tables
+from quincunx._executors import Listen, Tasks
 from quincunx._html import table_html
 from quincunx._inference import Floats
 from quincunx._inference._runs import keys
@@ -389,19 +391,19 @@ def _judged(
         for place, fold in tasks:
             yield (place, fold), judge(models[place], data, fold_of_cell == fold)
         return
-    futures: dict[Future[tuple[Floats, str | None]], tuple[int, int]] = {
-        executor.submit(judge, models[place], data, fold_of_cell == fold): (place, fold) for place, fold in tasks
-    }
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        for future in futures:
-            future.cancel()
+    calls = [(models[place], data, fold_of_cell == fold) for place, fold in tasks]
+    names = [f"model-{place}-fold-{fold}" for place, fold in tasks]
+    with Tasks(executor, judge, calls, names) as judged:
+        for task, found in judged:
+            yield tasks[task], found
 
 
-def judge(model: CountFactorization, data: Data, held: npt.NDArray[np.bool_]) -> tuple[Floats, str | None]:
+def judge(
+    model: CountFactorization, data: Data, held: npt.NDArray[np.bool_], listen: Listen | None = None
+) -> tuple[Floats, str | None]:
     """Fit a model without some cells; return the log predictive density of these, and what to warn of."""
+    model = copy(model)  # threads of an executor share it
+    model.progress = listen
     values = np.where(held, np.zeros((), dtype=data.values.dtype), data.values)
     _, stopped = model._fit_to(replace(data, values=values, held_out=~data.observed | held), None)
     if stopped is not None:
