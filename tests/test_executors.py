@@ -22,6 +22,8 @@ from quincunx.counting import _exact, count_independent_sets, count_spanning_tre
 from quincunx.counting._problem import as_problem
 from quincunx.errors import TooLargeError, WorkerError
 from quincunx.factorization import PoissonFactorization
+from quincunx.ldp import GaussianModel
+from quincunx.privacy import LaplaceMechanism
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning"
@@ -127,6 +129,7 @@ def test_tasks_of_dask_tell_what_they_are_and_are_this_jobs_alone(client, dask):
 # Memory where tasks run.
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_worker_unless_it_is_said(distributed):
     with (
         cluster_of(distributed, 1, memory_limit="360MB") as cluster,
@@ -222,6 +225,7 @@ def die(*_):
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_a_task_of_which_worker_after_worker_dies_is_an_error_that_names_it(distributed):
     with (
         cluster_of(distributed, 2) as cluster,
@@ -350,12 +354,28 @@ def test_a_chain_that_goes_on_does_not_carry_its_draws():
     assert max(weighing.out + weighing.back) < draws / 10
 
 
+@pytest.mark.parametrize("inference", ["quadrature", "nuts"])
+def test_models_of_users_go_on_as_they_do_here(inference):
+    release = LaplaceMechanism(1.0, -5, 5).release(np.linspace(-2.0, 3.0, 50), insecure_seed=1)
+    how = {"inference": inference, "n_warmup": 50, "n_draws": 20, "n_chains": 2, "random_state": 3, "warm_start": True}
+    there, here = GaussianModel(**how), GaussianModel(**how)
+    for _ in range(3):
+        there.fit(release, executor=Weighing())
+        here.fit(release, executor=None)
+    for name, draws in there.draws_.items():
+        assert draws.shape == (2, 60 if inference == "nuts" else 20)
+        np.testing.assert_array_equal(draws, here.draws_[name])
+
+
 # Of so many shorts Dask hands on an array that begins at an odd byte.
 LARGE = np.random.default_rng(7).poisson(3.0, (601, 117)) + 200 * (np.arange(117) == 3)
 
 
-@pytest.mark.parametrize("released", [RELEASE, LARGE], ids=["bytes", "shorts"])
-@pytest.mark.parametrize(("inference", "method"), [("mcmc", "auto"), ("mcmc", "bessel"), ("vi", "auto")])
+@pytest.mark.parametrize(
+    ("released", "inference", "method"),
+    [(RELEASE, "mcmc", "auto"), (RELEASE, "mcmc", "bessel"), (RELEASE, "vi", "auto"), (LARGE, "vi", "auto")],
+    ids=["auto", "bessel", "vi", "shorts"],
+)
 def test_fits_go_on_over_dask_bit_for_bit(dask, released, inference, method):
     short = {"n_draws": 3, "n_warmup": 2, "n_chains": 2} if inference == "mcmc" else {"max_iter": 4, "tol": 0.0}
     how = short | {"inference": inference, "method": method, "random_state": 8, "warm_start": True}

@@ -150,8 +150,8 @@ class Run:
         return replace(self, draws=[], kept=self.kept[:0], draw_statistics={})
 
     def after(self, earlier: "Run") -> "Run":
-        """Return the run with what was kept before it went on `without_draws`, unless it began anew."""
-        if not len(earlier.kept) or (len(self.kept) and self.kept[0] <= earlier.iteration):
+        """Return the run with what was kept before it went on `without_draws`."""
+        if not len(earlier.kept):
             return self
         before, now = earlier.draw_statistics, self.draw_statistics
         return replace(

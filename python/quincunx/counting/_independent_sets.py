@@ -50,7 +50,8 @@ def count_independent_sets(
     threads : int, optional
         Threads to use; by default all this process may use. The result does not depend on it.
     memory_limit : int, optional
-        Bytes the job may use; by default what is available. The job is refused before any work if they do not suffice.
+        Bytes the job may use; by default what is available, to a task of an `executor` where that runs. The job is
+        refused before any work if they do not suffice.
     progress : bool or callable, optional
         `True` shows a bar; a function is called as ``progress(done, total)``, and an exception it raises stops the
         work.
@@ -62,10 +63,11 @@ def count_independent_sets(
         link is followed, and beside it lies a lock: a second job on the same path raises `CheckpointError` with the
         process that holds it. The file is removed at the end.
     checkpoint_interval : float, optional
-        Seconds between two checkpoints; by default 30, and more where writing takes long.
+        Seconds between two checkpoints; by default 30, and more where writing takes long; with an `executor` each task
+        that ends is kept.
     executor : concurrent.futures.Executor, optional
-        Where groups of eight primes are counted, one task each: a thread or process pool, loky, Dask's
-        ``Client.get_executor()``, MPI. Planning is done once, here; a checkpoint keeps the finished groups.
+        Where primes are counted, in tasks of one to eight or as many as take milliseconds: a thread or process pool,
+        loky, Dask's ``Client.get_executor()``, MPI. Planning is done once, here. Tasks end with the job.
 
     Returns
     -------
@@ -80,6 +82,13 @@ def count_independent_sets(
         If an argument is not what it should be.
     CheckpointError
         If the checkpoint cannot be written, is damaged, or belongs to another job.
+    WorkerError
+        If the workers of an executor are gone, or a task ended several in a row; with Dask, after 300 s without one.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a cluster of Dask has had no worker for 10 s.
 
     Notes
     -----

@@ -223,6 +223,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             If an argument or a parameter is not what it should be.
         ConvergenceError
             If the callback stopped the fit before anything was kept.
+        WorkerError
+            If the workers of an executor are gone, as in `quincunx.counting.count_independent_sets`; nothing is kept.
 
         Warns
         -----
