@@ -15,6 +15,8 @@ use super::words::{RowWords, uniform};
 use crate::distributions::RandomSource;
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::{exp, ln, sin_cos};
+use crate::numeric::floats::{FloatWork, Floats, LANES, float_work};
+use crate::numeric::special::gamma::log_gamma;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use std::f64::consts::FRAC_PI_2;
 
@@ -76,6 +78,180 @@ pub fn draw_log(shape: f64, rng: &mut (impl RandomSource + rand_core::Rng)) -> f
     Gamma::new(shape + 1.0).draw(rng).ln() - exponential / shape
 }
 
+/// Strips of a [`Table`], those below its tails among them: what is looked up of them stays in the nearest cache.
+const STRIPS: usize = 1024;
+
+/// Draws of one shape, by the logarithm t of the draw: its density exp(r t - e^t) is log-concave, with its mode at ln r.
+///
+/// From the mode on, to either side, there are strips below each of which a rectangle has the same area, as high as the density
+/// at the edge nearer to the mode; beyond them the tangent of the logarithm bounds the density. A strip is as likely as another, and
+/// a point of it is kept below the density at its farther edge without looking; that fails in one of sixty draws.
+///
+/// Sources: J. H. Ahrens, U. Dieter (1989), An alternative approach to sampling with tables (strips); L. Devroye (1986), chapter VII
+/// (log-concave densities).
+#[derive(Clone, Debug)]
+pub struct Table {
+    shape: f64,
+    /// Its logarithm.
+    mode: f64,
+    /// Where a strip starts, nearer to the mode, and how far it goes.
+    edges: [f64; STRIPS],
+    widths: [f64; STRIPS],
+    /// What of the rectangle's height is kept at once; -1 where there is no rectangle.
+    kept: [f64; STRIPS],
+}
+
+/// The tails are the first strips.
+const TAILS: u64 = 2;
+
+impl Table {
+    /// The table of a shape, if it is neither so small nor so large that its strips would be bad.
+    pub fn new(shape: f64) -> Option<Self> {
+        if !(0.02..=1e3).contains(&shape) {
+            return None;
+        }
+        let mode = ln(shape);
+        let mut table = Self { shape, mode, edges: [mode; STRIPS], widths: [0.0; STRIPS], kept: [-1.0; STRIPS] };
+        // The area below the density, whose maximum is 1 here, and a bit for what rectangles have beyond it.
+        let all = exp(log_gamma(shape) + shape - shape * mode);
+        let mut area = 1.02 * all / STRIPS as f64;
+        while !table.fill(area) {
+            area *= 1.01;
+        }
+        Some(table)
+    }
+
+    /// Sets the strips for rectangles of this area, unless there are too many.
+    fn fill(&mut self, area: f64) -> bool {
+        let mut strip = TAILS as usize;
+        for (tail, side) in [-1.0, 1.0].into_iter().enumerate() {
+            let (mut edge, mut height) = (self.mode, 1.0);
+            // Until what is below the tangent is no more than a rectangle.
+            while height > area * self.slope(edge).abs() {
+                if strip == STRIPS {
+                    return false;
+                }
+                let width = side * area / height;
+                let next = exp(self.log_density(edge + width));
+                (self.edges[strip], self.widths[strip], self.kept[strip]) = (edge, width, next / height);
+                (edge, height) = (edge + width, next);
+                strip += 1;
+            }
+            // The width of a tail is the share of the strip that is below its tangent.
+            (self.edges[tail], self.widths[tail]) = (edge, height / (area * self.slope(edge).abs()));
+        }
+        self.kept[strip..].fill(-1.0);
+        self.widths[strip..].fill(0.0);
+        // Where nothing is, no point is: such a strip is refused always.
+        self.edges[strip..].fill(f64::INFINITY);
+        true
+    }
+
+    /// The derivative of the logarithm of the density of t.
+    fn slope(&self, t: f64) -> f64 {
+        self.shape - exp(t)
+    }
+
+    /// The logarithm of the density of t over its maximum.
+    fn log_density(&self, t: f64) -> f64 {
+        self.shape * (t - self.mode) - (exp(t) - self.shape)
+    }
+
+    /// That less what it is at an edge.
+    fn log_ratio(&self, t: f64, edge: f64) -> f64 {
+        self.shape * (t - edge) - (exp(t) - exp(edge))
+    }
+
+    /// The logarithm of a draw, if the proposal of a strip and two uniform numbers is kept.
+    fn proposed(&self, strip: u64, u: f64, v: f64, words: &mut RowWords) -> Option<f64> {
+        let (edge, width) = (self.edges[strip as usize], self.widths[strip as usize]);
+        if strip < TAILS {
+            if u >= width {
+                return None;
+            }
+            let slope = self.slope(edge);
+            let t = edge + ln(1.0 - words.uniform()) / slope;
+            let below = self.log_ratio(t, edge) - slope * (t - edge);
+            return (v < exp(below)).then_some(t);
+        }
+        let t = edge + width * u;
+        (edge < f64::INFINITY && v < exp(self.log_ratio(t, edge))).then_some(t)
+    }
+
+    /// Draws of the shape.
+    pub fn draw_many(&self, level: Level, words: &mut RowWords, draws: &mut [f64]) {
+        let (mut own, mut others) = ([[0; BATCH]; 2], [0; BATCH]);
+        for draws in draws.chunks_mut(BATCH) {
+            own.iter_mut().for_each(|own| words.fill(&mut own[..draws.len()]));
+            let open = float_work(level, Strips { table: self, words: &own, draws, others: &mut others });
+            for &place in &others[..open] {
+                let place = place as usize;
+                let [mut first, mut second] = own.map(|own| own[place]);
+                draws[place] = loop {
+                    let strip = first % STRIPS as u64;
+                    if let Some(t) = self.proposed(strip, uniform(first), uniform(second), words) {
+                        break t;
+                    }
+                    (first, second) = (words.word(), words.word());
+                };
+            }
+            at_level!(level, exponentials(draws));
+        }
+    }
+}
+
+#[inline(always)]
+fn exponentials(logs: &mut [f64]) {
+    for log in logs {
+        *log = exp(*log);
+    }
+}
+
+/// Logarithms of draws that a table keeps at once; which are not, and how many.
+struct Strips<'a> {
+    table: &'a Table,
+    words: &'a [[u64; BATCH]; 2],
+    draws: &'a mut [f64],
+    others: &'a mut [u32; BATCH],
+}
+
+impl FloatWork for Strips<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<F: Floats>(self, f: F) -> usize {
+        let Self { table, words: [first, second], draws, others } = self;
+        let mut open = 0;
+        let words = first.as_chunks::<LANES>().0.iter().zip(second.as_chunks::<LANES>().0);
+        for ((start, draws), (first, second)) in (0..).step_by(LANES).zip(draws.chunks_mut(LANES)).zip(words) {
+            let (mut strips, mut u, mut v) = ([0; LANES], [0.0; LANES], [0.0; LANES]);
+            for lane in 0..LANES {
+                strips[lane] = (first[lane] % STRIPS as u64) as u32;
+                (u[lane], v[lane]) = (uniform(first[lane]), uniform(second[lane]));
+            }
+            // SAFETY: there are so many strips.
+            let [edge, width, kept] =
+                [&table.edges, &table.widths, &table.kept].map(|of_strip| unsafe { f.gather(of_strip, &strips) });
+            let logs = f.add(edge, f.mul(width, f.load(&u)));
+            if let Some(draws) = draws.first_chunk_mut::<LANES>() {
+                f.store(logs, draws);
+            } else {
+                let mut last = [0.0; LANES];
+                f.store(logs, &mut last);
+                draws.copy_from_slice(&last[..draws.len()]);
+            }
+            // The words of strip and place are the lowest and the highest bits of one: they have none in common.
+            let mut refused = !f.bits(kept, f.load(&v)) & (0xff >> (LANES - draws.len()));
+            while refused != 0 {
+                others[open] = start + refused.trailing_zeros();
+                refused &= refused - 1;
+                open += 1;
+            }
+        }
+        open
+    }
+}
+
 /// Draws worked on together.
 const BATCH: usize = 256;
 
@@ -85,8 +261,11 @@ pub fn draw_many(level: Level, shapes: &[f64], words: &mut RowWords, draws: &mut
         Batch { words: [0; 3 * BATCH], place: [0; BATCH], d: [0.0; BATCH], c: [0.0; BATCH], z: [0.0; BATCH] };
     for (shapes, draws) in shapes.chunks(BATCH).zip(draws.chunks_mut(BATCH)) {
         let Batch { words: own, d, c, place, .. } = &mut batch;
-        words.fill(&mut own[..shapes.len()]);
-        at_level!(level, start(shapes, own, (d, c), draws));
+        at_level!(level, start(shapes, (d, c), draws));
+        if shapes.iter().any(|&shape| shape < 1.0) {
+            words.fill(&mut own[..shapes.len()]);
+            at_level!(level, lower(shapes, own, draws));
+        }
         place.iter_mut().zip(0..).for_each(|(place, i)| *place = i);
         let mut waiting = shapes.len();
         while waiting > 0 {
@@ -112,17 +291,22 @@ struct Batch {
     z: [f64; BATCH],
 }
 
-/// The constants of the draws, and d U^(1/a) in their place.
+/// The constants of the draws, and d in their place.
 #[inline(always)]
-fn start(shapes: &[f64], words: &[u64], (d, c): (&mut [f64], &mut [f64]), draws: &mut [f64]) {
-    let entries = shapes.iter().zip(words);
-    let out = d.iter_mut().zip(c).zip(draws);
-    for ((&shape, &word), ((d, c), draw)) in entries.zip(out) {
-        let small = shape < 1.0;
-        *d = (if small { shape + 1.0 } else { shape }) - 1.0 / 3.0;
+fn start(shapes: &[f64], (d, c): (&mut [f64], &mut [f64]), draws: &mut [f64]) {
+    for ((&shape, draw), (d, c)) in shapes.iter().zip(draws).zip(d.iter_mut().zip(c)) {
+        *d = (if shape < 1.0 { shape + 1.0 } else { shape }) - 1.0 / 3.0;
         *c = 1.0 / (9.0 * *d).sqrt();
+        *draw = *d;
+    }
+}
+
+/// Multiplies the draws of shapes a < 1 by U^(1/a).
+#[inline(always)]
+fn lower(shapes: &[f64], words: &[u64], draws: &mut [f64]) {
+    for ((&shape, &word), draw) in shapes.iter().zip(words).zip(draws) {
         let power = exp(ln(1.0 - uniform(word)) / shape);
-        *draw = *d * if small { power } else { 1.0 };
+        *draw *= if shape < 1.0 { power } else { 1.0 };
     }
 }
 
@@ -145,12 +329,24 @@ fn propose(Batch { words, place, d, c, z }: &mut Batch, waiting: usize, draws: &
         let kept = (uniform < 1.0 - 0.0331 * (square * square)) & (root > 0.0);
         *u = if kept { -(root * root * root) } else { uniform };
     }
-    for i in 0..waiting {
-        let at = place[i];
-        let kept = u[i] < 0.0;
-        draws[at as usize] *= if kept { -u[i] } else { 1.0 };
-        (place[open], d[open], c[open], z[open], u[open]) = (at, d[i], c[i], z[i], u[i]);
-        open += usize::from(!kept);
+    let mut list = [0u32; BATCH];
+    for (i, u) in (0..).zip(&u[..waiting]) {
+        list[open] = i;
+        open += usize::from(*u >= 0.0);
+    }
+    if waiting == draws.len() {
+        // The first round: entry i is at place i.
+        for (draw, &u) in draws.iter_mut().zip(&u) {
+            *draw *= if u < 0.0 { -u } else { 1.0 };
+        }
+    } else {
+        for (&at, &u) in place[..waiting].iter().zip(&u) {
+            draws[at as usize] *= if u < 0.0 { -u } else { 1.0 };
+        }
+    }
+    for (to, &from) in list[..open].iter().enumerate() {
+        let from = from as usize;
+        (place[to], d[to], c[to], z[to], u[to]) = (place[from], d[from], c[from], z[from], u[from]);
     }
     let entries = c[..open].iter().zip(&d[..open]).zip(&z[..open]);
     for (((&c, &d), &z), u) in entries.zip(&mut u) {
@@ -184,7 +380,7 @@ fn normals(first: u64, second: u64) -> (f64, f64) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::stream::xoshiro;
 
@@ -211,7 +407,8 @@ mod tests {
         }
     }
 
-    fn distance(shape: f64, mut draws: Vec<f64>) -> f64 {
+    /// The distance of Kolmogorov and Smirnov from the law of a shape, times the root of the number of draws.
+    pub fn distance(shape: f64, mut draws: Vec<f64>) -> f64 {
         draws.sort_by(f64::total_cmp);
         let n = draws.len() as f64;
         let distance = draws.iter().enumerate().map(|(i, &x)| {
@@ -244,6 +441,28 @@ mod tests {
         }
         assert_eq!(draws(Level::Avx2), found);
         assert_eq!(draws(Level::Baseline), found);
+    }
+
+    #[test]
+    fn draws_of_a_table_have_their_law_at_every_level() {
+        // As above, each shape beside its successor in the row: 2.693 at 1e-6.
+        for (row, shape) in [0.02, 0.05, 0.3, 1.0, 1.7, 12.0, 1000.0].into_iter().enumerate() {
+            let table = Table::new(shape).unwrap();
+            let draws = |level| {
+                let (mut words, mut draws) = (RowWords::new(level, [3, 5], 5, 0, row as u64), vec![-1.0; 100_003]);
+                table.draw_many(level, &mut words, &mut draws);
+                draws
+            };
+            let found = draws(Level::Avx512);
+            let neighbors: f64 = found.windows(2).map(|pair| (pair[0] / shape - 1.0) * (pair[1] / shape - 1.0)).sum();
+            assert!((neighbors * shape).abs() < 4.9 * (found.len() as f64).sqrt(), "{shape}: draws depend on draws");
+            assert!(draws(Level::Avx2) == found && draws(Level::Baseline) == found, "{shape}");
+            let distance = distance(shape, found);
+            assert!(distance < 2.693, "shape {shape}: {distance}");
+            let kept: f64 = table.kept.iter().map(|kept| kept.max(0.0)).sum();
+            assert!(kept > 0.97 * STRIPS as f64, "{shape}: {kept}");
+        }
+        assert!(Table::new(0.019).is_none() && Table::new(1001.0).is_none());
     }
 
     #[test]

@@ -100,15 +100,21 @@ impl RowWords {
         out
     }
 
-    /// The next uniform number.
+    /// The next word.
     #[inline(always)]
-    pub fn uniform(&mut self) -> f64 {
+    pub fn word(&mut self) -> u64 {
         if self.used == AHEAD {
             self.refill();
         }
         let word = self.buffer[self.used % AHEAD];
         self.used += 1;
-        uniform(word)
+        word
+    }
+
+    /// The next uniform number.
+    #[inline(always)]
+    pub fn uniform(&mut self) -> f64 {
+        uniform(self.word())
     }
 
     /// Fills a slice with the next words.

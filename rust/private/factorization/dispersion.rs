@@ -33,6 +33,11 @@ const WIDTH: f64 = 3.0;
 const FARTHEST: f64 = 18.0;
 /// Cells whose logarithms a thread adds up at a time; sums of such are added in order.
 const CELLS: usize = 1 << 14;
+/// So many cells are worth a table of the law of their multipliers.
+const WORTH: usize = 1 << 13;
+/// Counts up to here have logarithms in common where there are [`MANY`].
+const FEW: usize = 8;
+const MANY: usize = 1024;
 /// Counts up to here are looked up by how many are larger.
 const SHORT: usize = 64;
 
@@ -153,8 +158,9 @@ impl Dispersion {
             Axis::Table => {
                 let tails = Tails::new(rates, counts);
                 let blocks: Vec<_> = rates.chunks(CELLS).collect();
+                let most = at_level!(level, largest(rates));
                 let likelihood = |r: f64| {
-                    let sums = parallel::map(blocks.len(), |block| at_level!(level, of_rates(blocks[block], r)));
+                    let sums = parallel::map(blocks.len(), |block| at_level!(level, of_rates(blocks[block], most, r)));
                     tails.log_likelihood(r, level) - r * sums.iter().sum::<f64>()
                 };
                 self.shapes[0] = slice(0, &tails, &likelihood);
@@ -176,7 +182,8 @@ impl Dispersion {
                         (own_rates.as_slice(), own_counts.as_slice())
                     };
                     let tails = Tails::new(rates, counts);
-                    let of_rates = |r: f64| r * at_level!(level, of_rates(rates, r));
+                    let most = at_level!(level, largest(rates));
+                    let of_rates = |r: f64| r * at_level!(level, of_rates(rates, most, r));
                     slice(group, &tails, &|r| tails.log_likelihood(r, level) - of_rates(r))
                 };
                 self.shapes = parallel::map(self.shapes.len(), group);
@@ -221,20 +228,80 @@ impl Dispersion {
     /// Turns the rates of all cells into multipliers, zero where a cell is not observed.
     pub fn draw_multipliers(&self, table: &ReleasedCounts, counts: &[u32], rates: &mut [f64], address: Address) {
         let (cols, level) = (table.cols(), address.level);
-        let one_row = |(shapes, draws): &mut (Vec<f64>, Vec<f64>), row: usize, rates: &mut [f64]| {
+        // One shape serves all cells whose count is zero.
+        let common = if let [r] = self.shapes[..]
+            && counts.len() >= WORTH
+        {
+            gamma::Table::new(r)
+        } else {
+            None
+        };
+        let one_row = |Scratch { places, shapes, draws, others }: &mut Scratch, row: usize, rates: &mut [f64]| {
             let (own, counts) = (self.in_row(row), &counts[row * cols..(row + 1) * cols]);
-            shapes.clear();
-            shapes.extend(counts.iter().enumerate().map(|(column, &count)| own.at(column) + f64::from(count)));
-            draws.resize(cols, 0.0);
             let mut words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, row as u64);
-            gamma::draw_many(level, shapes, &mut words, draws);
-            let codes = table.row(row).codes;
-            for (column, ((rate, draw), code)) in rates.iter_mut().zip(&*draws).zip(codes).enumerate() {
-                *rate = if *code == HELD_OUT { 0.0 } else { draw / (own.at(column) + *rate) };
+            [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_row| of_row.resize(cols, 0.0));
+            places.resize(cols, 0);
+            if let Some(table) = &common {
+                let number = at_level!(level, positive_shapes(counts, own.at(0), places, shapes));
+                gamma::draw_many(level, &shapes[..number], &mut words, &mut others[..number]);
+                table.draw_many(level, &mut words, draws);
+                places[..number].iter().zip(&*others).for_each(|(&place, &draw)| draws[place as usize] = draw);
+            } else {
+                for ((column, &count), shape) in counts.iter().enumerate().zip(&mut *shapes) {
+                    *shape = own.at(column) + f64::from(count);
+                }
+                gamma::draw_many(level, shapes, &mut words, draws);
             }
+            at_level!(level, divided(draws, own, table.row(row).codes, rates));
             Ok(())
         };
-        parallel::pieces(rates, cols.max(1), || (vec![], vec![]), one_row).expect("rows that cannot fail");
+        parallel::pieces(rates, cols.max(1), Scratch::default, one_row).expect("rows that cannot fail");
+    }
+}
+
+/// What a thread draws the multipliers of a row with.
+#[derive(Default)]
+struct Scratch {
+    places: Vec<u32>,
+    shapes: Vec<f64>,
+    draws: Vec<f64>,
+    others: Vec<f64>,
+}
+
+/// Places and shapes of the cells of a row whose count is positive, in front; how many.
+#[inline(always)]
+fn positive_shapes(counts: &[u32], r: f64, places: &mut [u32], shapes: &mut [f64]) -> usize {
+    let mut found = 0;
+    for (start, counts) in positive_eights(counts) {
+        for (place, &count) in (start as u32..).zip(counts) {
+            // Written always and kept where it is meant: no jump to guess wrong.
+            (places[found], shapes[found]) = (place, r + f64::from(count));
+            found += usize::from(count > 0);
+        }
+    }
+    found
+}
+
+/// Where eight counts start that are not all zero, and these.
+#[inline(always)]
+fn positive_eights(counts: &[u32]) -> impl Iterator<Item = (usize, &[u32])> {
+    let eights = (0..).step_by(8).zip(counts.chunks(8));
+    eights.filter(|(_, counts)| counts.iter().fold(0, |any, count| any | count) > 0)
+}
+
+/// The multipliers of a row in place of its rates, from gamma variables of rate one.
+#[inline(always)]
+fn divided(draws: &[f64], shapes: RowShapes<'_>, codes: &[i8], rates: &mut [f64]) {
+    #[inline(always)]
+    fn each(draws: &[f64], shape: impl Fn(usize) -> f64, codes: &[i8], rates: &mut [f64]) {
+        for (column, ((rate, &draw), &code)) in rates.iter_mut().zip(draws).zip(codes).enumerate() {
+            let multiplier = draw / (shape(column) + *rate);
+            *rate = if code == HELD_OUT { 0.0 } else { multiplier };
+        }
+    }
+    match shapes.one() {
+        Some(r) => each(draws, |_| r, codes, rates),
+        None => each(draws, |column| shapes.at(column), codes, rates),
     }
 }
 
@@ -249,21 +316,50 @@ pub struct Address {
     pub level: Level,
 }
 
-/// `sum_i ln(1 + mu_i / r)`: a logarithm for each product of eight terms, each of which is below 2^53 e^18.
+/// `sum_i ln(1 + mu_i / r)`, given the largest rate: a logarithm for each product of some terms. Where terms are below 2^30 these are
+/// 32; else eight, each of which is below 2^53 e^18.
 #[inline(always)]
-fn of_rates(rates: &[f64], r: f64) -> f64 {
-    const TERMS: usize = 8;
+fn of_rates(rates: &[f64], most: f64, r: f64) -> f64 {
+    if 1.0 + most / r < 1_073_741_824.0 { products::<32>(rates, r) } else { products::<8>(rates, r) }
+}
+
+#[inline(always)]
+fn products<const TERMS: usize>(rates: &[f64], r: f64) -> f64 {
     let inverse = 1.0 / r;
     let mut sums = [0.0; 8];
-    let (blocks, rest) = rates.as_chunks::<{ 8 * TERMS }>();
-    for block in blocks {
+    let (eights, rest) = rates.as_chunks::<8>();
+    for eights in eights.chunks(TERMS) {
         let mut products = [1.0; 8];
-        for rates in block.as_chunks::<8>().0 {
-            products.iter_mut().zip(rates).for_each(|(product, rate)| *product *= 1.0 + rate * inverse);
+        for rates in eights {
+            for lane in 0..8 {
+                products[lane] *= 1.0 + rates[lane] * inverse;
+            }
         }
-        sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += ln(product));
+        for lane in 0..8 {
+            sums[lane] += ln(products[lane]);
+        }
     }
-    sums.iter().sum::<f64>() + rest.iter().map(|rate| ln(1.0 + rate * inverse)).sum::<f64>()
+    let mut sum = 0.0;
+    for lane in sums {
+        sum += lane;
+    }
+    for rate in rest {
+        sum += ln(1.0 + rate * inverse);
+    }
+    sum
+}
+
+/// The largest rate.
+#[inline(always)]
+fn largest(rates: &[f64]) -> f64 {
+    let mut most = [0.0; 8];
+    let (eights, rest) = rates.as_chunks::<8>();
+    for rates in eights {
+        for lane in 0..8 {
+            most[lane] = if rates[lane] > most[lane] { rates[lane] } else { most[lane] };
+        }
+    }
+    most.into_iter().chain(rest.iter().copied()).fold(0.0, f64::max)
 }
 
 /// `sum_i y_i ln(1 + mu_i / r)` over counts that are not zero.
@@ -281,27 +377,53 @@ fn of_counts(rates: &[f64], counts: &[f64], r: f64) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().zip(last).map(|(rate, count)| count * ln(1.0 + rate * inverse)).sum::<f64>()
 }
 
-/// How many counts are larger than 0, 1, ..., the counts beyond, and all that are positive with their rates.
+/// How many counts are larger than 0, 1, ..., the counts beyond, and the rates of all that are positive.
 struct Tails {
     short: [u64; SHORT],
     long: Vec<f64>,
+    /// Rates of counts of 1, of 2, ..., of `FEW`, up to an end each, and then of the others, with these.
     rates: Vec<f64>,
+    ends: [usize; FEW],
     counts: Vec<f64>,
+    /// The largest rate.
+    most: f64,
 }
 
 impl Tails {
     fn new(rates: &[f64], counts: &[u32]) -> Self {
         let (mut short, mut long) = ([0; SHORT], vec![]);
-        let positive = rates.iter().zip(counts).filter(|(_, count)| **count > 0);
-        let (rates, counts): (Vec<f64>, Vec<f64>) = positive.map(|(&rate, &count)| (rate, f64::from(count))).unzip();
-        for &count in &counts {
+        let number = counts.iter().filter(|count| **count > 0).count();
+        // One place more, for what is written and not kept.
+        let (mut own_rates, mut own_counts, mut found) = (vec![0.0; number + 1], vec![0.0; number + 1], 0);
+        for (start, counts) in positive_eights(counts) {
+            for (&rate, &count) in rates[start..].iter().zip(counts) {
+                (own_rates[found], own_counts[found]) = (rate, f64::from(count));
+                found += usize::from(count > 0);
+            }
+        }
+        own_rates.truncate(number);
+        own_counts.truncate(number);
+        for &count in &own_counts {
             short[(count as usize).min(SHORT) - 1] += 1;
             if count > SHORT as f64 {
                 long.push(count);
             }
         }
+        // Rates in the order of their counts, where there are so many that logarithms of products are saved by it.
+        let few = if number >= MANY { FEW } else { 0 };
+        let mut next = [0; FEW + 1];
+        (0..FEW).for_each(|class| next[class + 1] = next[class] + if class < few { short[class] as usize } else { 0 });
+        let mut rates = vec![0.0; number];
+        for (&rate, &count) in own_rates.iter().zip(&own_counts) {
+            let class = if count <= few as f64 { count as usize - 1 } else { FEW };
+            rates[next[class]] = rate;
+            next[class] += 1;
+        }
+        own_counts.retain(|count| *count > few as f64);
         (0..SHORT - 1).rev().for_each(|j| short[j] += short[j + 1]);
-        Self { short, long, rates, counts }
+        let ends = std::array::from_fn(|class| next[class]);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        Self { short, long, rates, ends, counts: own_counts, most }
     }
 
     /// `sum_i sum_(j < y_i) ln(1 + j / r) - y_i ln(1 + mu_i / r)`.
@@ -310,7 +432,14 @@ impl Tails {
         let short: f64 = short.map(|(j, &number)| number as f64 * (j as f64 / r).ln_1p()).sum();
         let start = log_gamma(r + SHORT as f64);
         let long = self.long.iter().map(|y| log_gamma(r + y) - start - (y - SHORT as f64) * r.ln());
-        short + long.sum::<f64>() - at_level!(level, of_counts(&self.rates, &self.counts, r))
+        let (mut of_few, mut start) = (0.0, 0);
+        for (count, &end) in (1..).zip(&self.ends) {
+            if start < end {
+                of_few += f64::from(count) * at_level!(level, of_rates(&self.rates[start..end], self.most, r));
+            }
+            start = end;
+        }
+        short + long.sum::<f64>() - of_few - at_level!(level, of_counts(&self.rates[start..], &self.counts, r))
     }
 }
 
@@ -333,5 +462,63 @@ pub fn slice(old: f64, width: f64, [least, most]: [f64; 2], density: impl Fn(f64
             return found;
         }
         *(if found < old { &mut low } else { &mut high }) = found;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distributions::gamma::tests::distance;
+    use crate::factorization::released_counts::Alpha;
+
+    #[test]
+    fn multipliers_have_their_laws_given_counts_and_rates_with_a_table_and_without() {
+        // Kolmogorov and Smirnov at a false-alarm rate of 1e-6 for each count: 2.693.
+        let (rows, cols, r) = (120, 103, 0.6);
+        let cells = rows * cols;
+        assert!(cells >= WORTH);
+        let held_out: Vec<u8> = (0..cells).map(|cell| u8::from(cell % 11 == 3)).collect();
+        let table = ReleasedCounts::new(&vec![0; cells], rows, cols, Alpha::One(0.4), Some(&held_out)).unwrap();
+        // Rows with a positive count in every sixth cell, and rows with few.
+        let counts: Vec<u32> = (0..cells).map(|cell| 2 * u32::from(cell % [6, 40][cell / cols % 2] == 5)).collect();
+        let rates: Vec<f64> = (0..cells).map(|cell| [1e-3, 0.3, 20.0][cell % 3]).collect();
+        for (axis, number) in [(Axis::Table, 1), (Axis::Columns, cols)] {
+            let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
+            let mut found = rates.clone();
+            let address = Address { key: [3, 5], iteration: 1, level: crate::numeric::dispatch::level() };
+            dispersion.draw_multipliers(&table, &counts, &mut found, address);
+            for count in [0, 2] {
+                let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);
+                let draws: Vec<f64> = own.map(|cell| found[cell] * (r + rates[cell])).collect();
+                assert!(draws.len() > 900, "{}", draws.len());
+                let distance = distance(r + f64::from(count), draws);
+                assert!(distance < 2.693, "{axis:?}, {count}: {distance}");
+            }
+            assert!((0..cells).all(|cell| held_out[cell] == 0 || found[cell] == 0.0));
+        }
+    }
+
+    #[test]
+    fn the_likelihood_of_a_shape_is_the_sum_over_cells_however_many() {
+        for cells in [0, 1, 40, 900, 3000, 20_000] {
+            let counts: Vec<u32> =
+                (0..cells).map(|cell| [0, 1, 0, 2, 7, 8, 9, 63, 64, 65, 300][cell * cell % 11]).collect();
+            for scale in [1e-4, 1.0, 1e9] {
+                let rates: Vec<f64> = (0..cells).map(|cell| scale * (1.0 + (cell % 17) as f64)).collect();
+                let (tails, level) = (Tails::new(&rates, &counts), crate::numeric::dispatch::level());
+                for r in [1e-3_f64, 0.6, 50.0] {
+                    let cell = |(&rate, &count): (&f64, &u32)| {
+                        let tail: f64 = (0..count).map(|j| (f64::from(j) / r).ln_1p()).sum();
+                        tail - f64::from(count) * (rate / r).ln_1p()
+                    };
+                    let sum: f64 = rates.iter().zip(&counts).map(cell).sum();
+                    let found = tails.log_likelihood(r, level);
+                    assert!((found - sum).abs() <= 1e-9 * (1.0 + sum.abs()), "{cells} {scale} {r}: {found} {sum}");
+                    let sum: f64 = rates.iter().map(|rate| (rate / r).ln_1p()).sum();
+                    let found = at_level!(level, of_rates(&rates, at_level!(level, largest(&rates)), r));
+                    assert!((found - sum).abs() <= 1e-9 * (1.0 + sum.abs()), "{cells} {scale} {r}: {found} {sum}");
+                }
+            }
+        }
     }
 }

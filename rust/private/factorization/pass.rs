@@ -194,7 +194,7 @@ impl<'a> PassInput<'a> {
             // `weights` holds G_rv and then, in its place, W_rv; both row by row, without padding.
             let weights = &mut weights[..tile.len() * cols];
             match &self.weights {
-                Weights::Given(given) => weights.copy_from_slice(&given[tile.start * cols..tile.end * cols]),
+                Weights::Given(_) => {}
                 Weights::Overdispersed(dispersion, means, panels) => {
                     self.panels.rates(level, left, stride, weights);
                     for (row, left) in tile.clone().zip(lefts_of_means.chunks_exact_mut(stride)) {
@@ -218,6 +218,10 @@ impl<'a> PassInput<'a> {
                     }
                 }
             }
+            let weights = match self.weights {
+                Weights::Given(given) => &given[tile.start * cols..tile.end * cols],
+                _ => &*weights,
+            };
             if let Some(tally) = self.wanted.left {
                 over_columns(level, weights, self.right, &mut products);
                 for (i, row) in tile.clone().enumerate() {
