@@ -416,9 +416,11 @@ pub fn log_likelihoods<'py>(
     threads: usize,
     shapes: Option<Shapes<'_>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let cell = |o, rate, alpha, r: Option<f64>| match r {
-        Some(r) => negative_binomial::log_likelihood(o, rate, r, alpha),
-        None => cell::log_likelihood(o, rate, alpha),
+    let one = if let Alpha::One(alpha) = counts.0.alpha() { Some(cell::Logarithms::new(*alpha)) } else { None };
+    let cell = |o, rate, alpha, r: Option<f64>| match (r, &one) {
+        (Some(r), _) => negative_binomial::log_likelihood(o, rate, r, alpha),
+        (None, Some(one)) => one.likelihood(o, rate),
+        (None, None) => cell::log_likelihood(o, rate, alpha),
     };
     of_rates(py, counts, &rates, threads, shapes.as_ref(), cell, |_| 0.0)
 }

@@ -12,7 +12,7 @@ import pytest
 from quincunx import _core, cli
 from quincunx.errors import MisfitWarning
 from quincunx.factorization import PoissonBlockmodel, PoissonFactorization, PoissonTensorFactorization
-from quincunx.factorization._misfit import _Noise
+from quincunx.factorization._misfit import _ITERATIONS, _LEAST, _looked_at, _Noise
 from quincunx.privacy import privatize
 
 pytestmark = pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning")
@@ -100,6 +100,20 @@ def test_of_many_cells_some_are_looked_at(monkeypatch):
     assert some.total == whole.total
     np.testing.assert_array_equal(some.margins[0], whole.margins[0])
     assert some.dispersion != whole.dispersion
+
+
+def test_an_ascent_has_a_share_of_its_cells_looked_at_by_its_iterations():
+    data = PoissonFactorization(2)._data(RELEASED.repeat(40, axis=0), ALPHA.repeat(40, axis=0), None, reset=True)
+    size = data.values.size
+    sizes = [len(_looked_at(data, iterations / _ITERATIONS)) for iterations in (1, _ITERATIONS // 2, _ITERATIONS)]
+    # Of n places chosen as often, 1 - 1/e are; all of them where that is wanted.
+    np.testing.assert_allclose(sizes, [size * -np.expm1(-n / size) for n in (_LEAST, size / 2)] + [size], rtol=0.03)
+    held_out = np.zeros(data.shape, dtype=bool)
+    held_out[:, 3] = True
+    masked = PoissonFactorization(2)._data(data.values, data.alpha, held_out, reset=True)
+    cells = _looked_at(masked, 0.5)
+    assert not held_out.reshape(-1)[cells].any()
+    assert (np.diff(cells) > 0).all()
 
 
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])

@@ -34,6 +34,9 @@ _LIMIT, _DISPERSED = 6.0, 2.0
 _FEWEST, _MOST = 2, 6
 #: The most cells that releases are drawn anew for.
 _CELLS = 1 << 18
+#: For an ascent the share of cells that its iterations are of so many, so that the check takes about 1 % of them; but
+#: so many cells always.
+_ITERATIONS, _LEAST = 5000, 1 << 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,8 +147,9 @@ def misfit(posterior: Posterior, threads: int | None) -> Misfit:
     """Return how far a fit is from its data, by a few of its draws and a release drawn anew for each."""
     used, problem = _check.threads(threads), posterior.problem
     data = problem.data
-    number = max(_FEWEST, min(_MOST, sum(run.iteration for run in posterior.runs) // 2000))
-    cells = _looked_at(data)
+    iterations = sum(run.iteration for run in posterior.runs)
+    number = max(_FEWEST, min(_MOST, iterations // 2000))
+    cells = _looked_at(data, 1.0 if posterior.sampled else iterations / _ITERATIONS)
     part = _part(data, cells)
     expected, logs, spread = np.zeros(data.values.size if posterior.sampled else 0), np.zeros(()), 0.0
     means = np.zeros((2, 4))  # of the release, and of those drawn anew
@@ -211,12 +215,14 @@ def noise_variances(data: Data) -> Floats:
     return found
 
 
-def _looked_at(data: Data) -> npt.NDArray[np.intp]:
-    """Return places of observed cells: all of them, or so many that their releases are soon drawn anew."""
+def _looked_at(data: Data, share: float) -> npt.NDArray[np.intp]:
+    """Return places of observed cells: all of them, or a share, or so many that their releases are soon drawn anew."""
     size = data.values.size
-    if size > _CELLS:
-        cells = np.unique(np.random.default_rng(size).integers(0, size, _CELLS))
-        return cells if data.held_out is None else cells[~data.held_out.reshape(-1)[cells]]
+    most = min(_CELLS, max(_LEAST, int(share * size)))
+    if size > most:
+        chosen = np.zeros(size, dtype=bool)
+        chosen[np.random.default_rng(size).integers(0, size, most)] = True
+        return np.flatnonzero(chosen if data.held_out is None else chosen & data.observed.reshape(-1))
     return np.flatnonzero(data.observed)
 
 
@@ -232,11 +238,14 @@ def _judged(release: Data, rates: Floats, shapes: Shapes | None, threads: int) -
     The noise in its largest cells, the variance there, squared distances from the rates, and the log-likelihood.
     """
     logs = _core.log_likelihoods(release.counts, rates, threads, shapes)
-    noise = (release.values - _core.expected_counts(release.counts, rates, threads, shapes))[0]
-    top = _largest(release)
-    variances = np.broadcast_to(noise_variances(release), release.shape)[0]
-    squares = ((release.values[0] - rates) ** 2).sum()
-    return logs, (float(noise[top].sum()), float(variances[top].sum()), float(squares), float(logs.sum()))
+    squares = float(((release.values[0] - rates) ** 2).sum())
+    top, noise, variance = _largest(release), 0.0, 0.0
+    if len(top):
+        largest, those = _part(release, top), None if shapes is None else (shapes[0], shapes[1][top])
+        expected = _core.expected_counts(largest.counts, rates[top], threads, those)
+        noise = float((largest.values[0] - expected).sum())
+        variance = float(np.broadcast_to(noise_variances(largest), largest.shape).sum())
+    return logs, (noise, variance, squares, float(logs.sum()))
 
 
 def _largest(release: Data) -> npt.NDArray[np.intp]:

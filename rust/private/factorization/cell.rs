@@ -68,29 +68,55 @@ pub fn scaled_mean(o: i64, rate: f64, alpha: f64) -> f64 {
     }
 }
 
-/// ln sum_y mu^y / y! alpha^|o-y|: the log-likelihood without its constant and the rate.
-#[inline]
-pub fn log_sum(o: i64, rate: f64, alpha: f64) -> f64 {
-    if o <= 0 {
-        let noise = if o == 0 { 0.0 } else { -(o as f64) * alpha.ln() };
-        return noise + alpha * rate;
+/// Logarithms of one ratio of the noise.
+#[derive(Clone, Copy, Debug)]
+pub struct Logarithms {
+    alpha: f64,
+    log_alpha: f64,
+    constant: f64,
+}
+
+impl Logarithms {
+    /// Of a ratio.
+    #[inline(always)]
+    pub fn new(alpha: f64) -> Self {
+        Self { alpha, log_alpha: alpha.ln(), constant: ((1.0 - alpha) / (1.0 + alpha)).ln() }
     }
-    match pieces(o, rate, alpha) {
-        Some((below, above)) => o as f64 * alpha.ln() + (below + above).ln(),
-        None => {
-            let noise = ((1.0 - alpha) / (1.0 + alpha)).ln();
-            TwoPiecePoisson::unchecked(o as f64, rate, alpha).log_marginal().0 - noise + rate
+
+    /// ln sum_y mu^y / y! alpha^|o-y|: the log-likelihood without its constant and the rate.
+    #[inline(always)]
+    fn sum(&self, o: i64, rate: f64) -> f64 {
+        let Self { alpha, log_alpha, constant } = *self;
+        if o <= 0 {
+            let noise = if o == 0 { 0.0 } else { -(o as f64) * log_alpha };
+            return noise + alpha * rate;
+        }
+        match pieces(o, rate, alpha) {
+            Some((below, above)) => o as f64 * log_alpha + (below + above).ln(),
+            None => TwoPiecePoisson::unchecked(o as f64, rate, alpha).log_marginal().0 - constant + rate,
         }
     }
+
+    /// `ln p(o | rate)`.
+    #[inline(always)]
+    pub fn likelihood(&self, o: i64, rate: f64) -> f64 {
+        if self.alpha == 0.0 {
+            return if o == 0 { -rate } else { o as f64 * rate.ln() - rate - log_factorial(o as f64) };
+        }
+        self.constant + self.sum(o, rate) - rate
+    }
+}
+
+/// As [`Logarithms::sum`].
+#[inline]
+pub fn log_sum(o: i64, rate: f64, alpha: f64) -> f64 {
+    Logarithms::new(alpha).sum(o, rate)
 }
 
 /// `ln p(o | rate)`.
 #[inline]
 pub fn log_likelihood(o: i64, rate: f64, alpha: f64) -> f64 {
-    if alpha == 0.0 {
-        return if o == 0 { -rate } else { o as f64 * rate.ln() - rate - log_factorial(o as f64) };
-    }
-    ((1.0 - alpha) / (1.0 + alpha)).ln() + log_sum(o, rate, alpha) - rate
+    Logarithms::new(alpha).likelihood(o, rate)
 }
 
 /// E[y | o, rate].
