@@ -227,6 +227,7 @@ def random_faces(rng, *, sides=True, heights=True, letters=None):
     return FaceModel(faces * Fraction(1, int(rng.integers(1, 50))), bonds=bonds, vertices=vertices)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
 def test_random_face_models_have_no_false_interval(seed):
     # Ten models each: rings by dense matrices, rings and strips in other code, corner tensors of several sizes.
