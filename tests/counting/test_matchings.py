@@ -1,12 +1,15 @@
 """Perfect and all matchings: known answers, independent methods, laws, bad input."""
 
 import functools
+import itertools
 import math
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from functools import partial
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -278,6 +281,28 @@ def test_an_order_threads_and_executors_change_nothing():
         assert count_perfect_matchings(lattices.kagome(4, 4, "torus"), executor=pool) == count_perfect_matchings(
             lattices.kagome(4, 4, "torus")
         )
+
+
+def test_an_order_of_labels_goes_with_weights():
+    edges = [("a", "b", 2), ("b", "c", 3), ("c", "d", Fraction(1, 2)), ("d", "a", 5), ("a", "c", 1), ("d", "e", 4)]
+    graph = networkx.Graph()
+    graph.add_weighted_edges_from(edges)
+    weight = [graph.edges[edge]["weight"] for edge in graph.edges]
+    sizes = [Fraction(0)] * 3
+    for picked in itertools.chain.from_iterable(itertools.combinations(edges, k) for k in range(3)):
+        ends = [end for *pair, _ in picked for end in pair]
+        if len(set(ends)) == len(ends):
+            sizes[len(picked)] += math.prod((w for *_, w in picked), start=Fraction(1))
+    for order in itertools.permutations("abcde"):
+        assert count_matchings(graph, weight="weight", order=order) == sum(sizes)
+    assert matching_polynomial(graph, weight=weight, order="edcba") == sizes
+    assert estimate_cost(graph, what="matchings", weight="weight", order="edcba").engine == "frontier"
+    graph.remove_node("e")
+    perfect = count_perfect_matchings(graph, weight="weight", method="frontier", order="bdac")
+    assert perfect == 2 * Fraction(1, 2) + 3 * 5
+    nothing = dict.fromkeys(graph.edges, 0)
+    networkx.set_edge_attributes(graph, nothing, "weight")
+    assert count_matchings(graph, weight="weight", order="bdac") == 1
 
 
 def test_bad_input_is_refused_with_the_argument_named():

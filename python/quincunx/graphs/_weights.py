@@ -51,7 +51,7 @@ def laid(graph: GraphLike, weight: Weight | Unweighted) -> tuple[GraphLike, Frac
 def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, IntArray]:
     """Return what `laid` does for a graph with the weight of each edge."""
     if not any(weights):
-        return Graph(graph.num_vertices, []), 1, np.empty(0, dtype=np.int64)
+        return Graph(graph.num_vertices, [], graph._labels), 1, np.empty(0, dtype=np.int64)
     unit = Fraction(math.gcd(*(w.numerator for w in weights)), math.lcm(*(w.denominator for w in weights)))
     times = [int(w / unit) for w in weights]
     if sum(times) > _MOST:
@@ -61,7 +61,7 @@ def lay(graph: Graph, weights: list[Fraction]) -> tuple[Graph, Fraction | int, I
         )
     origin = np.repeat(np.arange(len(times)), times)
     return (
-        Graph._trusted(graph.num_vertices, graph.edges[origin]),
+        Graph._trusted(graph.num_vertices, graph.edges[origin], graph._labels),
         unit if unit.denominator > 1 else int(unit),
         origin,
     )
