@@ -182,6 +182,22 @@ def masses() -> None:
     row("TwoPiecePoisson(o, mu, alpha).log_marginal", size, lambda: cells.log_marginal(), None)
 
 
+def construction() -> None:
+    """Laws made of a million parameters each, beside the copies of their arrays alone."""
+    size = 1_000_000
+    rng = np.random.default_rng(1)
+    orders, rates, others = rng.integers(0, 9, size), rng.gamma(1, 5, size), rng.gamma(1, 5, size)
+    copies = "copies of the arrays"
+    row("Skellam(rates, rates)", size, lambda: Skellam(rates, others), lambda: (rates.copy(), others.copy()), copies)
+    row(
+        "Bessel(orders, arguments)",
+        size,
+        lambda: Bessel(orders, rates),
+        lambda: (orders.copy(), orders.copy(), rates.copy()),
+        copies,
+    )
+
+
 def overhead() -> None:
     """One value at a time."""
     rng = np.random.default_rng(1)
@@ -200,5 +216,5 @@ if __name__ == "__main__":
     if _core.__build_profile__ == "debug":
         raise SystemExit("this is a debug build; build with a release profile first")
     print(f"{'call':46} {'ours, ns':>9}  {'ratio':>8}  {'peer, ns':>9}  {'memory':>7}  {'operations':>10}  peer")
-    for part in (draws, masses, overhead):
+    for part in (construction, draws, masses, overhead):
         part()

@@ -127,18 +127,24 @@ class Distribution:
     _given: dict[str, Any]
     _shape: tuple[int, ...]
 
-    def _hold(self, columns: Sequence[Column], given: dict[str, Column]) -> None:
-        """Keep checked columns for the core, and the parameters by which the value is shown, compared and rebuilt."""
+    def _hold(self, columns: Sequence[Column], given: dict[str, Any], fresh: Sequence[Any] = ()) -> None:
+        """Keep checked columns for the core, and the parameters by which the value is shown, compared and rebuilt.
+
+        Arrays are copied, each once, but for those that are `fresh`: made here, and nobody else's.
+        """
+        own = {id(array): array for array in fresh}
+        for array in (*columns, *given.values()):
+            if id(array) not in own:
+                own[id(array)] = np.array(array)
         shape = _broadcast(*(column.shape for column in columns))
         kept: dict[str, Any] = {}
         for name, value in given.items():
             if value.ndim == 0:
                 kept[name] = value.item()
             else:
-                own = np.array(value)
-                own.flags.writeable = False
-                kept[name] = own
-        object.__setattr__(self, "_columns", tuple(np.array(column) for column in columns))
+                kept[name] = own[id(value)]
+                kept[name].flags.writeable = False
+        object.__setattr__(self, "_columns", tuple(own[id(column)] for column in columns))
         object.__setattr__(self, "_given", kept)
         object.__setattr__(self, "_shape", shape)
         # Kept only where it is a view.

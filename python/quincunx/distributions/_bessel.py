@@ -61,7 +61,8 @@ class Bessel(Distribution):
     def __init__(self, order: npt.ArrayLike, argument: npt.ArrayLike) -> None:
         orders = _check.counts_as_floats(order, "order")
         arguments = _rate(argument, "argument")
-        self._hold([orders, arguments], {"order": orders.astype(np.int64), "argument": arguments})
+        whole = orders.astype(np.int64)
+        self._hold([orders, arguments], {"order": whole, "argument": arguments}, fresh=[orders, whole])
 
     @property
     def order(self) -> Any:

@@ -62,14 +62,12 @@ class TwoPiecePoisson(Distribution):
         if np.any(alphas == 0):
             wide = np.broadcast_arrays(releases, rates, alphas)
             impossible = (wide[2] == 0) & ((wide[0] < 0) | ((wide[0] > 0) & (wide[1] == 0)))
-            _check.reals_where(
-                np.array(wide[0]),
-                "released",
-                "a possible count where `alpha` is 0",
-                lambda _: np.logical_not(impossible),
+            _check.require(
+                np.asarray(wide[0]), np.logical_not(impossible), "released", "a possible count where `alpha` is 0"
             )
-        shown = {"released": releases.astype(np.int64), "rate": rates, "alpha": alphas}
-        self._hold([releases, rates, alphas], shown)  # type: ignore[arg-type]
+        whole = releases.astype(np.int64)
+        shown = {"released": whole, "rate": rates, "alpha": alphas}
+        self._hold([releases, rates, alphas], shown, fresh=[releases, whole])
 
     @property
     def released(self) -> Any:

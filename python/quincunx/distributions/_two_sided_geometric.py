@@ -74,7 +74,7 @@ class TwoSidedGeometric(Distribution):
             checked = _check.reals_where(scale, "scale", "in (0, 1e16]", lambda x: (x > 0) & (x <= 1e16))
             with np.errstate(over="ignore"):
                 decay = np.asarray(1.0 / checked)
-        self._hold([decay], {names[0]: checked})
+        self._hold([decay], {names[0]: checked}, fresh=[] if decay is checked else [decay])
 
     @property
     def alpha(self) -> Any:
