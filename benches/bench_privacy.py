@@ -1,8 +1,8 @@
 """Public calls of quincunx.privacy beside the best peers, in one process, interleaved: CPU time and ratios.
 
-OpenDP and diffprivlib (which needs scikit-learn below 1.8) are optional; without them their columns say so. The column
-`os.urandom` is the machine's limit by another route: eight bytes of the system's own generator for each draw, and in
-brackets what fraction of our time they take; above 1 our draw is cheaper than a word of it.
+OpenDP, dp_accounting and diffprivlib (which needs scikit-learn below 1.8) are optional; without them their columns say
+so. The column `os.urandom` is the machine's limit by another route: eight bytes of the system's own generator for each
+draw, and in brackets what fraction of our time they take; above 1 our draw is cheaper than a word of it.
 Then a spend of a ledger, and what the time of single calls tells of their data.
 Run: python benches/bench_privacy.py
 """
@@ -93,6 +93,29 @@ def diffprivlib_jobs():
     }
 
 
+def accountant_jobs():
+    """Compositions of dp_accounting by row, on its grid of 1e-3, empty with a message if it is not installed."""
+    try:
+        from dp_accounting.pld import privacy_loss_distribution as pld
+    except ImportError as reason:
+        print(f"dp_accounting is not compared: {reason} (pip install dp-accounting)")
+        return {}
+    grid = {"value_discretization_interval": 1e-3}
+    gaussian = pld.from_gaussian_mechanism(privacy.gaussian_sigma(1.0, 1e-5), **grid)
+    laplace = pld.from_laplace_mechanism(1.0, **grid)
+    made = gaussian.compose(laplace), gaussian.self_compose(10).compose(laplace.self_compose(10))
+    many = laplace.self_compose(100)
+    return {
+        "epsilon, Gaussian & Laplace": (lambda: made[0].get_epsilon_for_delta(1e-5), 1),
+        "epsilon, 10 & 10 of them": (lambda: made[1].get_epsilon_for_delta(1e-5), 1),
+        "the same, composed anew": (
+            lambda: gaussian.self_compose(10).compose(laplace.self_compose(10)).get_epsilon_for_delta(1e-5),
+            1,
+        ),
+        "epsilon, 100 Laplace": (lambda: many.get_epsilon_for_delta(1e-5), 1),
+    }
+
+
 def numpy_jobs(rng):
     """What a user writes with NumPy: fast, in floats, and without protection."""
     n, users = 500_000, 20_000
@@ -129,6 +152,8 @@ def our_jobs(rng):
     response, generalized = privacy.RandomizedResponse(1.0), privacy.GeneralizedRandomizedResponse(1.0, 10)
     wide, narrow = privacy.UnaryEncoding(1.0, 128), privacy.UnaryEncoding(1.0, 16)
     values, fewer = rng.integers(0, 128, users), rng.integers(0, 16, 8 * users)
+    first, second = gaussian.guarantee, laplace.guarantee
+    made, many = (first & second, 10 * first & 10 * second), 100 * second
     return {
         "discrete Laplace, scale 1": (lambda: one.release(zeros), n),
         "discrete Laplace, scale 1000": (lambda: flat.release(zeros), n),
@@ -141,6 +166,10 @@ def our_jobs(rng):
         "unary encoding, k = 128, per bit": (lambda: wide.release(values), 128 * users),
         "calibration (1, 1e-5)": (lambda: [privacy.gaussian_sigma(1.0, 1e-5) for _ in range(5000)], 5000),
         "calibration (1e-6, 1e-30)": (lambda: [privacy.gaussian_sigma(1e-6, 1e-30) for _ in range(5000)], 5000),
+        "epsilon, Gaussian & Laplace": (lambda: [made[0].epsilon_at(1e-5) for _ in range(50)], 50),
+        "epsilon, 10 & 10 of them": (lambda: [made[1].epsilon_at(1e-5) for _ in range(20)], 20),
+        "the same, composed anew": (lambda: (10 * first & 10 * second).epsilon_at(1e-5), 1),
+        "epsilon, 100 Laplace": (lambda: [many.epsilon_at(1e-5) for _ in range(200)], 200),
     }
 
 
@@ -149,7 +178,7 @@ def words(jobs):
     return {
         row: (lambda size=size: os.urandom(8 * size), size)
         for row, (_, size) in jobs.items()
-        if "calibration" not in row and "per bit" not in row
+        if not any(word in row for word in ("calibration", "per bit", "epsilon", "composed"))
     }
 
 
@@ -197,6 +226,7 @@ def main():
         "os.urandom": words(jobs),
         "NumPy": numpy_jobs(rng),
         "OpenDP": opendp_jobs(),
+        "dp_accounting": accountant_jobs(),
         "diffprivlib": diffprivlib_jobs(),
     }
     best = {}

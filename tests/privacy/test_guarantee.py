@@ -117,6 +117,49 @@ def test_randomized_response_beside_gaussian_noise_is_exact():
     assert both.delta_at(1.0) == pytest.approx(1e-5, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "times", "sigma"),
+    [(0.02, 200, 4.0), (0.02, 200, 0.25), (0.2, 150, 1.0), (0.5, 70, 20.0), (1e-4, 99, 2.0)],
+)
+def test_many_responses_beside_gaussian_noise_are_never_below_the_exact_sum(epsilon, times, sigma):
+    # Losses are many, so that the core sums profiles by series about the centers of cells.
+    u = 1 / mpmath.mpf(sigma)
+    level = mpmath.mpf(float(PrivacyGuarantee(epsilon).exact_epsilon))
+    keep = 1 / (1 + mpmath.exp(-level))
+
+    def exact(at):
+        def profile(e):
+            return mpmath.ncdf(u / 2 - e / u) - mpmath.exp(e) * mpmath.ncdf(-u / 2 - e / u)
+
+        masses = ((k, mpmath.binomial(times, k) * keep**k * (1 - keep) ** (times - k)) for k in range(times + 1))
+        return sum(mass * profile(mpmath.mpf(at) - (2 * k - times) * level) for k, mass in masses)
+
+    both = times * PrivacyGuarantee(epsilon) & PrivacyGuarantee.of_gaussian(sigma, 1e-6)
+    middle, deviation = (
+        times * epsilon * math.tanh(epsilon / 2) + 0.5 / sigma**2,
+        math.hypot(1 / sigma, epsilon * times**0.5),
+    )
+    with mpmath.workdps(30):
+        for place in (-9.0, 0.0, 1.0, 4.0, 8.0, 20.0):
+            at = max(middle + place * deviation, 0.0)
+            delta = exact(at)
+            assert delta <= both.delta_at(at) <= delta * (1 + mpmath.mpf(10) ** -11.5) + mpmath.mpf(10) ** -300
+        for delta in (0.9, 0.3, 1e-3, 1e-6, 1e-12, 1e-30, 1e-100):
+            found = both.epsilon_at(delta)
+            assert exact(found) <= delta
+            assert (
+                not found or found == both.epsilon or exact(found * (1 - 1e-12)) > delta * (1 - mpmath.mpf(10) ** -10)
+            )
+
+
+@pytest.mark.parametrize("delta", [0.7, 1e-2, 1e-7, 1e-40])
+def test_the_least_epsilon_without_gaussian_noise_lies_between_two_deltas(delta):
+    for many in (100 * PrivacyGuarantee(0.3), 7 * PrivacyGuarantee(1.0, range_bounded=True)):
+        found = many.epsilon_at(delta)
+        assert many.delta_at(found) <= delta
+        assert found == 0 or many.delta_at(found * (1 - 1e-13)) > delta * (1 - 1e-12)
+
+
 def test_posterior_samples_have_the_known_figures():
     sample = PrivacyGuarantee(0.1, range_bounded=True)
     many = 100 * sample

@@ -255,8 +255,8 @@ class Composition:
         -------
         float
             Never below the least such delta. For randomized response, geometric and Gaussian noise it is that delta to
-            1e-13, and to 1e-16 times the number of releases where these are many; for mixtures of other mechanisms to
-            1e-2 or better.
+            1e-13, and to 1e-16 times the number of releases where these are many, 2e-12 beside Gaussian noise; for
+            mixtures of other mechanisms to 1e-2 or better.
 
         Raises
         ------

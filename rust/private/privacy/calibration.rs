@@ -63,7 +63,7 @@ fn far_rest(t: f64) -> f64 {
 }
 
 /// Mills' ratio Phi(-t) / phi(t).
-fn mills(t: f64) -> f64 {
+pub(super) fn mills(t: f64) -> f64 {
     if t >= 5.0 {
         return (1.0 - far_rest(t)) / t;
     }
@@ -94,6 +94,11 @@ fn difference(center: f64, u: f64) -> f64 {
 /// The same by subtraction: enough to approach a root, not to end at it.
 fn plain_difference(center: f64, u: f64) -> f64 {
     mills(center - 0.5 * u) - mills(center + 0.5 * u)
+}
+
+/// phi(x), for |x| < 40.
+pub(super) fn density(x: f64) -> f64 {
+    1.0 / (SQRT_TAU * exp_half_square(x))
 }
 
 fn log_density(x: f64) -> f64 {
@@ -195,6 +200,11 @@ pub(crate) fn profile_upwards(epsilon: f64, u: f64) -> f64 {
     if u.is_infinite() {
         return 1.0;
     }
+    if epsilon < 0.0 {
+        // Both terms are positive, and the first is exact but for its rounding: see `profile`.
+        let other = exp(epsilon) * profile_upwards(-epsilon, u);
+        return ((other - libm::expm1(epsilon)) * (1.0 + 4.0 * f64::EPSILON)).next_up().min(1.0);
+    }
     (profile(epsilon, u) * (1.0 + profile_error(epsilon, u))).next_up().clamp(f64::from_bits(1), 1.0)
 }
 
@@ -227,7 +237,7 @@ fn solve_log(start: f64, mut residual: impl FnMut(f64, bool) -> (f64, f64)) -> O
 }
 
 /// About the x with Phi(-x) = tail, for a tail of at most 1/2 (Abramowitz and Stegun 26.2.22; a place to start from).
-fn tail_quantile(tail: f64) -> f64 {
+pub(super) fn tail_quantile(tail: f64) -> f64 {
     let t = sqrt(-2.0 * log(tail));
     t - (2.30753 + 0.27061 * t) / (1.0 + t * (0.99229 + 0.04481 * t))
 }

@@ -9,10 +9,11 @@
 //!
 //! Source: P. Kairouz, S. Oh, P. Viswanath (2015), The composition theorem for differential privacy, for pure parts.
 
-use super::calibration::{gaussian_epsilon, gaussian_sigma, profile_upwards};
+use super::calibration::{gaussian_epsilon, gaussian_sigma, tail_quantile};
 use super::loss::{LossLaw, Pair, binomial, shares};
+use super::profile_sum::{Cells, Sum};
 use crate::{Error, Result};
-use libm::{expm1, log};
+use libm::{expm1, log, log1p, sqrt};
 
 /// Atoms of different parts that are enumerated together.
 const ENUMERATED: usize = 20_000;
@@ -20,6 +21,10 @@ const ENUMERATED: usize = 20_000;
 const GRID: usize = 4096;
 /// What is cut off an end of a grid goes to infinity or to the lowest point kept; so little that no delta shows it.
 const CUT: f64 = 1e-40;
+/// Losses that are put in cells beside Gaussian noise, at the least.
+const MANY: usize = 64;
+/// The relative error of a sum over cells that is taken; beyond, losses are added one by one.
+const SHARP: f64 = 1e-12;
 
 const ULP: f64 = f64::EPSILON;
 
@@ -171,6 +176,8 @@ fn power(law: &LossLaw, times: u64) -> LossLaw {
 #[derive(Clone, Debug)]
 pub struct Losses {
     law: LossLaw,
+    /// Where many losses stand beside Gaussian noise: the same in cells.
+    cells: Option<Cells>,
     u: f64,
     error: f64,
 }
@@ -198,27 +205,42 @@ impl Losses {
             _ if count <= ENUMERATED => enumerated(&laws),
             _ => gridded(&laws),
         };
-        Ok(Self { error: 40.0 + law.atoms.len() as f64, law, u })
+        let cells = (u > 0.0 && law.atoms.len() >= MANY).then(|| Cells::new(&law.atoms, u));
+        Ok(Self { error: 40.0 + law.atoms.len() as f64, law, cells, u })
     }
 
     /// delta at epsilon >= 0, rounded upwards; 0 only where no loss exceeds epsilon.
     pub fn delta(&self, epsilon: f64) -> f64 {
-        let (mut sum, mut any) = (self.law.infinite, self.law.infinite > 0.0);
-        for &(loss, mass) in self.law.atoms.iter().rev() {
-            // Losses are known up to their rounding; what lies at epsilon counts as above it.
-            let rest = epsilon - loss - self.law.slack - 4.0 * ULP * (epsilon + loss.abs());
-            let share = if self.u > 0.0 {
-                profile_upwards(rest, self.u)
-            } else if rest < 0.0 {
-                -expm1(rest)
-            } else {
-                break;
-            };
-            // One step up: where numbers are subnormal their roundings are more than a share of them.
-            sum += (mass * share).next_up();
+        self.profile(epsilon).0
+    }
+
+    /// delta at epsilon >= 0, rounded upwards, and about its derivative.
+    fn profile(&self, epsilon: f64) -> (f64, f64) {
+        let atoms = &self.law.atoms;
+        // Losses are known up to their rounding; what lies at epsilon counts as above it.
+        let rest = |loss: f64| epsilon - loss - self.law.slack - 4.0 * ULP * (epsilon + loss.abs());
+        let upwards = |value: f64| (value * (1.0 + ULP * self.error)).next_up().clamp(f64::from_bits(1), 1.0);
+        let start = Sum { value: self.law.infinite, ..Sum::default() };
+        if self.u > 0.0 {
+            if let Some(cells) = &self.cells {
+                let mut sum = start;
+                cells.add_to(&mut sum, atoms, epsilon, self.law.slack, self.u, rest);
+                if sum.error <= SHARP * sum.value {
+                    return (upwards(sum.value + sum.error), sum.slope);
+                }
+            }
+            let mut sum = start;
+            atoms.iter().rev().for_each(|&(loss, mass)| sum.add(rest(loss), self.u, mass));
+            return (upwards(sum.value), sum.slope);
+        }
+        let (mut sum, mut any) = (start, self.law.infinite > 0.0);
+        for (rest, mass) in atoms.iter().rev().map(|atom| (rest(atom.0), atom.1)).take_while(|atom| atom.0 < 0.0) {
+            let share = -expm1(rest);
+            sum.value += (mass * share).next_up();
+            sum.slope -= mass * (1.0 - share);
             any = true;
         }
-        if any { (sum * (1.0 + ULP * self.error)).next_up().clamp(f64::from_bits(1), 1.0) } else { 0.0 }
+        (if any { upwards(sum.value) } else { 0.0 }, sum.slope)
     }
 
     /// An epsilon >= 0 with `delta(epsilon) <= delta`, the least one up to rounding.
@@ -229,21 +251,94 @@ impl Losses {
         let none =
             || Error::Domain { name: "delta", value: delta.to_string(), requirement: "one that some epsilon has" };
         let sure = delta > 0.0 || (self.u == 0.0 && self.law.infinite == 0.0);
-        if !((0.0..1.0).contains(&delta) && sure) {
+        if !((0.0..1.0).contains(&delta) && sure && self.law.infinite * (1.0 + ULP * self.error) <= delta) {
             return Err(none());
         }
-        let (_, high) = ends(&self.law);
-        let mut above = high.max(0.0) * (1.0 + 16.0 * ULP) + 2.0 * self.law.slack;
-        if self.u > 0.0 {
-            above += gaussian_epsilon(0.5 * delta, 1.0, self.u)?;
+        let guess = if self.u > 0.0 { self.newton(delta)? } else { self.crossing(delta) };
+        if guess == 0.0 && self.delta(0.0) <= delta {
+            return Ok(0.0);
         }
-        for _ in 0..8 {
-            if self.delta(above) <= delta {
-                return Ok(falling_root(|epsilon| self.delta(epsilon), delta, above));
+        // A last step of Newton's, then up until it is found to be enough, so that rounding in the search does no harm.
+        let (found, slope) = self.profile(guess);
+        let noise = if slope < 0.0 { 64.0 * found / -slope } else { 0.0 };
+        let mut epsilon =
+            if slope < 0.0 { guess + ((found - delta) / -slope).clamp(-1e-6 * guess, 1e-6 * guess) } else { guess };
+        let mut step = (ULP * (8.0 * guess + self.law.slack + noise)).max(f64::MIN_POSITIVE);
+        while epsilon.is_finite() && step <= guess.max(1.0) {
+            epsilon += step;
+            if self.delta(epsilon) <= delta {
+                return Ok(epsilon);
             }
-            above *= 1.0 + 1e-12;
+            step *= 2.0;
         }
         Err(none())
+    }
+
+    /// Where delta is reached without Gaussian noise, in one pass from the greatest loss. With A = delta(l) at a loss l and B the
+    /// sum of p e^(l - l') over the losses l' >= l, the next one below by h has A + B (1 - e^-h) and p + B e^-h; in between,
+    /// delta(epsilon) = A + B (1 - e^(epsilon - l)). Only the end of the search is certain.
+    fn crossing(&self, delta: f64) -> f64 {
+        let margin = 1.0 + ULP * self.error;
+        let raised = |loss: f64| loss + self.law.slack + 8.0 * ULP * loss.abs();
+        let (mut a, mut b, mut above) = (self.law.infinite * margin, 0.0, f64::INFINITY);
+        let (mut gap, mut share) = (0.0, 0.0);
+        for &(loss, mass) in self.law.atoms.iter().rev() {
+            let loss = raised(loss);
+            if b > 0.0 {
+                // The gaps of a grid differ by rounding.
+                let next: f64 = above - loss;
+                if (next - gap).abs() > 1e-13 * (above.abs() + loss.abs()) {
+                    (gap, share) = (next, -expm1(-next));
+                }
+                if a + b * share > delta {
+                    break;
+                }
+                (a, b) = (a + b * share, b * (1.0 - share));
+            }
+            (b, above) = (b + mass * margin, loss);
+        }
+        (above + log1p(-((delta - a) / b).clamp(0.0, 1.0))).max(0.0)
+    }
+
+    /// About where delta is reached beside Gaussian noise: Newton's method for its logarithm, which is nearly concave, between
+    /// bounds.
+    fn newton(&self, delta: f64) -> Result<f64> {
+        if self.delta(0.0) <= delta {
+            return Ok(0.0);
+        }
+        let (mut below, mut above) = (0.0, f64::INFINITY);
+        let (mut mean, mut square) = (0.0, 0.0);
+        for &(loss, mass) in &self.law.atoms {
+            (mean, square) = (mean + mass * loss, square + mass * loss * loss);
+        }
+        let deviation = sqrt((square - mean * mean).max(0.0) + self.u * self.u);
+        let high = ends(&self.law).1.max(0.0) + gaussian_epsilon(0.5 * delta, 1.0, self.u)?;
+        let z = tail_quantile(delta.min(0.5));
+        let mut epsilon = (mean + 0.5 * self.u * self.u + z * deviation).clamp(0.5 * deviation.min(high), high);
+        for _ in 0..200 {
+            let (value, slope) = self.profile(epsilon);
+            if value <= delta {
+                above = epsilon
+            } else {
+                below = epsilon
+            }
+            let next = epsilon - log(value / delta) * value / slope;
+            let step = (next - epsilon).abs();
+            if step <= 1e-9 * epsilon && next > 0.0 {
+                return Ok(next);
+            }
+            if above - below <= 4.0 * ULP * above {
+                return Ok(above);
+            }
+            epsilon = if next > below && next < above {
+                next
+            } else if above < f64::INFINITY {
+                0.5 * (below + above)
+            } else {
+                2.0 * epsilon
+            };
+        }
+        Ok(above.min(high))
     }
 }
 
@@ -285,43 +380,6 @@ fn gridded(laws: &[LossLaw]) -> LossLaw {
         });
     }
     total.map_or_else(LossLaw::default, |grid| grid.law())
-}
-
-/// The least point, up to rounding, from which on a falling function is at most `target`; at `above` it is. The point returned
-/// is one where that was found, so rounding in the search does no harm.
-fn falling_root(function: impl Fn(f64) -> f64, target: f64, above: f64) -> f64 {
-    let at_zero = function(0.0);
-    if at_zero <= target {
-        return 0.0;
-    }
-    let height = |value: f64| log((value / target).max(1e-300));
-    let (mut below, mut above) = (0.0, above);
-    let (mut high, mut low) = (height(at_zero), height(function(above)));
-    let mut side = 0;
-    for round in 0..200 {
-        if above - below <= 4.0 * ULP * above {
-            break;
-        }
-        // The Illinois variant of the false position, and every third time the middle.
-        let chord = above - low * (above - below) / (low - high);
-        let inside = chord > below && chord < above && target > 0.0 && round % 3 != 2;
-        let middle = if inside { chord } else { 0.5 * (below + above) };
-        let value = function(middle);
-        if value <= target {
-            (above, low) = (middle, height(value));
-            if side == 1 {
-                high *= 0.5;
-            }
-            side = 1;
-        } else {
-            (below, high) = (middle, height(value));
-            if side == -1 {
-                low *= 0.5;
-            }
-            side = -1;
-        }
-    }
-    above
 }
 
 /// The least sigma of Gaussian noise that, beside a release of randomized response with `alongside`, is (epsilon, delta)-private.

@@ -14,6 +14,7 @@ pub mod loss;
 pub mod mechanism;
 pub mod noise;
 pub mod normal;
+mod profile_sum;
 pub mod records;
 pub mod response;
 pub mod sensitivity;
