@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Never, TypedDict
 
-from quincunx import _check
+from quincunx import _check, _core
 from quincunx._progress import Progress, reporting
 
 
@@ -77,13 +77,16 @@ class Job:
             function = sys._getframe(1).f_code.co_qualname  # the caller took them unseen
             raise TypeError(f"{function}() got an unexpected keyword argument {next(iter(unknown))!r}")
         self.threads_asked = threads
-        self.threads = _check.threads(threads)
+        # What is not said is not checked: half a microsecond of a small count.
+        self.threads = _core.available_threads() if threads is None else _check.threads(threads)
         self.memory_limit_asked = memory_limit
-        self.memory_limit = _check.memory_limit(memory_limit)
+        self.memory_limit = _core.available_memory() if memory_limit is None else _check.memory_limit(memory_limit)
         self.progress = progress
         self.report = None
-        self.checkpoint = _check.path(checkpoint, "checkpoint")
-        self.checkpoint_interval = _check.interval(checkpoint_interval, "checkpoint_interval")
+        self.checkpoint = None if checkpoint is None else _check.path(checkpoint, "checkpoint")
+        self.checkpoint_interval = (
+            None if checkpoint_interval is None else _check.interval(checkpoint_interval, "checkpoint_interval")
+        )
         self.executor = executor
         if executor is not None and not isinstance(executor, Executor):
             raise TypeError(f"`executor` must be a concurrent.futures.Executor, got {type(executor).__name__}")

@@ -45,11 +45,11 @@ def as_named(graph: object) -> tuple[Graph, Names]:
 def as_problem(graph: object, order: object = None) -> Problem:
     """Return what crosses to the core for a graph, a lattice, or anything that can be made a graph."""
     if order is None and _has_kernel(graph):
-        rows, cols = graph.extent
-        if graph.boundary is None:
+        (rows, cols), boundary = graph.extent, graph.boundary
+        if boundary is None:
             # Closed in the first extent only: a cylinder, seen from the side.
             return (graph.name, cols, rows, "cylinder")
-        return (graph.name, rows, cols, graph.boundary)
+        return (graph.name, rows, cols, boundary)
     found = as_graph(graph)
     return (found.num_vertices, np.asarray(found.edges), None if order is None else vertex_order(order, found))
 
