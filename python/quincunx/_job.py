@@ -80,7 +80,7 @@ class Job:
         # What is not said is not checked: half a microsecond of a small count.
         self.threads = _core.available_threads() if threads is None else _check.threads(threads)
         self.memory_limit_asked = memory_limit
-        self.memory_limit = _core.available_memory() if memory_limit is None else _check.memory_limit(memory_limit)
+        self.memory_limit = _check.available_memory() if memory_limit is None else _check.memory_limit(memory_limit)
         self.progress = progress
         self.report = None
         self.checkpoint = None if checkpoint is None else _check.path(checkpoint, "checkpoint")

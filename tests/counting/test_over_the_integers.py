@@ -171,7 +171,7 @@ def test_a_forecast_of_a_million_vertices_is_short_and_an_interrupt_is_heard():
     assert cost.bytes < 2**30
     for seconds in (0.3, 1.0):
         answered = interrupted_after(lambda: count_independent_sets(graph), seconds)
-        assert answered is None or answered[1] < 1  # half a second in one stretch of the plan, .06 to .16 elsewhere
+        assert answered is None or answered[1] < 0.6  # .01 to .06; .4 once, where the tree is made of the order
 
 
 def test_treewidth_seven_at_a_hundred_thousand_vertices_is_counted():

@@ -6,7 +6,7 @@
 //!
 //! Source: E. Moore (1959), The shortest path through a maze (breadth first).
 
-use super::Graph;
+use super::{Graph, Lists};
 use crate::monitor::Monitor;
 use crate::{Error, Result, memory, parallel};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -14,51 +14,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 /// What stands for the distance between different components.
 pub const UNREACHABLE: i32 = -1;
 
-/// Neighbor lists in one array.
-struct Lists {
-    starts: Vec<usize>,
-    neighbors: Vec<u32>,
-}
-
-impl Lists {
-    fn new(graph: &Graph) -> Self {
-        let lists = graph.neighbors();
-        let mut starts = vec![0];
-        let mut neighbors = Vec::with_capacity(2 * graph.edges().len());
-        for list in lists {
-            neighbors.extend(list);
-            starts.push(neighbors.len());
-        }
-        Self { starts, neighbors }
-    }
-
-    /// Fills `row` with the distances from `source`, using `queue` as scratch, and returns the sizes of the spheres.
-    fn search(&self, source: u32, row: &mut [i32], queue: &mut Vec<u32>) -> Vec<u32> {
-        row.fill(UNREACHABLE);
-        row[source as usize] = 0;
-        queue.clear();
-        queue.push(source);
-        let mut sizes = Vec::new();
-        let mut from = 0;
-        while from < queue.len() {
-            let to = queue.len();
-            sizes.push((to - from) as u32);
-            for index in from..to {
-                if queue.len() == row.len() {
-                    break; // all are found: in dense graphs long before all edges are seen
-                }
-                let v = queue[index] as usize;
-                for &w in &self.neighbors[self.starts[v]..self.starts[v + 1]] {
-                    if row[w as usize] == UNREACHABLE {
-                        row[w as usize] = sizes.len() as i32;
-                        queue.push(w);
-                    }
+/// Fills `row` with the distances from `source`, using `queue` as scratch, and returns the sizes of the spheres.
+fn search(neighbors: &Lists, source: u32, row: &mut [i32], queue: &mut Vec<u32>) -> Vec<u32> {
+    row.fill(UNREACHABLE);
+    row[source as usize] = 0;
+    queue.clear();
+    queue.push(source);
+    let mut sizes = Vec::new();
+    let mut from = 0;
+    while from < queue.len() {
+        let to = queue.len();
+        sizes.push((to - from) as u32);
+        for index in from..to {
+            if queue.len() == row.len() {
+                break; // all are found: in dense graphs long before all edges are seen
+            }
+            let v = queue[index] as usize;
+            for &w in &neighbors[v] {
+                if row[w as usize] == UNREACHABLE {
+                    row[w as usize] = sizes.len() as i32;
+                    queue.push(w);
                 }
             }
-            from = to;
         }
-        sizes
+        from = to;
     }
+    sizes
 }
 
 /// All distances, row by row; [`UNREACHABLE`] between different components.
@@ -70,10 +51,10 @@ pub fn distances(graph: &Graph, threads: usize, memory_limit: u128, monitor: &mu
     let pairs = (n as u128).pow(2);
     memory::check("the table of all distances", 4 * pairs, memory_limit)?;
     let mut table = memory::filled_patiently(UNREACHABLE, n * n, "the table of all distances", monitor)?;
-    let lists = Lists::new(graph);
+    let lists = graph.neighbors();
     parallel::run(threads, n as u64, monitor, |progress| {
         parallel::pieces(&mut table, n.max(1), Vec::new, |queue, source, row| {
-            lists.search(source as u32, row, queue);
+            search(&lists, source as u32, row, queue);
             progress.advance(1)
         })
     })?;
@@ -90,7 +71,7 @@ pub fn distances_from(graph: &Graph, source: u32, monitor: &mut dyn Monitor) -> 
     }
     let mut row = memory::filled(UNREACHABLE, graph.vertices(), "the distances from a vertex")?;
     monitor.tick(0, 0)?;
-    Lists::new(graph).search(source, &mut row, &mut Vec::new());
+    search(&graph.neighbors(), source, &mut row, &mut Vec::new());
     Ok(row)
 }
 
@@ -106,7 +87,7 @@ pub fn sphere_sizes(
 ) -> Result<(Vec<i64>, usize)> {
     const WHAT: &str = "the table of the sizes of spheres";
     let n = graph.vertices();
-    let lists = Lists::new(graph);
+    let lists = graph.neighbors();
     // The table has as many columns as the longest row. No row is longer than twice any other of its component.
     let (columns, kept) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let rows: Vec<Vec<u32>> = parallel::run(threads, n as u64, monitor, |progress| {
@@ -115,7 +96,7 @@ pub fn sphere_sizes(
         parallel::pieces(&mut rows, 1, scratch, |(row, queue), source, sizes| {
             progress.advance(1)?;
             let sizes = sizes.first_mut().expect("a piece is a row");
-            *sizes = lists.search(source as u32, row, queue);
+            *sizes = search(&lists, source as u32, row, queue);
             let longest = columns.fetch_max(sizes.len(), Relaxed).max(sizes.len());
             let kept = kept.fetch_add(4 * sizes.len(), Relaxed) + 4 * sizes.len();
             memory::check(WHAT, (8 * n as u128 * longest as u128) + kept as u128, memory_limit)
@@ -136,17 +117,17 @@ pub fn sphere_sizes(
 /// The monitor's objection.
 pub fn is_distance_degree_regular(graph: &Graph, threads: usize, monitor: &mut dyn Monitor) -> Result<bool> {
     let n = graph.vertices();
-    let lists = Lists::new(graph);
+    let lists = graph.neighbors();
     if n == 0 {
         return Ok(true);
     }
-    let expected = lists.search(0, &mut vec![UNREACHABLE; n], &mut Vec::new());
+    let expected = search(&lists, 0, &mut vec![UNREACHABLE; n], &mut Vec::new());
     parallel::run(threads, n as u64, monitor, |progress| {
         let (regular, scratch) = (AtomicBool::new(true), || Ok((vec![UNREACHABLE; n], Vec::new())));
         parallel::tiles(n, 1, scratch, |(row, queue), source| {
             progress.advance(1)?;
             // Nothing is searched after the first vertex that differs.
-            if regular.load(Relaxed) && lists.search(source as u32, row, queue) != expected {
+            if regular.load(Relaxed) && search(&lists, source as u32, row, queue) != expected {
                 regular.store(false, Relaxed);
             }
             Ok(())

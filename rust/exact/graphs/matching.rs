@@ -5,7 +5,7 @@
 //!
 //! Source: J. Edmonds (1965), Paths, trees, and flowers.
 
-use super::Graph;
+use super::{Graph, Lists};
 use crate::monitor::{Monitor, Progress};
 use crate::{Result, parallel};
 
@@ -48,7 +48,7 @@ pub fn largest_matching(graph: &Graph, monitor: &mut dyn Monitor) -> Result<Vec<
 }
 
 struct MatchingSearch<'a> {
-    neighbors: &'a [Vec<u32>],
+    neighbors: &'a Lists,
     mate: Vec<u32>,
     parent: Vec<u32>,
     base: Vec<u32>,

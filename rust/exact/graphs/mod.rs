@@ -3,9 +3,11 @@
 pub mod automorphism;
 pub mod distances;
 mod families;
+mod lists;
 mod matching;
 
 pub use families::{complete, grid, hamming, torus};
+pub use lists::Lists;
 pub use matching::{largest_matching, maximum_matching};
 
 use crate::monitor::Progress;
@@ -133,7 +135,7 @@ impl Graph {
     }
 
     /// The distinct neighbours of each vertex in rising order, without the vertex itself.
-    pub fn neighbors(&self) -> Vec<Vec<u32>> {
+    pub fn neighbors(&self) -> Lists {
         self.stoppable_neighbors(&Progress::default()).expect("nobody asks to stop")
     }
 
@@ -141,19 +143,34 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::Interrupted`] once somebody asked to stop.
-    pub fn stoppable_neighbors(&self, progress: &Progress) -> Result<Vec<Vec<u32>>> {
-        let mut lists = vec![Vec::new(); self.vertices];
+    pub fn stoppable_neighbors(&self, progress: &Progress) -> Result<Lists> {
+        // Where the list of each vertex ends, while it is filled; it has room for parallel edges.
+        let mut ends = vec![0; self.vertices];
+        self.edges.iter().filter(|(u, v)| u != v).for_each(|&(u, v)| {
+            ends[u as usize] += 1;
+            ends[v as usize] += 1;
+        });
+        let mut total = 0;
+        for end in &mut ends {
+            (*end, total) = (total, total + *end);
+        }
+        let mut items = vec![0u32; total];
         for (i, &(u, v)) in self.edges.iter().enumerate() {
             progress.check_at(i)?;
             if u != v {
-                lists[u as usize].push(v);
-                lists[v as usize].push(u);
+                for (from, to) in [(u, v), (v, u)] {
+                    items[ends[from as usize]] = to;
+                    ends[from as usize] += 1;
+                }
             }
         }
-        for (i, list) in lists.iter_mut().enumerate() {
+        let (mut lists, mut start) = (Lists::with_capacity(self.vertices, total), 0);
+        for (i, end) in ends.into_iter().enumerate() {
             progress.check_at(i)?;
+            let list = &mut items[start..end];
             list.sort_unstable();
-            list.dedup();
+            lists.push(list.chunk_by(|a, b| a == b).map(|same| same[0]));
+            start = end;
         }
         Ok(lists)
     }
@@ -167,7 +184,7 @@ mod tests {
     fn degrees_count_parallel_edges_one_by_one_and_a_loop_twice() {
         let graph = Graph::new(4, vec![(0, 1), (1, 0), (2, 2)]).unwrap();
         assert_eq!(graph.degrees(), [2, 2, 2, 0]);
-        assert_eq!(graph.neighbors(), [vec![1], vec![0], vec![], vec![]]);
+        assert_eq!(graph.neighbors(), [vec![1], vec![0], vec![], vec![]].into_iter().collect());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::counting::independent_sets::frontier::circuit::integer;
 use crate::counting::transfer::{Transfer, Weight};
 use crate::error::COUNTLESS;
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Kernel, PRODUCTS, Products, level};
 use crate::numeric::residue::HEADROOM;
@@ -149,7 +149,7 @@ impl Clusters {
     }
 
     fn new(
-        neighbors: &[Vec<u32>],
+        neighbors: &Lists,
         edges: &HashMap<(u32, u32), Edge>,
         elimination: &EliminationOrder,
         colors: Option<usize>,
@@ -282,11 +282,11 @@ fn colorings(vertices: usize, colors: usize) -> f64 {
 }
 
 /// The elimination of the vertices in an order; none where a scope is too wide.
-fn along(neighbors: &[Vec<u32>], order: &[u32]) -> Option<EliminationOrder> {
+fn along(neighbors: &Lists, order: &[u32]) -> Option<EliminationOrder> {
     let mut places = vec![0u32; order.len()];
     (0..).zip(order).for_each(|(place, &v)| places[v as usize] = place);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
-    let mut scopes: Vec<Vec<u32>> = Vec::with_capacity(order.len());
+    let mut scopes = Lists::with_capacity(order.len(), order.len());
     for (place, &v) in order.iter().enumerate() {
         let below = std::mem::take(&mut children[place]);
         let mut scope: Vec<u32> = neighbors[v as usize].iter().map(|&u| places[u as usize]).collect();
@@ -307,7 +307,7 @@ fn along(neighbors: &[Vec<u32>], order: &[u32]) -> Option<EliminationOrder> {
 
 /// The best of the order by number, two greedy ones and, where these are dear, one that is searched for.
 fn best(
-    neighbors: &[Vec<u32>],
+    neighbors: &Lists,
     planner: &Planner<'_>,
     cost: impl Fn(&EliminationOrder) -> f64,
 ) -> Result<Option<EliminationOrder>> {
@@ -601,6 +601,7 @@ mod tests {
     fn an_order_has_the_scopes_of_its_elimination() {
         let ring = Graph::new(6, (0..6).map(|v| (v, (v + 1) % 6)).collect()).unwrap().neighbors();
         let found = along(&ring, &[0, 2, 4, 1, 3, 5]).unwrap();
-        assert_eq!(found.scopes, [vec![3, 5], vec![3, 4], vec![4, 5], vec![4, 5], vec![5], vec![]]);
+        let scopes = [vec![3, 5], vec![3, 4], vec![4, 5], vec![4, 5], vec![5], vec![]];
+        assert_eq!(found.scopes, scopes.into_iter().collect());
     }
 }

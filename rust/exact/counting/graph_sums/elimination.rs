@@ -9,6 +9,8 @@
 //! Source: H. L. Bodlaender and A. M. C. A. Koster (2010), Treewidth computations I. Upper bounds.
 
 use super::planner::Planner;
+use crate::graphs::Lists;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
@@ -39,23 +41,23 @@ pub struct EliminationOrder {
     /// The vertices as they are eliminated.
     pub order: Vec<u32>,
     /// For each place in the order, the scope as places in the order, rising: the first is the parent.
-    pub scopes: Vec<Vec<u32>>,
+    pub scopes: Lists,
 }
 
 impl EliminationOrder {
     /// An order by a rule; `None` if a scope would be wider than [`WIDEST`], finding out costs too much, or the planner stops.
-    pub fn greedy(neighbors: &[Vec<u32>], rule: Rule, planner: &Planner<'_>) -> Option<Self> {
+    pub fn greedy(neighbors: &Lists, rule: Rule, planner: &Planner<'_>) -> Option<Self> {
         Self::within(neighbors, rule, WIDEST, planner)
     }
 
     /// The same with no scope wider than `widest`, which is at most [`WIDEST`].
-    pub fn within(neighbors: &[Vec<u32>], rule: Rule, widest: usize, planner: &Planner<'_>) -> Option<Self> {
+    pub fn within(neighbors: &Lists, rule: Rule, widest: usize, planner: &Planner<'_>) -> Option<Self> {
         let n = neighbors.len();
-        let around = |(v, list): (usize, &Vec<u32>)| {
+        let around = |(v, list)| {
             planner.progress().check_at(v).ok()?;
-            Some(Around::of(list.clone()))
+            Some(Around::of(Cow::Borrowed(list)))
         };
-        let mut adjacent: Vec<Around> = neighbors.iter().enumerate().map(around).collect::<Option<_>>()?;
+        let mut adjacent: Vec<Around<'_>> = neighbors.iter().enumerate().map(around).collect::<Option<_>>()?;
         let mut effort = (EFFORT * n as u64).min(MOST_EFFORT.max(LEAST_EFFORT * n as u64));
         let mut spend = |steps: usize| {
             let Some(left) = effort.checked_sub(steps as u64 + 1) else {
@@ -73,7 +75,7 @@ impl EliminationOrder {
             current[v as usize] = score(&adjacent, v, rule);
             queue.push(Reverse((current[v as usize], v)));
         }
-        let (mut order, mut scopes) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut order, mut scopes) = (Vec::with_capacity(n), Lists::with_capacity(n, n));
         let mut place = vec![u32::MAX; n];
         while let Some(Reverse((priority, v))) = queue.pop() {
             if place[v as usize] != u32::MAX || priority != current[v as usize] {
@@ -95,30 +97,30 @@ impl EliminationOrder {
             }
             place[v as usize] = order.len() as u32;
             order.push(v);
-            for &u in &scope {
+            for &u in scope.iter() {
                 spend(scope.len() + adjacent[u as usize].steps())?;
                 adjacent[u as usize].join(&scope, u, v);
             }
-            for &u in &scope {
+            for &u in scope.iter() {
                 spend(cost(&adjacent, u, rule))?;
                 let now = score(&adjacent, u, rule);
                 if std::mem::replace(&mut current[u as usize], now) != now {
                     queue.push(Reverse((now, u)));
                 }
             }
-            scopes.push(scope);
+            scopes.push(scope.iter().copied());
         }
-        for scope in &mut scopes {
+        scopes.change(|scope| {
             scope.iter_mut().for_each(|u| *u = place[*u as usize]);
             scope.sort_unstable();
-        }
+        });
         Some(Self { order, scopes })
     }
 
     /// What is planned by the better of two greedy orders, which says its work; the second is looked for where the first takes more than
     /// `easy` for each vertex.
     pub fn better<T>(
-        neighbors: &[Vec<u32>],
+        neighbors: &Lists,
         easy: f64,
         planner: &Planner<'_>,
         plan: impl Fn(Self) -> Option<(f64, T)>,
@@ -133,27 +135,27 @@ impl EliminationOrder {
 
     /// The largest scope.
     pub fn width(&self) -> usize {
-        self.scopes.iter().map(Vec::len).max().unwrap_or(0)
+        self.scopes.iter().map(<[u32]>::len).max().unwrap_or(0)
     }
 }
 
 /// The neighbors of a vertex.
-enum Around {
-    /// A rising list.
-    Few(Vec<u32>),
+enum Around<'n> {
+    /// A rising list, the graph's own as long as it has not changed.
+    Few(Cow<'n, [u32]>),
     /// Those of a hub.
     Many(HashSet<u32>),
 }
 
-impl Default for Around {
+impl Default for Around<'_> {
     fn default() -> Self {
-        Self::Few(Vec::new())
+        Self::Few(Cow::default())
     }
 }
 
-impl Around {
-    fn of(list: Vec<u32>) -> Self {
-        if list.len() > HUB { Self::Many(list.into_iter().collect()) } else { Self::Few(list) }
+impl<'n> Around<'n> {
+    fn of(list: Cow<'n, [u32]>) -> Self {
+        if list.len() > HUB { Self::Many(list.iter().copied().collect()) } else { Self::Few(list) }
     }
 
     fn len(&self) -> usize {
@@ -181,14 +183,14 @@ impl Around {
     /// Those of `u` after the elimination of `v`.
     fn join(&mut self, scope: &[u32], u: u32, v: u32) {
         match self {
-            Self::Few(list) => *self = Self::of(joined(list, scope, u, v)),
+            Self::Few(list) => *self = Self::of(Cow::Owned(joined(list, scope, u, v))),
             Self::Many(set) => {
                 set.remove(&v);
                 set.extend(scope.iter().filter(|&&w| w != u));
                 if set.len() <= WIDEST {
                     let mut list: Vec<u32> = set.drain().collect();
                     list.sort_unstable();
-                    *self = Self::Few(list);
+                    *self = Self::Few(Cow::Owned(list));
                 }
             }
         }
@@ -228,13 +230,13 @@ fn joined(list: &[u32], scope: &[u32], u: u32, v: u32) -> Vec<u32> {
 }
 
 /// What a priority costs to find.
-fn cost(adjacent: &[Around], v: u32, rule: Rule) -> usize {
+fn cost(adjacent: &[Around<'_>], v: u32, rule: Rule) -> usize {
     let degree = adjacent[v as usize].len();
     if rule == Rule::Fill && degree <= WIDEST { 4 * degree * degree } else { 0 }
 }
 
 /// The priority of a vertex, the least is next.
-fn score(adjacent: &[Around], v: u32, rule: Rule) -> u64 {
+fn score(adjacent: &[Around<'_>], v: u32, rule: Rule) -> u64 {
     let degree = adjacent[v as usize].len() as u64;
     let around = match &adjacent[v as usize] {
         Around::Few(list) if rule == Rule::Fill && list.len() <= WIDEST => list,
@@ -250,7 +252,7 @@ mod tests {
     use super::*;
     use crate::monitor::Progress;
 
-    fn neighbors(n: usize, edges: &[(u32, u32)]) -> Vec<Vec<u32>> {
+    fn neighbors(n: usize, edges: &[(u32, u32)]) -> Lists {
         crate::graphs::Graph::new(n, edges.to_vec()).unwrap().neighbors()
     }
 
@@ -317,7 +319,7 @@ mod tests {
             let found = EliminationOrder::greedy(&around, rule, &Planner::new(&progress)).unwrap();
             let mut filled: Vec<std::collections::BTreeSet<u32>> =
                 around.iter().map(|list| list.iter().copied().collect()).collect();
-            for (&v, scope) in found.order.iter().zip(&found.scopes) {
+            for (&v, scope) in found.order.iter().zip(found.scopes.iter()) {
                 let rest = std::mem::take(&mut filled[v as usize]);
                 let mut named: Vec<u32> = scope.iter().map(|&place| found.order[place as usize]).collect();
                 named.sort_unstable();

@@ -15,7 +15,7 @@
 //! and its applications, section 12 (products by halves).
 
 use super::elimination::EliminationOrder;
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::big;
 use crate::numeric::residue::{Modulus, primes};
@@ -244,7 +244,7 @@ pub trait BagSum {
 #[derive(Debug)]
 pub struct IntegerTree<S> {
     sum: S,
-    scopes: Vec<Vec<u32>>,
+    scopes: Lists,
     /// The neighbors of each place among its scope.
     beside: Vec<u32>,
     /// The children of place p, the heavy one last: those from `starts[p]` to `starts[p + 1]`.
@@ -261,7 +261,7 @@ impl<S: BagSum> IntegerTree<S> {
     /// The tree of an elimination; `None` where a scope is too wide. `sum` is told the order.
     pub fn new(
         elimination: EliminationOrder,
-        neighbors: &[Vec<u32>],
+        neighbors: &Lists,
         sum: impl FnOnce(&EliminationOrder) -> S,
         progress: &Progress,
     ) -> Result<Option<Self>> {
@@ -291,6 +291,7 @@ impl<S: BagSum> IntegerTree<S> {
         let mut next = starts.clone();
         let mut children = vec![0u32; starts[n] as usize];
         for (place, scope) in scopes.iter().enumerate() {
+            progress.check_at(place)?;
             if let Some(&parent) = scope.first() {
                 let at = &mut next[parent as usize];
                 children[*at as usize] = place as u32;
@@ -345,7 +346,7 @@ impl<S: BagSum> IntegerTree<S> {
 
     /// Elements of the largest message.
     pub fn states(&self) -> usize {
-        1 << self.scopes.iter().map(Vec::len).max().unwrap_or(0)
+        1 << self.scopes.iter().map(<[u32]>::len).max().unwrap_or(0)
     }
 
     /// Vertices that are passed: twice each, once to verify.
@@ -475,8 +476,8 @@ impl<S: BagSum> IntegerTree<S> {
     }
 
     fn room(&self) -> u128 {
-        let places: usize = self.scopes.iter().map(Vec::len).sum();
-        let most = self.scopes.iter().map(Vec::len).max().unwrap_or(0);
+        let places: usize = self.scopes.iter().map(<[u32]>::len).sum();
+        let most = self.scopes.iter().map(<[u32]>::len).max().unwrap_or(0);
         let long = (S::STATES.powi(most as i32) * self.scopes.len() as f64 * BITS / 2.0) as u128;
         let n = self.scopes.len() as u128;
         n * (VERTEX_BYTES + ELEMENT_BYTES) + PLACE_BYTES * places as u128 + (ELEMENT_BYTES << (most + 5)) + long

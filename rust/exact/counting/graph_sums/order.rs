@@ -9,6 +9,7 @@
 use super::planner::Planner;
 use super::search::{self, StateKind};
 use crate::error::subsets_bytes;
+use crate::graphs::Lists;
 use crate::memory::reserved;
 use crate::monitor::Progress;
 use crate::{Error, Result};
@@ -117,7 +118,7 @@ pub fn sum(a: u64, b: u64, p: u64) -> u64 {
 }
 
 /// For each vertex the place of its last neighbor in an order, or its own.
-pub fn last_neighbors(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<u32>) {
+pub fn last_neighbors(neighbors: &Lists, order: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut place = vec![0u32; order.len()];
     order.iter().zip(0..).for_each(|(&v, at)| place[v as usize] = at);
     let last = |v: usize| neighbors[v].iter().map(|&u| place[u as usize]).fold(place[v], u32::max);
@@ -129,13 +130,13 @@ pub fn last_neighbors(neighbors: &[Vec<u32>], order: &[u32]) -> (Vec<u32>, Vec<u
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] when the planner says so.
-pub fn good_order(neighbors: &[Vec<u32>], planner: &Planner<'_>) -> Result<Vec<u32>> {
+pub fn good_order(neighbors: &Lists, planner: &Planner<'_>) -> Result<Vec<u32>> {
     let plain: Vec<u32> = (0..neighbors.len() as u32).collect();
     let cost = cost(neighbors, &plain);
     if cost <= CHEAP {
         return Ok(plain);
     }
-    let hard = |list: &Vec<u32>| list.iter().map(|&u| (u, false)).collect();
+    let hard = |list: &[u32]| list.iter().map(|&u| (u, false)).collect();
     let searched = search::search(&neighbors.iter().map(hard).collect::<Vec<_>>(), StateKind::Subsets, planner).1;
     planner.check()?;
     Ok(if self::cost(neighbors, &searched) < cost { searched } else { plain })
@@ -147,7 +148,7 @@ pub fn planner<'w>(vertices: usize, progress: &'w Progress) -> Planner<'w> {
 }
 
 /// States passed over, at two passes per vertex.
-pub fn cost(neighbors: &[Vec<u32>], order: &[u32]) -> f64 {
+pub fn cost(neighbors: &Lists, order: &[u32]) -> f64 {
     let (_, last) = last_neighbors(neighbors, order);
     let mut leaving = vec![0u32; order.len() + 1];
     let (mut width, mut cost) = (0i32, 0.0);

@@ -9,7 +9,7 @@
 use super::multiplicities;
 use crate::Result;
 use crate::counting::graph_sums::order::{OrderStep, OrderSum, last_neighbors, sum};
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::residue::Modulus;
 
@@ -118,7 +118,7 @@ fn add_edge(
 }
 
 /// The steps of an order.
-pub fn along(graph: &Graph, neighbors: &[Vec<u32>], order: &[u32]) -> OrderSum<MatchingStep> {
+pub fn along(graph: &Graph, neighbors: &Lists, order: &[u32]) -> OrderSum<MatchingStep> {
     let (place, last) = last_neighbors(neighbors, order);
     let times = multiplicities(graph);
     let mut bit = vec![0u32; order.len()];

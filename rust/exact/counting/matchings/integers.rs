@@ -8,7 +8,7 @@ use crate::Result;
 use crate::counting::graph_sums::elimination::{EliminationOrder, Rule};
 use crate::counting::graph_sums::integers::{Arithmetic, Bag, BagSum, ChildMessage, IntegerTree};
 use crate::counting::graph_sums::planner::Planner;
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use std::collections::HashMap;
 
 /// The widest scope on graphs of fewer than so many vertices, where tables of residues that are wide are faster.
@@ -32,7 +32,7 @@ impl MatchingIntegers {
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] when the planner says so.
-    pub fn plan(graph: &Graph, neighbors: &[Vec<u32>], alone: bool, planner: &Planner<'_>) -> Result<Option<Self>> {
+    pub fn plan(graph: &Graph, neighbors: &Lists, alone: bool, planner: &Planner<'_>) -> Result<Option<Self>> {
         let widest = if graph.vertices() < MANY { WIDEST_OF_FEW } else { MatchingSum::WIDEST };
         let found = EliminationOrder::within(neighbors, Rule::Degree, widest, planner);
         planner.check()?;

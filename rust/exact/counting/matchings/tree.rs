@@ -19,7 +19,7 @@ use crate::Result;
 use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::memory::reserved;
 use crate::monitor::Progress;
 use crate::numeric::residue::Modulus;
@@ -149,7 +149,7 @@ impl Spare {
 
 impl MatchingTree {
     /// The better of two greedy orders; none where a table has more than `limit` bytes, or the planner stops.
-    pub fn plan(graph: &Graph, neighbors: &[Vec<u32>], limit: u64, planner: &Planner<'_>) -> Option<Self> {
+    pub fn plan(graph: &Graph, neighbors: &Lists, limit: u64, planner: &Planner<'_>) -> Option<Self> {
         let times = multiplicities(graph);
         let plan = |order: EliminationOrder| {
             let tree = Self::new(&times, neighbors, &order, limit, planner)?;
@@ -160,7 +160,7 @@ impl MatchingTree {
 
     fn new(
         times: &HashMap<(u32, u32), u64>,
-        neighbors: &[Vec<u32>],
+        neighbors: &Lists,
         elimination: &EliminationOrder,
         limit: u64,
         planner: &Planner<'_>,

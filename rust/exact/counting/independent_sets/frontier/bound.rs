@@ -6,14 +6,14 @@
 //! Source: both steps are proved by the sentences above; the second is a clique cover.
 
 use crate::Result;
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 
 /// An upper bound on the size of independent sets; exact for forests.
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] once somebody asked to stop.
-pub fn independence(graph: &Graph, neighbors: &[Vec<u32>], progress: &Progress) -> Result<usize> {
+pub fn independence(graph: &Graph, neighbors: &Lists, progress: &Progress) -> Result<usize> {
     let vertices = neighbors.len();
     let mut gone = vec![false; vertices];
     graph.edges().iter().filter(|(u, v)| u == v).for_each(|&(v, _)| gone[v as usize] = true);

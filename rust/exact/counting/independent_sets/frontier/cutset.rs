@@ -3,6 +3,7 @@
 //! Source: R. Dechter (1990), Enhancement schemes for constraint processing, Artificial Intelligence 41 (cutset conditioning).
 
 use super::path_decomposition::PathDecomposition;
+use crate::graphs::Lists;
 
 /// Some of the vertices without which no frontier is wider than `most`: those met most often where it is wider.
 ///
@@ -31,7 +32,7 @@ pub fn heaviest(decomposition: &PathDecomposition, most: usize) -> Vec<u32> {
 }
 
 /// The independent subsets of the cut, as masks in rising order.
-pub fn assignments(neighbors: &[Vec<u32>], cut: &[u32]) -> Vec<u32> {
+pub fn assignments(neighbors: &Lists, cut: &[u32]) -> Vec<u32> {
     let rows: Vec<u32> = cut
         .iter()
         .map(|v| {
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn assignments_of_a_cut_are_its_independent_sets() {
         // The path 0-1-2 and a vertex 3 beside it.
-        let neighbors = [vec![1], vec![0, 2], vec![1], vec![]];
+        let neighbors: Lists = [vec![1], vec![0, 2], vec![1], vec![]].into_iter().collect();
         assert_eq!(
             assignments(&neighbors, &[0, 1, 2, 3]),
             [0b0, 0b1, 0b10, 0b100, 0b101, 0b1000, 0b1001, 0b1010, 0b1100, 0b1101]

@@ -37,7 +37,7 @@ use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::search::{self, StateKind};
 use crate::counting::transfer::{Transfer, TransferRing, Weight};
 use crate::error::subsets_bytes;
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::{Error, Result};
 use num_bigint::BigInt;
@@ -158,7 +158,7 @@ impl Frontier {
     }
 
     fn finish(
-        neighbors: &[Vec<u32>],
+        neighbors: &Lists,
         graph: &Graph,
         decomposition: &PathDecomposition,
         cut: &[u32],

@@ -17,7 +17,7 @@
 
 use super::circuit::{Circuit, Node};
 use crate::Result;
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ impl ReducedGraph {
     /// [`crate::Error::Interrupted`] once somebody asked to stop.
     pub fn new(
         graph: &Graph,
-        neighbors: &[Vec<u32>],
+        neighbors: &Lists,
         cut: &[u32],
         circuit: &mut Circuit,
         progress: &Progress,
@@ -80,7 +80,7 @@ impl ReducedGraph {
 }
 
 struct Reduction<'a> {
-    neighbors: &'a [Vec<u32>],
+    neighbors: &'a Lists,
     gone: Vec<bool>,
     degree: Vec<u32>,
     weights: Vec<[Node; 2]>,
@@ -106,7 +106,7 @@ fn scattered(v: u32) -> u64 {
 impl<'a> Reduction<'a> {
     fn new(
         graph: &Graph,
-        neighbors: &'a [Vec<u32>],
+        neighbors: &'a Lists,
         cut: &[u32],
         circuit: &mut Circuit,
         progress: &Progress,

@@ -21,7 +21,7 @@ use crate::counting::graph_sums::elimination::EliminationOrder;
 use crate::counting::graph_sums::planner::Planner;
 use crate::counting::graph_sums::tree::{MessageTree, Messages, Summand};
 use crate::counting::transfer::{Transfer, TransferRing, Weight};
-use crate::graphs::Graph;
+use crate::graphs::{Graph, Lists};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::parallel;
@@ -145,8 +145,7 @@ impl Tree {
         let neighbors = graph.stoppable_neighbors(planner.progress()).ok()?;
         let mut circuit = Circuit::new(weights);
         let reduced = ReducedGraph::new(graph, &neighbors, &[], &mut circuit, planner.progress()).ok()?;
-        let joined: Vec<Vec<u32>> =
-            reduced.links.iter().map(|links| links.iter().map(|link| link.to).collect()).collect();
+        let joined: Lists = reduced.links.iter().map(|links| links.iter().map(|link| link.to)).collect();
         let plan = |elimination| {
             let scopes = Scopes::new(&reduced, elimination, max_states as u64, planner)?;
             Some((scopes.total() as f64, scopes))
