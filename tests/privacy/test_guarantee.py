@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quincunx.privacy import AddRemove, DataMetric, PrivacyGuarantee, ReplaceOne, gaussian_delta, gaussian_epsilon
+from quincunx import _core
+from quincunx.privacy import (
+    AddRemove,
+    DataMetric,
+    PrivacyGuarantee,
+    ReplaceOne,
+    gaussian_delta,
+    gaussian_epsilon,
+    subsampled,
+)
 
 pure = st.builds(PrivacyGuarantee, st.floats(0.01, 2))
 approximate = st.builds(PrivacyGuarantee, st.floats(0.01, 2), st.floats(1e-12, 1e-3))
@@ -150,6 +159,59 @@ def test_many_responses_beside_gaussian_noise_are_never_below_the_exact_sum(epsi
             assert (
                 not found or found == both.epsilon or exact(found * (1 - 1e-12)) > delta * (1 - mpmath.mpf(10) ** -10)
             )
+
+
+ALL = AddRemove()
+SAMPLED = [
+    (3 * subsampled(PrivacyGuarantee.of_gaussian(0.5, 1e-6, relation=ALL), 0.1), 1.0),
+    (30 * subsampled(PrivacyGuarantee.of_gaussian(1.0, 1e-6, relation=ALL), 0.01), 3.3),
+    (1000 * subsampled(PrivacyGuarantee.of_gaussian(1.0, 1e-6, relation=ALL), 0.01), 10.0),
+    (2 * subsampled(PrivacyGuarantee(3.0, relation=ALL), 0.05), 4.0),
+]
+
+
+@pytest.mark.parametrize("place", range(len(SAMPLED)))
+@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-5, 1e-6, 1e-9, 1e-20])
+def test_epsilon_is_found_where_few_losses_are_large(place, delta):
+    # Newton's method may start below the root: rare losses far above the mean decide.
+    parts, sigma = SAMPLED[place]
+    both = parts & PrivacyGuarantee.of_gaussian(sigma, 1e-6, relation=ALL)
+    found = both.epsilon_at(delta)
+    assert both.delta_at(found) <= delta
+    assert found == 0 or both.delta_at(found * (1 - 1e-6)) > delta
+
+
+@pytest.mark.parametrize("u", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("loss", [1.0, 5.0, 20.0])
+@pytest.mark.parametrize("share", [1e-12, 1e-3, 0.1, 0.38, 0.5, 0.9, 1.1, 1.5])
+def test_rare_losses_beside_gaussian_noise_have_an_epsilon(u, loss, share):
+    rare = 1e-3
+    losses = _core.PrivacyLosses([("outcomes", [rare, rare * math.exp(-loss), 1 - rare, 1.0], 1)], u)
+    found = losses.epsilon(rare * share)
+    assert losses.delta(found) <= rare * share
+    assert found == 0 or losses.delta(found * (1 - 1e-6)) > rare * share
+
+
+@pytest.mark.parametrize(("units", "u", "epsilon"), [(3, 2.0, 0.0), (60, 1.0, 1.0), (2000, 0.5, 0.5)])
+def test_subnormal_deltas_of_many_losses_are_not_below_the_exact_sum(units, u, epsilon):
+    least = 5e-324
+    edge = 0.245 * min(u, 1.0)
+    pairs = [(units * least, max(round(units * math.exp(-edge)), 1) * least)] * 99
+    pairs += [(units * least, units * least), (1.0, 1e300)]
+    losses = _core.PrivacyLosses([("outcomes", [x for pair in pairs for x in pair], 1)], u)
+    with mpmath.workdps(40):
+        exact = mpmath.mpf(0)
+        for p, q in pairs:
+            rest = (epsilon - mpmath.log(mpmath.mpf(p) / q)) / mpmath.mpf(u)
+            exact += p * mpmath.ncdf(mpmath.mpf(u) / 2 - rest)
+            exact -= p * mpmath.exp(rest * u) * mpmath.ncdf(-mpmath.mpf(u) / 2 - rest)
+        assert losses.delta(epsilon) >= exact > 0
+
+
+@pytest.mark.parametrize("part", [("laplace", [2e6]), ("gaussian", [1e200]), ("laplace", [1e308])])
+def test_losses_beyond_the_range_of_doubles_protect_nothing(part):
+    for u in (0.0, 1.0):
+        assert _core.PrivacyLosses([(*part, 1)], u).delta(1.0) == 1.0
 
 
 @pytest.mark.parametrize("delta", [0.7, 1e-2, 1e-7, 1e-40])

@@ -25,6 +25,8 @@ const CUT: f64 = 1e-40;
 const MANY: usize = 64;
 /// The relative error of a sum over cells that is taken; beyond, losses are added one by one.
 const SHARP: f64 = 1e-12;
+/// As is a sum below this, parts of which may be subnormal.
+const LEAST: f64 = 1e-280;
 
 const ULP: f64 = f64::EPSILON;
 
@@ -204,7 +206,8 @@ impl Losses {
             1 => laws.swap_remove(0),
             _ if count <= ENUMERATED => enumerated(&laws),
             _ => gridded(&laws),
-        };
+        }
+        .numbers();
         let cells = (u > 0.0 && law.atoms.len() >= MANY).then(|| Cells::new(&law.atoms, u));
         Ok(Self { error: 40.0 + law.atoms.len() as f64, law, cells, u })
     }
@@ -225,7 +228,7 @@ impl Losses {
             if let Some(cells) = &self.cells {
                 let mut sum = start;
                 cells.add_to(&mut sum, atoms, epsilon, self.law.slack, self.u, rest);
-                if sum.error <= SHARP * sum.value {
+                if sum.error <= SHARP * sum.value && sum.value >= LEAST {
                     return (upwards(sum.value + sum.error), sum.slope);
                 }
             }
@@ -327,7 +330,7 @@ impl Losses {
             if step <= 1e-9 * epsilon && next > 0.0 {
                 return Ok(next);
             }
-            if above - below <= 4.0 * ULP * above {
+            if above < f64::INFINITY && above - below <= 4.0 * ULP * above {
                 return Ok(above);
             }
             epsilon = if next > below && next < above {

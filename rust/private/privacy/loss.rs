@@ -28,6 +28,17 @@ pub struct LossLaw {
     pub slack: f64,
 }
 
+impl LossLaw {
+    /// The law, or one that is lost for sure where losses or masses are beyond the range of doubles, and no numbers.
+    pub(super) fn numbers(self) -> Self {
+        let wrong = |&(loss, mass): &(f64, f64)| loss.is_nan() || mass.is_nan();
+        if self.slack.is_nan() || self.infinite.is_nan() || self.atoms.iter().any(wrong) {
+            return Self { atoms: vec![(0.0, 0.0)], infinite: 1.0, slack: 0.0 };
+        }
+        self
+    }
+}
+
 /// The pair of laws that dominates a mechanism for two neighbors.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pair {

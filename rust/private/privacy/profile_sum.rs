@@ -3,7 +3,9 @@
 //! f(epsilon) = sum of p g(epsilon - l), g(r) = Phi(-x1) - q(r), q(r) = e^r Phi(-x2), x1, x2 = r/u -+ u/2. As g' = -q and
 //! q' = q - phi(x1) / u, the derivatives of G(t) = g(r - u t), where losses lie t deviations above the center, are
 //!
-//!     c_1 = u q,   c_(k+1) = u (phi(x1) He_(k-1)(x1) - c_k),
+//! ```text
+//! c_1 = u q,   c_(k+1) = u (phi(x1) He_(k-1)(x1) - c_k),
+//! ```
 //!
 //! so that a cell has the moments M_k = sum of p t^k / k! once for all epsilon, and its part of f is M_0 g + sum of c_k M_k.
 //!
@@ -22,8 +24,9 @@ const ULP: f64 = f64::EPSILON;
 const HALF: (f64, f64) = (0.125, 0.25);
 /// Terms of a series: its remainder at |x1| = 9 is about 9^19 / (8^19 19!) < 1e-16 of the first.
 const TERMS: usize = 18;
-/// A cell with fewer losses is not worth a series.
+/// A cell with fewer losses is not worth a series; one with more would err by too many ulps, one for each.
 const FEW: usize = 3;
+const MOST: usize = 1024;
 /// Beyond this x1 a cell is bounded by its upper edge.
 const FAR: f64 = 30.0;
 
@@ -145,7 +148,7 @@ impl Cells {
         while start < atoms.len() {
             let end = start + atoms[start..].partition_point(|atom| atom.0 <= atoms[start].0 + width);
             // A loss that is not a number ends no cell.
-            let end = end.max(start + 1);
+            let end = end.clamp(start + 1, start + MOST);
             cells.push(Cell::of(atoms, start..end, u));
             start = end;
         }
