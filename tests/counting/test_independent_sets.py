@@ -381,7 +381,7 @@ def test_a_count_is_an_int_and_the_empty_graph_has_one_set():
         ({"graph": networkx.DiGraph([(0, 1)])}, ValueError, "`graph` must be undirected"),
         ({"graph": "square"}, TypeError, "`graph` must be"),
         ({"graph": None}, TypeError, "`graph` must be"),
-        ({"graph": np.zeros((3, 3))}, TypeError, "`graph` must be"),
+        ({"graph": np.zeros(3)}, ValueError, "`graph` must be square"),
         ({"graph": scipy.sparse.csr_array((2, 3))}, ValueError, "square"),
         ({"graph": (-1, [])}, ValueError, "`n` must be"),
         ({"graph": (2.5, [])}, TypeError, "`n` must be"),

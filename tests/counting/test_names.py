@@ -70,6 +70,10 @@ def picture(graph, name):
 
 # Functions that are told vertices or edges by their names, and how.
 IN = {
+    "counting.transfer_matrices": lambda g, name: [
+        matrix.tolist()
+        for matrix in counting.transfer_matrices(g, [map(name, [0]), map(name, [1, 3, 5]), map(name, [2, 4])]).matrices
+    ],
     "counting.count_independent_sets": lambda g, name: counting.count_independent_sets(g, order=map(name, range(6))),
     "counting.independence_polynomial": lambda g, name: counting.independence_polynomial(g, order=map(name, range(6))),
     "counting.hard_core": lambda g, name: counting.hard_core(g, by(name)),

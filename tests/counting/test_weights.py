@@ -148,7 +148,11 @@ def test_trees_of_a_weighted_network_are_those_of_networkx():
         ([1, 1, 1, 1, 1, None], TypeError, "`weight` must be an int, a Fraction or a float, got NoneType"),
         ([0.1] * 5 + [0.3], ValueError, "`weight` must be whole multiples of one number, 1048576 of them in all"),
         ([1, 1, 1, 1, 1, 2**20], ValueError, "`weight` must be whole multiples of one number"),
-        ("weight", TypeError, "`weight` must be a number for each edge unless `graph` is networkx's or a sparse"),
+        (
+            "weight",
+            TypeError,
+            "`weight` must be a number for each edge unless `graph` is another library's or a sparse",
+        ),
         (2, TypeError, "`weight` must be None, the name of an attribute or numbers, got int"),
     ],
 )
