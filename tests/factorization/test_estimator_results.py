@@ -39,7 +39,7 @@ def test_a_posterior_that_is_known_is_found(method):
         method=method,
         n_warmup=1000,
         n_draws=5000,
-        thin=4,
+        thin=6,
         n_chains=1,
         random_state=4,
     ).fit(released, alpha=alpha)
