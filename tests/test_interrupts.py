@@ -213,7 +213,8 @@ RUN_BY = {
 HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
-        counting.IndependentSetTable counting.TuttePolynomial entropy.Constant entropy.Enclosure entropy.EntropyBounds
+        counting.IndependentSetTable counting.TransferMatrices counting.TuttePolynomial entropy.Constant
+        entropy.Enclosure entropy.EntropyBounds
         entropy.EntropyEstimate entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation
         factorization.Forecast factorization.Misfit factorization.PredictiveCheck
         entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
@@ -238,10 +239,11 @@ HEARD = {
         privacy.subsampled posterior.tv_bound leakage.utility_bound
     """,
     "its loops are Python's, on what the caller holds or a file says": """
-        entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph graphs.read_edges lattices.UnitCell
-        lattices.draw
+        counting.transfer_matrices entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph
+        graphs.read_dimacs graphs.read_edges graphs.read_graph6 lattices.UnitCell lattices.draw
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
+        posterior.MarginalTree posterior.SyntheticBayesNet posterior.synthesize
         posterior.DiscreteBayesNet posterior.PrivateBernoulliNB posterior.PrivateCategoricalNB posterior.QueryAnswerer
         posterior.counterexamples privacy.quantile privacy.ExponentialMechanism privacy.Release
         spectra.bloch_hamiltonian spectra.expander_map

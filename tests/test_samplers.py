@@ -23,6 +23,7 @@ REAL_NOISE = "privacy/test_noise_mechanisms.py test_laplace_and_gaussian_noise_f
 RESPONSES = "privacy/test_response_mechanisms.py test_responses_fit_their_likelihood"
 LAWS = "distributions/test_draws.py test_draws_fit_their_law"
 NETWORKS = "posterior/test_posterior_laws.py test_cube_noise_has_its_law"
+RECORDS = "posterior/test_synthetic_records.py test_selected_trees_have_the_probabilities_of_the_mechanism"
 BALL = "test_samplers.py test_normal_draws_in_a_ball_have_their_law"
 MODELS = "ldp/test_models.py test_models_are_calibrated"
 REGRESSIONS = "ldp/test_ldp_estimators.py test_regressions_are_calibrated"
@@ -63,12 +64,15 @@ TESTS = {
     "posterior.ConjugatePosterior.sample": "posterior/test_posterior_laws.py test_beta_draws_follow_the_trimmed_law",
     "posterior.DirichletPosterior.sample": "posterior/test_posterior_laws.py test_dirichlet_draws_of_three_categories",
     "posterior.DiscreteBayesNet.fit_private": NETWORKS,
+    "posterior.MarginalTree.release": RECORDS,
     "posterior.PosteriorSampleRegressor": BALL,
     "posterior.PrivateBayesNet.sample": "posterior/test_posterior_laws.py test_records_sampled_from_a_network_follow",
     "posterior.PrivateBernoulliNB": NETWORKS,
     "posterior.PrivateCategoricalNB": NETWORKS,
+    "posterior.SyntheticBayesNet.sample": "posterior/test_synthetic_records.py test_each_record_has_the_fitted_law",
     "posterior.WishartPosterior.sample": "test_samplers.py test_wishart_draws_have_their_law",
     "privacy.DiscreteGaussianMechanism.release": NOISE,
+    "posterior.synthesize": RECORDS,
     "privacy.ExponentialMechanism.release": "posterior/test_posterior_laws.py test_exponential_mechanism_draws_its_law",
     "privacy.GaussianMechanism.release": REAL_NOISE,
     "privacy.GeneralizedRandomizedResponse.release": RESPONSES,

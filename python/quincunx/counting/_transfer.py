@@ -139,7 +139,11 @@ def transfer_matrices(graph: "GraphLike", layers: Iterable[Sequence[Hashable]]) 
         taken = np.zeros(len(here), dtype=np.int64)
         for v in layer:
             taken |= np.where(here & bits[v][1], ahead[v], 0)
-        matrices.append(((taken[:, None] & there[None, :]) == 0).astype(np.int64))
+        matrix = np.empty((len(here), len(there)), dtype=np.int64)
+        rows = 1 + (1 << 20) // len(there)  # soon done, so that an interrupt is heard between
+        for first in range(0, len(here), rows):
+            np.equal(taken[first : first + rows, None] & there, 0, out=matrix[first : first + rows], casting="unsafe")
+        matrices.append(matrix)
     shown = [(w[:, None] >> np.arange(len(layer))[::-1]) & 1 for w, layer in zip(words, numbers, strict=True)]
     return TransferMatrices(tuple(w.astype(np.bool_) for w in shown), tuple(matrices))
 

@@ -148,15 +148,16 @@ class SyntheticBayesNet(PrivateBayesNet):
         c are the partial sums of the expected numbers and u is uniform, so that the expectation is the law's and no
         number is off by one or more; which records of the stratum get which category is a random permutation.
         """
-        records = np.zeros((count, len(self.net.nodes)), dtype=np.int64)
+        records = np.zeros((count, len(self.net.nodes)), dtype=np.int64, order="F")  # columns are written in any order
         for node in self.net._order:
             parents = self.net.parents[node]
             order = source.permutation(count)
             sizes = np.array([count])
             if parents:
                 above = records[:, self.net._columns[parents[0]]]
-                order = order[np.argsort(above[order], kind="stable")]
                 sizes = np.bincount(above, minlength=self.net._sizes[parents[0]])
+                short = above.astype(np.uint16) if len(sizes) <= 2**16 else above  # sorted by digits, without comparing
+                order = order[np.argsort(short[order], kind="stable")]
             shares = np.cumsum(self.cpds[node].reshape(len(sizes), -1), axis=1)
             sums = np.floor(shares * sizes[:, None] + source.random((len(sizes), 1))).astype(np.int64)
             sums[:, -1] = sizes  # the shares sum to one but for roundings
