@@ -36,7 +36,7 @@ _PAUSE = 0.8
 def workers(executor: Executor) -> int:
     """Return how many tasks run side by side, as far as the executor says it; one at the least."""
     if (client := _client(executor)) is not None:
-        return max(1, sum(client.nthreads().values()))
+        return max(1, int(sum(client.nthreads().values())))
     found = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     return found if isinstance(found, int) else 1
 
@@ -49,7 +49,7 @@ def memory_of_task(limit: int | None) -> int:
         return available_memory()
     until = getattr(worker.memory_manager, "memory_pause_fraction", None) or _PAUSE
     left = int(until * whole) - worker.monitor.get_process_memory()
-    return max(1, min(available_memory(), left // worker.state.nthreads))
+    return max(1, min(available_memory(), int(left // worker.state.nthreads)))
 
 
 class Tasks(Generic[R]):
