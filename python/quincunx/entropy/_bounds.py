@@ -323,12 +323,15 @@ def _by_corner(gas: _Gas, bond_dimension: int | None, max_bond_dimension: int, j
         model=gas.model,
         job=job,
     )
+    return _narrowest(gas, rounds, f"D and {theorem}", start)
+
+
+def _narrowest(
+    gas: _Gas, rounds: "list[_core._CornerRound]", theorem: str, start: float, factor: Fraction = Fraction(1)
+) -> EntropyBounds:
+    """Return what the round of the smallest gap proved, times a factor."""
     last = min(rounds, key=lambda entry: float(entry["gap"]))
-    return gas.bounds(_enclosed(last), f"D and {theorem}", "corner", _corner_evidence(rounds, last, start))
-
-
-def _corner_evidence(rounds: "list[_core._CornerRound]", last: "_core._CornerRound", start: float) -> dict[str, Any]:
-    return {
+    evidence = {
         "bond_dimension": last["bond_dimension"],
         "ring": last["ring"],
         "torus_rows": last["rows"],
@@ -338,9 +341,10 @@ def _corner_evidence(rounds: "list[_core._CornerRound]", last: "_core._CornerRou
         "steps": last["steps"],
         "seconds": time.perf_counter() - start,
     }
+    return gas.bounds(_enclosed(last, factor), theorem, "corner", evidence)
 
 
-def _enclosed(entry: "_core._CornerRound", factor: Fraction = Fraction(1)) -> Enclosure:
+def _enclosed(entry: "_core._CornerRound", factor: Fraction) -> Enclosure:
     """Return the interval of the growth constant that a round proved, times a factor."""
     unit = 1 << entry["precision"]
     lower, upper = (factor * Fraction(entry[end] or 0, unit) for end in ("lower", "upper"))
@@ -601,8 +605,7 @@ def _faces_by_corner(
     rounds, scale = face_rounds(
         model, factor, gas.wanted, bond_dimension, max_bond_dimension, estimate=False, progress=gas.progress, job=job
     )
-    last = min(rounds, key=lambda entry: float(entry["gap"]))
-    return gas.bounds(_enclosed(last, scale), "D and A'", "corner", _corner_evidence(rounds, last, start))
+    return _narrowest(gas, rounds, "D and A'", start, scale)
 
 
 def face_rounds(
@@ -622,23 +625,21 @@ def face_rounds(
     # Divided by its scale, no constant is above the number of letters.
     size = math.log10(model.letters * scale.numerator) - math.log10(scale.denominator)
     gap = max(min(0.8 * 10.0 ** (-digits - size), 0.1), 1e-90)
-    with reporting(progress, "corner tensors") as report:
-        found = _core.corner_bounds(
-            "square",
-            0,
-            (1, 1, 1.0),
-            model=weights,
-            pair=(1, 1, 1.0),
-            gap=gap,
-            bond_dimension=bond_dimension,
-            max_bond_dimension=max_bond_dimension,
-            estimate=estimate,
-            digits=None if estimate else digits,
-            factor=(scale.numerator, scale.denominator, float(scale)),
-            checkpoint=None if job is None else job.checkpoint,
-            checkpoint_interval=None if job is None else job.checkpoint_interval,
-            progress=report,
-        )
+    found = _grown(
+        "square",
+        0,
+        (1, 1, 1.0),
+        model=weights,
+        pair=(1, 1, 1.0),
+        factor=(scale.numerator, scale.denominator, float(scale)),
+        gap=gap,
+        bond_dimension=bond_dimension,
+        max_bond_dimension=max_bond_dimension,
+        estimate=estimate,
+        digits=digits,
+        progress=progress,
+        job=job,
+    )
     return found, scale
 
 
@@ -692,20 +693,33 @@ def corner_rounds(
     # neighbors; and a gap of kappa**sites is so many times that of kappa.
     sites, _ = tensors_of(lattice, model)[form]
     gap = 0.8 * sites * 10.0**-digits / (1 + (2 if model == "matchings" else 1) * float(activity))
-    weights = (activity.numerator, activity.denominator, float(activity))
+    return _grown(
+        lattice,
+        form,
+        (activity.numerator, activity.denominator, float(activity)),
+        model=model,
+        pair=(pair.numerator, pair.denominator, float(pair)),
+        gap=gap,
+        bond_dimension=bond_dimension,
+        max_bond_dimension=max_bond_dimension,
+        estimate=estimate,
+        digits=digits,
+        progress=progress,
+        job=job,
+    )
+
+
+def _grown(
+    *operator: Any, estimate: bool, digits: int, progress: Progress, job: Job | None, **how: Any
+) -> "list[_core._CornerRound]":
+    """Return the rounds of an operator, kept where a job says so; estimates have no ends to compare decimals of."""
     with reporting(progress, "corner tensors") as report:
         return _core.corner_bounds(
-            lattice,
-            form,
-            weights,
-            model=model,
-            pair=(pair.numerator, pair.denominator, float(pair)),
-            gap=gap,
-            bond_dimension=bond_dimension,
-            max_bond_dimension=max_bond_dimension,
+            *operator,
             estimate=estimate,
             digits=None if estimate else digits,
             checkpoint=None if job is None else job.checkpoint,
             checkpoint_interval=None if job is None else job.checkpoint_interval,
             progress=report,
+            **how,
         )

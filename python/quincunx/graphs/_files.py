@@ -1,26 +1,14 @@
 """Files of graphs in the formats of others: DIMACS, and graph6 or sparse6 by networkx."""
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
 from quincunx import _check
 from quincunx._optional import require
 from quincunx.graphs._graph import _MOST_VERTICES, Graph
-
-
-@contextlib.contextmanager
-def _lines(file: str | os.PathLike[str] | Iterable[str]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Give the name and the lines of a file, or of lines that are there."""
-    if isinstance(file, (str, os.PathLike)):
-        with open(file, encoding="utf-8") as opened:
-            yield os.fspath(file), opened
-    elif isinstance(file, Iterable) and not isinstance(file, (bytes, bytearray)):
-        yield str(getattr(file, "name", "line")), file
-    else:
-        raise TypeError(f"`file` must be a path or an iterable of lines, got {type(file).__name__}")
+from quincunx.graphs._read import lines_of
 
 
 def read_dimacs(file: str | os.PathLike[str] | Iterable[str]) -> Graph:
@@ -64,10 +52,8 @@ def read_dimacs(file: str | os.PathLike[str] | Iterable[str]) -> Graph:
     """
     n = said = -1
     ends: list[int] = []
-    with _lines(file) as (name, lines):
+    with lines_of(file, "utf-8") as (name, lines):
         for number, line in enumerate(lines, 1):
-            if not isinstance(line, str):
-                raise TypeError(f"`file` must give lines of text, got {type(line).__name__}")
             place, words = f"{name}, line {number}", line.split()
             if not words or words[0] in ("c", "n", "d", "v", "x") or (line[0] == "c" and n < 0):
                 continue
@@ -132,10 +118,8 @@ def read_graph6(file: str | os.PathLike[str] | Iterable[str]) -> list[Graph]:
     """
     networkx = require("networkx", "graph")
     found = []
-    with _lines(file) as (name, lines):
+    with lines_of(file, "utf-8") as (name, lines):
         for number, line in enumerate(lines, 1):
-            if not isinstance(line, str):
-                raise TypeError(f"`file` must give lines of text, got {type(line).__name__}")
             text = line.strip().removeprefix(">>graph6<<").removeprefix(">>sparse6<<")
             if not text:
                 continue

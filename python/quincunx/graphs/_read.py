@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
 
@@ -17,6 +17,25 @@ _RESERVED = re.compile(r"[\s,;]")
 _VERTEX = re.compile(r"-?\w[\w.]*")
 _QUOTED = re.compile(r'"((?:[^"]|"")+)"')
 _HOLDS_QUOTES = re.compile(r'(?!\0$).*["\0]')
+
+
+@contextlib.contextmanager
+def lines_of(file: str | os.PathLike[str] | Iterable[str], encoding: str) -> Iterator[tuple[str, Iterator[str]]]:
+    """Give the name and the lines of a file, or of lines that are there; TypeError if they are something else."""
+
+    def checked(lines: Iterable[object]) -> Iterator[str]:
+        for line in lines:
+            if not isinstance(line, str):
+                raise TypeError(f"`file` must give lines of text, got {type(line).__name__}")
+            yield line
+
+    if isinstance(file, (str, os.PathLike)):
+        with open(file, encoding=encoding) as opened:
+            yield os.fspath(file), checked(opened)
+    elif isinstance(file, Iterable) and not isinstance(file, (bytes, bytearray)):
+        yield str(getattr(file, "name", "line")), checked(file)
+    else:
+        raise TypeError(f"`file` must be a path or an iterable of lines, got {type(file).__name__}")
 
 
 def read_edges(
@@ -83,23 +102,15 @@ def read_edges(
         raise ValueError(f"`delimiter` must be a character such as a comma, semicolon or tab, got {delimiter!r}")
     if header is not None:
         header = _check.flag(header, "header")
-    if isinstance(file, (str, os.PathLike)):
-        name, source = os.fspath(file), open(file, encoding="utf-8-sig")
-    elif isinstance(file, Iterable) and not isinstance(file, (bytes, bytearray)):
-        name, source = str(getattr(file, "name", "line")), contextlib.nullcontext(file)  # type: ignore[assignment]
-    else:
-        raise TypeError(f"`file` must be a path or an iterable of lines, got {type(file).__name__}")
     lines = _Lines(delimiter)
     vertices: dict[str, int] = {}
     ends: list[int] = []
     first: list[str] | None = None
     apart = True  # the labels of the first line are on no other
     number = 0
-    with source as texts:
+    with lines_of(file, "utf-8-sig") as (name, texts):
         try:
             for number, line in enumerate(texts, 1):
-                if not isinstance(line, str):
-                    raise TypeError(f"`file` must give lines of text, got {type(line).__name__}")
                 labels = lines.labels(line, f"{name}, line {number}")
                 if not labels:
                     continue

@@ -21,12 +21,11 @@ class LatticePiece(Lattice):
 
     @classmethod
     def _of(cls, whole: Lattice, kept: npt.NDArray[np.bool_]) -> LatticePiece:
+        origin = np.flatnonzero(kept)
         if isinstance(whole, LatticePiece):  # a piece of a piece is one of the whole
-            marks = np.zeros(whole._whole.num_vertices, dtype=np.bool_)
-            marks[whole._origin[kept]] = True
-            whole, kept = whole._whole, marks
+            origin, whole = whole._origin[origin], whole._whole
         piece = cls.__new__(cls)
-        piece._whole, piece._origin = whole, np.flatnonzero(kept)
+        piece._whole, piece._origin = whole, origin
         piece._origin.setflags(write=False)
         piece._kind = piece._cell = piece._arrays = piece._graph = None
         piece._extent, piece._pbc, piece._twist = whole._extent, whole._pbc, whole._twist
@@ -47,13 +46,19 @@ class LatticePiece(Lattice):
         """The number of each vertex in the lattice that the piece was cut from: read-only int64 array."""
         return self._origin
 
+    @property
+    def _kept(self) -> npt.NDArray[np.bool_]:
+        """Which vertices of the whole lattice are in the piece."""
+        kept = np.zeros(self._whole.num_vertices, dtype=np.bool_)
+        kept[self._origin] = True
+        return kept
+
     def _size_bound(self) -> tuple[int, int]:
         return self._whole._size_bound()
 
     def _write(self) -> Arrays:
         positions, edges, windings, displacements = self._whole._written()
-        kept = np.zeros(self._whole.num_vertices, dtype=np.bool_)
-        kept[self._origin] = True
+        kept = self._kept
         inside = kept[edges].all(axis=1)
         return positions[kept], (np.cumsum(kept) - 1)[edges[inside]], windings[inside], displacements[inside]
 
@@ -61,9 +66,7 @@ class LatticePiece(Lattice):
         return self._whole, self._origin.tobytes()
 
     def __reduce__(self) -> tuple[object, ...]:
-        kept = np.zeros(self._whole.num_vertices, dtype=np.bool_)
-        kept[self._origin] = True
-        return LatticePiece._of, (self._whole, kept)
+        return LatticePiece._of, (self._whole, self._kept)
 
     def __repr__(self) -> str:
         return f"<LatticePiece: {self.num_vertices} vertices of {self._whole!r}>"

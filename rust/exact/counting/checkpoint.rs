@@ -1,9 +1,10 @@
 //! Checkpoints of long evaluations: written whole or not at all, and tied to their job.
 //!
 //! A file holds, in little-endian 64-bit words: a magic word, the job's fingerprint, the residues that are finished, and the
-//! working vectors in hand with their places (first point, lanes, step); other jobs keep their state as one vector. The last word is a checksum of all before it. A new
-//! file is written beside the old one under a name of its own, for its owner alone, flushed to the disk and renamed over it,
-//! so a crash at any moment leaves a complete checkpoint. One job at a time works on it ([`super::lock`]).
+//! working vectors in hand with their places (first point, lanes, step); other jobs keep their state as one vector. The last
+//! word is a checksum of all before it. A new file is written beside the old one under a name of its own, for its owner
+//! alone, flushed to the disk and renamed over it, so a crash at any moment leaves a complete checkpoint. One job at a time
+//! works on it ([`super::lock`]).
 //!
 //! A file that is loaded is read once to prove its checksum. Vectors stay there until somebody works on them: a job that goes
 //! on needs no more memory than one that begins, in as many lanes as its own limit allows.
