@@ -11,8 +11,9 @@ fn force<T>(global: &LazyLock<T>) {
 }
 
 /// Makes each: ours, and the one of the queues below our pools.
-const ALL: [fn(); 12] = [
+const ALL: [fn(); 13] = [
     || force(&distributions::sums::RULE),
+    || force(&distributions::whole_rates::WHOLE_RATES),
     || force(&factorization::collapsed::COEFFICIENTS),
     || force(&ldp::compressed::BASIS),
     || force(&ldp::compressed::COSINES),

@@ -106,9 +106,14 @@ pub fn distribution_draws(
     mut out: PyReadwriteArray1<'_, i64>,
     threads: usize,
 ) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    let slices = columns.iter().map(|column| column.as_slice()).collect::<Result<Vec<_>, _>>()?;
+    let given = Family::unchecked(name, &slices).map_err(|error| raise(py, error))?;
+    if given.draws_check() {
+        return compute(py, None, |monitor| given.draws(key.into(), out, threads, monitor));
+    }
     let columns = copied(py, &columns)?;
     let family = family(py, name, &columns)?;
-    let out = out.as_slice_mut()?;
     compute(py, None, |monitor| family.draws(key.into(), out, threads, monitor))
 }
 

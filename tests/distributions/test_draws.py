@@ -23,7 +23,11 @@ BESSEL = [
     *[(700, 100.0), (1000, 1000.0), (10**5, 2000.0)],
     *[(0, 1e4), (10**6, 1e5), (0, 1e8)],
 ]
-SKELLAM = [(0.3, 0.1), (9.9, 10.1), (30.0, 2.0), (1e3, 1e3), (5.0, 0.0), (0.0, 12.0), (1e6, 3.0)]
+SKELLAM = [
+    *[(0.3, 0.1), (9.9, 10.1), (30.0, 2.0), (1e3, 1e3), (5.0, 0.0), (0.0, 12.0), (1e6, 3.0)],
+    # Around the rates from which whole parts come from a table, from two, and from none.
+    *[(3.99, 0.0), (4.0, 4.5), (63.99, 64.0), (64.5, 127.99), (700.3, 0.0), (1023.99, 1024.0)],
+]
 GEOMETRIC = [5.0, 1.0, 0.1, 1e-3, 1e-7]
 # A thinned Poisson count; sequential search; a proposal of the lower piece, of the upper piece; the joint.
 CELLS = [
@@ -70,7 +74,7 @@ def test_draws_of_a_mixed_array_fit_law_by_law():
 
 @pytest.mark.statistical
 def test_draws_of_a_mixed_skellam_array_fit_law_by_law():
-    """Searches side by side, and rejection among them, on one side and on both. False alarm 1e-6 for each of 7 laws."""
+    """Searches side by side, tables and rejection among them, on one side and on both. False alarm 1e-6 for each of 13 laws."""
     plus, minus = (np.array(column) for column in zip(*SKELLAM, strict=True))
     draws = Skellam(plus, minus).sample(30_000, rng=4)
     for column, rates in enumerate(SKELLAM):

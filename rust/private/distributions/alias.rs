@@ -51,45 +51,58 @@ pub struct AliasTable {
     tails: [f64; 2],
 }
 
-/// The law of the remainder: cells, a power of two of them, each with the threshold below which the rest of a word keeps the cell's
-/// own outcome, and the outcomes.
+/// A cell of an alias table: the threshold below which the rest of a word keeps the cell's own outcome, and the outcomes.
+pub(super) type Cell = (u64, [i16; 2]);
+
+/// The alias table for weights of any sum: the bits that name a cell, of which there is a power of two, and the cells.
+pub(super) fn alias_cells(weights: &[f64], outcome: impl Fn(usize) -> i16) -> (u32, Vec<Cell>) {
+    let bits = weights.len().next_power_of_two().trailing_zeros();
+    let size = 1usize << bits;
+    let value = |i: usize| outcome(i.min(weights.len() - 1));
+    let scale = size as f64 / weights.iter().sum::<f64>();
+    let mut left: Vec<f64> =
+        weights.iter().map(|weight| weight * scale).chain(std::iter::repeat(0.0)).take(size).collect();
+    let mut cells: Vec<_> = (0..size).map(|i| (u64::MAX, [value(i); 2])).collect();
+    // Cells to fill up, and cells with something to give.
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..size).partition(|&i| left[i] < 1.0);
+    while let (Some(&low), Some(&high)) = (small.last(), large.last()) {
+        small.pop();
+        // 2^64 times a weight below one: exact but for the bits below the last one of the word.
+        cells[low] = ((left[low] * 18_446_744_073_709_551_616.0) as u64, [value(low), value(high)]);
+        left[high] = (left[high] + left[low]) - 1.0;
+        if left[high] < 1.0 {
+            large.pop();
+            small.push(high);
+        }
+    }
+    // What is left is one but for rounding. Cells beyond the outcomes are never left: they are empty and come first.
+    (bits, cells)
+}
+
+/// The outcome of a word.
+#[inline]
+pub(super) fn alias_outcome(cells: &[Cell], bits: u32, word: u64) -> i16 {
+    let (cell, rest) = if bits == 0 { (0, word) } else { (word >> (64 - bits), word << bits) };
+    let (threshold, [own, other]) = cells[cell as usize];
+    if rest < threshold { own } else { other }
+}
+
+/// The law of the remainder, as an alias table.
 #[derive(Debug)]
 struct Remainder {
     bits: u32,
-    cells: Vec<(u64, [i16; 2])>,
+    cells: Vec<Cell>,
 }
 
 impl Remainder {
     /// The table for weights of any sum, the last of them that of the tails.
     fn new(weights: &[f64]) -> Self {
-        let bits = weights.len().next_power_of_two().trailing_zeros();
-        let size = 1usize << bits;
-        let value = |i: usize| if i + 1 == weights.len() { REST } else { i as i16 };
-        let scale = size as f64 / weights.iter().sum::<f64>();
-        let mut weights: Vec<f64> =
-            weights.iter().map(|weight| weight * scale).chain(std::iter::repeat(0.0)).take(size).collect();
-        let mut cells: Vec<_> = (0..size).map(|i| (u64::MAX, [value(i); 2])).collect();
-        // Cells to fill up, and cells with something to give.
-        let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..size).partition(|&i| weights[i] < 1.0);
-        while let (Some(&low), Some(&high)) = (small.last(), large.last()) {
-            small.pop();
-            // 2^64 times a weight below one: exact but for the bits below the last one of the word.
-            cells[low] = ((weights[low] * 18_446_744_073_709_551_616.0) as u64, [value(low), value(high)]);
-            weights[high] = (weights[high] + weights[low]) - 1.0;
-            if weights[high] < 1.0 {
-                large.pop();
-                small.push(high);
-            }
-        }
-        // What is left is one but for rounding. Cells beyond the outcomes are never left: they are empty and come first.
+        let (bits, cells) = alias_cells(weights, |i| if i + 1 == weights.len() { REST } else { i as i16 });
         Self { bits, cells }
     }
 
     fn draw(&self, rng: &mut impl RandomSource) -> i16 {
-        let word = rng.word();
-        let (cell, rest) = if self.bits == 0 { (0, word) } else { (word >> (64 - self.bits), word << self.bits) };
-        let (threshold, [own, other]) = self.cells[cell as usize];
-        if rest < threshold { own } else { other }
+        alias_outcome(&self.cells, self.bits, rng.word())
     }
 }
 

@@ -5,6 +5,7 @@
 //! row i of purpose `FURTHER`. Most cells of a sparse sweep need one word, and then four of them share a block.
 
 use super::bessel::Address;
+use super::whole_rates::{self, WHOLE_RATES};
 use super::words::{self, BLOCK, BlockWords};
 use super::{Bessel, Distribution, Function, RandomSource, Skellam, Statistic, TwoPiecePoisson, TwoSidedGeometric};
 use super::{alias, poisson, skellam};
@@ -18,8 +19,9 @@ use crate::{Error, Result, parallel};
 const FIRST: u64 = 0x0066_6972_7374;
 /// The purpose of the streams of further words.
 const FURTHER: u64 = 0x0066_7572_7468_6572;
-/// The sides of second words follow those of first words.
+/// The sides of second words follow those of first words, and those of third words follow them.
 const SECOND: u64 = 2;
+const THIRD: u64 = 4;
 /// Elements whose words are made at a time; a divisor of the block.
 const BATCH: usize = alias::MOST_DRAWS;
 /// Elements between two looks at the stop flag where one element may take a fraction of a millisecond.
@@ -88,8 +90,18 @@ impl<'a> Family<'a> {
     /// The family of this name with these columns.
     ///
     /// # Errors
-    /// [`Error::Domain`] for another name or number of columns, and the first parameter a constructor refuses.
+    /// As [`Self::unchecked`], and [`Error::Domain`] for the first parameter a constructor refuses.
     pub fn named(name: &str, columns: &[&'a [f64]]) -> Result<Self> {
+        let family = Self::unchecked(name, columns)?;
+        family.check()?;
+        Ok(family)
+    }
+
+    /// The same, of parameters that were checked.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for another name or number of columns, [`Error::Shape`] for columns that do not fit.
+    pub fn unchecked(name: &str, columns: &[&'a [f64]]) -> Result<Self> {
         let family = match (name, columns) {
             ("bessel", [order, argument]) => Self::Bessel(order, argument),
             ("skellam", [plus, minus]) => Self::Skellam(plus, minus),
@@ -109,8 +121,12 @@ impl<'a> Family<'a> {
                 found: format!("({odd},)"),
             });
         }
-        family.check()?;
         Ok(family)
+    }
+
+    /// Whether draws look at each batch of parameters themselves, as they copy it: then they need neither a check nor a copy before.
+    pub fn draws_check(&self) -> bool {
+        matches!(self, Self::Bessel(..) | Self::Skellam(..))
     }
 
     /// The number of different laws.
@@ -129,29 +145,19 @@ impl<'a> Family<'a> {
     }
 
     fn check(&self) -> Result<()> {
-        // First a look at all without a jump, which takes a tenth of the time of a look for the first wrong one.
-        let whole = |name, column: &[f64], least: f64| {
-            let fine = |x: f64| (x >= least) & bessel::is_whole(x.abs());
-            if column.iter().fold(true, |all, &x| all & fine(x)) {
-                return Ok(());
-            }
-            column.iter().try_for_each(|&x| super::check_whole(name, x, least, "a whole number of size at most 2^53"))
-        };
-        let rate = |name, column: &[f64]| {
-            if column.iter().fold(true, |all, &x| all & (0.0..=super::LARGEST).contains(&x)) {
-                return Ok(());
-            }
-            column.iter().try_for_each(|&x| super::check_rate(name, x))
-        };
         match self {
-            Self::Bessel(order, argument) => whole("order", order, 0.0).and_then(|()| rate("argument", argument)),
-            Self::Skellam(plus, minus) => rate("rate_plus", plus).and_then(|()| rate("rate_minus", minus)),
+            Self::Bessel(order, argument) => {
+                check_whole("order", order, 0.0).and_then(|()| check_rates("argument", argument))
+            }
+            Self::Skellam(plus, minus) => {
+                check_rates("rate_plus", plus).and_then(|()| check_rates("rate_minus", minus))
+            }
             Self::TwoSidedGeometric(decay) => {
                 decay.iter().try_for_each(|&e| TwoSidedGeometric::from_decay(e).map(drop))
             }
             Self::TwoPiecePoisson(released, mu, alpha) => {
-                whole("released", released, -super::LARGEST)?;
-                rate("rate", mu)?;
+                check_whole("released", released, -super::LARGEST)?;
+                check_rates("rate", mu)?;
                 alpha.iter().try_for_each(|&a| TwoSidedGeometric::new(a).map(drop))?;
                 if alpha.contains(&0.0) {
                     (0..self.len())
@@ -258,13 +264,14 @@ impl<'a> Family<'a> {
                 let law = TwoPiecePoisson::unchecked(at(released, i), at(rate, i), at(alpha, i));
                 *slot = law.log_marginal().into();
             }
+            Ok(())
         })
     }
 
     /// Draws: element i belongs to law i mod [`Self::len`] and to address i of the key.
     ///
     /// # Errors
-    /// As [`Self::values`].
+    /// As [`Self::values`]; where [`Self::draws_check`], as [`Self::named`].
     pub fn draws(&self, key: [u64; 2], out: &mut [i64], threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
         match *self {
             Self::Bessel(order, argument) => {
@@ -291,6 +298,7 @@ impl<'a> Family<'a> {
     ) -> Result<()> {
         let level = dispatch::level();
         if let ([plus], [minus]) = (plus, minus) {
+            self.check()?;
             let law = Skellam::unchecked(*plus, *minus);
             if let Some(table) = alias::kept("skellam", [*plus, *minus], &law, out.len()) {
                 return blocks(out, BLOCK, threads, monitor, |start, chunk| {
@@ -302,14 +310,16 @@ impl<'a> Family<'a> {
                         words.fill(level, batch);
                         table.draw(&law, level, batch, slots, &mut further);
                     }
+                    Ok(())
                 });
             }
         }
         blocks(out, BLOCK, threads, monitor, |start, chunk| {
-            poisson_cells(plus, key, 0, level, start, chunk, |slot, count| *slot = count);
+            poisson_cells(("rate_plus", plus), key, 0, level, start, chunk, |slot, count| *slot = count)?;
             if minus != [0.0] {
-                poisson_cells(minus, key, 1, level, start, chunk, |slot, count| *slot -= count);
+                poisson_cells(("rate_minus", minus), key, 1, level, start, chunk, |slot, count| *slot -= count)?;
             }
+            Ok(())
         })
     }
 
@@ -337,6 +347,22 @@ impl<'a> Family<'a> {
             }
         }
     }
+}
+
+/// Checks a column; a look at all without a jump takes a tenth of the time of a look for the first wrong one.
+fn check_whole(name: &'static str, column: &[f64], least: f64) -> Result<()> {
+    if column.iter().fold(true, |all, &x| all & (x >= least) & bessel::is_whole(x.abs())) {
+        return Ok(());
+    }
+    column.iter().try_for_each(|&x| super::check_whole(name, x, least, "a whole number of size at most 2^53"))
+}
+
+/// The same for rates.
+fn check_rates(name: &'static str, column: &[f64]) -> Result<()> {
+    if column.iter().fold(true, |all, &x| all & (0.0..=super::LARGEST).contains(&x)) {
+        return Ok(());
+    }
+    column.iter().try_for_each(|&x| super::check_rate(name, x))
 }
 
 /// A law behind one pointer: the loop over elements is compiled once for all families.
@@ -371,6 +397,7 @@ fn apply<L: Distribution>(
         for (i, slot) in chunk.iter_mut().enumerate().map(|(i, slot)| (first + i, slot)) {
             *slot = shared.as_ref().map_or_else(|| of(&make(i), i), |law| of(law, i));
         }
+        Ok(())
     })
 }
 
@@ -393,6 +420,7 @@ fn skellam_tails(
             let laws = &laws[..values.len()];
             skellam::tails(laws, |i, tail| values[i] = tail.value(function).unwrap_or(f64::NAN));
         }
+        Ok(())
     })
 }
 
@@ -411,59 +439,91 @@ fn fill(
                 *slot = draw(first + lane, &mut CellRng::new(key, (first + lane) as u64, words[lane]));
             }
         }
+        Ok(())
     })
 }
 
 /// Hands a Poisson count to each element of a block, of the words of its side.
+///
+/// # Errors
+/// [`Error::Domain`] for a rate that no law has: it was changed while it was used.
 fn poisson_cells(
-    rates: &[f64],
+    (name, rates): (&'static str, &[f64]),
     key: [u64; 2],
     side: u64,
     level: Level,
     start: usize,
     out: &mut [i64],
     mut take: impl FnMut(&mut i64, i64),
-) {
-    let mut words = BlockWords::new(key, (start / BLOCK) as u64, side);
-    let mut second = BlockWords::new(key, (start / BLOCK) as u64, SECOND + side);
-    let (mut repeated, mut buffer, mut counts) = ([0.0; BATCH], [[0; BATCH]; 2], [0; BATCH]);
-    let mut passed = 0;
+) -> Result<()> {
+    let mut words = [0, SECOND, THIRD].map(|purpose| LateWords::new(key, (start / BLOCK) as u64, purpose + side));
+    let (mut rate, mut whole, mut rest, mut counts) = ([0.0; BATCH], [0.0; BATCH], [0.0; BATCH], [0; BATCH]);
     for (batch, slots) in out.chunks_mut(BATCH).enumerate() {
         let (start, len) = (start + batch * BATCH, slots.len());
-        let rate = rates.get(start..start + len).unwrap_or_else(|| {
-            repeat(rates, start, &mut repeated[..len]);
-            &repeated[..len]
-        });
-        let [first, others] = &mut buffer;
-        words.fill(level, &mut first[..len]);
-        poisson::invert_many(level, rate, &first[..len], &mut counts[..len]);
-        if rate.iter().any(|&rate| rate >= poisson::SMALL) {
-            // A cell's words depend on its place alone: those of batches that had no use for them are passed over.
-            (passed..batch).for_each(|_| second.fill(level, others));
-            second.fill(level, &mut others[..len]);
-            passed = batch + 1;
-            poisson::propose_many(level, rate, [&first[..len], &others[..len]], &mut counts[..len]);
-            for (i, count) in counts[..len].iter_mut().enumerate().filter(|(_, count)| **count < 0) {
-                let further = Stream::new(key, FURTHER, side, (start + i) as u64);
-                let mut words = PairRng { words: [first[i], others[i]], used: 0, further };
-                *count = poisson::transformed_rejection(rate[i], &mut words);
+        let (rate, whole, rest, counts) = (&mut rate[..len], &mut whole[..len], &mut rest[..len], &mut counts[..len]);
+        repeat(rates, start, rate);
+        check_rates(name, rate)?;
+        let greatest = poisson::split_many(level, rate, whole, rest);
+        let [first, second, third] = &mut words;
+        let first = first.of(level, batch, len);
+        poisson::invert_many(level, rest, first, counts);
+        if greatest >= poisson::TABLED {
+            let second = second.of(level, batch, len);
+            let third = (greatest >= whole_rates::STEP as f64).then(|| third.of(level, batch, len));
+            WHOLE_RATES.add(whole, second, third, counts);
+            if greatest >= whole_rates::END {
+                poisson::propose_many(level, rate, [first, second], counts);
+                for (i, count) in counts.iter_mut().enumerate().filter(|(_, count)| **count < 0) {
+                    let further = Stream::new(key, FURTHER, side, (start + i) as u64);
+                    let mut words = PairRng { words: [first[i], second[i]], used: 0, further };
+                    *count = poisson::transformed_rejection(rate[i], &mut words);
+                }
             }
         }
-        slots.iter_mut().zip(counts).for_each(|(slot, count)| take(slot, count));
+        slots.iter_mut().zip(counts).for_each(|(slot, count)| take(slot, *count));
+    }
+    Ok(())
+}
+
+/// The words of a block, batch by batch, where not every batch has a use for them.
+struct LateWords {
+    words: BlockWords,
+    made: usize,
+    buffer: [u64; BATCH],
+}
+
+impl LateWords {
+    fn new(key: [u64; 2], block: u64, side: u64) -> Self {
+        Self { words: BlockWords::new(key, block, side), made: 0, buffer: [0; BATCH] }
+    }
+
+    /// The words of a batch after all that were asked for; a cell's words depend on its place alone, so those between are made, too.
+    fn of(&mut self, level: Level, batch: usize, len: usize) -> &[u64] {
+        (self.made..batch).for_each(|_| self.words.fill(level, &mut self.buffer));
+        self.made = batch + 1;
+        self.words.fill(level, &mut self.buffer[..len]);
+        &self.buffer[..len]
     }
 }
 
 /// The draws of [`bessel::draw_many`] for cells `start, start + 1, ...`, whose parameters may repeat.
-fn bessel_cells((order, argument): (&[f64], &[f64]), key: [u64; 2], start: usize, out: &mut [i64]) {
+///
+/// # Errors
+/// As [`poisson_cells`].
+fn bessel_cells((order, argument): (&[f64], &[f64]), key: [u64; 2], start: usize, out: &mut [i64]) -> Result<()> {
     let address = Address { key, purpose: FIRST, iteration: 0, row: 0 };
     bessel::with_scratch(|scratch| {
         for (group, slots) in out.chunks_mut(bessel::BATCH).enumerate() {
             let start = start + group * bessel::BATCH;
-            repeat(order, start, &mut scratch.order[..slots.len()]);
-            repeat(argument, start, &mut scratch.x[..slots.len()]);
+            let (orders, arguments) = (&mut scratch.order[..slots.len()], &mut scratch.x[..slots.len()]);
+            repeat(order, start, orders);
+            repeat(argument, start, arguments);
+            check_whole("order", orders, 0.0)?;
+            check_rates("argument", arguments)?;
             scratch.draw(address, start as u64, slots);
         }
-    });
+        Ok(())
+    })
 }
 
 /// Copies entries `start, start + 1, ...` of a column that repeats.
@@ -483,12 +543,12 @@ fn blocks<T: Send>(
     poll: usize,
     threads: usize,
     monitor: &mut dyn Monitor,
-    work: impl Fn(usize, &mut [T]) + Sync,
+    work: impl Fn(usize, &mut [T]) -> Result<()> + Sync,
 ) -> Result<()> {
     let total = out.len() as u64;
     let run = |start: usize, block: &mut [T], progress: &Progress| {
         block.chunks_mut(poll).enumerate().try_for_each(|(i, chunk)| {
-            work(start + i * poll, chunk);
+            work(start + i * poll, chunk)?;
             progress.advance(chunk.len() as u64)
         })
     };

@@ -15,6 +15,7 @@ pub mod sums;
 pub mod two_piece_cells;
 pub mod two_piece_poisson;
 pub mod two_sided_geometric;
+pub mod whole_rates;
 pub mod words;
 
 pub use bessel::Bessel;

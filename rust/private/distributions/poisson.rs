@@ -1,12 +1,13 @@
 //! The Poisson law, which the others are made of: log-mass, tails and a draw.
 //!
-//! p(k) = rate^k exp(-rate) / k!. Draws: inversion by sequential search below rate 10, alone or eight at a time; from there on
+//! p(k) = rate^k exp(-rate) / k!. Draws: inversion by sequential search below rate 10, alone or side by side; from there on
 //! Hörmann's transformed rejection with squeeze, whose acceptance test is written with the saddle-point mass so that it holds up
-//! to rate 2^53.
+//! to rate 2^53. Arrays of draws take the whole parts of rates below 1024 from tables.
 //!
 //! Source: W. Hörmann (1993), The transformed rejection method for generating Poisson random variables, algorithm PTRS.
 
 use crate::distributions::sums::{Shape, log_above, outward, upper_sum};
+use crate::distributions::whole_rates::END;
 use crate::distributions::{RandomSource, Tail, open_uniform_of, uniform_of};
 use crate::numeric::dispatch::{Level, at_level};
 use crate::numeric::elementary::exp_normal;
@@ -189,6 +190,24 @@ fn search(rates: &[f64; LANES], words: &[u64; LANES]) -> [i64; LANES] {
     counts
 }
 
+/// The rate from which on a draw of an array takes its whole part from a table: below it a search takes fewer steps than that saves.
+pub(super) const TABLED: f64 = 4.0;
+
+/// Splits each rate into a whole number, which is zero below [`TABLED`] and from [`END`] on, and the rest, which is zero from [`END`]
+/// on. Says the greatest rate.
+pub(super) fn split_many(level: Level, rates: &[f64], whole: &mut [f64], rest: &mut [f64]) -> f64 {
+    at_level!(level, {
+        let mut greatest = 0.0;
+        for ((&rate, whole), rest) in rates.iter().zip(whole.iter_mut()).zip(rest.iter_mut()) {
+            greatest = if rate > greatest { rate } else { greatest };
+            let below = if rate < END { rate } else { 0.0 };
+            *whole = if below >= TABLED { below.floor() } else { 0.0 };
+            *rest = below - *whole;
+        }
+        greatest
+    })
+}
+
 /// Constants of the transformed rejection, by the paper's names: proposals (2 a / (1/2 - |u|) + b) u + rate + 0.43, and v at most
 /// `squeeze` is accepted at once where |u| <= 0.43.
 struct Ptrs {
@@ -220,7 +239,7 @@ impl Ptrs {
 }
 
 /// The first step of [`transformed_rejection`] for many cells, two words each: the count where the squeeze keeps it, else -1.
-/// Where the rate is below [`SMALL`] the count stays as it is.
+/// Where the rate is below [`END`] the count stays as it is.
 pub(super) fn propose_many(level: Level, rates: &[f64], words: [&[u64]; 2], counts: &mut [i64]) {
     at_level!(level, propose_all(rates, words, counts));
 }
@@ -231,7 +250,7 @@ fn propose_all(rates: &[f64], [first, second]: [&[u64]; 2], counts: &mut [i64]) 
     for (((count, &rate), &first), &second) in cells {
         let (_, k, kept) = Ptrs::new(rate).propose(rate, uniform_of(first) - 0.5, open_uniform_of(second));
         let found = if kept { k } else { -1.0 };
-        *count = if rate >= SMALL { found as i64 } else { *count };
+        *count = if rate >= END { found as i64 } else { *count };
     }
 }
 
@@ -310,7 +329,7 @@ mod tests {
             let mut counts = vec![7; rates.len()];
             propose_many(level, &rates, [&words[0], &words[1]], &mut counts);
             for (i, &count) in counts.iter().enumerate() {
-                if rates[i] < SMALL {
+                if rates[i] < END {
                     assert_eq!(count, 7);
                 } else if count >= 0 {
                     let mut pair = [words[0][i], words[1][i]].into_iter();
