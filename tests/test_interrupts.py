@@ -137,6 +137,7 @@ LASTING = {
     "a product of channels": lambda: CHANNEL.kron(CHANNEL),
     "large precision matrices": lambda: LARGE_PRECISION.sample(3000, private=False, rng=1),
     "records of a network": lambda: NETWORK.sample(8 * 10**6, rng=1),
+    "probabilities of a network": lambda: NETWORK.posterior(10**6, rng=1),
 }
 
 # Everything public that can be called is in one of these two tables, so that nothing is forgotten: under the line above
@@ -199,6 +200,7 @@ RUN_BY = {
     """,
     "large precision matrices": "posterior.WishartPosterior posterior.MultivariateNormalPrecision",
     "records of a network": "posterior.PrivateBayesNet",
+    "probabilities of a network": "posterior.NetworkPosterior",
     "noise": """
         privacy.DiscreteGaussianMechanism privacy.GaussianMechanism privacy.GeneralizedRandomizedResponse
         privacy.GeometricMechanism privacy.LaplaceMechanism privacy.RandomizedResponse privacy.UnaryEncoding

@@ -74,7 +74,7 @@ def test_draws_of_a_mixed_array_fit_law_by_law():
 
 @pytest.mark.statistical
 def test_draws_of_a_mixed_skellam_array_fit_law_by_law():
-    """Searches side by side, tables and rejection among them, on one side and on both. False alarm 1e-6 for each of 13 laws."""
+    """Searches side by side, tables, rejection among them, on one side and on both. False alarm 1e-6 for each of 13."""
     plus, minus = (np.array(column) for column in zip(*SKELLAM, strict=True))
     draws = Skellam(plus, minus).sample(30_000, rng=4)
     for column, rates in enumerate(SKELLAM):

@@ -24,6 +24,7 @@ from quincunx.posterior._dirichlet import DirichletCategorical, DirichletPosteri
 from quincunx.posterior._fitted import PrivateBayesNet
 from quincunx.posterior._marginal_tree import MarginalTree, synthesize
 from quincunx.posterior._network import DiscreteBayesNet, PackedRecords
+from quincunx.posterior._network_posterior import NetworkPosterior
 from quincunx.posterior._one_parameter import (
     BetaBernoulli,
     ConjugatePosterior,
@@ -58,6 +59,7 @@ __all__ = [
     "MarginalTree",
     "MultivariateNormalMean",
     "MultivariateNormalPrecision",
+    "NetworkPosterior",
     "NormalPrecisionGamma",
     "PackedRecords",
     "PosteriorSampleRegressor",

@@ -1,0 +1,316 @@
+"""Posterior of a network's conditional probabilities, given the noisy tables that were released.
+
+The counts n of a measured table are Poisson of rates lambda ~ Gamma(a, b), so that lambda over its sum is Dirichlet;
+the release of a cell is n plus two-sided geometric noise. Then cells are independent given the release: n has the mass
+proportional to Gamma(a + n) / n! (1 + b)^-n exp(-exponent |release - n|), of which draws are made exactly, and lambda
+given n is Gamma(a + n, 1 + b). There is no chain, and nothing to converge.
+
+Sources: O. Williams and F. McSherry (2010), Probabilistic inference and differential privacy, for the posterior given
+the noise; N. L. Zhang and D. Poole (1994), A simple approach to Bayesian network computations, for queries.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check
+from quincunx._rng import RandomSource, generator
+from quincunx.posterior import _account
+from quincunx.privacy import ReplaceOne
+
+if TYPE_CHECKING:
+    from quincunx.posterior._fitted import PrivateBayesNet
+
+Floats = npt.NDArray[np.float64]
+# Noise beyond exp(-this) is not looked for: a double has none of it.
+_REACH = 45.0
+# Numbers of a table at once: some milliseconds.
+_BLOCK = 1 << 20
+
+
+class NetworkPosterior:
+    """Independent draws of all conditional probabilities of a network, made by `PrivateBayesNet.posterior`.
+
+    Attributes
+    ----------
+    fitted : PrivateBayesNet
+        Whose tables they are drawn from. Draws cost no privacy.
+    cpds : dict
+        Of node to float64 array with axes (draw, parents in edge order, node); sums over the last axis are 1.
+
+    Examples
+    --------
+    >>> from quincunx.posterior import DiscreteBayesNet
+    >>> net = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+    >>> fitted = net.fit_private([["dry", "dry"], ["rain", "wet"]] * 500, epsilon=1.0, mechanism="laplace")
+    >>> found = fitted.posterior(2000, rng=1)
+    >>> wet = found.query(["sky"], given={"road": "wet"})[:, 1]
+    >>> bool(np.quantile(wet, 0.05) > 0.9)
+    True
+    """
+
+    def __init__(self, fitted: "PrivateBayesNet", cpds: dict[Any, Floats]) -> None:
+        self.fitted = fitted
+        self.cpds = cpds
+
+    def __repr__(self) -> str:
+        return f"NetworkPosterior({len(self)} draws of {len(self.cpds)} nodes)"
+
+    def __len__(self) -> int:
+        return len(next(iter(self.cpds.values())))
+
+    def interval(self, node: Any, probability: float = 0.9) -> Floats:
+        """Return equal-tailed credible intervals of a node's conditional probabilities.
+
+        Parameters
+        ----------
+        node : object
+            Of the graph.
+        probability : float
+            Of each interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of float64, shape (2, *parents, node)
+            Lower and upper ends.
+
+        Raises
+        ------
+        ValueError
+            If there is no such node, or `probability` is outside.
+        """
+        self.fitted.net.family(node)
+        level = _check.real(probability, "probability")
+        if not 0 < level < 1:
+            raise ValueError(f"`probability` must be in (0, 1), got {probability}")
+        found: Floats = np.quantile(self.cpds[node], [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return found
+
+    def query(self, nodes: Iterable[Any], given: Mapping[Any, Any] | None = None) -> Floats:
+        """Return the joint law of some nodes given others, for each draw, without approximation.
+
+        Parameters
+        ----------
+        nodes : iterable
+            Nodes of the graph, the axes of the result.
+        given : mapping, optional
+            Of node to a declared category.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_draws, *categories)
+            Sums over all axes but the first are 1.
+
+        Raises
+        ------
+        ValueError
+            If a node is not of the graph, is asked for twice or asked for and given, or a category is not declared.
+        TooLargeError
+            If a table on the way needs more memory than is available.
+
+        Notes
+        -----
+        Nodes that are neither asked for nor given, nor above any of those, are left out; the others are eliminated, the
+        one with the smallest table next. Time grows with the largest table: exponentially in the treewidth.
+        """
+        net = self.fitted.net
+        wanted, known = list(nodes), dict(given or {})
+        for node in (*wanted, *known):
+            net.family(node)
+        if len({*wanted, *known}) < len(wanted) + len(known):
+            raise ValueError(f"`nodes` and `given` must be different nodes, got {wanted} and {list(known)}")
+        codes = {
+            node: int(net._declared[node].encode(np.array([category], dtype=object), f"given[{node!r}]")[0])
+            for node, category in known.items()
+        }
+        above = set[Any]()
+        todo = [*wanted, *known]
+        while todo:
+            if (node := todo.pop()) not in above:
+                above.add(node)
+                todo += net.parents[node]
+        tables = [_sliced(net.family(node), self.cpds[node], codes) for node in net.nodes if node in above]
+        shape = tuple(net._sizes[node] for node in wanted)
+        _check.room(8 * len(self) * math.prod(shape), "the answer")
+        joint = np.empty((len(self), *shape))
+        some = max(1, _BLOCK // max(table[0].size for _, table in tables))
+        for start in range(0, len(self), some):  # between blocks an interrupt is heard
+            part = [(axes, table[start : start + some]) for axes, table in tables]
+            joint[start : start + some] = _eliminated(part, wanted, net._sizes)
+        sums: Floats = joint.reshape(len(self), -1).sum(axis=1).reshape(-1, *[1] * len(wanted))
+        return joint / sums
+
+    def network(self, draw: int) -> "PrivateBayesNet":
+        """Return one draw as a network: to sample from, or to convert.
+
+        Parameters
+        ----------
+        draw : int
+            Which.
+
+        Returns
+        -------
+        PrivateBayesNet
+            With the probabilities of the draw, and no counts.
+
+        Raises
+        ------
+        ValueError
+            If there is no such draw.
+        """
+        place = _check.whole(draw, "draw", maximum=len(self) - 1)
+        return self.fitted._with({node: table[place].copy() for node, table in self.cpds.items()})
+
+    def to_datatree(self) -> Any:
+        """Return the draws as ArviZ has them: one chain, dimensions by the names of the nodes.
+
+        Returns
+        -------
+        xarray.DataTree
+            With a variable for each node, and its categories as coordinates.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        """
+        from quincunx._inference._datatree import datatree
+
+        net = self.fitted.net
+        names = {node: str(node) for node in net.nodes}
+        dims = {names[node]: [f"{names[other]}_category" for other in net.family(node)] for node in net.nodes}
+        coords = {
+            f"{names[node]}_category": net._declared[node].decode(np.arange(net._sizes[node])) for node in net.nodes
+        }
+        tables = {names[node]: table[None] for node, table in self.cpds.items()}
+        return datatree({"posterior": tables}, dims, coords, {"inference": "independent draws given noisy tables"})
+
+
+def drawn(
+    fitted: "PrivateBayesNet", n_draws: object, prior: object, total: object, rng: RandomSource
+) -> NetworkPosterior:
+    """Draw from the posterior: `PrivateBayesNet.posterior` describes it."""
+    net, relation = fitted.net, fitted.guarantee.relation
+    if fitted.mechanism != "laplace" or fitted.noisy_counts is None:
+        raise ValueError(
+            "the posterior given the noise is known where noise was added to counts, mechanism 'laplace'; "
+            f"got {fitted.mechanism!r}"
+        )
+    count = _check.whole(n_draws, "n_draws", minimum=1)
+    pseudo = _check.real(prior, "prior", positive=True)
+    tables = {node: np.asarray(fitted.noisy_counts[node]).astype(np.int64) for node in net.measured}
+    if total is None:
+        expected = max(1.0, float(np.mean([table.sum() for table in tables.values()])))
+    else:
+        expected = _check.real(total, "total", positive=True)
+    exponent = fitted.guarantee.epsilon / net.count_sensitivity(_account.relation_of(relation))
+    _check.room(8 * count * sum(math.prod(net._shape(node)) for node in net.nodes), "the draws")
+    source = generator(rng)
+    widest = {node: _source(net, node) for node in net.nodes}
+    cpds: dict[Any, Floats] = {}
+    for measured, table in tables.items():
+        if isinstance(relation, ReplaceOne) and table.shape == (2,):
+            # Of a lone binary node the ones were released, and the number of records is public.
+            ones = _counts(table[1:], count, (pseudo, 0.0), exponent, source, int(table.sum()))
+            counts = np.concatenate([table.sum() - ones, ones], axis=1)
+        else:
+            rate = pseudo * table.size / expected
+            counts = _counts(table.reshape(-1), count, (pseudo, rate), exponent, source)
+        rates = np.empty(counts.shape)
+        some = max(1, _BLOCK // table.size)
+        for start in range(0, count, some):
+            rates[start : start + some] = source.standard_gamma(pseudo + counts[start : start + some])
+        rates = rates.reshape(count, *table.shape)
+        axes = net.family(measured)
+        for node in (node for node, origin in widest.items() if origin == measured):
+            family = net.family(node)
+            gone = tuple(place for place, axis in enumerate(axes, 1) if axis not in family)
+            left = [axis for axis in axes if axis in family]
+            sums = rates.sum(axis=gone).transpose(0, *[1 + left.index(axis) for axis in family])
+            cpds[node] = sums / sums.sum(axis=-1, keepdims=True)
+    return NetworkPosterior(fitted, {node: cpds[node] for node in net.nodes})
+
+
+def _source(net: Any, node: Any) -> Any:
+    """Return the measured node whose table has that of `node` in the fewest cells."""
+    family = set(net.family(node))
+    wider = [other for other in net.measured if family <= set(net.family(other))]
+    return min(wider, key=lambda other: math.prod(net._shape(other)))
+
+
+def _counts(
+    released: npt.NDArray[np.int64],
+    n_draws: int,
+    prior: tuple[float, float],
+    exponent: float,
+    source: np.random.Generator,
+    records: int | None = None,
+) -> npt.NDArray[np.int64]:
+    """Draw the counts of cells given their releases, shape (n_draws, cells).
+
+    The prior has a shape and a rate; where the number of records is known, the cell and what it leaves have the shape.
+    """
+    from scipy.special import gammaln
+
+    (shape, rate), down = prior, exponent - math.log1p(prior[1])
+    # A mass n^(shape - 1) exp(-n) is below exp(-45) of its greatest from 45 + 3 shape on.
+    reach = _REACH + 3 * shape
+    above = math.ceil(reach / exponent)
+    below = math.ceil(min(reach / down, 2.0**62)) if down > 0 else 2**62  # a strong prior is not kept from zero
+    lows = np.maximum(released - below, 0)
+    length = int((np.maximum(released, 0) + above - lows).max()) + 1
+    if records is not None:
+        length = min(length, records + 1)
+        lows = np.clip(lows, 0, records + 1 - length)
+    _check.room(8 * 4 * length, "the law of a cell")
+    found = np.empty((n_draws, len(released)), dtype=np.int64)
+    block = max(1, _BLOCK // max(length, n_draws))
+    for start in range(0, len(released), block):  # between blocks an interrupt is heard
+        some, low = released[start : start + block], lows[start : start + block]
+        n = low[:, None] + np.arange(length)
+        log = gammaln(shape + n) - gammaln(n + 1.0) - n * math.log1p(rate) - exponent * np.abs(some[:, None] - n)
+        if records is not None:
+            log += gammaln(shape + records - n) - gammaln(records - n + 1.0)
+        sums = np.cumsum(np.exp(log - log.max(axis=1, keepdims=True)), axis=1)
+        uniform = source.random((n_draws, len(some))) * sums[:, -1]
+        for cell, (first, cumulative) in enumerate(zip(low, sums, strict=True)):
+            found[:, start + cell] = first + np.searchsorted(cumulative, uniform[:, cell], side="right")
+    return found
+
+
+def _sliced(axes: tuple[Any, ...], table: Floats, codes: Mapping[Any, int]) -> tuple[tuple[Any, ...], Floats]:
+    """Return a table at the categories that are given."""
+    where = tuple(codes.get(axis, slice(None)) for axis in axes)
+    return tuple(axis for axis in axes if axis not in codes), table[(slice(None), *where)]
+
+
+def _eliminated(tables: list[tuple[tuple[Any, ...], Floats]], wanted: list[Any], sizes: Mapping[Any, int]) -> Floats:
+    """Return the product of tables, summed over all axes but the draws and those wanted, in their order."""
+    left = {axis for axes, _ in tables for axis in axes} - set(wanted)
+
+    def scope(axis: Any) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(one for axes, _ in tables if axis in axes for one in axes))
+
+    while left:
+        axis = min(left, key=lambda one: math.prod(sizes[other] for other in scope(one)))
+        kept = tuple(one for one in scope(axis) if one != axis)
+        touched = [(axes, table) for axes, table in tables if axis in axes]
+        tables = [(axes, table) for axes, table in tables if axis not in axes]
+        tables.append((kept, _product(touched, kept, sizes)))
+        left.remove(axis)
+    return _product(tables, tuple(wanted), sizes)
+
+
+def _product(tables: list[tuple[tuple[Any, ...], Floats]], kept: tuple[Any, ...], sizes: Mapping[Any, int]) -> Floats:
+    """Return the product of tables summed over what is not kept."""
+    n_draws = len(tables[0][1])
+    _check.room(8 * n_draws * math.prod(sizes[axis] for axis in kept), "a table of the query")
+    places = {axis: place for place, axis in enumerate(dict.fromkeys(one for axes, _ in tables for one in axes), 1)}
+    operands: list[Any] = []
+    for axes, table in tables:
+        operands += [table, [0, *[places[axis] for axis in axes]]]
+    found: Floats = np.einsum(*operands, [0, *[places[axis] for axis in kept]], optimize="greedy")
+    return found
