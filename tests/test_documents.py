@@ -3,8 +3,10 @@
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,26 +14,24 @@ import pytest
 import quincunx
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = ROOT.parent / "shared" / "data"  # what the tutorials read, where it is there
+DATA = Path(os.environ.get("QUINCUNX_DATA") or ROOT.parent / "shared" / "data")  # what the tutorials fetch
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 FENCE = re.compile(r"^```(?:python|pycon)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-
-
-def read_from(folder, text, here):
-    """Put the files that a tutorial reads beside it, or skip it."""
-    for name in sorted(set(re.findall(r'read_csv\("([\w.]+)"', text))):
-        if not (folder / name).exists():
-            pytest.skip(f"this tutorial reads {name}, which is not in {folder}")
-        (here / name).symlink_to(folder / name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_python_block_of_a_page_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
-    if page.parent.name == "tutorials":
-        read_from(DATA, text, tmp_path)
+    if fetched := sorted(set(re.findall(r"^>>> .*datasets\.(fetch_\w+)\(", text, flags=re.MULTILINE))):
+        monkeypatch.setenv("QUINCUNX_DATA", str(DATA))
+        monkeypatch.setitem(sys.modules, "pooch", None)  # no test asks the network
+        for name in fetched:
+            try:
+                getattr(quincunx.datasets, name)()
+            except ImportError:
+                pytest.skip(f"the files of {name} are not in {DATA}, the folder of QUINCUNX_DATA")
     blocks = FENCE.findall(text)
     names: dict[str, object] = {}
     for block in blocks:

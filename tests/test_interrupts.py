@@ -215,7 +215,8 @@ RUN_BY = {
 HEARD = {
     "it says what another call found": """
         counting.CostEstimate counting.FloatResult counting.FloatResults counting.IndependenceNumber
-        counting.IndependentSetTable counting.TransferMatrices counting.TuttePolynomial entropy.Constant
+        counting.IndependentSetTable counting.TransferMatrices counting.TuttePolynomial datasets.Enron
+        datasets.MadeCounts datasets.MadeNetwork datasets.Survey entropy.Constant
         entropy.Enclosure entropy.EntropyBounds
         entropy.EntropyEstimate entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation
         factorization.Forecast factorization.Misfit factorization.PredictiveCheck
@@ -241,7 +242,8 @@ HEARD = {
         privacy.subsampled posterior.tv_bound leakage.utility_bound
     """,
     "its loops are Python's, on what the caller holds or a file says": """
-        counting.transfer_matrices entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph
+        counting.transfer_matrices datasets.fetch_adult datasets.fetch_enron datasets.fetch_kosarak datasets.fetch_wine
+        datasets.folder entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph
         graphs.read_dimacs graphs.read_edges graphs.read_graph6 lattices.UnitCell lattices.draw
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
@@ -249,6 +251,9 @@ HEARD = {
         posterior.DiscreteBayesNet posterior.PrivateBernoulliNB posterior.PrivateCategoricalNB posterior.QueryAnswerer
         posterior.counterexamples privacy.quantile privacy.ExponentialMechanism privacy.Release
         spectra.bloch_hamiltonian spectra.expander_map
+    """,
+    "it draws a million numbers at most": """
+        datasets.make_counts datasets.make_network datasets.make_survey
     """,
 }
 

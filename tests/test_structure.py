@@ -38,9 +38,10 @@ ROOMS = {
     "counting": {"graphs", "lattices"},
     "entropy": {"lattices", "counting"},
     "spectra": {"graphs", "lattices"},
+    "datasets": set(),
 }
 # Rooms that stand on NumPy and on the kernels of others.
-WITHOUT_KERNELS = {"spectra"}
+WITHOUT_KERNELS = {"spectra", "datasets"}
 SHARED_CORE = {"error", "inference", "memory", "monitor", "parallel", "stream", "numeric", "Error", "Result"}
 SHARED_PYTHON = {
     "_aside",
@@ -66,6 +67,7 @@ SHARED_BINDINGS = {"arrays", "boundary", "inference", "job"}
 # A class of a room below that a room's own functions take.
 CLASSES_BELOW = {"leakage": {"automorphisms"}}
 OPTIONAL = {"networkx", "matplotlib", "tqdm", "sklearn", "xarray", "arviz_base", "distributed", "pandas", "scipy"}
+OPTIONAL |= {"pooch"}
 
 
 def allowed(room: str) -> set[str]:

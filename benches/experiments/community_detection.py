@@ -13,7 +13,7 @@ beside it: root mean square of expected count - true count over the observed cel
 ln E p(true count | draw). A second table has the observed cells by their true counts: the sums of the release and of
 what each model expects. Each fit has three chains, of which a single one may stay in a lesser mode. Three networks:
 one drawn from a blockmodel, and the messages among 156 employees of Enron and among 184 addresses there, read from
-`enron156_counts.csv.gz` and `enron184_counts.csv.gz` in ../shared/data where they are there.
+`enron156_counts.csv.gz` and `enron184_counts.csv.gz` in the folder of QUINCUNX_DATA where they are there.
 
 Source: A. Schein, Z. S. Wu, A. Schofield, M. Zhou and H. Wallach (2019), Locally private Bayesian inference for count
 models, and its appendix 1.1 (C = 5, 10, 20).
@@ -22,6 +22,7 @@ models, and its appendix 1.1 (C = 5, 10, 20).
 import argparse
 import csv
 import gzip
+import os
 import time
 import warnings
 from itertools import pairwise
@@ -30,21 +31,13 @@ from typing import Any
 
 import numpy as np
 
+from quincunx.datasets import make_network
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.factorization import PoissonBlockmodel
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 SIZES = (0, 1, 3, 10, 50)
 METHODS = ("non-private", "naive", "private", "overdispersed")
-
-
-def drawn_network(actors: int, communities: int, rng: np.random.Generator) -> Any:
-    """Return counts of a blockmodel with assortative communities: heavy-tailed, a few counts per pair."""
-    members = rng.gamma(0.3, 1.0, (actors, communities))
-    between = rng.gamma(0.5, 0.2, (communities, communities)) + np.diag(rng.gamma(4.0, 1.0, communities))
-    counts = rng.poisson(members @ between @ members.T)
-    np.fill_diagonal(counts, 0)
-    return counts
 
 
 def enron(folder: Path, actors: int) -> Any:
@@ -147,11 +140,11 @@ def main() -> None:
     warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
     rng = np.random.default_rng(0)
     if options.quick:
-        found = {"drawn network": compare("drawn network", drawn_network(25, 3, rng), (3,), (2.0, 0.5), 100)}
+        found = {"drawn network": compare("drawn network", make_network(25, 3, rng=rng).counts, (3,), (2.0, 0.5), 100)}
     else:
         how = (tuple(options.communities), tuple(options.levels), 1000)
         networks = {
-            "drawn network": drawn_network(100, 5, rng),
+            "drawn network": make_network(100, 5, rng=rng).counts,
             **{f"Enron {n}": enron(options.data, n) for n in (156, 184)},
         }
         found = {

@@ -9,6 +9,7 @@ Run: python benches/experiments/ldp_kosarak.py [--quick] [--repeats 50] [--data 
 
 import argparse
 import gzip
+import os
 import warnings
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from scipy import stats
 from quincunx import ldp
 from quincunx.privacy import UnaryEncoding
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 GRID = np.linspace(0, 1, 1001)
 
 
@@ -30,7 +31,7 @@ def shares(folder):
             counts = np.loadtxt(file, delimiter=",", skiprows=1, max_rows=10)[:, 1]
         return counts / counts.sum(), "Kosarak"
     made = 1 / np.arange(1, 11) ** 0.8
-    return made / made.sum(), "made shares"
+    return made / made.sum(), f"made shares, as there is no {path}"
 
 
 def run(theta, repeats, epsilons, clicks=11_000, draws=1000, seed=0):

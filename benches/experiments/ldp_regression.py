@@ -15,6 +15,7 @@ Run: python benches/experiments/ldp_regression.py wine|adult [--quick] [--repeat
 import argparse
 import csv
 import gzip
+import os
 import warnings
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from quincunx.ldp import statistics
 from quincunx.ldp.priors import HalfNormal
 from quincunx.privacy import GaussianMechanism, RandomizedResponse, sensitivity
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 DELTA = 1e-5
 CONSTANT = 0.5
 DIMENSION = 5
@@ -72,7 +73,8 @@ def adult(folder):
 def load(task, folder):
     """The data, and where they come from."""
     read, first = (wine, "winequality_red.csv.gz") if task == "wine" else (adult, "adult_train.csv.gz")
-    return (*read(folder), task) if (folder / first).exists() else (*made(task), "made data")
+    there = (folder / first).exists()
+    return (*read(folder), task) if there else (*made(task), f"made data, as there is no {folder / first}")
 
 
 def prepared(X, y):

@@ -13,6 +13,7 @@ law and the draws leave.
 import argparse
 import gzip
 import itertools
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 
 from quincunx.posterior import synthesize
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 DELTA = 1e-9
 EDGES = {
     0: np.arange(20, 90, 5),
@@ -94,9 +95,16 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 0.3, 1.0, 3.0, 10.0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the records")
     options = parser.parse_args()
-    tables = {"made": made()}
-    if not options.quick and (options.data / "adult_train.csv.gz").exists():
-        tables = {"Adult": census(options.data), "Kosarak, 10 pages": sessions(options.data)}
+    tables = {}
+    for name, read, file in (
+        ("Adult", census, "adult_train.csv.gz"),
+        ("Kosarak, 10 pages", sessions, "kosarak_5_25.txt.gz"),
+    ):
+        if not options.quick and (options.data / file).exists():
+            tables[name] = read(options.data)
+        elif not options.quick:
+            print(f"{name} is skipped: there is no {options.data / file}")
+    tables = tables or {"made records": made()}
     repeats = 1 if options.quick else options.repeats
     epsilons = [1.0] if options.quick else options.epsilons
     for name, (data, sizes) in tables.items():

@@ -3,10 +3,10 @@
     python benches/experiments/topic_coherence.py [--quick] [--data FOLDER] [--epsilon E] [--picture FILE]
 
 Subject lines of Enron's mails, at most four words of each (`enron156_subject_docword.txt.gz` and
-`enron156_messages.csv.gz` in ../shared/data), are counted by sender and released so that whether a message is there is
-protected with loss E: noise of E / 4 per count. Topics have Dirichlet laws, of known concentration or a learnt one, or
-come in two layers; the naive fit takes positive releases for counts. Coherence, among senders and among their single
-messages, looks at the true counts, for this experiment alone: to publish it would cost privacy.
+`enron156_messages.csv.gz` in the folder of QUINCUNX_DATA), are counted by sender and released so that whether a message
+is there is protected with loss E: noise of E / 4 per count. Topics have Dirichlet laws, of known concentration or a
+learnt one, or come in two layers; the naive fit takes positive releases for counts. Coherence, among senders and among
+their single messages, looks at the true counts, for this experiment alone: to publish it would cost privacy.
 Without the files, and with `--quick`, documents are drawn from topics instead. A line is the mean and standard error
 over fits that differ in their seeds of noise and chains.
 
@@ -17,6 +17,7 @@ import argparse
 import csv
 import gzip
 import math
+import os
 import time
 import warnings
 from importlib.util import find_spec
@@ -30,7 +31,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 from quincunx.distributions import TwoSidedGeometric
 from quincunx.factorization import PoissonFactorization
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 WORDS = 4
 
 
@@ -80,7 +81,10 @@ def main() -> None:
     parser.add_argument("--picture", help="where the picture goes")
     options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)  # short chains, and models that do not fit
-    real = not options.quick and (options.data / "enron156_subject_docword.txt.gz").is_file()
+    source = options.data / "enron156_subject_docword.txt.gz"
+    real = not options.quick and source.is_file()
+    if not real:
+        print("made data: documents drawn from topics" + ("" if options.quick else f", as there is no {source}"))
     messages, sender = enron(options.data) if real else drawn(np.random.default_rng(1))
     rank, repetitions, sweeps = (options.topics, options.repetitions, 1000) if real else (6, 2, 100)
     by_sender = scipy.sparse.csr_array((np.ones(len(sender), dtype=np.int64), (sender, np.arange(len(sender)))))

@@ -6,7 +6,7 @@ A 1000 x 1000 matrix of counts of rank 50, drawn from the model, is released at 
 rate - true rate| over all cells. The variational paper reports 7500 sweeps of the earlier program in 1.67 hours with an
 error of 0.36, and its own scheme in 5 minutes with 0.52, on data of its own; those are quoted, not measured here.
 `--full` runs 7500 sweeps, too; the default is 1000. Then the same on words in the subject lines of Enron's mails, by
-sender (`enron156_sender_word_counts.csv.gz` in ../shared/data, where it is there), with a tenth of the cells held out:
+sender (`enron156_sender_word_counts.csv.gz` in the folder of QUINCUNX_DATA), with a tenth of the cells held out:
 mean |rate - count|, which nothing at all would win where most counts are zero, and mean ln p(count | rate), which not.
 
 Source: A. Schofield, A. Schein, Z. S. Wu and H. Wallach (2018), A variational inference approach for locally private
@@ -17,6 +17,7 @@ import argparse
 import csv
 import gzip
 import math
+import os
 import time
 import warnings
 from pathlib import Path
@@ -29,7 +30,7 @@ from quincunx.distributions import TwoSidedGeometric
 from quincunx.errors import ConvergenceWarning
 from quincunx.factorization import PoissonFactorization
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+DATA = Path(os.environ.get("QUINCUNX_DATA") or Path(__file__).resolve().parents[2].parent / "shared" / "data")
 VARIATIONAL = ("collapsed", "bessel-mean", "published")
 
 

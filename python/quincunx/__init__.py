@@ -14,6 +14,7 @@ The package is divided into rooms, each a module that is loaded on first use:
 ``quincunx.ldp``              Bayesian inference on locally private releases
 ``quincunx.leakage``          channels, leakage, symmetries and best private mechanisms
 ``quincunx.posterior``        privacy by posterior sampling, private Bayesian networks
+``quincunx.datasets``         public data sets by checksum, small samples from documented laws
 ============================  ==========================================================
 """
 
@@ -27,6 +28,7 @@ __version__: str = _core.__version__
 
 _ROOMS = (
     "counting",
+    "datasets",
     "distributions",
     "entropy",
     "factorization",
