@@ -84,3 +84,19 @@ def experiment(monkeypatch, tmp_path, capsys):
         return capsys.readouterr().out
 
     return run
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command line in this process: status, standard output, standard error."""
+
+    from quincunx import cli
+
+    def run(*arguments):
+        try:
+            status = cli.main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run

@@ -30,20 +30,6 @@ from quincunx.privacy import Release, privatize
 COUNT = ["count", "independent-sets"]
 
 
-@pytest.fixture
-def run(capsys):
-    """Return a function that runs a command line in this process: status, standard output, standard error."""
-
-    def run(*arguments):
-        try:
-            status = cli.main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            status = stop.code
-        return status, *capsys.readouterr()
-
-    return run
-
-
 def digits(number):
     """Write an int of any length, sixteen digits at a time; Python itself refuses more than 4300."""
     parts = []

@@ -1,10 +1,12 @@
-"""Rows of comma-separated text, from a file or from lines: the one reader of what people bring."""
+"""Rows of comma-separated text, from a file or from lines: the one reader of what people bring, and columns of it."""
 
 import contextlib
 import csv
 import os
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 
 class Row(NamedTuple):
@@ -48,3 +50,39 @@ def _texts(lines: Iterable[str], name: str, comment: str | None) -> Iterator[str
         if not isinstance(line, str):
             raise TypeError(f"{name}, line {number}: must be text, got {type(line).__name__}")
         yield line if comment is None else line.partition(comment)[0].strip()
+
+
+def table(text: str, labels: Iterable[str] = ()) -> Any:
+    """Return the columns of a text as a matrix of numbers, or of words where the lines hold labels that were declared.
+
+    A line of names may come first, as pandas writes it, also with an index; columns of bits under declared labels come
+    in the order of the declaration.
+    """
+    lines, labels = text.splitlines(), list(labels)
+    first = next(rows(lines, "source"), Row(0, []))
+    bare = any(map(_is_number, first.fields)) or (len(first.fields) == 1 and first.fields[0] in labels)
+    names = [] if bare else first.fields
+    lines = lines[first.number :] if names else lines
+    second = next(rows(lines, "source"), Row(0, [])).fields
+    columns: Any = None
+    if set(names) & set(labels):  # bits, each under its label
+        if missing := [label for label in labels if label not in names]:
+            raise ValueError(f"`source` must have a column for each of the categories {labels}, got none for {missing}")
+        columns = [names.index(label) for label in labels]
+    elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
+        columns = range(1, len(second))
+    words = bool(set(second) & set(labels))
+    try:
+        kind = np.str_ if words else np.float64
+        found: Any = np.loadtxt(lines, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
+    except ValueError as reason:
+        raise ValueError(f"`source` must hold numbers separated by commas, or labels declared: {reason}") from reason
+    return np.char.strip(found) if words else found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -267,12 +267,46 @@ def _activity(text: str) -> Fraction:
         raise ValueError(f"`activity` must be a number such as 2, 1/2 or 0.5, got {text!r}") from None
 
 
+def _random(
+    what: Literal["independent-set", "spanning-tree", "perfect-matching"],
+    on: On,
+    *,
+    activity: Annotated[str | None, "of an independent set: a probability proportional to this to its size"] = None,
+    n_draws: Annotated[int, "how many, independent of each other; an empty line is between two"] = 1,
+    random_state: int | None = None,
+    json: Annotated[bool, "print a JSON list of objects"] = False,
+) -> str:
+    """Draw a uniform independent set, spanning tree or perfect matching, exactly. Prints a vertex or an edge a line.
+
+    Lattices have their vertices by number; what is printed for trees and matchings is read by --edges.
+    """
+    import numpy
+
+    from quincunx import counting
+    from quincunx._rng import generator
+
+    if activity is not None and what != "independent-set":
+        raise ValueError(f"`activity` must be left out for {what}")
+    chance, draw = generator(random_state, "random_state"), getattr(counting, f"random_{what.replace('-', '_')}")
+    how = {} if activity is None else {"activity": _activity(activity)}
+    found: list[list[object]] = []
+    for _ in range(_check.whole(n_draws, "n_draws", minimum=1)):
+        drawn: Any = draw(on.graph, **how, rng=chance)
+        if isinstance(drawn, numpy.ndarray):  # of numbers: vertices, or edges of a lattice
+            drawn = (drawn if what == "independent-set" else on.graph.edges[drawn]).tolist()  # type: ignore[union-attr]
+        found.append([list(part) if isinstance(part, tuple) else part for part in drawn])
+    if json:
+        return json_module.dumps(found)
+    lines = ([" ".join(map(str, part)) if isinstance(part, list) else str(part) for part in one] for one in found)
+    return "\n\n".join("\n".join(one) for one in lines)
+
+
 def _table(
     lattice: Annotated[
-        str,
-        "a lattice's name, as in quincunx.lattices.named; extents of 4-8-8 count octagons; or `triangulated`: "
-        "annealed entropies of randomly triangulated grids beside the thesis's",
-    ],
+        str | None,
+        "a lattice's name, or `triangulated`: annealed entropies of randomly triangulated grids beside the thesis's; "
+        "extents of 4-8-8 count octagons (default: the list of names)",
+    ] = None,
     *,
     size: int = 10,
     boundary: Boundary = "free",
@@ -283,7 +317,11 @@ def _table(
     json: bool = False,
     progress: bool = False,
 ) -> object:
-    """Count independent sets for all extents up to a largest."""
+    """Count independent sets for all extents up to a largest. Without a name, prints the names that there are."""
+    from quincunx.lattices import _named
+
+    if lattice is None:
+        return "\n".join([*_named.NAMES, "triangulated"])
     if lattice == "triangulated":
         from quincunx.entropy import _tables
 
@@ -524,7 +562,25 @@ VERBS: dict[str, Verb] = {
     "hard-core": Verb(_hard_core, **_ON),
     "table": Verb(_table, like=("counting:independent_set_table", *_ON["like"])),
     "spectrum": Verb(_spectrum, **_ON, exclusive=("energy", "kirchhoff", "connectivity")),
+    "random": Verb(_random, **_ON),
     "privatize": Verb(_privatize, like=("privacy._files:read_table",), takes={"source": _source, "out": _output}),
+    "release": Verb(
+        "privacy._command:release_command",
+        "release numbers or categories by any mechanism",
+        like=("privacy._command:mechanism_of",),
+        takes={"source": _source, "out": _output},
+    ),
+    "accuracy": Verb(
+        "privacy._command:accuracy_command",
+        "say how far noise keeps a number from the true one",
+        like=("privacy._command:mechanism_of",),
+    ),
+    "audit": Verb("privacy._command:audit_command", "put a claim of privacy to the test"),
+    "convert": Verb(
+        "privacy._command:convert_command",
+        "write a release in another format",
+        takes={"source": _source, "out": _output},
+    ),
     "ldp": Verb(
         "ldp._command:ldp_command", "infer a posterior from locally private releases", takes={"source": _source}
     ),

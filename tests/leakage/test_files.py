@@ -37,6 +37,16 @@ def test_a_line_that_is_wrong_is_named(lines, message, tmp_path):
         read_channel(file)
 
 
+def test_names_of_outputs_and_inputs_are_those_of_the_file():
+    named = read_channel(["yes,no", "3/4,1/4", "1/2,1/2"])
+    assert (list(named.inputs), named.outputs) == ([0, 1], ("yes", "no"))
+    both = read_channel([",yes,no", "a,0.75,0.25", "b,0.5,0.5"])
+    assert (both.inputs, both.outputs) == (("a", "b"), ("yes", "no"))
+    assert both.matrix.tolist() == [[0.75, 0.25], [0.5, 0.5]]
+    with pytest.raises(ValueError, match="3 names of outputs, but the first row has 2"):
+        read_channel(["a,b,c", "0.5,0.5"])
+
+
 def test_words_name_graphs(tmp_path):
     assert graph_from_word("hamming:3,2") == hamming(3, 2)
     assert graph_from_word("path:4") == path(4)

@@ -4,10 +4,7 @@ import json as json_module
 import os
 from typing import Any, BinaryIO, Literal
 
-import numpy as np
-
 from quincunx import _check, _csv
-from quincunx._categories import of_words
 from quincunx._npz import unpacked
 from quincunx._progress import Progress
 from quincunx.ldp._histogram import HistogramModel
@@ -20,6 +17,7 @@ from quincunx.privacy import (
     UnaryEncoding,
     sensitivity,
 )
+from quincunx.privacy._command import declared_categories
 
 
 def ldp_command(
@@ -76,7 +74,7 @@ def ldp_command(
     """
     parameters: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state, "progress": progress}
     _check.one_of(what, "what", ("histogram", "mean", "regression"))
-    declared = None if categories is None or what != "histogram" else _declared(categories)
+    declared = None if categories is None or what != "histogram" else declared_categories(categories)
     released, mechanism = _read(source, declared), None
     if not isinstance(released, Release):
         if epsilon is None:
@@ -101,15 +99,6 @@ def ldp_command(
     return "\n".join(lines)
 
 
-def _declared(categories: str) -> Any:
-    """Return a number of categories, or labels."""
-    if os.path.isfile(categories):
-        words = [field for row in _csv.rows(categories, categories) for field in row.fields]
-    else:
-        words = [word.strip() for word in categories.split("|")]
-    return of_words(words, "`categories`")
-
-
 def _read(source: Any, declared: Any) -> Any:
     """Read a release in any of its formats, or plain numbers, or the labels that are declared."""
     if isinstance(source, (str, os.PathLike)):
@@ -122,38 +111,7 @@ def _read(source: Any, declared: Any) -> Any:
         if not isinstance(source, (str, os.PathLike)):
             source.seek(0)
         return Release.load(source)
-    lines = plain.decode("utf-8-sig").splitlines()
-    labels = declared if isinstance(declared, list) else []
-    first = next(_csv.rows(lines, "source"), _csv.Row(0, []))
-    names = (
-        []
-        if any(map(_is_number, first.fields)) or (len(first.fields) == 1 and first.fields[0] in labels)
-        else first.fields
-    )
-    lines = lines[first.number :] if names else lines
-    second = next(_csv.rows(lines, "source"), _csv.Row(0, [])).fields
-    columns: Any = None
-    if set(names) & set(labels):  # bits, each under its label
-        if missing := [label for label in labels if label not in names]:
-            raise ValueError(f"`source` must have a column for each of the categories {labels}, got none for {missing}")
-        columns = [names.index(label) for label in labels]
-    elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
-        columns = range(1, len(second))
-    words = bool(set(second) & set(labels))
-    try:
-        kind = np.str_ if words else np.float64
-        table: Any = np.loadtxt(lines, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
-    except ValueError as reason:
-        raise ValueError(f"`source` must hold numbers separated by commas, or labels declared: {reason}") from reason
-    return np.char.strip(table) if words else table
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+    return _csv.table(plain.decode("utf-8-sig"), declared if isinstance(declared, list) else [])
 
 
 def _flat(released: Any) -> Any:

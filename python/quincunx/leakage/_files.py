@@ -17,7 +17,8 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     """Read a channel from a table of comma-separated values.
 
     One row for each input. Entries are decimal numbers or fractions such as ``1/3``; if there is a fraction, all
-    entries are read exactly and the channel is exact. Empty lines and what follows ``#`` are passed over.
+    entries are read exactly and the channel is exact. Empty lines and what follows ``#`` are passed over. A first line
+    without any number names the outputs; if it begins with an empty field, the first column names the inputs.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     Returns
     -------
     Channel
-        Exact where the file holds fractions.
+        Exact where the file holds fractions; with the names of the file.
 
     Raises
     ------
@@ -54,6 +55,13 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
     # A comma may end a line.
     filled = [(number, fields) for number, fields in _csv.rows(path, name, comment="#") if any(fields)]
     rows = [(number, fields if fields[-1] else fields[:-1]) for number, fields in filled]
+    outputs: list[str] | None = None
+    inputs: list[str] | None = None
+    if rows and len(rows) > 1 and not any(map(_is_entry, rows[0][1])):
+        outputs = rows.pop(0)[1]
+        if outputs[0] == "":
+            outputs, inputs = outputs[1:], [row[0] for _, row in rows]
+            rows = [(number, row[1:]) for number, row in rows]
     if not rows:
         raise ValueError(f"{name}: no rows")
     exact, width = any("/" in entry for _, row in rows for entry in row), len(rows[0][1])
@@ -73,7 +81,17 @@ def read_channel(path: "str | os.PathLike[str] | Iterable[str]") -> Channel:
                 f"{name}, line {number}: must be made of entries of at least 0 that sum to 1, got {found}"
             ) from None
         table.append(values)
-    return Channel(table, exact=exact)
+    if outputs is not None and len(outputs) != width:
+        raise ValueError(f"{name}: {len(outputs)} names of outputs, but the first row has {width} entries")
+    return Channel(table, exact=exact, inputs=inputs, outputs=outputs)
+
+
+def _is_entry(text: str) -> bool:
+    try:
+        Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return text.lower().lstrip("+-") in ("nan", "inf", "infinity") or "/" in text
+    return True
 
 
 def _entry(text: str, place: str, exact: bool) -> Any:

@@ -1,0 +1,301 @@
+"""Mechanisms on the command line: what its `release`, `accuracy`, `audit` and `convert` do."""
+
+import json as json_module
+import os
+from collections.abc import Iterable
+from typing import Any, BinaryIO, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from quincunx import _check, _csv
+from quincunx._categories import of_words
+from quincunx._npz import unpacked
+from quincunx._rng import generator
+from quincunx.privacy._audit import audit
+from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
+from quincunx.privacy._gaussian import GaussianMechanism
+from quincunx.privacy._geometric import GeometricMechanism
+from quincunx.privacy._laplace import LaplaceMechanism
+from quincunx.privacy._release import Release
+from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse
+from quincunx.privacy._unary_encoding import UnaryEncoding
+
+#: Mechanisms by the names that their releases have in files.
+Name: TypeAlias = Literal[
+    "geometric",
+    "laplace",
+    "gaussian",
+    "discrete-gaussian",
+    "randomized-response",
+    "generalized-randomized-response",
+    "unary-encoding",
+]
+_NOISE = get_args(Name)[:4]
+
+
+def mechanism_of(
+    name: str,
+    *,
+    epsilon: float | None,
+    delta: float = 1e-6,
+    bounds: tuple[float, float] | None = None,
+    n: int | None = None,
+    radius: float | None = None,
+    dimension: int = 1,
+    categories: str | None = None,
+) -> Any:
+    """Return the mechanism of a name.
+
+    Parameters
+    ----------
+    name : str
+        One of `Name`.
+    epsilon : float
+        The privacy loss of a record, or with N of a change of at most N.
+    delta : float
+        Of the Gaussian mechanisms.
+    bounds : tuple of float, optional
+        Of each number, of geometric, discrete-gaussian or laplace; what lies outside is clipped.
+    n : int, optional
+        Protect changes of at most N in the sum of whole numbers instead, of geometric or discrete-gaussian.
+    radius : float, optional
+        Of gaussian: rows are clipped to this Euclidean norm.
+    dimension : int
+        Numbers of a row, of gaussian.
+    categories : str, optional
+        Of responses and encodings: a number, 'tea|coffee', or a CSV file of labels.
+    """
+    _check.one_of(name, "mechanism", get_args(Name))
+    if epsilon is None:
+        raise ValueError("`epsilon` must be given")
+    given = {"bounds": bounds, "n": n, "radius": radius, "categories": categories}
+    taken = {"geometric": ["bounds", "n"], "discrete-gaussian": ["bounds", "n"], "laplace": ["bounds"]}
+    takes = taken.get(name, ["radius" if name == "gaussian" else "categories"])
+    for option, value in given.items():
+        if value is not None and option not in takes:
+            raise ValueError(f"`{option}` must be left out for {name}")
+    if all(given[option] is None for option in takes):
+        raise ValueError(f"{' or '.join(f'`{option}`' for option in takes)} must be given for {name}")
+    if name == "laplace":
+        assert bounds is not None
+        return LaplaceMechanism(epsilon, *bounds)
+    if name == "gaussian":
+        return GaussianMechanism(epsilon, delta, radius=radius, dimension=dimension)
+    if name in ("geometric", "discrete-gaussian"):
+        lower, upper = (None, None) if bounds is None else (_check.whole(end, "bounds", minimum=None) for end in bounds)
+        if name == "geometric":
+            return GeometricMechanism(epsilon, n=n, lower=lower, upper=upper)
+        return DiscreteGaussianMechanism(epsilon, delta, sensitivity=n, lower=lower, upper=upper)
+    assert categories is not None
+    declared = declared_categories(categories)
+    if name == "randomized-response":
+        return RandomizedResponse(epsilon, categories=declared)
+    return (UnaryEncoding if name == "unary-encoding" else GeneralizedRandomizedResponse)(epsilon, declared)
+
+
+def declared_categories(categories: str) -> Any:
+    """Return a number of categories, or labels, of a word or a CSV file."""
+    if os.path.isfile(categories):
+        words = [field for row in _csv.rows(categories, categories) for field in row.fields]
+    else:
+        words = [word.strip() for word in categories.split("|")]
+    return of_words(words, "`categories`")
+
+
+def release_command(
+    mechanism: Name,
+    source: str | os.PathLike[str] | BinaryIO = "-",
+    *,
+    epsilon: float,
+    delta: float = 1e-6,
+    bounds: tuple[float, float] | None = None,
+    n: int | None = None,
+    radius: float | None = None,
+    categories: str | None = None,
+    out: str | os.PathLike[str] | BinaryIO = "-",
+    format: Literal["npz", "csv", "json"] | None = None,
+) -> str:
+    """Release numbers or categories of a file by any mechanism, each line for itself. Counts: see `privatize`.
+
+    Parameters
+    ----------
+    mechanism : str
+        Which mechanism.
+    source : path or binary file
+        A CSV file with a line for each record, also .gz; a line of names may come first. - is standard input.
+    epsilon, delta, bounds, n, radius, categories
+        As for `mechanism_of`.
+    out : path or binary file
+        A file .npz, .csv, .csv.gz or .json; - is standard output.
+    format : {"npz", "csv", "json"}, optional
+        Of the output, by default by its name, or CSV.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "age.csv").write_text("age" + chr(10) + "31" + chr(10) + "54")
+    >>> print(release_command("laplace", folder / "age.csv", epsilon=1, bounds=(0, 100), out=folder / "r.npz"))
+    PrivacyGuarantee(epsilon=1.0, delta=0.0, relation=ReplaceOne(), numerics='exact')
+    protects one record replaced by any other
+    """
+    labels = declared_categories(categories) if categories is not None else []
+    table = _table(source, labels if isinstance(labels, list) else [])
+    values = table[:, 0] if table.shape[1] == 1 else table
+    if mechanism not in ("laplace", "gaussian") and values.dtype.kind == "f":
+        values = _check.counts(values, "source", minimum=None)
+    # Rows of numbers are one record each for the Gaussian mechanism alone, which has a norm.
+    if values.ndim > 1 and mechanism != "gaussian":
+        raise ValueError(f"`source` must have one column for {mechanism}, got {values.shape[1]}")
+    how = {"bounds": bounds, "n": n, "radius": radius, "categories": categories}
+    made = mechanism_of(mechanism, epsilon=epsilon, delta=delta, dimension=table.shape[1], **how)  # type: ignore[arg-type]
+    release = made.release(values)
+    release.save(out, format=format if format is not None or isinstance(out, (str, os.PathLike)) else "csv")
+    return f"{release.guarantee}\nprotects {release.protects}"
+
+
+def _table(source: str | os.PathLike[str] | BinaryIO, labels: Iterable[str]) -> Any:
+    """Return the columns of a CSV file, packed or not."""
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            content = file.read()
+    else:
+        content = source.read()
+    return _csv.table(unpacked(content, getattr(source, "name", source)).decode("utf-8-sig"), labels)
+
+
+def accuracy_command(
+    what: str,
+    *,
+    confidence: float = 0.95,
+    epsilon: float | None = None,
+    delta: float = 1e-6,
+    bounds: tuple[float, float] | None = None,
+    n: int | None = None,
+    radius: float | None = None,
+    json: bool = False,
+) -> str:
+    """Say how far noise keeps a released number from the true one, with a confidence, before or after the release.
+
+    Parameters
+    ----------
+    what : str
+        A file with a release, or geometric, laplace, gaussian or discrete-gaussian.
+    confidence : float
+        In (0, 1): the probability of at most this error for one number, by the exact law.
+    epsilon, delta, bounds, n, radius
+        As for `mechanism_of`.
+    json : bool
+        Print a JSON object.
+
+    Examples
+    --------
+    >>> accuracy_command("laplace", epsilon=1, bounds=(0, 100), confidence=0.9)
+    '230.258...'
+    """
+    if what in _NOISE:
+        mechanism = mechanism_of(what, epsilon=epsilon, delta=delta, bounds=bounds, n=n, radius=radius)
+    elif os.path.isfile(what):
+        mechanism = Release.load(what).noise
+    else:
+        _check.one_of(what, "what", _NOISE) if "." not in what else None
+        raise FileNotFoundError(f"{what}: there is no such file, and no mechanism of this name: {', '.join(_NOISE)}")
+    found = mechanism.accuracy(confidence)
+    values = np.asarray(found).tolist()
+    if json:
+        return json_module.dumps({"accuracy": values, "confidence": confidence})
+    return "\n".join(map(str, values)) if isinstance(values, list) else str(values)
+
+
+def audit_command(
+    x: str,
+    y: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+    random_state: int | None = None,
+    json: bool = False,
+) -> str:
+    """Put a claim of privacy to the test: bound a program's epsilon from below by its outputs for two neighbors.
+
+    Parameters
+    ----------
+    x : str
+        A CSV file with independent outputs for one data set, one a line, or a release.
+    y : str
+        The same number of outputs for a neighboring data set.
+    epsilon : float, optional
+        The claim.
+    delta : float
+        The delta that is granted.
+    confidence : float
+        Of the bound: a program that keeps its claim is rejected with a probability of at most one minus this.
+    random_state : int, optional
+        Repeats the order in which the outputs are looked at.
+    json : bool
+        Print a JSON object.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name, share in (("x", 20), ("y", 80)):
+    ...     _ = (folder / name).write_text(chr(10).join("1" if i % 100 < share else "0" for i in range(10_000)))
+    >>> print(audit_command(folder / "x", folder / "y", epsilon=1, random_state=1).splitlines()[0])
+    rejected: epsilon is at least 1.2..., not 1, with confidence 0.999
+    """
+    outputs = []
+    for source in (x, y):
+        with open(source, "rb") as file:
+            start = file.read(2)
+        outputs.append(np.asarray(Release.load(source)) if start in (b"PK", b"# ", b'{"') else _table(source, []))
+    if len(outputs[0]) != len(outputs[1]):
+        raise ValueError(f"`y` must hold as many outputs as `x`, got {len(outputs[1])} and {len(outputs[0])}")
+    shuffled = generator(random_state, "random_state")
+    rest = [iter(shuffled.permutation(part)) for part in outputs]
+
+    def told(which: Any, number: int) -> Any:
+        """Return the next outputs, each once."""
+        return np.array([next(rest[int(which)]) for _ in range(number)])
+
+    size = 2 * len(outputs[0])
+    found = audit(told, 0, 1, n_draws=size, confidence=confidence, epsilon=epsilon, delta=delta, vectorized=True)
+    if json:
+        return json_module.dumps(vars(found) | {"rejected": found.rejected})
+    bound = f"epsilon is at least {found.epsilon:.6g}"
+    claim = "" if found.claimed is None else f", not {found.claimed:g}" if found.rejected else f" of {found.claimed:g}"
+    said = f"{'rejected: ' if found.rejected else ''}{bound}{claim}, with confidence {confidence:g}"
+    draws = f"{found.hits[0]} and {found.hits[1]} of {found.n_draws[0]} outputs"
+    return f"{said}\nevent      {found.event} ({found.direction}): {draws}"
+
+
+def convert_command(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    out: str | os.PathLike[str] | BinaryIO = "-",
+    format: Literal["npz", "csv", "json"] | None = None,
+) -> str:
+    """Write a release in another format, its guarantee inside.
+
+    Parameters
+    ----------
+    source : path or binary file
+        A release in any format; - is standard input.
+    out : path or binary file
+        A file .npz, .csv, .csv.gz or .json; - is standard output.
+    format : {"npz", "csv", "json"}, optional
+        Of the output, by default by its name, or CSV.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from quincunx.privacy import privatize
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> privatize([[1, 2]], epsilon=1).save(folder / "a.npz")
+    >>> print(convert_command(folder / "a.npz", out=folder / "a.json").splitlines()[1])
+    protects changes of at most 1 in the sum of all counts
+    """
+    release = Release.load(source)
+    release.save(out, format=format if format is not None or isinstance(out, (str, os.PathLike)) else "csv")
+    return f"{release.guarantee}\nprotects {release.protects}"

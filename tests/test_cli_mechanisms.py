@@ -1,0 +1,142 @@
+"""The command line's verbs of random objects and of mechanisms: what they print is what Python says."""
+
+import collections
+import json
+
+import numpy as np
+import pytest
+from tests.statistics import assert_discrete_fit
+
+from quincunx.privacy import GeometricMechanism, LaplaceMechanism, Release, privatize
+
+
+def test_random_objects_are_uniform_and_of_the_graph(run, tmp_path):
+    # The square has 7 independent sets, 4 spanning trees and 2 perfect matchings; by hand.
+    for what, size, number in (("independent-set", None, 7), ("spanning-tree", 3, 4), ("perfect-matching", 2, 2)):
+        status, out, _ = run("random", what, "square", "2x2", "--draws", 2000, "--seed", 4, "--json")
+        seen = collections.Counter(map(str, json.loads(out)))
+        assert status == 0
+        assert len(seen) == number
+        assert all(size in (None, len(json.loads(one))) for one in seen)
+        assert_discrete_fit(list(seen.values()), [1 / number] * number)
+    out = run("random", "spanning-tree", "square", "4x4", "--seed", 1)[1]
+    assert run("random", "spanning-tree", "square", "4x4", "--seed", 1)[1] == out
+    (tmp_path / "tree").write_text(out)
+    assert run("count", "spanning-trees", "--edges", tmp_path / "tree")[1] == "1\n"
+    (tmp_path / "path").write_text("a b\nb c\nc d\n")
+    assert run("random", "perfect-matching", "--edges", tmp_path / "path")[1] == "a b\nc d\n"
+    found = run("random", "independent-set", "--edges", tmp_path / "path", "--activity", "1000000", "--draws", 2)[1]
+    assert [len(one.split()) for one in found.split("\n\n")] == [2, 2]
+    status, _, err = run("random", "spanning-tree", "square", "2x2", "--activity", "2")
+    assert status == 2
+    assert "`--activity` must be left out for spanning-tree" in err
+
+
+@pytest.fixture
+def ages(tmp_path):
+    """Return the path of a column as pandas writes it."""
+    (tmp_path / "ages.csv").write_text(",age\n0,31\n1,54\n2,120\n")
+    return tmp_path / "ages.csv"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        ("laplace", ["--bounds", 0, 100]),
+        ("geometric", ["--bounds", 0, 100]),
+        ("geometric", ["--n", 1]),
+        ("discrete-gaussian", ["--bounds", 0, 100, "--delta", "1e-5"]),
+        ("gaussian", ["--radius", 100]),
+    ],
+)
+def test_numbers_are_released_and_the_file_says_by_what(run, ages, tmp_path, mechanism, options):
+    status, out, err = run("release", mechanism, ages, "--epsilon", 1, *options, "--out", tmp_path / "r.json")
+    assert (status, err) == (0, "")
+    release = Release.load(tmp_path / "r.json")
+    assert (release.mechanism, release.shape, release.epsilon) == (mechanism, (3,), 1.0)
+    assert out == f"{release.guarantee}\nprotects {release.protects}\n"
+    before = ["accuracy", mechanism, "--epsilon", 1, *options]
+    assert run("accuracy", tmp_path / "r.json")[1] == run(*before)[1]
+
+
+def test_categories_are_released_by_declared_labels(run, tmp_path):
+    (tmp_path / "drinks.csv").write_text("drink\ntea\ncoffee\ntea\n")
+    how = ["--epsilon", 50, "--categories", "tea|coffee|water"]
+    for mechanism, found in (("generalized-randomized-response", [0, 1, 0]), ("unary-encoding", None)):
+        assert run("release", mechanism, tmp_path / "drinks.csv", *how, "--out", tmp_path / "r.npz")[0] == 0
+        release = Release.load(tmp_path / "r.npz")
+        assert release.mechanism == mechanism
+        if found is not None:  # noise of this epsilon changes nothing, but for 1 in 10^21
+            assert np.asarray(release.values).tolist() in (found, ["tea", "coffee", "tea"])
+    assert run("ldp", "histogram", tmp_path / "r.npz", "--draws", 20, "--seed", 1)[1].count("theta[") == 3
+    (tmp_path / "drinks.csv").write_text("drink\ntea\nbeer\n")
+    assert run("release", "unary-encoding", tmp_path / "drinks.csv", *how)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["laplace", "--epsilon", 1], "`--bounds` must be given for laplace"),
+        (["laplace", "--epsilon", 1, "--bounds", 0, 1, "--radius", 1], "`--radius` must be left out for laplace"),
+        (["geometric", "--epsilon", 1], "`--bounds` or `--n` must be given for geometric"),
+        (["geometric", "--epsilon", 1, "--bounds", 0.5, 1], "`--bounds` must be a whole number"),
+        (["unary-encoding", "--epsilon", 1], "`--categories` must be given for unary-encoding"),
+        (["laplas", "--epsilon", 1], "did you mean 'laplace'?"),
+    ],
+)
+def test_what_a_mechanism_needs_is_said_in_one_sentence(run, ages, arguments, says):
+    mechanism, *options = arguments
+    status, out, err = run("release", mechanism, ages, *options)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_an_accuracy_is_that_of_the_law(run, tmp_path):
+    assert float(run("accuracy", "laplace", "--epsilon", 0.5, "--bounds", 0, 10)[1]) == LaplaceMechanism(
+        0.5, 0, 10
+    ).accuracy(0.95)
+    found = json.loads(run("accuracy", "geometric", "--epsilon", 0.5, "--n", 2, "--confidence", 0.9, "--json")[1])
+    # P(|noise| > t) = 2 a^(t + 1) / (1 + a) with a = exp(-1/4): 11 is the first below a tenth.
+    assert found == {"accuracy": GeometricMechanism(0.5, n=2).accuracy(0.9), "confidence": 0.9}
+    decay = np.exp(-0.25)
+    assert 2 * decay ** (found["accuracy"] + 1) / (1 + decay) <= 0.1 < 2 * decay ** found["accuracy"] / (1 + decay)
+    assert "did you mean 'laplace'" in run("accuracy", "laplac", "--epsilon", 1)[2]
+    assert run("accuracy", tmp_path / "no.npz")[0] == 2
+
+
+def test_an_audit_rejects_too_little_noise_and_no_more(run, tmp_path):
+    noise = np.random.default_rng(1)
+    for name, scale in (("good", 1.0), ("bad", 0.3)):
+        for mean in (0, 1):
+            lines = "\n".join(map(str, mean + noise.laplace(scale=scale, size=20_000)))
+            (tmp_path / f"{name}{mean}").write_text(f"output\n{lines}\n")
+    how = ["--epsilon", 1, "--confidence", 0.999999]
+    good, bad = (run("audit", tmp_path / f"{name}0", tmp_path / f"{name}1", *how) for name in ("good", "bad"))
+    assert good[0] == bad[0] == 0
+    assert good[1].startswith("epsilon is at least 0.")
+    assert bad[1].startswith("rejected: epsilon is at least ")
+    found = json.loads(run("audit", tmp_path / "bad0", tmp_path / "bad1", *how, "--json")[1])
+    assert found["rejected"]
+    assert 1 < found["epsilon"] < 1 / 0.3
+    assert found["n_draws"][0] == 20_000 - 20_000 // 3
+    (tmp_path / "short").write_text("1\n")
+    assert "must hold as many outputs" in run("audit", tmp_path / "bad0", tmp_path / "short")[2]
+
+
+def test_a_release_is_the_same_in_every_format(run, tmp_path):
+    release = privatize([[1, 2], [3, 4]], epsilon=1, n=2)
+    release.save(tmp_path / "r.npz")
+    for one, other in (("npz", "csv"), ("csv", "json"), ("json", "csv.gz"), ("csv.gz", "npz")):
+        assert run("convert", tmp_path / f"r.{one}", "--out", tmp_path / f"r.{other}")[0] == 0
+        assert Release.load(tmp_path / f"r.{other}") == release
+    assert run("convert", tmp_path / "missing.npz")[0] == 2
+
+
+def test_a_table_lists_its_names(run):
+    status, out, _ = run("table")
+    assert status == 0
+    names = out.split()
+    assert {"square", "4-8-8", "triangulated"} <= set(names)
+    for name in names[:4]:
+        assert run("table", name, "--max", 1)[0] == 0
