@@ -773,6 +773,7 @@ def as_graph(value: object, name: str = "graph") -> Graph:
     raise TypeError(
         f"`{name}` must be a Graph, a lattice, a networkx graph (rustworkx, igraph), a scipy.sparse matrix, "
         f"a square array or a pair (n, edges), got {type(value).__name__}"
+        + (": a lattice by its name and size is quincunx.lattices.named(name, m, n)" if isinstance(value, str) else "")
     )
 
 
