@@ -256,8 +256,8 @@ def test_a_worker_that_is_killed_costs_time_only(distributed, client, dask):
 
 
 def test_without_a_worker_a_job_warns_and_then_says_what_is_saved(distributed, monkeypatch, tmp_path):
-    monkeypatch.setattr(_executors, "_WARN_AFTER", 1.0)
-    monkeypatch.setattr(_executors, "_GIVE_UP_AFTER", 3.0)
+    monkeypatch.setattr(_executors, "WARN_AFTER", 1.0)
+    monkeypatch.setattr(_executors, "GIVE_UP_AFTER", 3.0)
     state, grid = tmp_path / "state", lattices.square(26, 26)
     with (
         cluster_of(distributed, 1) as cluster,
@@ -283,7 +283,7 @@ def test_without_a_worker_a_job_warns_and_then_says_what_is_saved(distributed, m
         # A worker that comes in time is all that is needed.
         heard, timer = [], threading.Timer(1.5, lambda: cluster.scale(1))
         timer.start()
-        monkeypatch.setattr(_executors, "_GIVE_UP_AFTER", 60.0)
+        monkeypatch.setattr(_executors, "GIVE_UP_AFTER", 60.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             count = count_independent_sets(

@@ -25,8 +25,8 @@ Listen: TypeAlias = Callable[[int, int], object]
 
 # Seconds between two looks for workers, without one until a warning, and until an error.
 _LOOK = 1.0
-_WARN_AFTER = 10.0
-_GIVE_UP_AFTER = 300.0
+WARN_AFTER = 10.0
+GIVE_UP_AFTER = 300.0
 # Seconds for an answer of Dask's scheduler.
 _ANSWER = 30.0
 # The share of a Dask worker's memory at which it is paused, unless it says another.
@@ -112,11 +112,11 @@ class Tasks(Generic[R]):
                 continue
             lost = time.monotonic() if lost is None else lost
             seconds = time.monotonic() - lost
-            if seconds >= _GIVE_UP_AFTER:
+            if seconds >= GIVE_UP_AFTER:
                 raise WorkerError(f"no worker for {seconds:.0f} s, with {len(self._left)} tasks to do")
-            if seconds >= _WARN_AFTER and not warned:
+            if seconds >= WARN_AFTER and not warned:
                 warned = True
-                message = f"no worker for {seconds:.0f} s: waiting for one, {_GIVE_UP_AFTER:.0f} s at the most"
+                message = f"no worker for {seconds:.0f} s: waiting for one, {GIVE_UP_AFTER:.0f} s at the most"
                 warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def ended(self) -> Iterator[tuple[int, R]]:
@@ -210,7 +210,7 @@ class _Dask(_Pool):
 
     def result(self, future: Any) -> Any:
         try:
-            return pickle.loads(future.result(timeout=_GIVE_UP_AFTER))
+            return pickle.loads(future.result(timeout=GIVE_UP_AFTER))
         except sys.modules["distributed.scheduler"].KilledWorker as error:
             last, times = error.last_worker.address, error.allowed_failures + 1
             words = f"{times} workers in a row died of it, the last at {last}; their logs say why, often it is memory"

@@ -2,7 +2,9 @@
 
 use crate::boundary::{compute, raise};
 use crate::inference::{Trace, run_chain};
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -17,6 +19,7 @@ use quincunx::factorization::row::HELD_OUT;
 use quincunx::factorization::structure::Structure;
 use quincunx::factorization::{self as core, Prior, cell, likelihood, negative_binomial};
 use quincunx::inference::{Chain, Records, Steps};
+use quincunx::numeric::exact_sum::{self, LIMBS};
 use quincunx::parallel;
 use std::sync::Arc;
 
@@ -51,6 +54,15 @@ fn matrices(py: Python<'_>, given: &[PyReadonlyArray2<'_, f64>]) -> PyResult<Vec
         FactorMatrix::packed(rows, width, array.as_slice()?).map_err(|error| raise(py, error))
     };
     given.iter().map(matrix).collect()
+}
+
+/// Rows of components with their padding.
+fn padded<T: Copy + Default>(packed: &[T], width: usize, stride: usize) -> Vec<T> {
+    let mut found = vec![T::default(); packed.len() / width.max(1) * stride];
+    for (row, packed) in found.chunks_exact_mut(stride.max(1)).zip(packed.chunks_exact(width.max(1))) {
+        row[..width].copy_from_slice(packed);
+    }
+    found
 }
 
 fn arrays<'py>(py: Python<'py>, matrices: &[FactorMatrix]) -> PyResult<Bound<'py, PyList>> {
@@ -92,6 +104,18 @@ enum Integers<'py> {
     Words(PyReadonlyArray1<'py, i32>),
     #[pyo3(transparent)]
     Longs(PyReadonlyArray1<'py, i64>),
+}
+
+/// Rows, total, positive cells, cells held out, ratio of the noise if it is one, and its range.
+type FactsTuple = (u64, i128, u64, u64, Option<f64>, (f64, f64));
+
+/// Sums without rounding as doubles; documented at `quincunx._inference`.
+#[pyfunction]
+pub fn exact_sums<'py>(py: Python<'py>, sums: PyReadonlyArray2<'_, i64>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    if sums.shape()[1] != LIMBS {
+        return Err(PyValueError::new_err(format!("`sums` must have {LIMBS} columns, got {}", sums.shape()[1])));
+    }
+    Ok(sums.as_slice()?.chunks_exact(LIMBS).map(exact_sum::value).collect::<Vec<_>>().into_pyarray(py))
 }
 
 /// Released counts in the core's layout; documented at the estimators of `quincunx.factorization`.
@@ -147,6 +171,12 @@ impl ReleasedCounts {
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.bytes()
+    }
+
+    /// What chains of shards ask of the whole, and how many cells of each column are held out.
+    fn facts<'py>(&self, py: Python<'py>) -> (FactsTuple, Bound<'py, PyArray1<u64>>) {
+        let core::released_counts::Facts { rows, total, positive, held_out, alpha, alpha_range } = self.0.facts();
+        ((rows, total, positive, held_out, alpha, alpha_range), self.0.held_out_by_column().into_pyarray(py))
     }
 }
 
@@ -309,6 +339,69 @@ impl GibbsChain {
         };
         let shapes = self.chain.model().tally_shapes();
         PyList::new(py, tally.parts.iter().zip(shapes).map(array).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    fn place(&mut self, py: Python<'_>, first_row: u64, whole: FactsTuple) -> PyResult<()> {
+        let (rows, total, positive, held_out, alpha, alpha_range) = whole;
+        let whole = core::released_counts::Facts { rows, total, positive, held_out, alpha, alpha_range };
+        self.chain.place(first_row, &whole).map_err(|error| raise(py, error))
+    }
+
+    /// The tally of the columns, and the sums over the rows without rounding.
+    fn shard_sweep<'py>(
+        &mut self,
+        py: Python<'py>,
+        right: PyReadonlyArray2<'_, f64>,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<i64>>)> {
+        let right = matrices(py, &[right])?.remove(0);
+        let (rows, width, stride) = (right.rows, right.width, right.stride);
+        let tally = compute(py, None, |monitor| self.chain.shard_sweep(right, threads, monitor))?;
+        let packed = tally.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied();
+        let sums = self.chain.factors()[0].exact_sums();
+        Ok((
+            PyArray1::from_vec(py, packed.collect()).reshape([rows, width])?,
+            PyArray1::from_vec(py, sums).reshape([width, LIMBS])?,
+        ))
+    }
+
+    fn held_exposures<'py>(
+        &self,
+        py: Python<'py>,
+        sums: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let FactorMatrix { width, stride, .. } = self.chain.factors()[1];
+        let whole = padded(sums.as_slice()?, width, stride);
+        let held = compute(py, None, |_| Ok(self.chain.held_exposures(&whole)))?;
+        let packed: Vec<_> = held.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied().collect();
+        let rows = packed.len() / width.max(1);
+        PyArray1::from_vec(py, packed).reshape([rows, width])
+    }
+
+    fn exact_likelihood<'py>(
+        &mut self,
+        py: Python<'py>,
+        right: PyReadonlyArray2<'_, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let right = matrices(py, &[right])?.remove(0);
+        self.chain.set_right(right).map_err(|error| raise(py, error))?;
+        let sum = compute(py, None, |monitor| self.chain.exact_likelihood(threads, monitor))?;
+        PyArray1::from_vec(py, sum).reshape([1, LIMBS])
+    }
+
+    fn redraw_columns(
+        &mut self,
+        py: Python<'_>,
+        tally: PyReadonlyArray2<'_, u64>,
+        sums: PyReadonlyArray1<'_, f64>,
+        held: PyReadonlyArray2<'_, f64>,
+        threads: usize,
+    ) -> PyResult<f64> {
+        let FactorMatrix { width, stride, .. } = self.chain.factors()[1];
+        let (tally, held) = (padded(tally.as_slice()?, width, stride), padded(held.as_slice()?, width, stride));
+        let sums = padded(sums.as_slice()?, width, stride);
+        compute(py, None, |monitor| self.chain.redraw_columns(&tally, &sums, &held, threads, monitor))
     }
 
     fn advance(&mut self, py: Python<'_>, tallies: Vec<PyReadonlyArray2<'_, i64>>, threads: usize) -> PyResult<()> {

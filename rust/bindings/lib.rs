@@ -43,7 +43,7 @@ mod _core {
     use crate::entropy::{PeriodicOperator, corner_bounds, window_bounds};
     #[pymodule_export]
     use crate::factorization::{
-        CoordinateAscent, GibbsChain, ReleasedCounts, expected_counts, factor_rates, log_likelihoods,
+        CoordinateAscent, GibbsChain, ReleasedCounts, exact_sums, expected_counts, factor_rates, log_likelihoods,
     };
     #[pymodule_export]
     use crate::graphs::{clique_insert, complete, grid, hamming, torus};

@@ -98,7 +98,7 @@ impl CoordinateAscent {
             found
         };
         let table = model.without_rateless_cells(table);
-        let factors: Vec<_> = model.start(&table, key).into_iter().zip(model.priors()).map(gammas).collect();
+        let factors: Vec<_> = model.start(&table.facts(), 0, key).into_iter().zip(model.priors()).map(gammas).collect();
         model.check_fixed(&fixed)?;
         let mut fit = Self {
             table,

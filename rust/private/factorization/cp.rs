@@ -13,6 +13,46 @@ use super::structure::{Layout, Structure};
 #[derive(Clone, Copy, Debug)]
 pub struct Cp;
 
+impl Cp {
+    /// Adds what the entries at a place, (mode, index), would be exposed to in the cells held out there, given what they are in
+    /// all cells. Products are rounded to a unit of which all cells have less than 2^51, so that their sums are exact.
+    pub(super) fn add_held(
+        &self,
+        layout: &Layout,
+        (mode, index): (usize, usize),
+        factors: &[FactorMatrix],
+        whole: &[f64],
+        held: &mut [f64],
+    ) {
+        let anchors: Vec<f64> = whole.iter().map(|&x| anchor(x)).collect();
+        let mut product = vec![0.0; held.len()];
+        for &cell in layout.held[mode].at(index) {
+            let (row, column) = layout.cell(cell);
+            let mut first = true;
+            for (other, factor) in factors.iter().enumerate().filter(|(other, _)| *other != mode) {
+                let entries = factor.row(self.index(&layout.extents, other, row, column));
+                if std::mem::take(&mut first) {
+                    product.copy_from_slice(entries);
+                } else {
+                    product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
+                }
+            }
+            let rounded = product.iter().zip(&anchors).map(|(x, anchor)| (x + anchor) - anchor);
+            held.iter_mut().zip(rounded).for_each(|(held, x)| *held += x);
+        }
+    }
+}
+
+/// Six times the power of two below a number: what numbers up to that one are added to so that they are rounded to 2^-50 of it.
+fn anchor(x: f64) -> f64 {
+    6.0 * f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000)
+}
+
+/// Takes what is held out from exposures.
+pub(super) fn less(exposures: &mut [f64], held: &[f64]) {
+    exposures.iter_mut().zip(held).for_each(|(x, held)| *x = (*x - held).max(0.0));
+}
+
 impl Structure for Cp {
     fn table_shape(&self, extents: &[usize]) -> Option<(usize, usize)> {
         match extents {
@@ -102,17 +142,12 @@ impl Structure for Cp {
             out.fill(0.0);
             return;
         }
-        let mut product = vec![0.0; out.len()];
-        for &cell in cells {
-            let (row, column) = layout.cell(cell);
-            product.fill(1.0);
-            for (other, factor) in factors.iter().enumerate().filter(|(other, _)| *other != mode) {
-                let entries = factor.row(self.index(&layout.extents, other, row, column));
-                product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
-            }
-            out.iter_mut().zip(&product).for_each(|(out, x)| *out -= x);
+        if cells.is_empty() {
+            return;
         }
-        out.iter_mut().for_each(|x| *x = x.max(0.0));
+        let mut held = vec![0.0; out.len()];
+        self.add_held(layout, (mode, index), factors, out, &mut held);
+        less(out, &held);
     }
 
     fn sums_for(&self, layout: &Layout, mode: usize) -> (Option<usize>, bool) {

@@ -149,7 +149,8 @@ impl Dispersion {
         let Some([mean, deviation]) = self.prior else { return };
         let (axis, level) = (self.axis, address.level);
         let slice = |group: usize, tails: &Tails, likelihood: &dyn Fn(f64) -> f64| {
-            let mut rng = xoshiro(address.key, SHAPES, address.iteration, group as u64);
+            let first = if axis == Axis::Rows { address.first_row } else { 0 };
+            let mut rng = xoshiro(address.key, SHAPES, address.iteration, first + group as u64);
             let density = |log: f64| likelihood(log.exp()) - 0.5 * ((log - mean) / deviation).powi(2);
             let width = WIDTH / (1.0 + tails.short[0] as f64).sqrt();
             slice(self.shapes[group].ln(), width, [-FARTHEST, FARTHEST], density, &mut rng).exp()
@@ -238,7 +239,10 @@ impl Dispersion {
         };
         let one_row = |Scratch { places, shapes, draws, others }: &mut Scratch, row: usize, rates: &mut [f64]| {
             let (own, counts) = (self.in_row(row), &counts[row * cols..(row + 1) * cols]);
-            let mut words = RowWords::new(level, address.key, MULTIPLIERS, address.iteration, row as u64);
+            let mut words = {
+                let place = address.first_row + row as u64;
+                RowWords::new(level, address.key, MULTIPLIERS, address.iteration, place)
+            };
             [&mut *shapes, &mut *draws, &mut *others].into_iter().for_each(|of_row| of_row.resize(cols, 0.0));
             places.resize(cols, 0);
             if let Some(table) = &common {
@@ -314,6 +318,8 @@ pub struct Address {
     pub iteration: u64,
     /// The level of the machine.
     pub level: Level,
+    /// The row that the first one is in the table which this one is a shard of.
+    pub first_row: u64,
 }
 
 /// `sum_i ln(1 + mu_i / r)`, given the largest rate: a logarithm for each product of some terms. Where terms are below 2^30 these are
@@ -485,7 +491,7 @@ mod tests {
         for (axis, number) in [(Axis::Table, 1), (Axis::Columns, cols)] {
             let dispersion = Dispersion::new(axis, vec![r; number], None, &table).unwrap();
             let mut found = rates.clone();
-            let address = Address { key: [3, 5], iteration: 1, level: crate::numeric::dispatch::level() };
+            let address = Address { key: [3, 5], iteration: 1, level: crate::numeric::dispatch::level(), first_row: 0 };
             dispersion.draw_multipliers(&table, &counts, &mut found, address);
             for count in [0, 2] {
                 let own = (0..cells).filter(|&cell| counts[cell] == count && held_out[cell] == 0);

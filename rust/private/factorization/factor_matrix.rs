@@ -4,7 +4,11 @@
 //! is zero and stays so: sums and products over padded rows need no end.
 
 use super::split::LANES;
+use crate::numeric::exact_sum::{self, LIMBS};
 use crate::{Error, Result};
+
+/// Rows whose numbers are added up in floating point; a table is split between two such blocks.
+pub const ROWS: usize = 128;
 
 /// Rows of components, each padded with zeros to a multiple of eight.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,10 +86,30 @@ impl FactorMatrix {
         (0..self.rows).for_each(|row| self.values[row * self.stride..][..self.width].fill(1.0));
     }
 
-    /// Sums over rows, padded.
+    /// Sums over rows, padded: those of blocks of [`ROWS`] in floating point, and the sums of these exactly, so that parts which
+    /// begin at a block have the sums of the whole in [`FactorMatrix::exact_sums`].
     pub fn sums(&self) -> Vec<f64> {
+        if self.rows <= ROWS {
+            return self.block_sums(&self.values);
+        }
+        let mut sums: Vec<_> = self.exact_sums().chunks_exact(LIMBS).map(exact_sum::value).collect();
+        sums.resize(self.stride, 0.0);
+        sums
+    }
+
+    /// The same without padding and unrounded, of [`LIMBS`] numbers each.
+    pub fn exact_sums(&self) -> Vec<i64> {
+        let mut sums = vec![0; self.width * LIMBS];
+        for block in self.values.chunks((ROWS * self.stride).max(1)) {
+            let of_block = self.block_sums(block);
+            sums.chunks_exact_mut(LIMBS).zip(of_block).for_each(|(sum, x)| exact_sum::add(sum, x));
+        }
+        sums
+    }
+
+    fn block_sums(&self, block: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.stride];
-        for row in self.values.chunks_exact(self.stride.max(1)) {
+        for row in block.chunks_exact(self.stride.max(1)) {
             sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
         }
         sums

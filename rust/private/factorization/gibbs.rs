@@ -8,16 +8,17 @@
 //!
 //! Source: A. Schein et al. (2019), section 4 of the appendix, with the auxiliary variables summed out.
 
+use super::cp::{self, Cp};
 use super::dirichlet;
 use super::dispersion::{Address, Dispersion};
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::Prior;
 use super::hyperpriors::{self, Rates};
 use super::likelihood;
 use super::model::{FACTORS, Model, Sizes};
 use super::pass::exposures;
-use super::released_counts::ReleasedCounts;
-use super::sweep::{Kept, Laws, Sweep};
+use super::released_counts::{Facts, ReleasedCounts};
+use super::sweep::{Kept, Laws, Place, Sweep};
 pub use super::sweep::{Method, Tally};
 use crate::distributions::gamma;
 use crate::distributions::words::RowWords;
@@ -56,6 +57,7 @@ pub struct GibbsChain {
     iteration: u64,
     positive: f64,
     last: [f64; 2],
+    first_row: u64,
 }
 
 /// Bytes that overdispersed counts take for each cell: its count, and its rate or multiplier.
@@ -76,11 +78,11 @@ impl GibbsChain {
     ) -> Result<Self> {
         let model = Model::new(sizes, priors, &table)?;
         let table = admitted(&model, table, method)?;
-        let factors = model.start(&table, key);
+        let factors = model.start(&table.facts(), 0, key);
         model.check_fixed(&fixed)?;
-        let (positive, noise) = (positive_share(&table), no_noise(&table, method));
+        let (positive, noise) = (share(&table.facts(), table.cols()), no_noise(&table, method));
         let (dispersion, learnt, cells, last) = (None, (vec![], Rates::Factor), Default::default(), [0.0; 2]);
-        let iteration = 0;
+        let (iteration, first_row) = (0, 0);
         Ok(Self {
             table,
             model,
@@ -95,6 +97,120 @@ impl GibbsChain {
             iteration,
             positive,
             last,
+            first_row,
+        })
+    }
+
+    /// Makes the chain one of several shards of a matrix, which starts anew: from the row of the matrix that its first one is,
+    /// and given what is to be known of the whole. Together with [`GibbsChain::redraw_columns`] of one of them their sweeps are
+    /// those of the chain of the matrix, bit for bit.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a row where no block of rows begins, or a model whose rows are not independent given its columns.
+    pub fn place(&mut self, first_row: u64, whole: &Facts) -> Result<()> {
+        if !first_row.is_multiple_of(ROWS as u64) {
+            let requirement = "a multiple of 128";
+            return Err(Error::Domain { name: "first_row", value: first_row.to_string(), requirement });
+        }
+        let structure = self.model.structure();
+        let together = (0..self.factors.len()).any(|i| structure.is_redrawn_together(self.model.layout(), i));
+        if self.factors.len() != 2 || structure.in_turn() || together || self.dispersion.is_some() {
+            let (value, requirement) = (format!("{structure:?}"), "a matrix of two factors and Poisson counts");
+            return Err(Error::Domain { name: "model", value, requirement });
+        }
+        self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
+        self.positive = share(whole, self.table.cols());
+        self.first_row = first_row;
+        self.factors = self.model.start(whole, first_row, self.key);
+        Ok(())
+    }
+
+    /// One sweep of a shard given the factor of the columns: redraws that of its rows, and returns the tally of the columns.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] and [`Error::Domain`] as of a step; [`Error::Shape`].
+    pub fn shard_sweep(&mut self, right: FactorMatrix, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
+        self.set_right(right)?;
+        let total = self.table.rows() as u64;
+        let (tally, noise) = parallel::run(threads, total, monitor, |progress| {
+            let (tally, noise) = self.allocate(0..self.table.rows(), progress)?;
+            self.iteration += 1;
+            let sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
+            self.redraw(0, &tally.parts[0], &sums, None);
+            Ok((tally, noise))
+        })?;
+        self.noise = noise;
+        Ok(tally.parts.into_iter().last().unwrap_or_default())
+    }
+
+    /// Sets the factor of the columns alone.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn set_right(&mut self, right: FactorMatrix) -> Result<()> {
+        let last = self.factors.len() - 1;
+        let (now, other) = (&self.factors[last], &right);
+        if (now.rows, now.width) != (other.rows, other.width) {
+            let (expected, found) =
+                (format!("({}, {})", now.rows, now.width), format!("({}, {})", other.rows, other.width));
+            return Err(Error::Shape { name: "right", expected, found });
+        }
+        self.factors[last] = right;
+        Ok(())
+    }
+
+    /// What the columns of a shard would be exposed to in the cells held out, given the sums over the rows of all shards; sums of
+    /// these over shards are exact. Nothing where none are, or their counts are drawn.
+    pub fn held_exposures(&self, sums: &[f64]) -> Vec<f64> {
+        let layout = self.model.layout();
+        let stride = layout.stride();
+        if layout.held[1].cells.is_empty() {
+            return vec![];
+        }
+        let mut held = vec![0.0; layout.cols * stride];
+        for (column, held) in held.chunks_exact_mut(stride).enumerate() {
+            Cp.add_held(layout, (1, column), &self.factors, sums, held);
+        }
+        held
+    }
+
+    /// The log-likelihood of a shard, unrounded.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]
+    pub fn exact_likelihood(&self, threads: usize, monitor: &mut dyn Monitor) -> Result<Vec<i64>> {
+        let laws = (&self.factors[..], None);
+        parallel::run(threads, 1, monitor, |progress| likelihood::exact_total(&self.model, laws, &self.table, progress))
+    }
+
+    /// Ends a sweep of all shards: redraws the factor of the columns, given their tally, the sums over the rows of all shards and
+    /// what is held out of them, which may be nothing. Whose rows are all held out is exposed to nothing, and is said to be by
+    /// infinity. The sum of the observed rates is returned.
+    ///
+    /// # Errors
+    /// [`Error::Shape`]
+    pub fn redraw_columns(
+        &mut self,
+        tally: &[u64],
+        sums: &[f64],
+        held: &[f64],
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<f64> {
+        let FactorMatrix { width, stride, .. } = self.factors[1];
+        let entries = self.factors[1].rows * stride;
+        let lengths = (tally.len(), sums.len(), held.len());
+        if (lengths.0, lengths.1) != (entries, stride) || !(held.is_empty() || held.len() == entries) {
+            let (expected, found) = (format!("({entries}, {stride}, {entries})"), format!("{lengths:?}"));
+            return Err(Error::Shape { name: "tally", expected, found });
+        }
+        self.iteration += 1;
+        parallel::run(threads, 1, monitor, |_| {
+            let both = [sums.to_vec()];
+            Ok(self.redraw(1, tally, &both, Some(held)).unwrap_or_else(|| {
+                let own = self.factors[1].sums();
+                (0..width).map(|k| sums[k] * own[k]).sum::<f64>().max(0.0)
+            }))
         })
     }
 
@@ -150,7 +266,8 @@ impl GibbsChain {
         }
         self.table = admitted(&model, table, self.method)?;
         self.model = model;
-        (self.positive, self.noise) = (positive_share(&self.table), no_noise(&self.table, self.method));
+        (self.positive, self.noise) =
+            (share(&self.table.facts(), self.table.cols()), no_noise(&self.table, self.method));
         Ok(())
     }
 
@@ -251,9 +368,9 @@ impl GibbsChain {
             counts: counts.get_mut(cells.clone()).unwrap_or_default(),
             rates: rates.get_mut(cells).unwrap_or_default(),
         };
-        let address = (self.key, self.iteration + 1);
-        let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref() };
-        let sweep = Sweep::new(&self.model, &self.table, &self.factors, laws, address, self.positive);
+        let place = Place { key: self.key, iteration: self.iteration + 1, first_row: self.first_row };
+        let laws = Laws { method: self.method, dispersion: self.dispersion.as_ref(), positive: self.positive };
+        let sweep = Sweep::new(&self.model, &self.table, &self.factors, laws, place, rows.clone());
         let tally = sweep.rows(rows, kept, progress);
         self.cells = (counts, rates);
         Ok((tally?, noise))
@@ -264,12 +381,13 @@ impl GibbsChain {
         self.iteration += 1;
         if let Some(dispersion) = &mut self.dispersion {
             let (counts, rates) = (&self.cells.0, &mut self.cells.1);
-            let address = Address { key: self.key, iteration: self.iteration, level: level() };
+            let (key, iteration, first_row) = (self.key, self.iteration, self.first_row);
+            let address = Address { key, iteration, level: level(), first_row };
             dispersion.redraw(rates, counts, self.table.cols(), address);
             dispersion.draw_multipliers(&self.table, counts, rates, address);
         }
         let (structure, layout) = (self.model.structure(), self.model.layout());
-        let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, row as u64);
+        let shares = |row: usize| xoshiro(self.key, SHARES, self.iteration, self.first_row + row as u64);
         let counts = structure.counts(layout, &self.factors, &tally.parts, &shares);
         let mut sums: Vec<_> = self.factors.iter().map(FactorMatrix::sums).collect();
         let mut total_rate = None;
@@ -285,7 +403,7 @@ impl GibbsChain {
             if structure.in_turn() {
                 self.redraw_in_turn(factor, &counts[factor], &mut sums);
             } else {
-                total_rate = self.redraw(factor, &counts[factor], &sums);
+                total_rate = self.redraw(factor, &counts[factor], &sums, None);
             }
             sums[factor] = self.factors[factor].sums();
         }
@@ -301,8 +419,9 @@ impl GibbsChain {
     }
 
     /// Redraws a factor whose rows are independent given the others, but for the sums of Dirichlet laws. Exposures know what is
-    /// held out, so that the sum of the observed rates, which is returned, adds up on the way.
-    fn redraw(&mut self, factor: usize, counts: &[u64], sums: &[Vec<f64>]) -> Option<f64> {
+    /// held out, so that the sum of the observed rates, which is returned, adds up on the way. Where rows are elsewhere, of them
+    /// only sums are known, and what of these is held out.
+    fn redraw(&mut self, factor: usize, counts: &[u64], sums: &[Vec<f64>], held: Option<&[f64]>) -> Option<f64> {
         let (structure, layout, prior) = (self.model.structure(), self.model.layout(), self.model.prior(factor));
         let mut fresh = FactorMatrix::new(self.factors[factor].rows, self.factors[factor].width);
         let dirichlet = prior.is_dirichlet();
@@ -311,6 +430,7 @@ impl GibbsChain {
             exposures(&self.model, &self.table, &self.factors, factor, &self.cells.1, here).expect("no interruption")
         });
         let (stride, width, level) = (fresh.stride, fresh.width, level());
+        let first_block = if factor == 0 { self.first_row / BLOCK as u64 } else { 0 };
         let redraw = |(block, (rows, totals)): (usize, (&mut [f64], &mut [f64]))| {
             // Entry k of row i of the block is at i * width + k among shapes and draws, at i * stride + k in the matrices.
             let first = block * BLOCK;
@@ -321,13 +441,17 @@ impl GibbsChain {
                 match &weighted {
                     _ if dirichlet => {}
                     Some(weighted) => exposure.copy_from_slice(&weighted[row * stride..(row + 1) * stride]),
+                    None if let Some(held) = held => {
+                        exposure.copy_from_slice(&sums[0]);
+                        held.get(row * stride..(row + 1) * stride).iter().for_each(|held| cp::less(exposure, held));
+                    }
                     None => structure.exposure(layout, (factor, row), &self.factors, sums, exposure),
                 }
                 for (k, (shape, &count)) in shapes.iter_mut().zip(&counts[row * stride..]).enumerate() {
                     *shape = prior.at(row * width + k).0 + count as f64;
                 }
             }
-            let (purpose, block) = (GAMMAS + factor as u64, block as u64);
+            let (purpose, block) = (GAMMAS + factor as u64, first_block + block as u64);
             gamma::draw_many(
                 level,
                 &shapes,
@@ -458,8 +582,8 @@ fn admitted(model: &Model, table: Arc<ReleasedCounts>, method: Method) -> Result
 }
 
 /// The share of cells with a positive release.
-fn positive_share(table: &ReleasedCounts) -> f64 {
-    table.positive() as f64 / (table.rows() * table.cols()).max(1) as f64
+fn share(facts: &Facts, cols: usize) -> f64 {
+    facts.positive as f64 / (facts.rows * cols as u64).max(1) as f64
 }
 
 /// Counts of noise to start from, for the method that keeps them.

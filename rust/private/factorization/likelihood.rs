@@ -6,7 +6,7 @@
 use super::cell::log_likelihood;
 use super::collapsed::CollapsedRow;
 use super::dispersion::Dispersion;
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, ROWS};
 use super::model::Model;
 use super::negative_binomial::Masses;
 use super::products::{Panels, TILE, tile_of};
@@ -16,6 +16,7 @@ use super::split::LANES;
 use crate::distributions::LARGEST;
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::{Level, level};
+use crate::numeric::exact_sum::{self, LIMBS};
 use crate::numeric::floats::float_work;
 use crate::{Error, Result, parallel};
 use std::ops::Range;
@@ -81,17 +82,29 @@ fn lefts(model: &Model, factors: &[FactorMatrix], rows: Range<usize>) -> Vec<f64
     lefts
 }
 
-/// The log-likelihood of the observed cells given factors, and shapes where counts are overdispersed: sums of rows, added up in
-/// order.
+/// The log-likelihood of the observed cells given factors, and shapes where counts are overdispersed.
 ///
 /// # Errors
 /// [`Error::Interrupted`]
 pub fn total(
     model: &Model,
-    (factors, dispersion): (&[FactorMatrix], Option<&Dispersion>),
+    laws: (&[FactorMatrix], Option<&Dispersion>),
     table: &ReleasedCounts,
     progress: &Progress,
 ) -> Result<f64> {
+    Ok(exact_sum::value(&exact_total(model, laws, table, progress)?))
+}
+
+/// The same unrounded: sums of rows, added up in order in each block of [`ROWS`], and those of the blocks exactly.
+///
+/// # Errors
+/// [`Error::Interrupted`]
+pub fn exact_total(
+    model: &Model,
+    (factors, dispersion): (&[FactorMatrix], Option<&Dispersion>),
+    table: &ReleasedCounts,
+    progress: &Progress,
+) -> Result<Vec<i64>> {
     let right = model.right(factors);
     let panels = Panels::new(right);
     let level = level();
@@ -109,7 +122,11 @@ pub fn total(
     };
     // One number a row, added up in the order of rows: not in that of threads.
     let tiles = table.rows().div_ceil(size);
-    Ok(parallel::try_map(tiles, tile_totals)?.as_flattened().iter().sum())
+    let found = parallel::try_map(tiles, tile_totals)?;
+    let totals: Vec<f64> = found.iter().flat_map(|totals| &totals[..size]).copied().collect();
+    let mut sum = vec![0; LIMBS];
+    totals[..table.rows()].chunks(ROWS).for_each(|block| exact_sum::add(&mut sum, block.iter().sum()));
+    Ok(sum)
 }
 
 /// The log-likelihood of a row of these rates, which are spoiled.

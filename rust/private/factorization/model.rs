@@ -17,7 +17,7 @@ use super::dynamics::Dynamics;
 use super::factor_matrix::FactorMatrix;
 use super::gammas::Prior;
 use super::layers::Layers;
-use super::released_counts::ReleasedCounts;
+use super::released_counts::{Facts, ReleasedCounts};
 use super::split::LANES;
 use super::structure::{HeldOut, Layout, Structure};
 use super::tucker::Tucker;
@@ -115,10 +115,11 @@ impl Model {
     }
 
     /// Nearly even factors whose rates sum to the sum of the observed release, or to a tenth of a count per cell if that is more.
-    pub fn start(&self, table: &ReleasedCounts, key: [u64; 2]) -> Vec<FactorMatrix> {
-        let cells = (table.rows() * table.cols()) as f64;
-        let observed = (cells - table.held_out() as f64).max(1.0);
-        let total = table.total().max(0.1 * observed) * (cells / observed).max(1.0);
+    /// The table is told of by facts; of a shard they are those of the whole, and its first row there is given.
+    pub fn start(&self, facts: &Facts, first_row: u64, key: [u64; 2]) -> Vec<FactorMatrix> {
+        let cells = (facts.rows * self.layout.cols as u64) as f64;
+        let observed = (cells - facts.held_out as f64).max(1.0);
+        let total = (facts.total as f64).max(0.1 * observed) * (cells / observed).max(1.0);
         // A rate is a sum of products: over components in a factorization, over pairs of them in a blockmodel.
         let (terms, order) = self.structure.terms(&self.layout.extents, self.layout.width);
         // Entries of Dirichlet laws are one over the rows in the mean; the others make up for it.
@@ -135,7 +136,8 @@ impl Model {
         let start = |(factor, (rows, width)): (usize, (usize, usize))| {
             let mut matrix = FactorMatrix::new(rows, width);
             for row in 0..rows {
-                let mut words = xoshiro(key, FACTORS + 1 + factor as u64, 0, row as u64);
+                let row_there = row as u64 + if factor == 0 { first_row } else { 0 };
+                let mut words = xoshiro(key, FACTORS + 1 + factor as u64, 0, row_there);
                 for entry in &mut matrix.row_mut(row)[..width] {
                     *entry = scale * (0.5 + words.uniform());
                 }

@@ -32,6 +32,23 @@ pub struct ReleasedCounts {
     lists: Lists,
 }
 
+/// What chains ask of a whole table, of which there may be several parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// Number of rows.
+    pub rows: u64,
+    /// The sum of what is not held out.
+    pub total: i128,
+    /// How many cells hold a positive value.
+    pub positive: u64,
+    /// How many are held out.
+    pub held_out: u64,
+    /// The ratio of the noise, if it is one for all.
+    pub alpha: Option<f64>,
+    /// The least ratio above zero and the greatest one; 1 and 0 if there is none.
+    pub alpha_range: (f64, f64),
+}
+
 /// The lists of positive cells, made when they are first asked for. They follow from the codes, so all are equal.
 #[derive(Debug, Default)]
 struct Lists(OnceLock<PositiveCells>);
@@ -204,15 +221,44 @@ impl ReleasedCounts {
         self.row(row).codes.iter().enumerate().filter(|(_, code)| **code == HELD_OUT).map(|(column, _)| column)
     }
 
+    /// How many cells of each column are held out.
+    pub fn held_out_by_column(&self) -> Vec<u64> {
+        let mut found = vec![0; self.cols];
+        (0..self.rows).for_each(|row| self.held_out_in(row).for_each(|column| found[column] += 1));
+        found
+    }
+
     /// The sum of what is not held out.
-    pub fn total(&self) -> f64 {
+    pub fn total(&self) -> i128 {
         let bytes: i64 =
             self.codes.iter().filter(|&&code| code != HELD_OUT && code != OVERFLOW).map(|&c| i64::from(c)).sum();
         let overflow = |row: usize| {
             let row = self.row(row);
-            row.overflow.iter().filter(|(v, _)| row.codes[*v as usize] == OVERFLOW).map(|&(_, x)| x as f64).sum::<f64>()
+            let here = row.overflow.iter().filter(|(v, _)| row.codes[*v as usize] == OVERFLOW);
+            here.map(|&(_, x)| i128::from(x)).sum::<i128>()
         };
-        bytes as f64 + (0..self.rows).map(overflow).sum::<f64>()
+        i128::from(bytes) + (0..self.rows).map(overflow).sum::<i128>()
+    }
+
+    /// What is to be known of all tables to draw from one.
+    pub fn facts(&self) -> Facts {
+        let alpha = if let Alpha::One(alpha) = self.alpha { Some(alpha) } else { None };
+        // Of one ratio, which may be zero, as of several.
+        let alpha_range = if alpha == Some(0.0) { (1.0, 0.0) } else { self.range };
+        let (rows, positive, held_out) = (self.rows as u64, self.positive() as u64, self.held_out as u64);
+        Facts { rows, total: self.total(), positive, held_out, alpha, alpha_range }
+    }
+
+    /// The table as one of several that these facts tell of.
+    #[must_use]
+    pub fn among(mut self, facts: &Facts) -> Self {
+        if facts.alpha.is_none() {
+            self.range = facts.alpha_range;
+            if let Alpha::One(alpha) = self.alpha {
+                self.alpha = Alpha::Each(vec![alpha; self.codes.len()]);
+            }
+        }
+        self
     }
 
     /// A value of at least this size, if there is one.
@@ -266,7 +312,7 @@ mod tests {
             assert_eq!(row.value(i % 4, row.codes[i % 4]), value);
         }
         assert_eq!((table.held_out(), table.row(1).codes[2], table.positive()), (1, HELD_OUT, 4));
-        assert_eq!(table.total(), (values.iter().sum::<i64>() - 5) as f64);
+        assert_eq!(table.total(), i128::from(values.iter().sum::<i64>() - 5));
     }
 
     #[test]

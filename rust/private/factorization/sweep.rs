@@ -139,6 +139,19 @@ pub struct Laws<'a> {
     pub method: Method,
     /// Shapes of multipliers, where counts are overdispersed.
     pub dispersion: Option<&'a Dispersion>,
+    /// The share of positive releases among all cells, of all shards.
+    pub positive: f64,
+}
+
+/// Where the words of a sweep are.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The key of the chain.
+    pub key: [u64; 2],
+    /// The sweep.
+    pub iteration: u64,
+    /// The row that the first one is in the table which this one is a shard of.
+    pub first_row: u64,
 }
 
 /// One allocation: what it reads.
@@ -156,6 +169,7 @@ pub struct Sweep<'a> {
     aliases: Aliases,
     positive: f64,
     level: Level,
+    first_row: u64,
 }
 
 /// What a thread works with.
@@ -171,14 +185,14 @@ struct Worker {
 }
 
 impl<'a> Sweep<'a> {
-    /// Prepares the allocation of an iteration. `positive` is the share of positive releases among all cells.
+    /// Prepares the allocation of some rows in an iteration.
     pub fn new(
         model: &'a Model,
         table: &'a ReleasedCounts,
         factors: &'a [FactorMatrix],
-        Laws { method, dispersion }: Laws<'a>,
-        address: ([u64; 2], u64),
-        positive: f64,
+        Laws { method, dispersion, positive }: Laws<'a>,
+        Place { key, iteration, first_row }: Place,
+        rows: Range<usize>,
     ) -> Self {
         let right = model.right(factors);
         let sums = right.sums();
@@ -188,8 +202,9 @@ impl<'a> Sweep<'a> {
             factors,
             method,
             dispersion,
-            key: address.0,
-            iteration: address.1,
+            key,
+            iteration,
+            first_row,
             panels: Panels::default(),
             length: 0,
             aliases: Aliases::default(),
@@ -199,7 +214,7 @@ impl<'a> Sweep<'a> {
         };
         let mut left = vec![0.0; right.stride];
         let (mut events, mut dense) = (false, false);
-        for row in 0..table.rows() {
+        for row in rows {
             model.left(factors, row, &mut left);
             match sweep.way(sweep.expected(&left)) {
                 RowMethod::Known => {}
@@ -349,7 +364,8 @@ impl Sweep<'_> {
         // The last tally is by column, and a row adds to it as it goes; the others are by an index of the row, and get its parts.
         let Some((last, others)) = tally.parts.split_last_mut() else { return Ok(()) };
         parts.fill(0);
-        let mut words = xoshiro(self.key, ALLOCATION, self.iteration, row as u64);
+        let place = self.first_row + row as u64;
+        let mut words = xoshiro(self.key, ALLOCATION, self.iteration, place);
         let data = self.table.row(row);
         let one = if let Alpha::One(alpha) = self.table.alpha() { *alpha } else { 0.0 };
         let ratios = Ratios::new(one, self.table.alphas(row));
@@ -364,14 +380,14 @@ impl Sweep<'_> {
             }
             RowMethod::Dense if ratios.own.is_none() => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
-                let address = (self.key, [EIGHT, self.iteration, row as u64]);
+                let address = (self.key, [EIGHT, self.iteration, place]);
                 let cells = (&data, self.table.positive_cells().row(row));
                 dense.draw(self.level, address, cells, (rates, one), &mut words, &mut share);
             }
             RowMethod::Overdispersed => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let Some(dispersion) = self.dispersion else { return Ok(()) };
-                let address = (self.key, [EIGHT, self.iteration, row as u64]);
+                let address = (self.key, [EIGHT, self.iteration, place]);
                 let cells = (&data, self.table.positive_cells().row(row));
                 let laws = (rates, dispersion.in_row(row), ratios);
                 dense.draw_overdispersed(self.level, address, cells, laws, &mut words, &mut share);
@@ -388,7 +404,7 @@ impl Sweep<'_> {
             RowMethod::Auxiliary => {
                 let rates = &rates[i * self.length..(i + 1) * self.length];
                 let (key, iteration) = (self.key, self.iteration);
-                let address = Address { key, purpose: BESSEL, iteration, row: row as u64 };
+                let address = Address { key, purpose: BESSEL, iteration, row: place };
                 let noise = kept.noise;
                 auxiliary.draw_row(&data, rates, &ratios, noise, address, &mut words)?;
                 for (column, &rate) in rates.iter().enumerate().take(self.table.cols()).skip(first) {

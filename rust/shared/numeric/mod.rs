@@ -8,6 +8,7 @@ pub mod double_double;
 pub mod double_ring;
 pub mod elementary;
 pub mod elimination;
+pub mod exact_sum;
 pub mod floats;
 pub mod interval;
 pub mod neighbors;

@@ -1,0 +1,316 @@
+"""Shards: parts of a problem that stay where they are, and whose methods are called together, round after round.
+
+A `Backend` makes a shard of each part by a function of the room's (`Make`), calls a method of all of them, and returns what
+they return in their order. What is added up of it must not depend on how many shards there are: whole numbers, and sums of
+floating point without rounding (`exact`). A shard that is lost with its worker is heard of as `ShardLost`: `restore` then
+makes it anew elsewhere, and takes all of them back to the states that `remember` asked for.
+"""
+
+import pickle
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from quincunx import _check, _core
+from quincunx._executors import GIVE_UP_AFTER, WARN_AFTER
+from quincunx._inference._runs import Array, Floats
+from quincunx.errors import TooLargeError, WorkerError
+
+# Seconds between two looks at whether a worker is still there.
+_LOOK = 2.0
+
+
+class Shard(Protocol):
+    """A part of a problem; has other methods too, those that `Backend.call` is told to call."""
+
+    def state(self) -> Any:
+        """Return a copy of all that a shard made anew of its part needs to continue from here."""
+
+    def restore(self, state: Any) -> None:
+        """Continue from a state."""
+
+
+#: Makes a shard of a part, given how many threads it may use.
+Make: TypeAlias = Callable[[Any, int], Shard]
+
+
+class ShardLost(Exception):
+    """A worker is gone, and a shard with it."""
+
+
+class Backend(Protocol):
+    """Where shards are; leaving it as a context closes it."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    @property
+    def number(self) -> int:
+        """How many shards there had best be."""
+
+    def start(self, make: Make, parts: Sequence[Any], sizes: Sequence[int]) -> None:
+        """Make a shard of each part, each of which will take so many bytes where it is; `TooLargeError` before any work."""
+
+    def call(self, method: str, *arguments: Any) -> list[Any]:
+        """Call a method of all shards with the same arguments, and return what each of them returns."""
+
+    def each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of all shards, each with its own arguments."""
+
+    def remember(self) -> None:
+        """Remember the states of all shards as they are."""
+
+    def restore(self) -> None:
+        """Take all shards back to the states that were remembered last, those that are lost made anew."""
+
+
+def backend(client: Any, threads: int | None) -> Backend:
+    """Return where a `client` has shards: a client of Dask, or a number of shards in this process."""
+    module = sys.modules.get("distributed")
+    if module is not None and isinstance(client, module.Client):
+        if client.asynchronous:
+            raise ValueError("`client` must not be asynchronous")
+        return DaskActors(client, threads)
+    if isinstance(client, (int, np.integer)) and not isinstance(client, bool):
+        return Local(_check.whole(client, "client", minimum=1), threads)
+    raise TypeError(f"`client` must be a distributed.Client or a number of shards, got {type(client).__name__}")
+
+
+def total(parts: Iterable[Array]) -> Array:
+    """Return the sum of arrays of whole numbers, in integers of eight bytes."""
+    first, *others = parts
+    found = first.astype(np.int64)
+    for other in others:
+        found += other
+    return found
+
+
+def exact(parts: Iterable[Array]) -> Floats:
+    """Return the sums, rounded once, of sums without rounding that shards have, each of shape (n_sums, limbs)."""
+    return _core.exact_sums(total(parts))
+
+
+def narrow(counts: Array) -> Array:
+    """Return counts in the smallest integers that hold them, to be sent."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+
+
+class Local:
+    """Shards in this process, one after the other: the reference, and a way to try parts out."""
+
+    def __init__(self, number: int, threads: int | None) -> None:
+        self.number, self._threads = number, _check.threads(threads)
+        self._shards: list[Shard] = []
+        self._states: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._shards, self._states = [], []
+
+    def start(self, make: Make, parts: Sequence[Any], sizes: Sequence[int]) -> None:
+        """Make a shard of each part."""
+        if (needed := sum(sizes)) > (limit := _check.available_memory()):
+            raise TooLargeError(f"all shards need about {needed} bytes, and {limit} are available", needed, limit)
+        self._shards = [make(part, self._threads) for part in parts]
+
+    def call(self, method: str, *arguments: Any) -> list[Any]:
+        """Call a method of all shards."""
+        return [getattr(shard, method)(*arguments) for shard in self._shards]
+
+    def each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of all shards, each with its own arguments."""
+        return [getattr(shard, method)(*own) for shard, own in zip(self._shards, arguments, strict=True)]
+
+    def remember(self) -> None:
+        """Remember the states of all shards."""
+        self._states = self.call("state")
+
+    def restore(self) -> None:
+        """Take all shards back."""
+        self.each("restore", [(state,) for state in self._states])
+
+
+class _Actor:
+    """A shard where Dask has it, and its own copy of the state to go back to.
+
+    What crosses is bytes, for arrays that Dask hands on may be misaligned; and an exception of the shard's is a result, lest it
+    be taken for one of Dask's.
+    """
+
+    def __init__(self, make: Make, part: bytes, threads: int | None) -> None:
+        own = sys.modules["distributed"].get_worker().state.nthreads
+        self._state: Any = None
+        self._shard: Any = None
+        self._failed: Exception | None = None
+        try:
+            self._shard = make(pickle.loads(part), own if threads is None else threads)
+        except Exception as error:
+            self._failed = error
+
+    def call(self, method: str, arguments: bytes) -> bytes:
+        """Call a method of the shard, or one of the two below."""
+        try:
+            if self._failed is not None:
+                raise self._failed
+            where = self if method in ("remember", "restore") else self._shard
+            return pickle.dumps((True, getattr(where, method)(*pickle.loads(arguments))), 5)
+        except Exception as error:
+            return pickle.dumps((False, error), 5)
+
+    def remember(self) -> bytes:
+        """Keep a copy of the state, and return it packed."""
+        self._state = self._shard.state()
+        return pickle.dumps(self._state, 5)
+
+    def restore(self, state: bytes | None) -> None:
+        """Go back to a state, or to the copy."""
+        if state is not None:
+            self._state = pickle.loads(state)
+        self._shard.restore(self._state)
+
+
+class DaskActors:
+    """Shards as actors of Dask, one for each worker; states are remembered by the workers and by the client."""
+
+    def __init__(self, client: Any, threads: int | None) -> None:
+        self._client, self._threads = client, threads
+        self._make: Make
+        self._parts: Sequence[Any] = ()
+        self._sizes: Sequence[int] = ()
+        self._actors: list[Any] = []
+        self._places: list[str | None] = []
+        self._states: list[bytes | None] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._actors = []  # which lets the workers forget them
+
+    @property
+    def number(self) -> int:
+        """One shard for each worker."""
+        return max(1, len(self._limits()))
+
+    def _limits(self) -> dict[str, int]:
+        """Return the bytes that each worker may use; none are there without a scheduler."""
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            here = self._client.nthreads()
+        except (OSError, TimeoutError):
+            return {}
+        return {address: workers.get(address, {}).get("memory_limit") or sys.maxsize for address in sorted(here)}
+
+    def start(self, make: Make, parts: Sequence[Any], sizes: Sequence[int]) -> None:
+        """Make a shard of each part, the largest first, where most memory is left."""
+        self._make, self._parts, self._sizes = make, parts, sizes
+        self._actors, self._places = [None] * len(parts), [None] * len(parts)
+        self._states = [None] * len(parts)
+        self._wait()
+        self._place(range(len(parts)))
+
+    def _place(self, lost: Iterable[int]) -> None:
+        """Make shards where most memory is left."""
+        left = self._limits()
+        for place, size in zip(self._places, self._sizes, strict=True):
+            if place in left:
+                left[place] -= size
+        number = {address: self._places.count(address) for address in left}
+        places: dict[int, str] = {}
+        for i in sorted(lost, key=lambda i: -self._sizes[i]):
+            address = max(left, key=lambda address: (-number[address], left[address], address))
+            if self._sizes[i] > left[address]:
+                roomiest = max(left, key=lambda address: left[address])
+                address = roomiest
+            if (needed := self._sizes[i]) > (limit := left[address]):
+                raise TooLargeError(
+                    f"a shard needs about {needed} bytes, and no worker has more than {limit} left: give more workers, "
+                    "or more memory to each",
+                    needed,
+                    max(0, limit),
+                )
+            left[address] -= needed
+            number[address] += 1
+            places[i] = address
+        made = {}
+        for i, address in places.items():
+            part = self._client.scatter(pickle.dumps(self._parts[i], 5), workers=[address], hash=False)
+            made[i] = self._client.submit(
+                _Actor, self._make, part, self._threads, actor=True, workers=[address], pure=False
+            )
+            self._places[i] = address
+        for i, future in made.items():
+            self._actors[i] = self._result(future, i)
+
+    def call(self, method: str, *arguments: Any) -> list[Any]:
+        """Call a method of all shards; the arguments are packed once."""
+        packed = pickle.dumps(arguments, 5)
+        return self._all(method, [packed] * len(self._actors))
+
+    def each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of all shards, each with its own arguments."""
+        return self._all(method, [pickle.dumps(own, 5) for own in arguments])
+
+    def _all(self, method: str, packed: Sequence[bytes]) -> list[Any]:
+        try:
+            futures = [actor.call(method, own) for actor, own in zip(self._actors, packed, strict=True)]
+        except RuntimeError as error:
+            raise ShardLost(str(error)) from error
+        found = []
+        for i, future in enumerate(futures):
+            well, result = pickle.loads(self._result(future, i))
+            if not well:
+                raise result
+            found.append(result)
+        return found
+
+    def _result(self, future: Any, i: int) -> Any:
+        """Wait for something of a shard for as long as its worker is there."""
+        while True:
+            try:
+                return future.result(timeout=_LOOK)
+            except TimeoutError:
+                if self._places[i] not in self._limits():
+                    raise ShardLost(f"the worker {self._places[i]} is gone") from None
+            except (OSError, RuntimeError) as error:
+                raise ShardLost(str(error)) from error
+            except sys.modules["distributed.client"].FutureCancelledError as error:
+                raise ShardLost(str(error)) from error
+
+    def remember(self) -> None:
+        """Remember the states of all shards, there and here."""
+        self._states = self.call("remember")
+
+    def restore(self) -> None:
+        """Make what is lost anew; the others go back to their own copies."""
+        self._wait()
+        here = self._limits()
+        lost = [i for i, place in enumerate(self._places) if place not in here]
+        for i in lost:
+            self._actors[i] = self._places[i] = None
+        self._place(lost)
+        own = [(state if i in lost else None,) for i, state in enumerate(self._states)]
+        self.each("restore", own)
+
+    def _wait(self) -> None:
+        """Wait for as many workers as there are shards, or were: some time for the last, and longer for the first."""
+        start, warned = time.monotonic(), False
+        wanted = min(len(self._parts), max(1, len(set(self._places) - {None})))
+        while (found := len(self._limits())) < wanted:
+            seconds = time.monotonic() - start
+            if found and seconds >= WARN_AFTER:
+                return
+            if seconds >= GIVE_UP_AFTER:
+                raise WorkerError(f"no worker for {seconds:.0f} s, with {len(self._parts)} shards to place")
+            if seconds >= WARN_AFTER and not warned:
+                warned = True
+                message = f"no worker for {seconds:.0f} s: waiting for one, {GIVE_UP_AFTER:.0f} s at the most"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+            time.sleep(0.1)
