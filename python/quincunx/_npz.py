@@ -73,12 +73,18 @@ def refuse_large(archive: zipfile.ZipFile, name: object) -> None:
     _check.room(sum(member.file_size for member in archive.infolist()), f"{name}: what it unpacks to")
 
 
-def check_npy(file: IO[bytes], size: int, name: object) -> None:
-    """Refuse an array that is said to be larger than its bytes: NumPy takes its memory before it reads them."""
+def npy_header(file: IO[bytes], name: object) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the type of an array, which is not read."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"{name} has a header of the unknown version {version}")
     shape, _, dtype = _HEADERS[version](file)
+    return shape, dtype
+
+
+def check_npy(file: IO[bytes], size: int, name: object) -> None:
+    """Refuse an array that is said to be larger than its bytes: NumPy takes its memory before it reads them."""
+    shape, dtype = npy_header(file, name)
     if math.prod(shape) * dtype.itemsize > size:
         raise ValueError(f"{name} is cut short: it is to hold {math.prod(shape) * dtype.itemsize} bytes, got {size}")
 

@@ -14,10 +14,12 @@ from quincunx._inference._estimator import PosteriorEstimator
 from quincunx._inference._parameters import Parametrized, parameters
 from quincunx._inference._posterior import Posterior
 from quincunx._inference._runs import Array, Arrays, Facts, Floats, Problem, Run, Schedule, Variable, keys
+from quincunx._inference._shards import Backend, ShardLost
 
 __all__ = [
     "Array",
     "Arrays",
+    "Backend",
     "Callback",
     "ChainSampler",
     "Facts",
@@ -30,6 +32,7 @@ __all__ = [
     "Run",
     "Sampler",
     "Schedule",
+    "ShardLost",
     "Stopped",
     "Variable",
     "complaint_of",

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO, ClassVar, Self
 
 from quincunx import _check
@@ -112,12 +113,21 @@ class PosteriorEstimator(Parametrized):
         return state
 
     def _infer(
-        self, problem: Problem[S], runs: Sequence[Run], schedule: S, executor: Executor | None
+        self,
+        problem: Problem[S],
+        runs: Sequence[Run],
+        schedule: S,
+        executor: Executor | None,
+        sharded: AbstractContextManager[Problem[S]] | None = None,
     ) -> tuple[bool, BaseException | None]:
-        """Let the runs continue and set the fitted attributes; say whether anything was kept and what stopped it."""
+        """Let the runs continue and set the fitted attributes; say whether anything was kept and what stopped it.
+
+        `sharded` has the problem with its data in several places while the runs continue.
+        """
         with reporting(getattr(self, "progress", False), self._room) as report:
             if executor is None:
-                after, stopped = run_here(problem, runs, schedule, report, getattr(self, "callback", None))
+                with sharded or nullcontext(problem) as where:
+                    after, stopped = run_here(where, runs, schedule, report, getattr(self, "callback", None))
             else:
                 after, stopped = run_on(executor, problem, runs, schedule, report)
         posterior = self._make_posterior(problem, after)

@@ -1,9 +1,9 @@
 """Shards: parts of a problem that stay where they are, and whose methods are called together, round after round.
 
-A `Backend` makes a shard of each part by a function of the room's (`Make`), calls a method of all of them, and returns what
-they return in their order. What is added up of it must not depend on how many shards there are: whole numbers, and sums of
-floating point without rounding (`exact`). A shard that is lost with its worker is heard of as `ShardLost`: `restore` then
-makes it anew elsewhere, and takes all of them back to the states that `remember` asked for.
+A `Backend` makes a shard of each part by a function of the room's (`Make`), calls a method of all of them, and returns
+what they return in their order. What is added up of it must not depend on how many shards there are: whole numbers, and
+sums of floating point without rounding (`exact`). A shard that is lost with its worker is heard of as `ShardLost`:
+`restore` then makes it anew elsewhere, and takes all of them back to the states that `remember` asked for.
 """
 
 import pickle
@@ -54,7 +54,7 @@ class Backend(Protocol):
         """How many shards there had best be."""
 
     def start(self, make: Make, parts: Sequence[Any], sizes: Sequence[int]) -> None:
-        """Make a shard of each part, each of which will take so many bytes where it is; `TooLargeError` before any work."""
+        """Make a shard of each part, which will take so many bytes where it is; `TooLargeError` before any work."""
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all shards with the same arguments, and return what each of them returns."""
@@ -62,11 +62,11 @@ class Backend(Protocol):
     def each(self, method: str, arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Call a method of all shards, each with its own arguments."""
 
-    def remember(self) -> None:
-        """Remember the states of all shards as they are."""
+    def remember(self, own: object) -> None:
+        """Remember the states of all shards as they are, and what the caller needs to go back with them, or nothing."""
 
-    def restore(self) -> None:
-        """Take all shards back to the states that were remembered last, those that are lost made anew."""
+    def restore(self) -> Any:
+        """Take all shards back to what was remembered last, lost ones made anew; return what the caller gave then."""
 
 
 def backend(client: Any, threads: int | None) -> Backend:
@@ -86,7 +86,7 @@ def total(parts: Iterable[Array]) -> Array:
     first, *others = parts
     found = first.astype(np.int64)
     for other in others:
-        found += other
+        found += other.astype(np.int64, copy=False)
     return found
 
 
@@ -106,13 +106,13 @@ class Local:
     def __init__(self, number: int, threads: int | None) -> None:
         self.number, self._threads = number, _check.threads(threads)
         self._shards: list[Shard] = []
-        self._states: list[Any] = []
+        self._saved: tuple[list[Any], Any] = ([], None)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._shards, self._states = [], []
+        self._shards, self._saved = [], ([], None)
 
     def start(self, make: Make, parts: Sequence[Any], sizes: Sequence[int]) -> None:
         """Make a shard of each part."""
@@ -128,25 +128,28 @@ class Local:
         """Call a method of all shards, each with its own arguments."""
         return [getattr(shard, method)(*own) for shard, own in zip(self._shards, arguments, strict=True)]
 
-    def remember(self) -> None:
+    def remember(self, own: object) -> None:
         """Remember the states of all shards."""
-        self._states = self.call("state")
+        self._saved = self.call("state"), own  # in one step: an interrupt finds it wholly done or not at all
 
-    def restore(self) -> None:
+    def restore(self) -> Any:
         """Take all shards back."""
-        self.each("restore", [(state,) for state in self._states])
+        states, own = self._saved
+        self.each("restore", [(state,) for state in states])
+        return own
 
 
 class _Actor:
-    """A shard where Dask has it, and its own copy of the state to go back to.
+    """A shard where Dask has it.
 
-    What crosses is bytes, for arrays that Dask hands on may be misaligned; and an exception of the shard's is a result, lest it
-    be taken for one of Dask's.
+    Of the states that it was to remember it has the last two: the last one may not have been heard of by all shards.
+    What crosses is bytes, for arrays that Dask hands on may be misaligned; and an exception of the shard's is a result,
+    lest it be taken for one of Dask's.
     """
 
     def __init__(self, make: Make, part: bytes, threads: int | None) -> None:
         own = sys.modules["distributed"].get_worker().state.nthreads
-        self._state: Any = None
+        self._states: dict[int, Any] = {}
         self._shard: Any = None
         self._failed: Exception | None = None
         try:
@@ -164,16 +167,17 @@ class _Actor:
         except Exception as error:
             return pickle.dumps((False, error), 5)
 
-    def remember(self) -> bytes:
-        """Keep a copy of the state, and return it packed."""
-        self._state = self._shard.state()
-        return pickle.dumps(self._state, 5)
+    def remember(self, number: int) -> bytes:
+        """Keep a copy of the state under a number, and return it packed."""
+        before = {number - 1: self._states[number - 1]} if number - 1 in self._states else {}
+        self._states = before | {number: self._shard.state()}
+        return pickle.dumps(self._states[number], 5)
 
-    def restore(self, state: bytes | None) -> None:
-        """Go back to a state, or to the copy."""
+    def restore(self, number: int, state: bytes | None) -> None:
+        """Go back to the copy under a number, or to a state that is given."""
         if state is not None:
-            self._state = pickle.loads(state)
-        self._shard.restore(self._state)
+            self._states = {number: pickle.loads(state)}
+        self._shard.restore(self._states[number])
 
 
 class DaskActors:
@@ -186,7 +190,7 @@ class DaskActors:
         self._sizes: Sequence[int] = ()
         self._actors: list[Any] = []
         self._places: list[str | None] = []
-        self._states: list[bytes | None] = []
+        self._saved: tuple[int, list[bytes], Any] = (0, [], None)
 
     def __enter__(self) -> Self:
         return self
@@ -212,7 +216,6 @@ class DaskActors:
         """Make a shard of each part, the largest first, where most memory is left."""
         self._make, self._parts, self._sizes = make, parts, sizes
         self._actors, self._places = [None] * len(parts), [None] * len(parts)
-        self._states = [None] * len(parts)
         self._wait()
         self._place(range(len(parts)))
 
@@ -284,11 +287,12 @@ class DaskActors:
             except sys.modules["distributed.client"].FutureCancelledError as error:
                 raise ShardLost(str(error)) from error
 
-    def remember(self) -> None:
+    def remember(self, own: object) -> None:
         """Remember the states of all shards, there and here."""
-        self._states = self.call("remember")
+        number = self._saved[0] + 1
+        self._saved = number, self.call("remember", number), own
 
-    def restore(self) -> None:
+    def restore(self) -> Any:
         """Make what is lost anew; the others go back to their own copies."""
         self._wait()
         here = self._limits()
@@ -296,8 +300,9 @@ class DaskActors:
         for i in lost:
             self._actors[i] = self._places[i] = None
         self._place(lost)
-        own = [(state if i in lost else None,) for i, state in enumerate(self._states)]
-        self.each("restore", own)
+        number, states, own = self._saved
+        self.each("restore", [(number, state if i in lost else None) for i, state in enumerate(states)])
+        return own
 
     def _wait(self) -> None:
         """Wait for as many workers as there are shards, or were: some time for the last, and longer for the first."""

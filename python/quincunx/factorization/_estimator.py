@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import field
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -22,9 +24,11 @@ from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
 from quincunx.factorization._layout import Layout, PriorLike
+from quincunx.factorization._parts import Parts, are_files
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._results import Results
 from quincunx.factorization._rows import infer_rows, row_prior
+from quincunx.factorization._sharded import sharded
 from quincunx.privacy._release import Release
 
 #: The methods of both kinds of inference.
@@ -190,15 +194,18 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         alpha: Given = None,
         mask: Given = None,
         executor: Executor | None = None,
+        client: Any = None,
     ) -> Self:
         """Infer the posterior from released counts.
 
         Parameters
         ----------
-        released : Release, array_like, data frame or sparse array
+        released : Release, array_like, data frame, sparse array or list of paths
             The counts after their noise. A masked array's mask is heeded. Labels of a release, a data frame or an
             xarray DataArray are kept. A Series of pandas whose index has a level for each axis is a long table, whose
-            missing cells are zero. A networkx graph is its matrix of weights.
+            missing cells are zero. A networkx graph is its matrix of weights. A list of npz files, which `Release.save`
+            wrote, is a matrix whose rows they have one after the other, each but the last a multiple of 128: each is
+            read where it is used, and what is warned of with other data is left to `misfit_`, which reads all.
         y : None
             Not used.
         alpha : float or array_like, optional
@@ -210,6 +217,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         executor : concurrent.futures.Executor, optional
             Where each chain is one task: a thread or process pool, loky, Dask's ``Client.get_executor()``, MPI. The
             draws do not depend on it. Progress then counts chains, and there can be no callback.
+        client : distributed.Client or int, optional
+            Where the rows of a matrix are, in one part for each worker of Dask, or in so many parts in this process,
+            one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit. There can
+            be no callback, and no executor beside it; priors must be known and counts Poisson.
 
         Returns
         -------
@@ -218,7 +229,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         Raises
         ------
         TooLargeError
-            If what is to be kept does not fit into the available memory; before any work.
+            If what is to be kept does not fit into the available memory, or a part into that of a worker; before any
+            work.
         ValueError, TypeError
             If an argument or a parameter is not what it should be.
         ConvergenceError
@@ -241,20 +253,26 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         until then, if anything was, and the exception goes on. A fit that fails otherwise leaves the earlier one as it
         was.
         """
-        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor)) is None:
+        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client)) is None:
             self._posterior.warn()
-            if (complaint := self.misfit_.complaint) is not None:
+            parts = isinstance(self._posterior.problem.data, Parts)  # which need not fit into this memory
+            if not parts and (complaint := self.misfit_.complaint) is not None:
                 warnings.warn(f"the model does not fit: {complaint}. {self._remedy()}", MisfitWarning, stacklevel=2)
         return self
 
     def _fit(
-        self, released: Counts, alpha: Given, mask: Given, executor: Executor | None
+        self, released: Counts, alpha: Given, mask: Given, executor: Executor | None, client: Any
     ) -> tuple[bool, BaseException | None]:
         """Fit, and say whether anything was kept and what stopped it."""
         self._check_parameters(executor)
-        return self._fit_to(self._data(released, alpha, mask, reset=True), executor)
+        for name, value in (("executor", executor), ("callback", self.callback)):
+            if client is not None and value is not None:
+                raise ValueError(f"`{name}` must be None with a `client`, whose workers have a part of all chains each")
+        if are_files(released):
+            return self._fit_to(self._parts(released, alpha, mask), executor, client)
+        return self._fit_to(self._data(released, alpha, mask, reset=True), executor, client)
 
-    def _fit_to(self, data: Data, executor: Executor | None) -> tuple[bool, BaseException | None]:
+    def _fit_to(self, data: Data, executor: Executor | None, client: Any = None) -> tuple[bool, BaseException | None]:
         layout = self._layout(data.shape)
         priors = self._priors(layout)
         dispersion = None
@@ -263,8 +281,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         problem = Problem(data, layout, priors, self.inference, self._core_method(), dispersion, self.hyperpriors)
         runs = self._runs(problem)
         schedule = self._schedule(runs)
-        self._forecast(problem, runs, schedule)
-        return self._infer(problem, runs, schedule, executor)
+        self._forecast(problem, runs, schedule, here=client is None)
+        shards = None if client is None else sharded(problem, client, self.threads)
+        return self._infer(problem, runs, schedule, executor, shards)
 
     def _remedy(self) -> str:
         """Return what to do about a model that does not fit."""
@@ -342,6 +361,19 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         named = _tables.fitting(axes, checked.shape)
         return as_data(checked, ratios, held_out, noise=self.noise, non_integer=self.non_integer, axes=named)
 
+    def _parts(self, paths: Sequence[str | os.PathLike[str]], alpha: Given, mask: Given) -> Parts:
+        """Return the rows of several files, of which nothing is read but shapes and labels."""
+        for name, value in (("alpha", alpha), ("mask", mask)):
+            if value is not None:
+                raise ValueError(f"`{name}` must be None with files of releases, which have their own")
+        data = Parts(paths, self.noise, self.non_integer)
+        self.n_features_in_ = data.shape[1]
+        names = data.axes[1].labels if data.axes else None
+        self.__dict__.pop("feature_names_in_", None)
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return data
+
     def _checked_names(self, values: Counts, axes: Axes, *, reset: bool) -> Array:
         """Check values; the columns of a release have names as those of a data frame do."""
         names = axes[1].labels if len(axes) > 1 and not hasattr(values, "columns") else None
@@ -377,9 +409,12 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         until = done + int(self.max_iter) if self.inference == "vi" else max(done, warmup) + int(self.n_draws) * thin
         return Schedule(until, warmup, thin, float(self.tol), self.threads)
 
-    def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule) -> None:
-        """Refuse a fit whose draws, or whose means over cells, would not fit into memory."""
-        entries, cells = problem.layout.entries, problem.data.values.size
+    def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule, *, here: bool = True) -> None:
+        """Refuse a fit whose draws, or whose means over cells, would not fit into memory.
+
+        Where the cells are elsewhere, the draws alone are here.
+        """
+        entries, cells = problem.layout.entries, math.prod(problem.data.shape) if here else 0
         kept = 0
         if problem.inference == "mcmc":
             kept = schedule.until // schedule.thin - schedule.n_warmup // schedule.thin
@@ -389,7 +424,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         state = cells * (25 if problem.method == "bessel" else 1)
         if problem.dispersion is not None:
             state += cells * (12 if problem.sampled else 56)
-        if problem.data.alpha.ndim == 0 and problem.data.alpha > 0:
+        if here and problem.data.alpha.ndim == 0 and problem.data.alpha > 0:
             state += 4 * int(np.count_nonzero(problem.data.values > 0))  # their lists by row and value
         state *= len(runs)
         means = cells * 40  # rates and expected counts of a draw, their means, and what these are compared with

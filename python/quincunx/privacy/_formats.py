@@ -14,6 +14,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx import _tables
-from quincunx._npz import NPY, ZIP, open_npz, unpacked, write_npz, write_whole
+from quincunx._npz import NPY, ZIP, npy_header, open_npz, unpacked, write_npz, write_whole
 from quincunx._tables import Axes
 from quincunx.privacy._law import Array, Facts
 
@@ -68,6 +69,22 @@ def read(source: "str | os.PathLike[str] | BinaryIO", name: object) -> Content:
     if (stated is not None or header["format"] > 1) and stated != _checksum((header, values, mask)):
         raise ValueError("its content is not that of its checksum: it was changed since it was written")
     return header, values, mask
+
+
+def look(source: "str | os.PathLike[str]") -> tuple[Facts, tuple[int, ...], int]:
+    """Return the header of a release in an npz file, the shape of its values, and the bytes of all its arrays.
+
+    The values are not read: they may be many, and the memory that is to hold them another one.
+    """
+    try:
+        with zipfile.ZipFile(source) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+            with archive.open("release.npy") as file:
+                header = json.loads(str(np.lib.format.read_array(file, allow_pickle=False)))
+            with archive.open("values.npy") as file:
+                return header, npy_header(file, source)[0], size
+    except (KeyError, ValueError, zipfile.BadZipFile) as reason:
+        raise ValueError(f"`released` must name releases in npz files, got {source}: {reason}") from reason
 
 
 def _checksum(content: Content) -> str:

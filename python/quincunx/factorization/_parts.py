@@ -1,0 +1,153 @@
+"""A matrix whose rows are in several files, releases of some rows each: read where they are used, and not before."""
+
+import itertools
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from quincunx import _check, _tables
+from quincunx._inference import Array, Floats
+from quincunx._tables import Axes, Axis
+from quincunx.factorization._data import Data, as_data, as_mask, unpack
+from quincunx.privacy._formats import look
+from quincunx.privacy._release import Release
+
+#: Rows of a block: a part begins at a multiple of it.
+BLOCK = 128
+
+
+def are_files(released: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:
+    """Say whether data are a list of files."""
+    return isinstance(released, (list, tuple)) and any(isinstance(one, (str, os.PathLike)) for one in released)
+
+
+class Parts(Data):
+    """The rows of several files, one after the other.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Releases that `Release.save` wrote as npz.
+    noise, non_integer : str
+        Parameters of the estimator.
+
+    Raises
+    ------
+    ValueError
+        If the parts do not have the same columns, or one but the last does not have a multiple of 128 rows.
+    OSError
+        If one cannot be read here: shapes and labels are.
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], noise: str, non_integer: str) -> None:
+        looks = []
+        for path in paths:
+            if not isinstance(path, (str, os.PathLike)):
+                raise TypeError(f"`released` must be one table or a list of files, got a list with {path!r}")
+            looks.append(look(path))
+        shapes = [shape for _, shape, _ in looks]
+        if any(len(shape) != 2 for shape in shapes) or len({shape[1] for shape in shapes}) != 1:
+            raise ValueError(f"`released` must have parts with rows of the same columns, got shapes {shapes}")
+        if bad := [shape[0] for shape in shapes[:-1] if shape[0] % BLOCK]:
+            raise ValueError(
+                f"`released` must have parts of a multiple of {BLOCK} rows each, but for the last, got {bad[0]} rows"
+            )
+        named = [_tables.from_json(header.get("axes", ()), shape) for header, shape, _ in looks]
+        columns = {axes[1].labels if axes else None for axes in named}
+        if len(columns) != 1:
+            raise ValueError("`released` must have parts whose columns have the same labels")
+        vars(self).update(
+            paths=[os.fspath(path) for path in paths],
+            rows=[shape[0] for shape in shapes],
+            _shape=(sum(shape[0] for shape in shapes), shapes[0][1]),
+            sizes=[size for _, _, size in looks],
+            how=(noise, non_integer),
+            axes=_joined(named, [shape[0] for shape in shapes]),
+            digest=repr([(header.get("checksum"), shape) for header, shape, _ in looks]),
+        )
+
+    paths: list[str]
+    rows: list[int]
+    sizes: list[int]
+    how: tuple[str, str]
+    digest: str
+    _shape: tuple[int, int]
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what was read."""
+        return {name: value for name, value in vars(self).items() if name not in ("_whole", "counts")}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of all rows."""
+        return self._shape
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """The first row of each part, and that of the next one."""
+        return list(itertools.pairwise([0, *itertools.accumulate(self.rows)]))
+
+    def part(self, i: int) -> "Parts":
+        """Return one of the files, without labels."""
+        found = object.__new__(Parts)
+        own = {name: [getattr(self, name)[i]] for name in ("paths", "rows", "sizes")}
+        vars(found).update(vars(self) | own | {"_shape": (self.rows[i], self._shape[1]), "axes": ()})
+        vars(found).pop("_whole", None)
+        vars(found).pop("counts", None)
+        return found
+
+    @cached_property
+    def _whole(self) -> Data:
+        """All of it, in memory."""
+        _check.room(3 * sum(self.sizes), "a matrix of so many parts")
+        parts = [self._read(path, rows) for path, rows in zip(self.paths, self.rows, strict=True)]
+        if len(parts) == 1:
+            return parts[0]
+        ratios = [part.alpha for part in parts]
+        alpha = ratios[0]
+        if any(ratio.ndim or ratio != alpha for ratio in ratios):
+            alpha = np.concatenate([np.broadcast_to(part.alpha, part.shape) for part in parts])
+        held_out = None
+        if any(part.held_out is not None for part in parts):
+            held_out = np.concatenate([~part.observed for part in parts])
+        return Data(np.concatenate([part.values for part in parts]), alpha, held_out)
+
+    def _read(self, path: str, rows: int) -> Data:
+        noise, non_integer = self.how
+        values, ratios, mask = unpack(Release.load(path), None, None, noise)
+        if np.shape(values) != (rows, self._shape[1]):
+            raise ValueError(f"{path}: it has the shape {np.shape(values)} now, and had {(rows, self._shape[1])}")
+        return as_data(
+            np.asarray(values), ratios, as_mask(mask, np.shape(values)), noise=noise, non_integer=non_integer
+        )
+
+    @property
+    def values(self) -> Array:
+        """The released counts, read when first asked for."""
+        return self._whole.values
+
+    @property
+    def alpha(self) -> Floats:
+        """The ratio of the noise, likewise."""
+        return self._whole.alpha
+
+    @property
+    def held_out(self) -> npt.NDArray[np.bool_] | None:
+        """True where a cell is held out, likewise."""
+        return self._whole.held_out
+
+
+def _joined(named: Sequence[Axes], rows: Sequence[int]) -> Axes:
+    """Return the axes of parts below one another; rows of parts without labels are numbered."""
+    if not any(named):
+        return ()
+    first, columns = next(axes for axes in named if axes)
+    if all(axes and axes[0].labels is not None for axes in named):
+        labels: tuple[Any, ...] | None = tuple(label for axes in named for label in axes[0].labels or ())
+    else:
+        labels = None
+    return Axis(first.name, labels, first.declared), columns

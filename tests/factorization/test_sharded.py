@@ -1,0 +1,261 @@
+"""Rows in several places: the same bits as in one process, whatever the method, and through the loss of a worker."""
+
+import io
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from quincunx._inference import _shards
+from quincunx.errors import ConvergenceWarning, MisfitWarning, TooLargeError, WorkerError
+from quincunx.factorization import (
+    PoissonBlockmodel,
+    PoissonFactorization,
+    PoissonTensorFactorization,
+    _sharded,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{warning.__module__}.{warning.__name__}")
+    for warning in (ConvergenceWarning, MisfitWarning)
+]
+
+ROWS, COLS, WIDTH = 700, 12, 3
+HOW = {"n_warmup": 6, "n_draws": 4, "thin": 2, "n_chains": 2, "random_state": 3, "threads": 1}
+RATIOS = np.random.default_rng(8).choice([0.0, 0.3, 0.6], ROWS)[:, None] * np.ones(COLS)
+RATIOS[200:400] = 0.25  # a shard may see one ratio where there are several
+
+
+def release(mean, alpha=0.4, *, seed=1):
+    """Counts of a mean with noise, and a few values beyond a byte."""
+    rng = np.random.default_rng(seed)
+    rates = rng.gamma(0.5, 1.0, (ROWS, WIDTH)) @ rng.gamma(0.5, 1.0, (WIDTH, COLS))
+    counts = rng.poisson(rates * mean / rates.mean())
+    counts[3, 4] += 1000
+    counts[ROWS - 2, 1] += 100_000
+    ratios = np.broadcast_to(alpha, counts.shape)
+    noise = rng.geometric(1 - ratios, (2, *counts.shape))
+    return counts + noise[0] - noise[1]
+
+
+MASK = np.random.default_rng(4).random((ROWS, COLS)) < 0.2
+MASK[300], MASK[:, 5] = True, True  # a row and a column of which nothing is known
+
+
+def assert_same_runs(one, other):
+    """Compare all that two fits drew and all that they would continue from, bit for bit."""
+    for run, same in zip(one._posterior.runs, other._posterior.runs, strict=True):
+        assert (run.key, run.iteration) == (same.key, same.iteration)
+        np.testing.assert_array_equal(run.kept, same.kept)
+        for group in ("state", "draw_statistics", "step_statistics"):
+            mine, theirs = getattr(run, group), getattr(same, group)
+            assert mine.keys() == theirs.keys()
+            for name, values in mine.items():
+                np.testing.assert_array_equal(values, theirs[name], err_msg=name)
+                assert values.dtype == theirs[name].dtype
+        for draws, others in zip(run.draws, same.draws, strict=True):
+            np.testing.assert_array_equal(draws, others)
+
+
+CASES = {
+    "few": {"mean": 0.02},
+    "some": {"mean": 0.5},
+    "many": {"mean": 3.0},
+    "collapsed": {"mean": 0.5, "method": "collapsed"},
+    "event": {"mean": 0.5, "method": "event"},
+    "split": {"mean": 0.5, "method": "split"},
+    "bessel": {"mean": 0.5, "method": "bessel"},
+    "mask": {"mean": 0.5, "mask": MASK},
+    "bessel with a mask": {"mean": 2.0, "method": "bessel", "mask": MASK},
+    "ratios": {"mean": 0.5, "alpha": RATIOS},
+    "ratios with a mask": {"mean": 3.0, "alpha": RATIOS, "mask": MASK},
+    "topics with a mask": {"mean": 0.5, "mask": MASK, "topics": "dirichlet"},
+    "no noise": {"mean": 2.0, "alpha": 0.0},
+    "priors of rows": {"mean": 0.5, "prior_shape": [np.linspace(0.1, 2.0, ROWS)[:, None], 0.3]},
+}
+
+
+def fitted(case, *, client=None, **how):
+    own = dict(CASES[case])
+    alpha, mask = own.pop("alpha", 0.4), own.pop("mask", None)
+    released = release(own.pop("mean"), alpha)
+    return PoissonFactorization(WIDTH, **(HOW | own | how)).fit(released, alpha=alpha, mask=mask, client=client)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_number_of_shards_does_not_show(case):
+    whole = fitted(case)
+    for number in (1, 2, 5):
+        assert_same_runs(fitted(case, client=number), whole)
+
+
+def test_there_are_no_more_shards_than_blocks_of_rows():
+    assert_same_runs(fitted("some", client=1000), fitted("some"))
+    with _shards.Local(1000, 1) as where:
+        model = PoissonFactorization(WIDTH, **HOW)
+        data = model._data(release(0.5), 0.4, None, reset=True)
+        layout = model._layout(data.shape)
+        problem = _sharded.Problem(data, layout, model._priors(layout), "mcmc", "auto")
+        sampler = _sharded.ShardedGibbs(problem, model._runs(problem), _sharded.Schedule(1), where)
+        assert sampler._edges == [(0, 128), (128, 256), (256, 384), (384, 512), (512, 640), (640, 700)]
+
+
+def test_a_fit_goes_on_with_other_shards_or_none_and_from_a_file():
+    whole = fitted("bessel with a mask", n_draws=6)
+    released = release(2.0)
+    part = fitted("bessel with a mask", n_draws=2, client=2, warm_start=True)
+    part.set_params(n_draws=3).fit(released, alpha=0.4, mask=MASK, client=5)
+    file = io.BytesIO()
+    part.save(file)
+    file.seek(0)
+    last = PoissonFactorization.load(file).set_params(n_draws=1, warm_start=True)
+    assert_same_runs(last.fit(released, alpha=0.4, mask=MASK), whole)
+
+
+def test_a_stop_within_a_round_goes_back_to_where_all_were():
+    class Stops(_sharded.GibbsShard):
+        calls = 0
+
+        def sweep(self, columns):
+            Stops.calls += 1
+            if Stops.calls == 2 * 9:  # the second of two shards, in the ninth sweep
+                raise KeyboardInterrupt
+            return super().sweep(columns)
+
+    how = HOW | {"n_warmup": 0, "thin": 1, "n_draws": 20}
+    model, whole = (PoissonFactorization(WIDTH, **how) for _ in range(2))
+    whole.fit(release(0.5), alpha=0.4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sharded, "GibbsShard", Stops)
+        patch.setattr(_sharded, "_SHARE", 1e9)  # states are remembered after each sweep
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(release(0.5), alpha=0.4, client=2)
+    assert model.n_iter_ == 8
+    model.set_params(warm_start=True, n_draws=12).fit(release(0.5), alpha=0.4, client=3)
+    assert_same_runs(model, whole)
+
+
+@pytest.mark.parametrize(
+    ("model", "how", "says"),
+    [
+        (PoissonFactorization(2, callback=print), {}, "`callback` must be None with a `client`"),
+        (PoissonFactorization(2, hyperpriors="row"), {}, "known priors"),
+        (PoissonFactorization(2, likelihood="negative_binomial"), {}, "Poisson counts"),
+        (PoissonFactorization((2, 2), topics="dirichlet"), {}, "a matrix of two factors"),
+        (PoissonBlockmodel(2), {}, "a matrix of two factors"),
+        (PoissonFactorization(2), {"client": 0}, "`client` must be at least 1, got 0"),
+    ],
+)
+def test_what_cannot_be_in_several_places_is_refused(model, how, says):
+    with pytest.raises(ValueError, match=says):
+        model.fit(np.ones((6, 6), dtype=int), **({"client": 2} | how))
+
+
+def test_a_tensor_is_refused_and_so_is_what_is_no_client():
+    with pytest.raises(ValueError, match="a matrix of two factors"):
+        PoissonTensorFactorization(2).fit(np.ones((3, 3, 3), dtype=int), client=2)
+    with pytest.raises(TypeError, match=r"`client` must be a distributed.Client or a number of shards, got str"):
+        PoissonFactorization(2).fit(np.ones((3, 3), dtype=int), client="tcp://somewhere")
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="`executor` must be None with a `client`"):
+        PoissonFactorization(2).fit(np.ones((3, 3), dtype=int), client=2, executor=pool)
+
+
+# Dask.
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=30)
+        yield client
+
+
+@pytest.mark.parametrize("case", ["some", "bessel with a mask", "ratios with a mask"])
+def test_actors_of_dask_do_not_show(case, client):
+    assert_same_runs(fitted(case, client=client), fitted(case))
+
+
+def test_a_part_larger_than_a_worker_is_refused_before_work(client, monkeypatch):
+    monkeypatch.setattr(_sharded.Part, "bytes", lambda self, threads: 1 << 50)
+    with pytest.raises(TooLargeError, match="a shard needs about 1125899906842624 bytes, and no worker has more than"):
+        fitted("some", client=client)
+
+
+def test_an_exception_of_a_shard_comes_as_itself(client):
+    with _shards.DaskActors(client, 1) as where:
+        where.start(_Fails, [0, 1], [1, 1])
+        assert where.each("add", [(1,), (2,)]) == [1, 3]
+        with pytest.raises(OSError, match="no such thing"):
+            where.call("fail")
+        assert where.call("add", 5) == [6, 8]
+
+
+class _Fails:
+    """Adds up what it is given."""
+
+    def __init__(self, part, threads):
+        self.sum = part
+
+    def add(self, number):
+        self.sum += number
+        return self.sum
+
+    def fail(self):
+        raise OSError("no such thing")
+
+    def state(self):
+        return self.sum
+
+    def restore(self, state):
+        self.sum = state
+
+
+def test_lost_shards_are_made_anew_and_the_others_go_back(client):
+    with _shards.DaskActors(client, 1) as where:
+        where.start(_Fails, [0, 0], [1, 1])
+        where.each("add", [(1,), (2,)])
+        where.remember("here")
+        where.call("add", 10)
+        os.kill(client.run(os.getpid)[where._places[0]], signal.SIGKILL)
+        with pytest.raises(_shards.ShardLost):
+            [where.call("add", 10) for _ in range(1000)]
+        assert where.restore() == "here"
+        assert where.call("add", 0) == [1, 2]
+
+
+def test_a_worker_killed_at_a_random_sweep_does_not_show(client):
+    how = {"n_warmup": 60, "n_draws": 10, "thin": 4, "n_chains": 1}
+    swept = []
+    last = np.random.default_rng().integers(1, 80)  # all of them must do
+    victim = int(last) % 2
+
+    def kill(done, total):
+        if done >= last > max(swept, default=0):
+            os.kill(sorted(client.run(os.getpid).values())[victim], signal.SIGKILL)
+        swept.append(done)
+
+    found = fitted("mask", client=client, progress=kill, **how)
+    assert swept[-1] == 100
+    assert_same_runs(found, fitted("mask", **how))
+    print(f"killed at {last}, {len(swept)} rounds")
+
+
+def test_shards_that_are_lost_again_and_again_are_given_up(monkeypatch):
+    class Lost(_sharded.GibbsShard):
+        def sweep(self, columns):
+            raise _shards.ShardLost("the worker is gone")
+
+    monkeypatch.setattr(_sharded, "GibbsShard", Lost)
+    with pytest.raises(WorkerError, match="shards were lost 4 times before a sweep was done: the worker is gone"):
+        fitted("some", client=2)
