@@ -15,6 +15,7 @@ from quincunx.factorization import (
     PoissonTensorFactorization,
     _sharded,
 )
+from quincunx.privacy import Release, privatize
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{warning.__module__}.{warning.__name__}")
@@ -259,3 +260,81 @@ def test_shards_that_are_lost_again_and_again_are_given_up(monkeypatch):
     monkeypatch.setattr(_sharded, "GibbsShard", Lost)
     with pytest.raises(WorkerError, match="shards were lost 4 times before a sweep was done: the worker is gone"):
         fitted("some", client=2)
+
+
+# Files.
+
+
+def saved(release, folder, rows):
+    """Save a release by some rows each, and return the paths."""
+    edges = np.cumsum([0, *rows])
+    paths = [folder / f"part-{i:03}.npz" for i in range(len(rows))]
+    for path, first, last in zip(paths, edges, edges[1:], strict=False):
+        release[first:last].save(path)
+    return paths
+
+
+def labelled(epsilon, mask=None):
+    pandas = pytest.importorskip("pandas")
+    counts = pandas.DataFrame(
+        np.maximum(release(1.0, 0.0), 0),
+        index=[f"row {i}" for i in range(ROWS)],
+        columns=[f"word {i}" for i in range(COLS)],
+    )
+    found = privatize(counts, epsilon=epsilon, insecure_seed=5)
+    return found if mask is None else found.masked(mask)
+
+
+PARTS = {
+    "one ratio": {"epsilon": 1.0},
+    "masked": {"epsilon": 1.0, "mask": MASK},
+    "ratios": {"epsilon": np.repeat([0.5, 1.0, 2.0], [256, 128, ROWS - 384])[:, None] * np.ones(COLS)},
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+@pytest.mark.parametrize("client", [None, 2])
+def test_files_of_rows_are_one_matrix(case, client, tmp_path):
+    whole = labelled(**PARTS[case])
+    paths = saved(whole, tmp_path, (256, 128, ROWS - 384))
+    model, other = (PoissonFactorization(WIDTH, **HOW) for _ in range(2))
+    assert_same_runs(model.fit(paths, client=client), other.fit(whole))
+    assert model.top_features(axis=0) == other.top_features(axis=0)
+    assert model.feature_names_in_.tolist() == other.feature_names_in_.tolist()
+    assert model.n_features_in_ == COLS
+    np.testing.assert_array_equal(model.expected_counts_, other.expected_counts_)
+    assert str(model.misfit_) == str(other.misfit_)
+
+
+def test_workers_read_files_and_the_client_does_not(client, tmp_path, monkeypatch):
+    whole = labelled(1.0, MASK)
+    paths = saved(whole, tmp_path, (128, 128, 256, ROWS - 512))
+    with monkeypatch.context() as patch:
+        patch.setattr(Release, "load", lambda *_: pytest.fail("the client has read a part"))
+        model = PoissonFactorization(WIDTH, **HOW).fit(paths, client=client)
+    assert_same_runs(model, PoissonFactorization(WIDTH, **HOW).fit(whole))
+
+
+@pytest.mark.parametrize(
+    ("rows", "how", "says"),
+    [
+        ((100, ROWS - 100), {}, "parts of a multiple of 128 rows each, but for the last, got 100 rows"),
+        ((128, ROWS - 128), {"alpha": 0.5}, "`alpha` must be None with files"),
+        ((128, ROWS - 128), {"mask": MASK}, "`mask` must be None with files"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(rows, how, says, tmp_path):
+    with pytest.raises(ValueError, match=says):
+        PoissonFactorization(WIDTH).fit(saved(labelled(1.0), tmp_path, rows), **how)
+
+
+def test_what_is_no_file_of_rows_is_refused(tmp_path):
+    (tmp_path / "text.npz").write_text("none")
+    for released, says in (
+        ([tmp_path / "text.npz"], "`released` must name releases in npz files, got .*text.npz"),
+        ([*saved(labelled(1.0), tmp_path, (ROWS,)), np.ones((2, COLS))], "a list of files, got a list with array"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=says):
+            PoissonFactorization(WIDTH).fit(released, client=2)
+    with pytest.raises(FileNotFoundError):
+        PoissonFactorization(WIDTH).fit([tmp_path / "nowhere.npz"])
