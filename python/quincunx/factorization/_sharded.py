@@ -281,9 +281,10 @@ class ShardedGibbs:
         return sum(max(0, self._schedule.until - iteration) for iteration in self._iterations())
 
     def advance(self, steps: int, report: Report | None) -> bool:
-        """Take all sweeps; lost shards are made anew, and the others go back with them."""
-        total = self.left
-        while self.left:
+        """Take so many sweeps of all runs together, or a few more; lost shards are made anew, the others go back."""
+        start = self.left
+        until = max(0, start - steps)
+        while self.left > until:
             self._torn = True
             try:
                 self._sweep()
@@ -293,8 +294,8 @@ class ShardedGibbs:
             except ShardLost as error:
                 self._recover(error)
             if report is not None:
-                report(total - self.left, total)
-        return True
+                report(max(0, start - self.left), start - until)
+        return not self.left
 
     def _sweep(self) -> None:
         """Sweep all chains that have sweeps to do."""

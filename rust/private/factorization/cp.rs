@@ -25,20 +25,26 @@ impl Cp {
         held: &mut [f64],
     ) {
         let anchors: Vec<f64> = whole.iter().map(|&x| anchor(x)).collect();
-        let mut product = vec![0.0; held.len()];
+        let mut add = |entries: &[f64]| {
+            for ((held, x), anchor) in held.iter_mut().zip(entries).zip(&anchors) {
+                *held += (x + anchor) - anchor;
+            }
+        };
+        let others = || factors.iter().enumerate().filter(|(other, _)| *other != mode);
+        let mut product = vec![0.0; whole.len()];
         for &cell in layout.held[mode].at(index) {
             let (row, column) = layout.cell(cell);
-            let mut first = true;
-            for (other, factor) in factors.iter().enumerate().filter(|(other, _)| *other != mode) {
-                let entries = factor.row(self.index(&layout.extents, other, row, column));
-                if std::mem::take(&mut first) {
-                    product.copy_from_slice(entries);
-                } else {
-                    product.iter_mut().zip(entries).for_each(|(product, x)| *product *= x);
+            let entries = |(other, factor)| FactorMatrix::row(factor, self.index(&layout.extents, other, row, column));
+            let mut several = others().map(entries);
+            match (several.next(), several.next()) {
+                (Some(one), None) => add(one),
+                (Some(one), Some(other)) => {
+                    product.iter_mut().zip(one.iter().zip(other)).for_each(|(product, (x, y))| *product = x * y);
+                    several.for_each(|next| product.iter_mut().zip(next).for_each(|(product, x)| *product *= x));
+                    add(&product);
                 }
+                _ => {}
             }
-            let rounded = product.iter().zip(&anchors).map(|(x, anchor)| (x + anchor) - anchor);
-            held.iter_mut().zip(rounded).for_each(|(held, x)| *held += x);
         }
     }
 }

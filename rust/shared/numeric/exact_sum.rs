@@ -15,7 +15,7 @@ pub const LIMBS: usize = WEIGHTS + 2;
 #[inline]
 pub fn add(limbs: &mut [i64], x: f64) {
     let bits = x.to_bits();
-    let (exponent, mut significand) = ((bits >> 52 & 0x7ff) as usize, u128::from(bits & ((1 << 52) - 1)));
+    let (exponent, mut significand) = (((bits >> 52) & 0x7ff) as usize, u128::from(bits & ((1 << 52) - 1)));
     if exponent == 0x7ff {
         // What is no number is both infinities at once.
         limbs[WEIGHTS] += i64::from(x != f64::NEG_INFINITY);
@@ -56,7 +56,7 @@ pub fn value(limbs: &[i64]) -> f64 {
     let Some(top) = digits.iter().rposition(|&digit| digit > 0) else { return 0.0 };
     // 65 bits at the least, and whether there is anything below them: enough to round by.
     let low = top.saturating_sub(2);
-    let head = (low..=top).rev().fold(0u128, |head, i| head << 32 | u128::from(digits[i]));
+    let head = (low..=top).rev().fold(0u128, |head, i| (head << 32) | u128::from(digits[i]));
     let rest = u128::from(digits[..low].iter().any(|&digit| digit > 0));
     sign * (head | rest) as f64 * power(32 * low as i32 - 1074)
 }
