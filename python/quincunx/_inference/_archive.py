@@ -30,7 +30,7 @@ def save(model: "PosteriorEstimator", target: "str | os.PathLike[str] | BinaryIO
         "estimator": type(model).__name__,
         "parameters": {name: encode(value, name, arrays) for name, value in model.get_params(deep=False).items()},
         **facts,
-        "runs": [_run_to_archive(run, f"run_{c}", arrays) for c, run in enumerate(model._posterior.runs)],
+        "runs": [run_to(run, f"run_{c}", arrays) for c, run in enumerate(model._posterior.runs)],
     }
     write_npz(target, arrays | {room: np.array(json.dumps(header, allow_nan=False))}, f".{room}-")
 
@@ -46,7 +46,7 @@ def load(cls: type[E], source: "str | os.PathLike[str] | BinaryIO", room: str) -
             if header["estimator"] != cls.__name__:
                 raise ValueError(f"it holds a {header['estimator']}")
             model = cls(**{name: decode(value, arrays) for name, value in header["parameters"].items()})
-            runs = [_run_from_archive(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])]
+            runs = [run_from(facts, f"run_{c}", arrays) for c, facts in enumerate(header["runs"])]
             model._restore(header, arrays, runs)
             return model
     except (OSError, TooLargeError):
@@ -59,7 +59,7 @@ def load(cls: type[E], source: "str | os.PathLike[str] | BinaryIO", room: str) -
 _ARRAYS = ("state", "draw_statistics", "step_statistics")
 
 
-def _run_to_archive(run: Run, prefix: str, arrays: Arrays) -> Facts:
+def run_to(run: Run, prefix: str, arrays: Arrays) -> Facts:
     """Put the arrays of a run aside and return the rest."""
     for group in _ARRAYS:
         arrays |= {f"{prefix}_{group}_{name}": array for name, array in getattr(run, group).items()}
@@ -69,7 +69,7 @@ def _run_to_archive(run: Run, prefix: str, arrays: Arrays) -> Facts:
     return facts | {group: list(getattr(run, group)) for group in _ARRAYS}
 
 
-def _run_from_archive(facts: Facts, prefix: str, arrays: Mapping[str, Array]) -> Run:
+def run_from(facts: Facts, prefix: str, arrays: Mapping[str, Array]) -> Run:
     first, second = facts["key"]
     return Run(
         (first, second),

@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO, ClassVar, Self
 
 from quincunx import _check
-from quincunx._inference import _archive
+from quincunx._inference import _archive, _checkpoint
 from quincunx._inference._drive import Stopped, run_here, run_on
 from quincunx._inference._parameters import Parametrized
 from quincunx._inference._posterior import Posterior
 from quincunx._inference._runs import Array, Arrays, Facts, Floats, P, Problem, Run, S, keys
 from quincunx._optional import require
 from quincunx._progress import reporting
-from quincunx.errors import ConvergenceError
+from quincunx.errors import CheckpointError, ConvergenceError
 
 
 class PosteriorEstimator(Parametrized):
@@ -118,18 +118,29 @@ class PosteriorEstimator(Parametrized):
         runs: Sequence[Run],
         schedule: S,
         executor: Executor | None,
+        keep: tuple[object, float] | None = None,
         sharded: AbstractContextManager[Problem[S]] | None = None,
     ) -> tuple[bool, BaseException | None]:
         """Let the runs continue and set the fitted attributes; say whether anything was kept and what stopped it.
 
-        `sharded` has the problem with its data in several places while the runs continue.
+        `keep` is the path of a checkpoint and the seconds between two of its writes; `sharded` has the problem with its
+        data in several places while the runs continue.
         """
-        with reporting(getattr(self, "progress", False), self._room) as report:
-            if executor is None:
-                with sharded or nullcontext(problem) as where:
-                    after, stopped = run_here(where, runs, schedule, report, getattr(self, "callback", None))
-            else:
-                after, stopped = run_on(executor, problem, runs, schedule, report)
+        file = None if keep is None else _checkpoint.of_fit(self, problem, runs, schedule, keep)
+        stopped: BaseException | None = CheckpointError()  # until it is known otherwise, a file has not served yet
+        try:
+            if file is not None:
+                runs = file.load(problem, runs, schedule)
+            with reporting(getattr(self, "progress", False), self._room) as report:
+                if executor is None:
+                    with sharded or nullcontext(problem) as where:
+                        callback = getattr(self, "callback", None)
+                        after, stopped = run_here(where, runs, schedule, report, callback, file)
+                else:
+                    after, stopped = run_on(executor, problem, runs, schedule, report, file)
+        finally:
+            if file is not None:
+                file.close(remove=stopped is None)
         posterior = self._make_posterior(problem, after)
         if not posterior.with_draws:
             return False, stopped

@@ -208,12 +208,15 @@ class AscentSampler:
         threads, tolerance = _check.threads(self._schedule.threads), self._schedule.tolerance
         end = self.iteration + steps
         while self.iteration < end and not self._converged:
-            # The core stops by the last two bounds but one, and knows those of its own iterations only.
-            if steps == 1 or (self._earlier.size and len(self._ascent.elbo()) < 2):
-                self._ascent.run(1, 0.0, threads, None)
+            # The core stops by the last two bounds but one, and knows those of its own iterations only; at the end of
+            # its steps it goes by the last two, where it would have gone on if there were more.
+            alone = steps == 1 or bool(self._earlier.size and len(self._ascent.elbo()) < 2)
+            hear = report if steps == 1 or not alone else None
+            try:
+                self._ascent.run(1 if alone else end - self.iteration, 0.0 if alone else tolerance, threads, hear)
+            finally:
+                self._ascent.run(0, 0.0, threads, None)  # after an interrupt an iteration may have no bound yet
                 self._converged = _settled(self.elbo()[:-1], tolerance)
-            else:
-                self._converged = self._ascent.run(end - self.iteration, tolerance, threads, report)
         if self.iteration == self._schedule.until:
             self._converged = self._converged or _settled(self.elbo(), tolerance)
         return self._converged

@@ -195,6 +195,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         mask: Given = None,
         executor: Executor | None = None,
         client: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_interval: float = 60.0,
     ) -> Self:
         """Infer the posterior from released counts.
 
@@ -221,6 +223,13 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             Where the rows of a matrix are, in one part for each worker of Dask, or in so many parts in this process,
             one after the other. Every chain lives in all of them. The draws do not depend on it, bit for bit. There can
             be no callback, and no executor beside it; priors must be known and counts Poisson.
+        checkpoint : path, optional
+            Where the fit keeps its chains. Called again with the same path, data and parameters after a stop, even by
+            ``kill -9``, it goes on from there and gives the same draws, bit for bit; with ``random_state=None``, those
+            of the stream that was begun. The file is removed at the end.
+        checkpoint_interval : float, default=60
+            Seconds between two checkpoints, and more where writing would take over a twentieth of the time. With an
+            `executor` tasks end as often and go on in new ones.
 
         Returns
         -------
@@ -235,8 +244,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             If an argument or a parameter is not what it should be.
         ConvergenceError
             If the callback stopped the fit before anything was kept.
+        CheckpointError
+            If the checkpoint cannot be written, is damaged or in use, or belongs to another fit.
         WorkerError
-            If the workers of an executor are gone, as in `quincunx.counting.count_independent_sets`; nothing is kept.
+            If the workers of an executor are gone, as in `quincunx.counting.count_independent_sets`; nothing is kept
+            but the checkpoint.
 
         Warns
         -----
@@ -253,7 +265,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         until then, if anything was, and the exception goes on. A fit that fails otherwise leaves the earlier one as it
         was.
         """
-        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client)) is None:
+        keep = None if checkpoint is None else (checkpoint, checkpoint_interval)
+        if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep)) is None:
             self._posterior.warn()
             parts = isinstance(self._posterior.problem.data, Parts)  # which need not fit into this memory
             if not parts and (complaint := self.misfit_.complaint) is not None:
@@ -261,7 +274,13 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return self
 
     def _fit(
-        self, released: Counts, alpha: Given, mask: Given, executor: Executor | None, client: Any
+        self,
+        released: Counts,
+        alpha: Given,
+        mask: Given,
+        executor: Executor | None,
+        client: Any,
+        keep: tuple[object, float] | None,
     ) -> tuple[bool, BaseException | None]:
         """Fit, and say whether anything was kept and what stopped it."""
         self._check_parameters(executor)
@@ -269,10 +288,16 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             if client is not None and value is not None:
                 raise ValueError(f"`{name}` must be None with a `client`, whose workers have a part of all chains each")
         if are_files(released):
-            return self._fit_to(self._parts(released, alpha, mask), executor, client)
-        return self._fit_to(self._data(released, alpha, mask, reset=True), executor, client)
+            return self._fit_to(self._parts(released, alpha, mask), executor, keep, client)
+        return self._fit_to(self._data(released, alpha, mask, reset=True), executor, keep, client)
 
-    def _fit_to(self, data: Data, executor: Executor | None, client: Any = None) -> tuple[bool, BaseException | None]:
+    def _fit_to(
+        self,
+        data: Data,
+        executor: Executor | None,
+        keep: tuple[object, float] | None = None,
+        client: Any = None,
+    ) -> tuple[bool, BaseException | None]:
         layout = self._layout(data.shape)
         priors = self._priors(layout)
         dispersion = None
@@ -283,7 +308,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         schedule = self._schedule(runs)
         self._forecast(problem, runs, schedule, here=client is None)
         shards = None if client is None else sharded(problem, client, self.threads)
-        return self._infer(problem, runs, schedule, executor, shards)
+        return self._infer(problem, runs, schedule, executor, keep, shards)
 
     def _remedy(self) -> str:
         """Return what to do about a model that does not fit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from typing import Any, ClassVar
 
 from quincunx import _tables
@@ -28,13 +27,13 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         *,
         alpha: Given = None,
         mask: Given = None,
-        executor: Executor | None = None,
+        **how: Any,
     ) -> Any:
         """Fit, and return what `transform` returns for the same data.
 
         Parameters
         ----------
-        released, y, alpha, mask, executor
+        released, y, alpha, mask, **how
             As in `fit`.
 
         Returns
@@ -42,7 +41,7 @@ class RowTransformer(CountFactorization, sklearn=("TransformerMixin", "ClassName
         ndarray of float64, shape (n_rows, n_components)
             Close to `embedding_`, which is the joint posterior mean.
         """
-        fitted = self.fit(released, y, alpha=alpha, mask=mask, executor=executor)
+        fitted = self.fit(released, y, alpha=alpha, mask=mask, **how)
         return fitted.transform(released, alpha=alpha, mask=fitted._posterior.problem.data.held_out)
 
     def transform(self, released: Counts, *, alpha: Given = None, mask: Given = None) -> Any:
