@@ -1,5 +1,6 @@
 """Channels and what leaks through them: min-entropy leakage, averaging over symmetries, best private mechanisms."""
 
+from quincunx.leakage._blocks import ChannelColumns
 from quincunx.leakage._bounds import utility_bound
 from quincunx.leakage._channel import Channel
 from quincunx.leakage._counterexamples import counterexamples
@@ -19,6 +20,7 @@ from quincunx.leakage._symmetrization import Symmetrization
 __all__ = [
     "CapacityResult",
     "Channel",
+    "ChannelColumns",
     "OptimalMechanism",
     "Symmetrization",
     "counterexamples",

@@ -14,6 +14,7 @@ from quincunx._tables import Axis
 from quincunx.graphs import AutomorphismGroup
 from quincunx.graphs._graph import GraphLike
 from quincunx.leakage import _checks, _levels, _measures
+from quincunx.leakage._blocks import ChannelColumns, of_blocks
 from quincunx.leakage._checks import Exact, FloatArray
 from quincunx.leakage._exact import ExactMatrix
 from quincunx.leakage._floats import FloatMatrix
@@ -184,6 +185,41 @@ class Channel:
             inputs=_of_mechanism.labels(inputs, rows),
             outputs=_of_mechanism.labels(outputs, columns),
             exact=exact,
+        )
+
+    @classmethod
+    def from_blocks(cls, blocks: Iterable[Any], *, atol: float = 1e-9, exact: bool = False) -> ChannelColumns:
+        """Return what min-capacity, posterior vulnerability and privacy level need of a channel too large for memory.
+
+        Parameters
+        ----------
+        blocks : iterable of array_like, Channel or ChannelColumns
+            Blocks of rows in their order, each as `matrix`; one at a time is in memory.
+        atol, exact
+            As for a channel.
+
+        Returns
+        -------
+        ChannelColumns
+            Three numbers for each column.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a block is no part of a channel, blocks have different columns, or there is none.
+
+        Examples
+        --------
+        >>> from quincunx.leakage import Channel, randomized_response
+        >>> channel = randomized_response(6, 1.0)
+        >>> blocks = (channel.matrix[i : i + 2] for i in range(0, 6, 2))
+        >>> Channel.from_blocks(blocks).min_capacity() == channel.min_capacity()
+        True
+        """
+        if not isinstance(blocks, Iterable):
+            raise TypeError(f"`blocks` must be an iterable of blocks of rows, got {type(blocks).__name__}")
+        return of_blocks(
+            blocks, lambda block: block if isinstance(block, Channel) else cls(block, atol=atol, exact=exact)
         )
 
     @property
