@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -89,6 +90,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"float": str(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
     if isinstance(value, np.ndarray):
         key = f"value_{name}"
         arrays[key] = value
@@ -104,5 +107,7 @@ def decode(value: Any, arrays: Mapping[str, Array]) -> Any:
     if isinstance(value, dict):
         if "float" in value:
             return float(value["float"])
+        if "fraction" in value:
+            return Fraction(value["fraction"])
         return arrays[value["array"]] if "array" in value else tuple(decode(v, arrays) for v in value["tuple"])
     return [decode(entry, arrays) for entry in value] if isinstance(value, list) else value

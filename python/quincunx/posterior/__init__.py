@@ -7,6 +7,7 @@ fits networks by six mechanisms. The estimators need scikit-learn: ``pip install
 import typing
 
 from quincunx import _sklearn
+from quincunx._summary import Summary
 from quincunx.posterior._bounds import (
     LipschitzConstants,
     beta_hockey_stick,
@@ -68,6 +69,7 @@ __all__ = [
     "PrivateCategoricalNB",
     "PrivateSample",
     "QueryAnswerer",
+    "Summary",
     "SyntheticBayesNet",
     "WishartPosterior",
     "beta_hockey_stick",

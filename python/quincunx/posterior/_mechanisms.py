@@ -11,7 +11,7 @@ from quincunx import _check, _core
 from quincunx.posterior import _account
 from quincunx.posterior._dirichlet import DirichletCategorical
 from quincunx.posterior._fitted import PrivateBayesNet
-from quincunx.posterior._network import DiscreteBayesNet
+from quincunx.posterior._network import DiscreteBayesNet, marginal
 from quincunx.privacy import PrivacyGuarantee, ReplaceOne, _rational
 from quincunx.privacy._geometric import geometric_noise
 from quincunx.privacy._relations import Relation
@@ -165,16 +165,9 @@ def _completed(net: DiscreteBayesNet, measured: dict[Any, Exact]) -> dict[Any, E
             continue
         family = net.family(node)
         wider = [other for other in net.measured if set(family) <= set(net.family(other))]
-        margins = [_marginal(measured[other], net.family(other), family) for other in wider]
+        margins = [marginal(measured[other], net.family(other), family) for other in wider]
         complete[node] = np.add.reduce(margins) * Fraction(1, len(wider))
     return complete
-
-
-def _marginal(table: Exact, axes: tuple[Any, ...], wanted: tuple[Any, ...]) -> Exact:
-    """Sum a table over what is not wanted, its axes in the order wanted."""
-    gone = tuple(place for place, axis in enumerate(axes) if axis not in wanted)
-    left = [axis for axis in axes if axis in wanted]
-    return np.asarray(table.sum(axis=gone)).transpose([left.index(axis) for axis in wanted])
 
 
 def _fourier(

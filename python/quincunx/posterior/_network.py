@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._categories import Categories
+from quincunx._summary import Part, Summary
 from quincunx.errors import TooLargeError
 from quincunx.posterior import _account
 from quincunx.posterior._parts import posterior_doc
@@ -19,6 +20,30 @@ from quincunx.privacy._relations import Relation
 MOST_PARENTS = 24
 MOST_CELLS = 2**26
 Counts = npt.NDArray[np.int64]
+
+
+class FamilyTables(Part, kind="family_tables"):
+    """How often each family's categories occur: as secret as the records."""
+
+    users: int
+    tables: tuple[Counts, ...]
+    sums = ("users", "tables")
+
+    @property
+    def number(self) -> int:
+        return self.users
+
+    @property
+    def protected(self) -> bool:
+        return False
+
+    def shape(self) -> object:
+        return [table.shape for table in self.tables]
+
+    def check(self) -> None:
+        for table in self.tables:
+            if table.dtype != np.int64 or (table < 0).any() or table.sum() != self.users:
+                raise ValueError("it has tables that no records have")
 
 
 class Codes(NamedTuple):
@@ -218,6 +243,8 @@ class DiscreteBayesNet:
 
     def _tables(self, data: Any, wanted: list[Any]) -> tuple[dict[Any, Counts], int]:
         self._checked_cells()
+        if isinstance(data, Summary):
+            return self._of_summary(data, wanted), data.n
         families = [[self._columns[other] for other in self.family(node)] for node in wanted]
         if isinstance(data, PackedRecords):
             if data.width != len(self.nodes) or not self.is_binary:
@@ -231,6 +258,62 @@ class DiscreteBayesNet:
                 tables = _core.count_families(flat, list(self._sizes.values()), families)
         shaped = {node: table.reshape(self._shape(node)) for node, table in zip(wanted, tables, strict=True)}
         return shaped, rows
+
+    # Summaries.
+
+    def summarize(self, data: Any, *, unsafe: bool = False) -> Summary:
+        """Return the tables that are measured, without any protection, so that parts of the records can be added.
+
+        Noise is added once, by `fit_private`, to the sum.
+
+        Parameters
+        ----------
+        data
+            As for `count_tables`; a summary is returned as it is.
+        unsafe : bool
+            Whether the summary may be pickled: it holds exact counts of the records.
+
+        Returns
+        -------
+        Summary
+            To be added to others and given to `fit_private`.
+
+        {shaped}
+
+        Examples
+        --------
+        >>> from quincunx.posterior import DiscreteBayesNet
+        >>> net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
+        >>> summary = net.summarize([[0, 1]] * 30) + net.summarize([[1, 1]] * 20)
+        >>> summary == net.summarize([[0, 1], [1, 1]] * 20 + [[0, 1]] * 10), summary.n
+        (True, 50)
+        >>> net.fit_private(summary, 1.0).guarantee.epsilon
+        1.0
+        """
+        if isinstance(data, Summary):
+            self._of_summary(data, [])
+            return data
+        tables, rows = self._tables(data, list(self.measured))
+        return Summary(self._summarized_as(), (FamilyTables(rows, tuple(tables.values())),), bool(unsafe))
+
+    def _summarized_as(self) -> str:
+        families = {node: self.parents[node] for node in self.nodes}
+        return f"DiscreteBayesNet({families!r}, {self.categories!r})"
+
+    def _of_summary(self, summary: Summary, wanted: list[Any]) -> dict[Any, Counts]:
+        """Return the tables of nodes, those within others as their sums."""
+        if summary.model != self._summarized_as():
+            raise ValueError("`data` must be a summary for this network, got one for another")
+        parts = [part for part in summary.parts if isinstance(part, FamilyTables)]
+        if not parts:
+            return {node: np.zeros(self._shape(node), np.int64) for node in wanted}
+        found = dict(zip(self.measured, parts[0].tables, strict=True))
+        tables = {}
+        for node in wanted:
+            family = self.family(node)
+            wider = next(other for other in self.measured if set(family) <= set(self.family(other)))
+            tables[node] = marginal(found[wider], self.family(wider), family)
+        return tables
 
     # Sensitivities.
 
@@ -396,9 +479,9 @@ class DiscreteBayesNet:
 
         Parameters
         ----------
-        data : array_like, shape (n, n_nodes), DataFrame or PackedRecords
-            Records, columns in the order of `categories`, or by name. One that is none of the categories declared is
-            refused with its place, before anything is drawn or spent.
+        data : array_like, shape (n, n_nodes), DataFrame, PackedRecords or Summary
+            Records, or their sum; columns in the order of `categories`, or by name. One that is none of the categories
+            declared is refused with its place, before anything is drawn or spent.
         epsilon : float
             Privacy level, > 0.
         mechanism : {"auto", "laplace", "fourier_l1", "fourier_linf", "posterior_sample", "map"}
@@ -514,6 +597,13 @@ class PackedRecords:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("packed records cannot be pickled or copied: take the records that they were packed from")
+
+
+def marginal(table: npt.NDArray[Any], axes: tuple[Any, ...], wanted: tuple[Any, ...]) -> npt.NDArray[Any]:
+    """Sum a table over what is not wanted, its axes in the order wanted."""
+    gone = tuple(place for place, axis in enumerate(axes) if axis not in wanted)
+    left = [axis for axis in axes if axis in wanted]
+    return np.asarray(table.sum(axis=gone)).transpose([left.index(axis) for axis in wanted])
 
 
 def _edges(edges: Any, known: Mapping[Any, int]) -> list[tuple[Any, Any]]:

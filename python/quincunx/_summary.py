@@ -1,0 +1,401 @@
+"""Summaries: what a model needs of any number of users, as numbers that add up without rounding.
+
+A summary has a `Part` for each law of users. Parts of one law are added field by field, in whole numbers or fractions,
+so that any order and any division into parts come to the same bits. A room says what its parts are; the files are
+written here.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import operator
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any, BinaryIO, ClassVar, Self, dataclass_transform
+
+import numpy as np
+
+import quincunx
+from quincunx._inference import Arrays, decode, encode
+from quincunx._npz import open_npz, write_npz
+from quincunx._optional import require
+from quincunx.errors import TooLargeError
+
+FORMAT = 1
+#: Users of one summary: sums over them stay within 64 bits.
+MOST_USERS = 2**33
+#: Rows of a file that are read at a time.
+BATCH = 2**18
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What is known of the users of one law: a frozen dataclass, as every class derived from it is made to be."""
+
+    #: The parts of all rooms by name, as files hold them.
+    KINDS: ClassVar[dict[str, type[Part]]] = {}
+    kind: ClassVar[str] = ""
+    #: Fields that are sums over users; the others are their law.
+    sums: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        dataclass(frozen=True, eq=False)(cls)
+        if kind:
+            cls.kind, Part.KINDS[kind] = kind, cls
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(map(_equal, vars(self).values(), vars(other).values()))
+
+    @property
+    def number(self) -> int:
+        """The number of users."""
+        raise NotImplementedError
+
+    @property
+    def protected(self) -> bool:
+        """Whether what is summed was released with noise."""
+        return True
+
+    def law(self) -> str:
+        """Return what two parts must have in common to be added."""
+        own = [(each.name, _plain(getattr(self, each.name))) for each in fields(self) if each.name not in self.sums]
+        return repr((self.kind, own, self.shape()))
+
+    def shape(self) -> object:
+        """Return the lengths of the sums that differ between laws."""
+        return [len(value) for name in self.sums if isinstance(value := getattr(self, name), tuple)]
+
+    def plus(self, other: Self) -> Self:
+        """Return the sum with a part of the same law."""
+        return replace(self, **{name: _added(getattr(self, name), getattr(other, name)) for name in self.sums})
+
+    def check(self) -> None:
+        """Refuse sums that no users have, with a ValueError."""
+        raise NotImplementedError
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _equal(one: object, other: object) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    arrays = isinstance(one, np.ndarray) or isinstance(other, np.ndarray)
+    return np.array_equal(one, other) if arrays else one == other  # type: ignore[arg-type]
+
+
+def _added(one: Any, other: Any) -> Any:
+    return tuple(map(operator.add, one, other)) if isinstance(one, tuple) else one + other
+
+
+def are_counts(values: Iterable[float]) -> bool:
+    """Whether numbers of users are whole and none is negative."""
+    return all(value >= 0 and value == int(value) for value in values)
+
+
+def _size(value: object) -> int:
+    if isinstance(value, tuple):
+        return sum(map(_size, value))
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Fraction):
+        return (value.numerator.bit_length() + value.denominator.bit_length() + 7) // 8
+    return 8 if isinstance(value, (int, float)) else 0
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What a model needs to know of users: the same bits however they were divided and in whatever order.
+
+    Made by ``summarize`` of a model or a network, added with ``+``, and given to ``fit`` in the place of the reports.
+
+    Parameters
+    ----------
+    model : str
+        What it is a summary for.
+    parts : tuple
+        One for each law of users.
+    unsafe : bool
+        Whether a summary of data without noise may be pickled.
+
+    Notes
+    -----
+    Reports are private already, and so is what is computed of them. A summary of data without noise is as secret as the
+    data: it is neither saved nor pickled unless ``unsafe=True`` says that it may be.
+
+    Examples
+    --------
+    >>> from quincunx.ldp import BernoulliModel
+    >>> from quincunx.privacy import RandomizedResponse
+    >>> model = BernoulliModel(RandomizedResponse(1.0))
+    >>> whole = model.summarize([1] * 60 + [0] * 40)
+    >>> model.summarize([1] * 60) + model.summarize([0] * 40) == whole, whole.n
+    (True, 100)
+    >>> model.fit(whole).posterior_mean_ == model.fit([1] * 60 + [0] * 40).posterior_mean_
+    True
+    """
+
+    model: str
+    parts: tuple[Part, ...] = ()
+    unsafe: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.n >= MOST_USERS:
+            raise ValueError(f"a summary must be of fewer than 2**33 users, got {self.n}")
+
+    @classmethod
+    def of(cls, model: str, parts: Iterable[Part], unsafe: bool = False) -> Summary:
+        """Return the summary of parts, those of one law added, in an order of their own."""
+        by_law: dict[str, Part] = {}
+        for part in parts:
+            law = part.law()
+            by_law[law] = by_law[law].plus(part) if law in by_law else part
+        return cls(model, tuple(by_law[law] for law in sorted(by_law)), bool(unsafe))
+
+    @property
+    def n(self) -> int:
+        """The number of users."""
+        return sum(part.number for part in self.parts)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its numbers."""
+        return sum(_size(getattr(part, name)) for part in self.parts for name in part.sums)
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether all that it sums was released with noise."""
+        return all(part.protected for part in self.parts)
+
+    def __add__(self, other: Summary) -> Summary:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        if other.model != self.model:
+            raise ValueError(f"summaries must be for one model, got {self.model} and {other.model}")
+        raw = [each.unsafe for each in (self, other) if not each.is_protected]
+        return Summary.of(self.model, (*self.parts, *other.parts), bool(raw) and all(raw))
+
+    def __radd__(self, other: object) -> Summary:
+        return self if other == 0 else NotImplemented  # the start of `sum`
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.n))
+
+    def __repr__(self) -> str:
+        return f"<Summary for {self.model}: {self.n} users, {self.nbytes} bytes>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._refuse(self.unsafe, "pickled", "`summarize`")
+        return Summary, (self.model, self.parts, self.unsafe)
+
+    def __copy__(self) -> Summary:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Summary:
+        return self
+
+    def _refuse(self, unsafe: bool, what: str, where: str) -> None:
+        if not (unsafe or self.is_protected):
+            raise ValueError(
+                f"a summary of data without noise must not be {what}: it protects nobody. "
+                f"Give `unsafe=True` to {where} if it may leave this process"
+            )
+
+    def save(self, target: str | os.PathLike[str] | BinaryIO, *, unsafe: bool = False) -> None:
+        """Write the summary to an npz file, without pickle.
+
+        Parameters
+        ----------
+        target : path or binary file
+            Where to. A file is there wholly or not at all.
+        unsafe : bool
+            Whether a summary of data without noise may be written.
+
+        Raises
+        ------
+        ValueError
+            If it sums data without noise and `unsafe` is False.
+        OSError
+            If it cannot be written.
+        """
+        self._refuse(unsafe, "saved", "`save`")
+        arrays: Arrays = {}
+        parts = [
+            [part.kind, {name: encode(value, f"{i}_{name}", arrays) for name, value in vars(part).items()}]
+            for i, part in enumerate(self.parts)
+        ]
+        header = {"format": FORMAT, "quincunx": quincunx.__version__, "model": self.model, "parts": parts}
+        write_npz(target, arrays | {"summary": np.array(json.dumps(header, allow_nan=False))}, ".summary-")
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str] | BinaryIO) -> Summary:
+        """Read a summary that `save` wrote.
+
+        Parameters
+        ----------
+        source : path or binary file
+            Where from.
+
+        Returns
+        -------
+        Summary
+
+        Raises
+        ------
+        ValueError
+            If the file holds none, or sums that no users have.
+        TooLargeError
+            If what it holds does not fit into the available memory; nothing is unpacked then.
+        OSError
+            If it cannot be read.
+        """
+        name = getattr(source, "name", source)
+        try:
+            with open_npz(source, name) as arrays:
+                header = json.loads(str(arrays["summary"]))
+                if header["format"] != FORMAT:
+                    raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
+                parts = [_part(kind, facts, arrays) for kind, facts in header["parts"]]
+                found = cls.of(str(header["model"]), parts)
+                if len(found.parts) != len(parts):
+                    raise ValueError("it has several parts of one law")
+                return found
+        except (OSError, TooLargeError):
+            raise
+        except Exception as reason:
+            told = str(reason).removeprefix(f"{name}: ")
+            raise ValueError(f"`source` must be a summary written by quincunx, got {name}: {told}") from reason
+
+    @classmethod
+    def from_parts(
+        cls, parts: Any, model: Any, *, columns: Any = None, target: Any = None, unsafe: bool = False, **given: Any
+    ) -> Summary:
+        """Return the summary of reports that come in parts, of which one at a time is in memory.
+
+        Parameters
+        ----------
+        parts : iterable, path, pyarrow dataset or dask.dataframe
+            Arrays, releases, data frames, record batches or summaries; tuples of records and answers for a regression;
+            or a Parquet file or folder. The partitions of a Dask frame are summarized where they are.
+        model : object
+            Whose ``summarize`` is called with each part.
+        columns : str or list of str, optional
+            Which columns of frames and files hold the reports; by default those of `model`'s nodes, or all others.
+        target : str, optional
+            Of a regression: the column of the answers.
+        unsafe : bool
+            Whether a summary of data without noise may be pickled, as Dask does.
+        **given
+            Goes to ``summarize``, as `mechanism`.
+
+        Returns
+        -------
+        Summary
+
+        Raises
+        ------
+        ImportError
+            If a path is given and pyarrow is not installed.
+        ValueError, TypeError
+            If a part is not what ``summarize`` takes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from quincunx.ldp import GaussianModel, Summary
+        >>> from quincunx.privacy import LaplaceMechanism
+        >>> model = GaussianModel(LaplaceMechanism(1.0, -5, 5))
+        >>> reports = np.linspace(-20, 20, 1000)
+        >>> Summary.from_parts(np.split(reports, 10), model) == model.summarize(reports)
+        True
+        """
+        if not hasattr(model, "summarize"):
+            raise TypeError(f"`model` must have a method `summarize`, got {type(model).__name__}")
+        one = _Each(model, columns, target, {"unsafe": unsafe, **given})
+        if hasattr(parts, "to_delayed"):
+            dask = require("dask", "dask")
+            found = [dask.delayed(one, pure=False)(part) for part in parts.to_delayed()]
+            while len(found) > 1:
+                found = [dask.delayed(total, pure=False)(found[i : i + 8]) for i in range(0, len(found), 8)]
+            summed: Summary = dask.compute(*found)[0]
+            return summed
+        return total(itertools.chain([Summary(model._summarized_as())], map(one, _pieces(parts, one.wanted()))))
+
+
+def total(summaries: Iterable[Summary]) -> Summary:
+    """Return the sum of summaries, of which there is one at the least."""
+    return functools.reduce(operator.add, summaries)
+
+
+def _part(kind: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Part:
+    """Return a part that a file holds, checked."""
+    if kind not in Part.KINDS:
+        raise ValueError(f"it has parts {kind!r}, which none of the imported rooms knows: import the one that wrote it")
+    made = Part.KINDS[kind](**{name: decode(value, arrays) for name, value in facts.items()})
+    if not made.sums:
+        raise ValueError(f"{kind!r} is no part of a summary")
+    made.check()
+    return made
+
+
+@dataclass(frozen=True)
+class _Each:
+    """Summarizes one part of a stream; pickled to Dask's workers."""
+
+    model: Any
+    columns: str | list[str] | None
+    target: str | None
+    given: dict[str, Any]
+
+    def __call__(self, part: Any) -> Summary:
+        if isinstance(part, Summary):
+            return part
+        arguments = part if isinstance(part, tuple) else self._of_frame(part) if _names(part) is not None else (part,)
+        found: Summary = self.model.summarize(*arguments, **self.given)
+        return found
+
+    def wanted(self) -> list[str] | None:
+        """Return the columns to read from a file, None for all."""
+        columns = [self.columns] if isinstance(self.columns, str) else self.columns
+        columns = getattr(self.model, "nodes", None) if columns is None else columns
+        return None if columns is None else [*columns, *([] if self.target is None else [self.target])]
+
+    def _of_frame(self, frame: Any) -> tuple[Any, ...]:
+        names = [name for name in self.wanted() or _names(frame) or () if name != self.target]
+        if missing := [name for name in names if name not in (_names(frame) or ())]:
+            raise ValueError(f"`columns` must be columns of the data, got {missing}")
+        values = [np.asarray(frame[name]) for name in names]
+        if len(values) == 1 and self.target is None and not hasattr(self.model, "nodes"):
+            return (values[0],)
+        if any(each.dtype.kind not in "biuf" for each in values):
+            values = [each.astype(object) for each in values]
+        rows = np.column_stack(values)
+        return (rows,) if self.target is None else (rows, np.asarray(frame[self.target]))
+
+
+def _names(part: Any) -> list[str] | None:
+    """Return the names of the columns of a frame of pandas or a batch of Arrow; None of anything else."""
+    if hasattr(part, "columns") and hasattr(part, "to_numpy"):
+        return list(part.columns)
+    return list(part.schema.names) if hasattr(part, "schema") and hasattr(part, "num_rows") else None
+
+
+def _pieces(parts: Any, wanted: list[str] | None) -> Iterator[Any]:
+    """Return the parts one after another."""
+    if isinstance(parts, (str, os.PathLike)):
+        parts = require("pyarrow.dataset", "parquet").dataset(os.fspath(parts))
+    if hasattr(parts, "scanner"):
+        return iter(parts.to_batches(columns=wanted, batch_size=BATCH, batch_readahead=4, fragment_readahead=1))
+    if isinstance(parts, (np.ndarray, Summary)) or _names(parts) is not None:
+        return iter([parts])
+    if not isinstance(parts, Iterable):
+        raise TypeError(f"`parts` must be a stream of parts, a path or a frame, got {type(parts).__name__}")
+    return iter(parts)

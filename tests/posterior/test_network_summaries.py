@@ -1,0 +1,85 @@
+"""Summaries of records: tables that add up, to which noise is added once."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quincunx.posterior import DiscreteBayesNet, PackedRecords, Summary
+from quincunx.privacy import AddRemove
+
+BINARY = DiscreteBayesNet([("a", "c"), ("b", "c"), ("c", "d")], {"a": 2, "b": 2, "c": 2, "d": 2})
+WORDS = DiscreteBayesNet([("sky", "road")], {"sky": ["dry", "rain"], "road": ["dry", "wet", "ice"]})
+RECORDS = np.random.default_rng(0).integers(0, 2, (300, 4))
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 1)] * 4), max_size=30), st.sets(st.integers(0, 30)), st.randoms())
+def test_any_division_in_any_order_has_the_summary_of_the_whole(records, cuts, random):
+    data = np.array(records, dtype=np.int64).reshape(-1, 4)
+    parts = [BINARY.summarize(part) for part in np.split(data, sorted(cut for cut in cuts if cut <= len(data)))]
+    random.shuffle(parts)
+    whole = BINARY.summarize(data)
+    assert sum(parts) == whole
+    assert whole.n == len(data)
+    assert parts[0] + (sum(parts[1:]) or BINARY.summarize(data[:0])) == whole
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "fourier_l1", "fourier_linf", "posterior_sample", "map"])
+@pytest.mark.parametrize("relation", [None, AddRemove()])
+def test_a_fit_to_a_summary_is_the_fit_to_the_records(mechanism, relation):
+    about = {} if relation is None else {"relation": relation}
+    summary = Summary.from_parts(np.split(RECORDS, 7 * [0] + [50, 120]), BINARY)
+    given = [RECORDS, PackedRecords(RECORDS), summary]
+    fits = [BINARY.fit_private(data, 2.0, mechanism, insecure_seed=5, **about) for data in given]
+    for node in BINARY.nodes:
+        assert np.array_equal(fits[0].cpds[node], fits[2].cpds[node])
+        assert np.array_equal(fits[1].cpds[node], fits[2].cpds[node])
+    assert fits[0].guarantee == fits[2].guarantee
+
+
+def test_tables_of_a_summary_are_those_counted_by_hand():
+    data = [["dry", "dry"], ["rain", "wet"], ["rain", "ice"]]
+    frame = pd.DataFrame(data, columns=["sky", "road"])[["road", "sky"]]
+    summary = Summary.from_parts([frame, WORDS.summarize(data)], WORDS)
+    assert summary.n == 6
+    assert WORDS.count_tables(summary)["road"].tolist() == [[2, 0, 0], [0, 2, 2]]
+    assert WORDS.count_tables(summary)["sky"].tolist() == [2, 4]
+    assert summary.nbytes == 8 * 6 + 8
+
+
+def test_exact_counts_do_not_leave_the_process_unasked(tmp_path):
+    summary = BINARY.summarize(RECORDS)
+    with pytest.raises(ValueError, match="must not be saved"):
+        summary.save(tmp_path / "counts.npz")
+    with pytest.raises(ValueError, match="must not be pickled"):
+        pickle.dumps(summary)
+    assert list(tmp_path.iterdir()) == []
+    asked = BINARY.summarize(RECORDS, unsafe=True)
+    assert pickle.loads(pickle.dumps(asked)) == summary
+    assert not (asked + summary).unsafe
+    assert (asked + asked).unsafe
+    summary.save(tmp_path / "counts.npz", unsafe=True)
+    assert Summary.load(tmp_path / "counts.npz") == summary
+
+
+def test_summaries_of_other_networks_and_forged_tables_are_refused():
+    other = DiscreteBayesNet([("a", "c"), ("b", "c"), ("c", "d")], {"a": 2, "b": 2, "c": 2, "d": 3})
+    with pytest.raises(ValueError, match="for this network"):
+        other.fit_private(BINARY.summarize(RECORDS), 1.0)
+    with pytest.raises(ValueError, match="one model"):
+        other.summarize(RECORDS) + BINARY.summarize(RECORDS)
+    file = io.BytesIO()
+    BINARY.summarize(RECORDS).save(file, unsafe=True)
+    file.seek(0)
+    arrays = dict(np.load(file))
+    name = next(name for name in arrays if name.startswith("value_"))
+    arrays[name] = arrays[name] + 1
+    forged = io.BytesIO()
+    np.savez(forged, **arrays)
+    forged.seek(0)
+    with pytest.raises(ValueError, match="tables that no records have"):
+        Summary.load(forged)
