@@ -4,9 +4,13 @@ Always beside: the same densities as vectorized NumPy and SciPy code, over all u
 which compile for seconds to half a minute before they draw, where they are installed: four chains of 300 draws after
 300 of warm-up, compiling left out of the time that the effective draws are divided by and told beside.
 Run: python benches/bench_ldp.py [--full]        --full: ten million users, and NumPyro on the linear moments (minutes)
+     python benches/bench_ldp.py --stream 1e8 [FOLDER]        as many users from a Parquet file, written first (pyarrow)
 """
 
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from importlib.util import find_spec
@@ -294,6 +298,33 @@ def logistic():
     row("logistic records, gradient (peer: value, 32 nodes)", cpu(lambda: core.log_density(u), 50), cpu(peer, 2))
 
 
+def streamed(users, folder):
+    """Write users' reports to a Parquet file in pieces; summarize and fit them in a process of its own."""
+    import pyarrow
+    from pyarrow import parquet
+
+    path, rng, piece = os.path.join(folder, "reports.parquet"), np.random.default_rng(4), 2**20
+    with parquet.ParquetWriter(path, pyarrow.schema([("z", pyarrow.float64())]), compression="none") as file:
+        for first in range(0, users, piece):
+            n = min(piece, users - first)
+            z = np.clip(rng.normal(1, 1.5, n), -5, 5) + rng.laplace(0, 10, n)
+            file.write_table(pyarrow.table({"z": z}), row_group_size=piece)
+    code = (
+        "import resource, sys, time; from quincunx import ldp; from quincunx.privacy import LaplaceMechanism\n"
+        "model = ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), random_state=0); start = time.perf_counter()\n"
+        "summary = ldp.Summary.from_parts(sys.argv[1], model); summed = time.perf_counter() - start\n"
+        "fitted = model.fit(summary); spent = time.perf_counter() - start; used = resource.getrusage(0)\n"
+        "print(f'{summary!r}, {fitted.posterior_mean_}, sd {fitted.posterior_sd_}')\n"
+        "print(f'summed in {summed:.1f} s, fitted after {spent:.1f} s of the clock, of processors '\n"
+        "      f'{used.ru_utime + used.ru_stime:.1f} s, at most {used.ru_maxrss / 2**20:.2f} GiB')"
+    )
+    try:
+        print(f"{users} users, {os.path.getsize(path) / 1e6:.0f} MB", flush=True)
+        subprocess.run([sys.executable, "-c", code, path], check=True)
+    finally:
+        os.remove(path)
+
+
 def calibrated():
     start = time.process_time()
     model = ldp.GaussianModel(LaplaceMechanism(1.0, -5, 5), priors=PRIORS, n_chains=1, n_draws=1)
@@ -303,6 +334,11 @@ def calibrated():
 
 
 if __name__ == "__main__":
+    if "--stream" in sys.argv:
+        users, *folder = sys.argv[sys.argv.index("--stream") + 1 :]
+        with tempfile.TemporaryDirectory(dir=folder[0] if folder else None) as place:
+            streamed(int(float(users)), place)
+        sys.exit()
     gaussian("--full" in sys.argv)
     histogram()
     linear("--full" in sys.argv)

@@ -220,7 +220,7 @@ HEARD = {
         entropy.Enclosure entropy.EntropyBounds
         entropy.EntropyEstimate entropy.PhaseDiagram entropy.SolvedEntropy factorization.CrossValidation
         factorization.Forecast factorization.Misfit factorization.PredictiveCheck
-        entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult
+        entropy.Interval entropy.QuenchedEntropy ldp.Calibration leakage.CapacityResult leakage.ChannelColumns
         leakage.OptimalMechanism leakage.Symmetrization posterior.ConjugatePosterior posterior.DirichletPosterior
         posterior.PackedRecords posterior.PrivateSample privacy.AuditResult privacy.BudgetExceeded
         privacy.LossDistribution privacy.NoGuarantee privacy.Plan spectra.EnergyDensity
@@ -245,6 +245,7 @@ HEARD = {
         counting.transfer_matrices datasets.fetch_adult datasets.fetch_enron datasets.fetch_kosarak datasets.fetch_wine
         datasets.folder entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph
         graphs.read_dimacs graphs.read_edges graphs.read_graph6 lattices.UnitCell lattices.draw
+        ldp.Summary posterior.Summary
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
         posterior.MarginalTree posterior.SyntheticBayesNet posterior.synthesize

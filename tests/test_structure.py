@@ -60,6 +60,7 @@ SHARED_PYTHON = {
     "_progress",
     "_rng",
     "_sklearn",
+    "_summary",
     "_tables",
 }
 SHARED_PYTHON |= {"_units", "errors"}

@@ -101,6 +101,8 @@ __all__ = [
     "hard_core_float",
     "is_distance_degree_regular",
     "lattice_section",
+    "ldp_cells",
+    "ldp_exact_sums",
     "ldp_logistic_normal",
     "ldp_tractable",
     "linear_regression_sensitivity",
@@ -657,6 +659,25 @@ class LdpLikelihood:
         exact: bool,
     ) -> LdpLikelihood: ...
     @staticmethod
+    def rectified_cells(
+        model: str,
+        bounds: tuple[float, float],
+        scale: float,
+        number: int,
+        cells: tuple[list[float], float, npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def whole_cells(
+        model: str,
+        noise: str,
+        decay: float,
+        bounds: tuple[int, int],
+        number: int,
+        cells: tuple[list[float], float, npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def plain_sums(model: str, number: float, first: float, second: float) -> LdpLikelihood: ...
+    @staticmethod
     def plain(model: str, values: npt.NDArray[np.float64]) -> LdpLikelihood: ...
     @staticmethod
     def bits(zeros: float, ones: float, keep: float) -> LdpLikelihood: ...
@@ -730,4 +751,8 @@ class LdpChains:
 def ldp_tractable(
     z: npt.NDArray[np.float64], g: list[float], h: list[float], interval: tuple[float, float], sd: float
 ) -> npt.NDArray[np.float64]: ...
+def ldp_cells(
+    released: npt.NDArray[np.float64], bounds: tuple[float, float], number: int
+) -> tuple[int, int, int, npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+def ldp_exact_sums(rows: npt.NDArray[np.float64], products: bool) -> list[int]: ...
 def ldp_logistic_normal(mean: float, variance: float) -> list[float]: ...

@@ -153,7 +153,21 @@ class Summary:
 
     @classmethod
     def of(cls, model: str, parts: Iterable[Part], unsafe: bool = False) -> Summary:
-        """Return the summary of parts, those of one law added, in an order of their own."""
+        """Return the summary of parts, those of one law added, in an order of their own.
+
+        Parameters
+        ----------
+        model : str
+            What it is a summary for.
+        parts : iterable of Part
+            In any order.
+        unsafe : bool
+            As in the constructor.
+
+        Returns
+        -------
+        Summary
+        """
         by_law: dict[str, Part] = {}
         for part in parts:
             law = part.law()
@@ -393,7 +407,13 @@ def _pieces(parts: Any, wanted: list[str] | None) -> Iterator[Any]:
     if isinstance(parts, (str, os.PathLike)):
         parts = require("pyarrow.dataset", "parquet").dataset(os.fspath(parts))
     if hasattr(parts, "scanner"):
-        return iter(parts.to_batches(columns=wanted, batch_size=BATCH, batch_readahead=4, fragment_readahead=1))
+        how: dict[str, Any] = {"batch_size": BATCH, "batch_readahead": 1, "fragment_readahead": 1}
+        if (
+            getattr(getattr(parts, "format", None), "default_extname", None) == "parquet"
+        ):  # not whole groups of rows ahead
+            arrow = require("pyarrow.dataset", "parquet")
+            how["fragment_scan_options"] = arrow.ParquetFragmentScanOptions(pre_buffer=False)
+        return iter(parts.to_batches(columns=wanted, **how))
     if isinstance(parts, (np.ndarray, Summary)) or _names(parts) is not None:
         return iter([parts])
     if not isinstance(parts, Iterable):

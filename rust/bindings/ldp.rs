@@ -1,12 +1,14 @@
 //! Bayesian inference under local privacy: released values in, posteriors and draws out; the densities live in the core.
 
 use crate::boundary::{compute, raise};
+use num_bigint::BigInt;
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use quincunx::ldp::cells::{Cells, Found};
 use quincunx::ldp::compressed::{ClippedLaplace, PatternGroup};
 use quincunx::ldp::discrete::{self, Family, Noise};
 use quincunx::ldp::exponential::{self, Exponential};
@@ -16,6 +18,7 @@ use quincunx::ldp::linear;
 use quincunx::ldp::logistic;
 use quincunx::ldp::nuts::{NutsDraws, Settings, sample_all};
 use quincunx::ldp::quadrature::{Computed, TOLERANCE};
+use quincunx::ldp::sums::column_sums;
 use quincunx::ldp::tractable::{self, Tractable};
 use quincunx::ldp::{self as core, Likelihood, Prior, PriorBlock, Support};
 use quincunx::parallel;
@@ -52,14 +55,35 @@ impl LdpLikelihood {
         scale: f64,
         exact: bool,
     ) -> PyResult<Self> {
-        let (values, normal) = (released.as_slice()?, [("gaussian", true), ("exponential", false)]);
-        let normal = word("model", model, &normal)?;
+        let (values, normal) = (released.as_slice()?, is_normal(model)?);
         compute(py, None, |_| {
             let noise = ClippedLaplace::new(bounds.0, bounds.1, scale)?;
             Ok(if normal {
                 Self::of(PatternGroup::new(Gaussian, noise, values, exact)?)
             } else {
                 Self::of(PatternGroup::new(Exponential, noise, values, exact)?)
+            })
+        })
+    }
+
+    /// The same, by what cells have of them.
+    #[staticmethod]
+    fn rectified_cells(
+        py: Python<'_>,
+        model: &str,
+        bounds: (f64, f64),
+        scale: f64,
+        number: usize,
+        cells: CellsOf<'_>,
+    ) -> PyResult<Self> {
+        let (normal, (ends, excess, index, sums)) = (is_normal(model)?, cells);
+        let found = found(number, &index, &sums)?;
+        compute(py, None, |_| {
+            let noise = ClippedLaplace::new(bounds.0, bounds.1, scale)?;
+            Ok(if normal {
+                Self::of(PatternGroup::of_cells(Gaussian, noise, ends, excess, found))
+            } else {
+                Self::of(PatternGroup::of_cells(Exponential, noise, ends, excess, found))
             })
         })
     }
@@ -76,11 +100,37 @@ impl LdpLikelihood {
         exact: bool,
     ) -> PyResult<Self> {
         let family = family(model)?;
-        let noise =
-            word("noise", noise, &[("geometric", Noise::Geometric(decay)), ("laplace", Noise::Laplace(decay))])?;
+        let noise = noise_of(noise, decay)?;
         let values = released.as_slice()?;
         let group = compute(py, None, |_| discrete::UserGroup::new(family, bounds.0, bounds.1, noise, values, exact))?;
         Ok(Self::of(group))
+    }
+
+    /// The same, by what cells have of them.
+    #[staticmethod]
+    fn whole_cells(
+        py: Python<'_>,
+        model: &str,
+        noise: &str,
+        decay: f64,
+        bounds: (i64, i64),
+        number: usize,
+        cells: CellsOf<'_>,
+    ) -> PyResult<Self> {
+        let (family, noise, (ends, excess, index, sums)) = (family(model)?, noise_of(noise, decay)?, cells);
+        let found = found(number, &index, &sums)?;
+        let group = compute(py, None, |_| discrete::UserGroup::of_cells(family, bounds, noise, ends, excess, found))?;
+        Ok(Self::of(group))
+    }
+
+    /// Numbers released without noise, by their number, and their mean and squares about it, or sums.
+    #[staticmethod]
+    fn plain_sums(model: &str, number: f64, first: f64, second: f64) -> PyResult<Self> {
+        Ok(match model {
+            "gaussian" => Self::of(gaussian::Plain::of_sums(number, first, second)),
+            "exponential" => Self::of(exponential::Plain::of_sums(number, first)),
+            _ => Self::of(discrete::Plain::of_sums(family(model)?, number, first, second)),
+        })
     }
 
     /// Numbers released without noise.
@@ -225,6 +275,31 @@ impl LdpLikelihood {
         })?;
         Ok((value, gradient.then(|| slope.into_pyarray(py))))
     }
+}
+
+/// How many lie beyond each bound, by how much in all, and the cells between that are not empty with their sums.
+type CellsOf<'py> = ([f64; 2], f64, PyReadonlyArray1<'py, i64>, PyReadonlyArray2<'py, i64>);
+
+fn found<'a>(
+    number: usize,
+    index: &'a PyReadonlyArray1<'_, i64>,
+    sums: &'a PyReadonlyArray2<'_, i64>,
+) -> PyResult<Found<'a>> {
+    let (index, sums) = (index.as_slice()?, sums.as_slice()?.as_chunks::<4>());
+    let rising = index.windows(2).all(|pair| pair[0] < pair[1]);
+    let inside = index.first().is_none_or(|&first| first >= 0) && index.last().is_none_or(|&last| last < number as i64);
+    if !(rising && inside && sums.1.is_empty() && sums.0.len() == index.len()) {
+        return Err(PyValueError::new_err(format!("there must be rising indices below {number} with four sums each")));
+    }
+    Ok(Found { number, index, sums: sums.0 })
+}
+
+fn is_normal(model: &str) -> PyResult<bool> {
+    word("model", model, &[("gaussian", true), ("exponential", false)])
+}
+
+fn noise_of(noise: &str, decay: f64) -> PyResult<Noise> {
+    word("noise", noise, &[("geometric", Noise::Geometric(decay)), ("laplace", Noise::Laplace(decay))])
 }
 
 fn family(model: &str) -> PyResult<Family> {
@@ -459,4 +534,31 @@ pub fn ldp_tractable<'py>(
 #[pyfunction]
 pub fn ldp_logistic_normal(mean: f64, variance: f64) -> [f64; 3] {
     logistic::logistic_normal(mean, variance)
+}
+
+/// Releases by cells: numbers below and above, the exact sum beyond in units of 2^-2148, cells that are not empty, their sums.
+#[pyfunction]
+pub fn ldp_cells<'py>(
+    py: Python<'py>,
+    released: PyReadonlyArray1<'py, f64>,
+    bounds: (f64, f64),
+    number: usize,
+) -> PyResult<Sorted<'py>> {
+    let values = released.as_slice()?;
+    let Cells { below, above, beyond, sums } = compute(py, None, |_| Cells::new(values, bounds, number))?;
+    let index: Vec<i64> = (0..).zip(&sums).filter(|(_, sums)| sums[0] > 0).map(|(index, _)| index).collect();
+    let kept: Vec<i64> = sums.iter().filter(|sums| sums[0] > 0).copied().flatten().collect();
+    let sums = PyArray1::from_vec(py, kept).reshape([index.len(), 4])?;
+    let beyond = BigInt::from_signed_bytes_le(&beyond.to_signed_bytes());
+    Ok((below, above, beyond, index.into_pyarray(py), sums))
+}
+
+type Sorted<'py> = (u64, u64, BigInt, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<i64>>);
+
+/// Exact sums of columns, or of products of columns i <= j, in units of 2^-2148.
+#[pyfunction]
+pub fn ldp_exact_sums(py: Python<'_>, rows: PyReadonlyArray2<'_, f64>, products: bool) -> PyResult<Vec<BigInt>> {
+    let (width, values) = (rows.shape()[1], rows.as_slice()?);
+    let sums = compute(py, None, |_| Ok(column_sums(values, width.max(1), products)))?;
+    Ok(sums.into_iter().map(|sum| BigInt::from_signed_bytes_le(&sum.to_signed_bytes())).collect())
 }

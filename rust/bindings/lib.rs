@@ -55,7 +55,10 @@ mod _core {
         four_eight_eight, generalized_aztec, lattice_section, named_lattices, triangulated_grid,
     };
     #[pymodule_export]
-    use crate::ldp::{LdpChains, LdpComputed, LdpLikelihood, LdpPosterior, ldp_logistic_normal, ldp_tractable};
+    use crate::ldp::{
+        LdpChains, LdpComputed, LdpLikelihood, LdpPosterior, ldp_cells, ldp_exact_sums, ldp_logistic_normal,
+        ldp_tractable,
+    };
     #[pymodule_export]
     use crate::leakage::{
         average_channel, average_hamming, channel_delta, channel_epsilon, channel_renyi, check_channel, column_maxima,

@@ -4,12 +4,13 @@
 //! for z <= a, likewise above b, exactly. Inside, ln p(z) is smooth in z, so that
 //! sum_i ln p(z_i) = sum_k w_k ln p(t_k) with Chebyshev nodes t_k in panels and weights w_k = sum_i l_k(z_i) of Lagrange's
 //! basis. Panels form a tree: one that is too wide for the theta at hand is replaced by its halves, at the end by the values
-//! themselves, so that no theta is served with less accuracy. Ten million values are first condensed to cells with four
-//! moments each.
+//! themselves, so that no theta is served with less accuracy. Of many users the values are those that [`super::cells`] has
+//! for them.
 //!
 //! Source: L. Trefethen (2013), Approximation Theory and Approximation Practice, theorem 8.2 (how fast the error falls).
 
 use super::Likelihood;
+use super::cells::{self, Found};
 use crate::{Error, Result};
 use std::f64::consts::PI;
 use std::sync::{Arc, LazyLock};
@@ -18,9 +19,6 @@ use std::sync::{Arc, LazyLock};
 const NODES: usize = 16;
 /// A panel with fewer values is not worth it.
 const FEW: usize = 2 * NODES;
-/// Values from which on cells are condensed, and their number.
-const MANY: usize = 1 << 17;
-const CELLS: usize = 1 << 14;
 
 /// Laplace noise on numbers clipped to bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -194,35 +192,6 @@ fn lagrange(x: f64) -> [f64; NODES] {
     out
 }
 
-/// Values and weights with the same first four moments in each of many cells: an error of the fourth power of a cell.
-fn condense(values: impl Iterator<Item = f64>, noise: &ClippedLaplace) -> Vec<(f64, f64)> {
-    let per_unit = CELLS as f64 / (noise.upper - noise.lower);
-    let mut moments = vec![[0.0f64; 4]; CELLS];
-    for value in values {
-        let place = (value - noise.lower) * per_unit;
-        let cell = (place as usize).min(CELLS - 1);
-        let t = place - cell as f64 - 0.5;
-        let sums = &mut moments[cell];
-        sums[0] += 1.0;
-        sums[1] += t;
-        sums[2] += t * t;
-        sums[3] += t * t * t;
-    }
-    // Four Chebyshev nodes on [-1/2, 1/2]; each Lagrange polynomial by its monomials.
-    let nodes: [f64; 4] = std::array::from_fn(|k| -0.5 * (PI * (k as f64 + 0.5) / 4.0).cos());
-    let mut out = Vec::with_capacity(4 * CELLS);
-    for (cell, sums) in moments.iter().enumerate().filter(|(_, sums)| sums[0] > 0.0) {
-        for k in 0..4 {
-            let others: Vec<f64> = (0..4).filter(|&j| j != k).map(|j| nodes[j]).collect();
-            let scale: f64 = others.iter().map(|other| nodes[k] - other).product();
-            let [p, q, r] = [others[0], others[1], others[2]];
-            let weight = sums[3] - (p + q + r) * sums[2] + (p * q + p * r + q * r) * sums[1] - p * q * r * sums[0];
-            out.push((noise.lower + (cell as f64 + 0.5 + nodes[k]) / per_unit, weight / scale));
-        }
-    }
-    out
-}
-
 impl LeafTree {
     fn exact(noise: &ClippedLaplace, values: &[(f64, f64)]) -> Self {
         let mut points = Points::default();
@@ -300,7 +269,7 @@ impl<M: Marginal> PatternGroup<M> {
     /// # Errors
     /// [`Error::Domain`] naming the index of a value that is not finite.
     pub fn new(marginal: M, noise: ClippedLaplace, released: &[f64], exact: bool) -> Result<Self> {
-        let ClippedLaplace { lower, upper, scale } = noise;
+        let ClippedLaplace { lower, upper, .. } = noise;
         let (mut below, mut above, mut excess) = (0u64, 0u64, 0.0);
         let mut strange = 0u64;
         for &z in released {
@@ -315,22 +284,43 @@ impl<M: Marginal> PatternGroup<M> {
             return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
         }
         let inside = released.iter().copied().filter(|&z| z > lower && z < upper);
-        let number = released.len() - below as usize - above as usize;
+        let mut values: Vec<_> = inside.map(|z| (z, 1.0)).collect();
         let tree = if exact {
-            LeafTree::exact(&noise, &inside.map(|z| (z, 1.0)).collect::<Vec<_>>())
+            LeafTree::exact(&noise, &values)
         } else {
-            let values = if number >= MANY {
-                condense(inside, &noise)
-            } else {
-                let mut values: Vec<_> = inside.map(|z| (z, 1.0)).collect();
-                values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-                values
-            };
+            values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
             LeafTree::new(&noise, &values)
         };
-        let constant = -excess / scale - released.len() as f64 * (2.0 * scale).ln();
+        Ok(Self::arranged(marginal, noise, [below as f64, above as f64], excess, released.len() as f64, tree))
+    }
+
+    /// Arranges what cells have of one group: how many lie beyond each bound and by how much in all, and the cells that are not
+    /// empty, in increasing order, of a number of them.
+    #[must_use]
+    pub fn of_cells(marginal: M, noise: ClippedLaplace, ends: [f64; 2], excess: f64, found: Found<'_>) -> Self {
+        let width = (noise.upper - noise.lower) / found.number as f64;
+        let mut users = ends[0] + ends[1];
+        let mut values = Vec::with_capacity(4 * found.index.len());
+        for (&cell, sums) in found.index.iter().zip(found.sums) {
+            users += sums[0] as f64;
+            let centre = cell as f64 + 0.5;
+            values.extend(cells::nodes(sums).map(|(node, weight)| (noise.lower + (centre + node) * width, weight)));
+        }
+        let tree = LeafTree::new(&noise, &values);
+        Self::arranged(marginal, noise, ends, excess, users, tree)
+    }
+
+    fn arranged(
+        marginal: M,
+        noise: ClippedLaplace,
+        [below, above]: [f64; 2],
+        excess: f64,
+        users: f64,
+        tree: LeafTree,
+    ) -> Self {
+        let constant = -excess / noise.scale - users * (2.0 * noise.scale).ln();
         let stack = Vec::with_capacity(64);
-        Ok(Self { marginal, noise, below: below as f64, above: above as f64, constant, tree: Arc::new(tree), stack })
+        Self { marginal, noise, below, above, constant, tree: Arc::new(tree), stack }
     }
 
     /// Evaluations of the density that a value costs at one theta.

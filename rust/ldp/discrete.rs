@@ -5,11 +5,13 @@
 //! p(z) ~ A(j) e^(-d (z-j)) + B(j) e^(-d (j+1-z)): a table of b - a + 1 entries serves all users. With g(x) the derivative of
 //! P(X > x), of one sign for all x, and w(x) = e^(-d |z-x|), summation by parts gives
 //! dp ~ sum over x of g(x) (w(x+1) - w(x)): what rises before z less what falls after it, by recursions without cancellation.
-//! Where many releases fall between two whole numbers they are replaced by Chebyshev nodes, as in [`super::compressed`].
+//! Where many releases fall between two whole numbers they are replaced by Chebyshev nodes, as in [`super::compressed`], or by
+//! what [`super::cells`] has for them.
 //!
 //! Source: derived here; the sum over x of f(x) times the noise's law, split at z.
 
 use super::Likelihood;
+use super::cells::{self, Found};
 use crate::numeric::special::log_factorial;
 use crate::{Error, Result};
 use std::f64::consts::PI;
@@ -152,52 +154,35 @@ impl UserGroup {
     /// # Errors
     /// [`Error::Domain`] for bounds or releases that cannot be.
     pub fn new(family: Family, lower: i64, upper: i64, noise: Noise, released: &[f64], exact: bool) -> Result<Self> {
-        if !(lower < upper && upper - lower <= WIDEST) {
-            let value = format!("{lower} with upper = {upper}");
-            return Err(Error::Domain { name: "lower", value, requirement: "below `upper` by at most 2**22" });
-        }
         if let Some(index) = released.iter().position(|z| !z.is_finite()) {
             let value = format!("{} at index ({index},)", released[index]);
             return Err(Error::Domain { name: "released", value, requirement: "finite numbers" });
         }
-        let (decay, log_scale) = match noise {
-            Noise::Geometric(decay) => (decay, (0.5 * decay).tanh().ln()),
-            Noise::Laplace(decay) => (decay, (0.5 * decay).ln()),
-        };
-        if !(decay > 0.0 && decay * (upper - lower) as f64 <= 700.0) {
-            let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
-            return Err(Error::Domain { name: "decay", value: decay.to_string(), requirement });
-        }
-        let (alpha, loss) = ((-decay).exp(), -(-decay).exp_m1());
+        let law = Law::new(lower, upper, noise)?;
+        let decay = law.decay;
         let (low, high) = (lower as f64, upper as f64);
         let last = (upper - lower) as usize;
-        let mut constant = released.len() as f64 * log_scale;
+        let mut excess = 0.0;
         let mut cells: Vec<Vec<f64>> = vec![Vec::new(); last + 1];
         let mut ends = [0.0; 2];
         for &z in released {
             if z <= low {
-                constant -= decay * (low - z);
+                excess += low - z;
                 ends[0] += 1.0;
             } else if z >= high {
-                constant -= decay * (z - high);
+                excess += z - high;
                 ends[1] += 1.0;
             } else {
                 let cell = (z.floor() - low) as usize;
                 cells[cell].push(z - z.floor());
             }
         }
-        let mut points = vec![
-            NodePoint { cell: 0, left: 1.0, right: alpha, bend: -loss, weight: ends[0] },
-            NodePoint { cell: last, left: 1.0, right: alpha, bend: -loss, weight: ends[1] },
-        ];
+        let mut points = law.ends(ends);
         let panels = decay.max(1.0).ceil() as usize;
         for (cell, values) in cells.iter_mut().enumerate() {
             let whole = values.iter().filter(|&&t| t == 0.0).count();
             values.retain(|&t| t != 0.0);
-            let mut add = |t: f64, weight: f64| {
-                let (left, right) = ((-decay * t).exp(), (-decay * (1.0 - t)).exp());
-                points.push(NodePoint { cell, left, right, bend: left * (decay * (2.0 * t - 1.0)).exp_m1(), weight });
-            };
+            let mut add = |t: f64, weight: f64| points.push(law.point(cell, t, weight));
             if whole > 0 {
                 add(0.0, whole as f64);
             }
@@ -213,9 +198,90 @@ impl UserGroup {
                 }
             }
         }
+        Ok(law.group(family, released.len() as f64, excess, points))
+    }
+
+    /// Arranges what cells have of one group: how many lie beyond each bound and by how much in all, and the cells that are not
+    /// empty. With geometric noise a cell is a whole number, else each unit has as many cells as any other.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for bounds that cannot be.
+    pub fn of_cells(
+        family: Family,
+        (lower, upper): (i64, i64),
+        noise: Noise,
+        ends: [f64; 2],
+        excess: f64,
+        found: Found<'_>,
+    ) -> Result<Self> {
+        let law = Law::new(lower, upper, noise)?;
+        let each = found.number / (upper - lower) as usize;
+        let mut users = ends[0] + ends[1];
+        let mut points = law.ends(ends);
+        for (&cell, sums) in found.index.iter().zip(found.sums) {
+            users += sums[0] as f64;
+            let (cell, part) = (cell as usize / each, cell as usize % each);
+            if let Noise::Geometric(_) = noise {
+                points.push(law.point(cell, 0.0, sums[0] as f64));
+            } else {
+                let centre = part as f64 + 0.5;
+                let add = |(node, weight)| law.point(cell, (centre + node) / each as f64, weight);
+                points.extend(cells::nodes(sums).map(add));
+            }
+        }
+        Ok(law.group(family, users, excess, points))
+    }
+}
+
+/// The noise and the bounds, checked.
+struct Law {
+    lower: i64,
+    last: usize,
+    decay: f64,
+    log_scale: f64,
+}
+
+impl Law {
+    fn new(lower: i64, upper: i64, noise: Noise) -> Result<Self> {
+        if !(lower < upper && upper - lower <= WIDEST) {
+            let value = format!("{lower} with upper = {upper}");
+            return Err(Error::Domain { name: "lower", value, requirement: "below `upper` by at most 2**22" });
+        }
+        let (decay, log_scale) = match noise {
+            Noise::Geometric(decay) => (decay, (0.5 * decay).tanh().ln()),
+            Noise::Laplace(decay) => (decay, (0.5 * decay).ln()),
+        };
+        if !(decay > 0.0 && decay * (upper - lower) as f64 <= 700.0) {
+            let requirement = "positive, with an epsilon decay * (upper - lower) of at most 700";
+            return Err(Error::Domain { name: "decay", value: decay.to_string(), requirement });
+        }
+        Ok(Self { lower, last: (upper - lower) as usize, decay, log_scale })
+    }
+
+    /// A release between two whole numbers, at t above the lower one.
+    fn point(&self, cell: usize, t: f64, weight: f64) -> NodePoint {
+        let decay = self.decay;
+        let (left, right) = ((-decay * t).exp(), (-decay * (1.0 - t)).exp());
+        NodePoint { cell, left, right, bend: left * (decay * (2.0 * t - 1.0)).exp_m1(), weight }
+    }
+
+    /// All that was released at the bounds or beyond.
+    fn ends(&self, ends: [f64; 2]) -> Vec<NodePoint> {
+        let (right, bend) = ((-self.decay).exp(), (-self.decay).exp_m1());
+        [0, self.last]
+            .into_iter()
+            .zip(ends)
+            .map(|(cell, weight)| NodePoint { cell, left: 1.0, right, bend, weight })
+            .collect()
+    }
+
+    fn group(&self, family: Family, users: f64, excess: f64, mut points: Vec<NodePoint>) -> UserGroup {
         points.retain(|point| point.weight != 0.0);
+        let Self { lower, last, decay, log_scale } = *self;
+        let (alpha, loss) = ((-decay).exp(), -(-decay).exp_m1());
         let tables = std::array::from_fn(|_| vec![0.0; last + 1]);
-        Ok(Self { family, lower, alpha, loss, constant, points: Arc::new(points), tables })
+        let constant = users * log_scale - decay * excess;
+        UserGroup { family, lower, alpha, loss, constant, points: Arc::new(points), tables }
     }
 }
 
@@ -298,6 +364,12 @@ pub struct Plain {
 }
 
 impl Plain {
+    /// From the number of values, their sum, and for Poisson counts that of ln x!.
+    #[must_use]
+    pub fn of_sums(family: Family, number: f64, sum: f64, log_factorials: f64) -> Self {
+        Self { family, number, sum, constant: if family == Family::Poisson { -log_factorials } else { 0.0 } }
+    }
+
     /// From the numbers.
     pub fn new(family: Family, values: &[f64]) -> Self {
         let constant =

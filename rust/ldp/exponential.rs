@@ -87,6 +87,12 @@ pub struct Plain {
 }
 
 impl Plain {
+    /// From the number of values and their sum.
+    #[must_use]
+    pub fn of_sums(number: f64, sum: f64) -> Self {
+        Self { number, sum }
+    }
+
     /// From the numbers.
     pub fn new(values: &[f64]) -> Self {
         Self { number: values.len() as f64, sum: values.iter().sum() }

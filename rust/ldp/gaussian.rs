@@ -222,6 +222,12 @@ pub struct Plain {
 }
 
 impl Plain {
+    /// From the number of values, their mean and the sum of squares about it.
+    #[must_use]
+    pub fn of_sums(number: f64, mean: f64, squares: f64) -> Self {
+        Self { number, mean, squares }
+    }
+
     /// From the numbers.
     pub fn new(values: &[f64]) -> Self {
         let number = values.len() as f64;

@@ -4,6 +4,7 @@
 //! A [`Likelihood`] is a function of natural parameters, a [`Posterior`] joins it with priors in unconstrained coordinates.
 //! One or two coordinates are integrated by [`quadrature`]; more are sampled by [`nuts`].
 
+pub mod cells;
 pub mod compressed;
 pub mod discrete;
 pub mod exponential;
@@ -16,6 +17,7 @@ pub mod nuts;
 pub mod parameters;
 pub mod posterior;
 pub mod quadrature;
+pub mod sums;
 pub mod tractable;
 pub mod whiten;
 

@@ -8,6 +8,7 @@ estimators and need that: ``pip install 'quincunx[sklearn]'``.
 import typing
 
 from quincunx import _sklearn
+from quincunx._summary import Summary
 from quincunx.ldp import priors, statistics
 from quincunx.ldp._calibration import Calibration, calibration
 from quincunx.ldp._histogram import HistogramModel
@@ -37,6 +38,7 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "PoissonModel",
+    "Summary",
     "TractableModel",
     "calibration",
     "priors",

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias, dataclass_transform
+from dataclasses import field, replace
+from fractions import Fraction
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from quincunx import _core
 from quincunx._core import LdpLikelihood
-from quincunx._inference import Floats
+from quincunx._inference import Array, Floats
+from quincunx._summary import Part, are_counts
 
 #: Groups of one user each, and which of them each user is.
 Users: TypeAlias = "tuple[Sequence[Group], npt.NDArray[np.intp]]"
 
 #: The groups by name, as files hold them.
-KINDS: dict[str, type[Group]] = {}
+KINDS = Part.KINDS
+#: Cells between bounds, at the least; and reports from which on a fit works on cells.
+CELLS, MANY = 2**14, 2**17
+#: Whole numbers between bounds, at the most.
+WIDEST = 2**22
+#: What exact sums are whole multiples of.
+UNIT = Fraction(1, 2**2148)
 
 
-@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Users whose values have one noise: a frozen dataclass, as every class derived from it is made to be."""
+class Group(Part):
+    """Users whose values have one noise."""
 
-    kind: ClassVar[str]
     #: What the log-likelihood is beyond that of the core: a constant.
     offset: float = field(default=0.0, kw_only=True)
-
-    def __init_subclass__(cls, kind: str = "") -> None:
-        dataclass(frozen=True, eq=False)(cls)
-        if kind:
-            cls.kind, KINDS[kind] = kind, cls
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(map(_equal, vars(self).values(), vars(other).values()))
 
     def likelihood(self) -> LdpLikelihood:
         """Return the core's likelihood, but for the offset."""
@@ -50,10 +50,24 @@ class Group:
         """
         raise ValueError("`released` must be what each user released: a sum over users has no likelihood of one")
 
+    def summed(self) -> Part:
+        """Return the sums over users that have the same likelihood: itself where it holds nothing else.
 
-def _equal(one: object, other: object) -> bool:
-    arrays = isinstance(one, np.ndarray) or isinstance(other, np.ndarray)
-    return np.array_equal(one, other) if arrays else one == other  # type: ignore[arg-type]
+        Raises
+        ------
+        ValueError
+            If there are none.
+        """
+        if not self.sums:
+            raise ValueError(f"there is no summary of {self.unsummed}")
+        return self
+
+    #: Of what there is no summary, and why.
+    unsummed: ClassVar[str] = "these reports"
+
+    def condensed(self) -> Group:
+        """Return the sums in the place of many reports whose likelihood they have but for rounding."""
+        return self
 
 
 class Numbers(Group):
@@ -74,6 +88,45 @@ class Plain(Numbers, kind="plain"):
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.plain(self.family, self.numbers)
 
+    def summed(self) -> Part:
+        first, square = exact_sums(np.column_stack([self.numbers, np.ones(len(self.numbers))]), products=True)[1::-1]
+        last = Fraction()
+        if self.family == "poisson":
+            values, counts = np.unique(self.numbers, return_counts=True)
+            logs = (Fraction(math.lgamma(value + 1)) for value in values.tolist())
+            last = sum(map(operator.mul, logs, counts.tolist()), Fraction())
+        return PlainSums(self.family, len(self.numbers), first, square, last)
+
+
+class PlainSums(Group, kind="plain_sums"):
+    """Numbers without noise: how many, their sum, that of their squares, and for Poisson counts that of ln x!."""
+
+    family: str
+    users: int
+    first: Fraction
+    second: Fraction
+    log_factorials: Fraction
+    sums = ("users", "first", "second", "log_factorials")
+
+    @property
+    def number(self) -> int:
+        return self.users
+
+    @property
+    def protected(self) -> bool:
+        return False
+
+    def check(self) -> None:
+        spread = self.users * self.second - self.first**2
+        if not are_counts([self.users]) or spread < 0 or (not self.users and (self.first or self.second)):
+            raise ValueError("it has sums that no numbers have")
+
+    def likelihood(self) -> LdpLikelihood:
+        first, second = self.first, self.log_factorials
+        if self.family == "gaussian" and self.users:
+            first, second = first / self.users, self.second - first**2 / self.users
+        return LdpLikelihood.plain_sums(self.family, float(self.users), float(first), float(second))
+
 
 class Rectified(Numbers, kind="rectified"):
     """Real numbers, clipped and released with Laplace noise."""
@@ -85,6 +138,13 @@ class Rectified(Numbers, kind="rectified"):
 
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.rectified(self.family, self.numbers, self.bounds, self.scale, self.exact)
+
+    def summed(self) -> RectifiedCells:
+        lower, upper = self.bounds
+        return RectifiedCells(*_sorted(self.numbers, lower, upper, CELLS), self.family, self.bounds, self.scale)
+
+    def condensed(self) -> Group:
+        return self if len(self.numbers) < MANY else self.summed()
 
 
 class Whole(Numbers, kind="whole"):
@@ -99,6 +159,121 @@ class Whole(Numbers, kind="whole"):
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.whole(self.family, self.noise, self.decay, self.bounds, self.numbers, self.exact)
 
+    def summed(self) -> WholeCells:
+        lower, upper = self.bounds
+        if not 0 < upper - lower <= WIDEST:
+            raise ValueError(f"`lower` must be below `upper` by at most 2**22, got {lower} with upper = {upper}")
+        each = 1 if self.noise == "geometric" else -(-CELLS // (upper - lower))
+        found = _sorted(self.numbers, float(lower), float(upper), each * (upper - lower))
+        return WholeCells(*found, self.family, self.noise, self.decay, self.bounds)
+
+    def condensed(self) -> Group:
+        return self if len(self.numbers) < MANY else self.summed()
+
+
+class Cells(Group):
+    """Numbers by cells between two bounds: what lies beyond is counted, and added up as multiples of `UNIT`.
+
+    Rows of `moments` are the number of values in a cell and their sums of t, t**2 and t**3 in units of 2**-30.
+    """
+
+    below: int
+    above: int
+    beyond: Fraction
+    cells: int
+    index: npt.NDArray[np.int64]
+    moments: npt.NDArray[np.int64]
+    sums = ("below", "above", "beyond", "index", "moments")
+
+    @property
+    def number(self) -> int:
+        return self.below + self.above + int(self.moments[:, 0].sum())
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds."""
+        raise NotImplementedError
+
+    def plus(self, other: Self) -> Self:
+        index = np.union1d(self.index, other.index)
+        moments = np.zeros((len(index), 4), np.int64)
+        for part in (self, other):
+            moments[np.searchsorted(index, part.index)] += part.moments
+        ends = {name: getattr(self, name) + getattr(other, name) for name in ("below", "above", "beyond")}
+        return replace(self, **ends, index=index, moments=moments)
+
+    def check(self) -> None:
+        number, t, square, cube = self.moments.T
+        rising = self.index.size == 0 or (self.index[0] >= 0 and self.index[-1] < self.cells)
+        # Means of t within its cell and of its powers within their ranges, but for rounding.
+        most = number.astype(float) * (1 + 2**-20)
+        possible = [abs(t) <= most * 2**29, (square >= 0) & (square <= most * 2**28), abs(cube) <= most * 2**27]
+        spread = np.asarray(t, float) ** 2 * 2.0**-30 <= number * (square + number) * (1 + 1e-9)
+        if not (
+            are_counts([self.below, self.above])
+            and rising
+            and (np.diff(self.index) > 0).all()
+            and self.moments.dtype == self.index.dtype == np.int64
+            and self.moments.shape == (len(self.index), 4)
+            and (number > 0).all()
+            and all(each.all() for each in (*possible, spread))
+            and self._excess() >= 0
+        ):
+            raise ValueError("it has cells that no numbers have")
+
+    def _excess(self) -> Fraction:
+        """By how much all that lies beyond the bounds does."""
+        lower, upper = self.ends
+        return self.beyond + self.below * Fraction(lower) - self.above * Fraction(upper)
+
+    def _of_core(self) -> tuple[int, tuple[list[float], float, Array, Array]]:
+        """Return the number of cells, and what the core takes of them."""
+        ends = [float(self.below), float(self.above)]
+        return self.cells, (ends, float(self._excess()), self.index, self.moments)
+
+
+def _sorted(numbers: Floats, lower: float, upper: float, cells: int) -> tuple[int, int, Fraction, int, Array, Array]:
+    """Return the fields of `Cells`."""
+    below, above, beyond, index, moments = _core.ldp_cells(numbers, (lower, upper), cells)
+    return below, above, beyond * UNIT, cells, index, moments
+
+
+def exact_sums(rows: Floats, *, products: bool = False) -> list[Fraction]:
+    """Return the sums of columns, or of products of columns i <= j, without rounding."""
+    return [number * UNIT for number in _core.ldp_exact_sums(np.ascontiguousarray(rows), products)]
+
+
+class RectifiedCells(Cells, kind="rectified_cells"):
+    """Real numbers, clipped and released with Laplace noise, by cells."""
+
+    family: str
+    bounds: tuple[float, float]
+    scale: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.bounds
+
+    def likelihood(self) -> LdpLikelihood:
+        return LdpLikelihood.rectified_cells(self.family, self.bounds, self.scale, *self._of_core())
+
+
+class WholeCells(Cells, kind="whole_cells"):
+    """Whole numbers, clipped and released with two-sided geometric or Laplace noise, by cells."""
+
+    family: str
+    noise: str
+    decay: float
+    bounds: tuple[int, int]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(self.bounds[0]), float(self.bounds[1])
+
+    def likelihood(self) -> LdpLikelihood:
+        number, found = self._of_core()
+        return LdpLikelihood.whole_cells(self.family, self.noise, self.decay, self.bounds, number, found)
+
 
 class Tractable(Numbers, kind="tractable"):
     """Numbers of the tractable family, clipped and released with normal noise."""
@@ -108,6 +283,7 @@ class Tractable(Numbers, kind="tractable"):
     clip: tuple[float, float]
     sd: float
     exact: bool
+    unsummed = "numbers with normal noise: their likelihood takes each; give the reports"
 
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.tractable(self.numbers, list(self.g), self.interval, self.clip, self.sd, self.exact)
@@ -119,6 +295,19 @@ class Bits(Group, kind="bits"):
     zeros: float
     ones: float
     keep: float
+    sums = ("zeros", "ones")
+
+    @property
+    def number(self) -> int:
+        return int(self.zeros + self.ones)
+
+    @property
+    def protected(self) -> bool:
+        return self.keep < 1
+
+    def check(self) -> None:
+        if not are_counts([self.zeros, self.ones]):
+            raise ValueError("it has counts that no users have")
 
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.bits(self.zeros, self.ones, self.keep)
@@ -144,6 +333,19 @@ class Categories(Shares, kind="categories"):
     counts: tuple[float, ...]
     keep: float
     other: float
+    sums = ("counts",)
+
+    @property
+    def number(self) -> int:
+        return int(sum(self.counts))
+
+    @property
+    def protected(self) -> bool:
+        return self.other > 0
+
+    def check(self) -> None:
+        if not are_counts(self.counts):
+            raise ValueError("it has counts that no users have")
 
     @property
     def size(self) -> int:
@@ -164,6 +366,44 @@ class Rows(Shares, kind="rows"):
     weights: Floats | None
     p: float
     q: float
+    sums = ("rows", "weights")
+
+    @property
+    def number(self) -> int:
+        return int(self.occurrences.sum())
+
+    @property
+    def occurrences(self) -> Floats:
+        """How often each row occurs."""
+        return np.ones(len(self.rows)) if self.weights is None else self.weights
+
+    @property
+    def protected(self) -> bool:
+        return self.q > 0
+
+    def shape(self) -> object:
+        return self.size
+
+    def summed(self) -> Self:
+        """Return the different rows in the order of the core, and how often each occurs."""
+        packed = np.packbits(self.rows, axis=1, bitorder="little")
+        words = np.zeros((len(packed), -(-self.size // 64) * 8), np.uint8)
+        words[:, : packed.shape[1]] = packed
+        keys = words.view("<u8")
+        one = keys[:, 0] if keys.shape[1] == 1 else keys.astype(">u8").view(f"V{words.shape[1]}")[:, 0]
+        _, first, which = np.unique(one, return_index=True, return_inverse=True)
+        counts = np.bincount(which.reshape(-1), self.occurrences, len(first)).astype(np.float64)
+        return replace(self, rows=self.rows[first][counts > 0], weights=counts[counts > 0])
+
+    def plus(self, other: Self) -> Self:
+        rows = np.concatenate([self.rows, other.rows])
+        weights = np.concatenate([self.occurrences, other.occurrences])
+        return replace(self, rows=rows, weights=weights).summed()
+
+    def check(self) -> None:
+        bits = self.rows.dtype == np.uint8 and self.rows.ndim == 2 and self.rows.max(initial=0) <= 1
+        if not (bits and self.weights is not None and are_counts(self.weights) and self.summed() == self):
+            raise ValueError("it has rows that no users have")
 
     @property
     def size(self) -> int:
@@ -183,21 +423,36 @@ class Rows(Shares, kind="rows"):
 class ColumnSums(Shares, kind="column_sums"):
     """Sums over the rows of users."""
 
-    sums: tuple[float, ...]
+    columns: tuple[float, ...]
     users: float
     p: float
     q: float
+    sums = ("columns", "users")
+
+    @property
+    def number(self) -> int:
+        return int(self.users)
+
+    @property
+    def protected(self) -> bool:
+        return self.q > 0
+
+    def check(self) -> None:
+        if not are_counts([self.users]) or not all(0 <= each <= self.users for each in self.columns):
+            raise ValueError("it has column sums that no users have")
 
     @property
     def size(self) -> int:
-        return len(self.sums)
+        return len(self.columns)
 
     def likelihood(self) -> LdpLikelihood:
-        return LdpLikelihood.column_sums(list(self.sums), self.users, self.p, self.q)
+        return LdpLikelihood.column_sums(list(self.columns), self.users, self.p, self.q)
 
 
 class Records(Group):
     """Noisy records (x, y), or their moments."""
+
+    unsummed = "the moments of a fit, which are rounded: give the summary that `summarize` makes to `fit`, too"
 
     @property
     def features(self) -> int:
@@ -224,6 +479,10 @@ class LinearInputs(LinearMoments, kind="linear_inputs"):
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.linear_inputs(self.moments, self.users, list(self.noise))
 
+    def summed(self) -> Part:
+        triangle = self.moments[np.triu_indices(len(self.moments))]
+        return RecordSums("inputs", self.noise, int(self.users), tuple(map(Fraction, triangle.tolist())))
+
 
 class LinearStatistics(LinearMoments, kind="linear_statistics"):
     """Noisy second moments, in the units that make their noise that of the ratios."""
@@ -242,6 +501,10 @@ class LogisticInputs(Records, kind="logistic_inputs"):
     y: Floats
     noise: tuple[float, ...]
     keep: float
+    unsummed = (
+        "records of a logistic regression: the logistic function leaves no sums of fixed size. "
+        'Give the records, or let users release `statistics.logistic` and use kind="statistics"'
+    )
 
     @property
     def features(self) -> int:
@@ -265,6 +528,40 @@ class LogisticStatistics(Records, kind="logistic_statistics"):
 
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.logistic_statistics(self.first, self.second, self.users, list(self.noise))
+
+
+class RecordSums(Part, kind="record_sums"):
+    """What regressions need of users: products of (x, y), or released moments, summed without rounding.
+
+    `form` is "inputs" for products of coordinates i <= j, whose variances of noise are the `noise`; else "linear" or
+    "logistic" for moments, whose deviations they are.
+    """
+
+    form: str
+    noise: tuple[float, ...]
+    users: int
+    totals: tuple[Fraction, ...]
+    sums = ("users", "totals")
+
+    @property
+    def number(self) -> int:
+        return self.users
+
+    @property
+    def protected(self) -> bool:
+        if self.form == "inputs":  # the constant of an intercept has none
+            return self.noise[-1] > 0 and any(variance > 0 for variance in self.noise[:-1])
+        return all(deviation > 0 for deviation in self.noise)
+
+    def check(self) -> None:
+        width = len(self.noise)
+        right = width * (width + 1) // 2 if self.form == "inputs" else width
+        if (
+            not are_counts([self.users])
+            or len(self.totals) != right
+            or self.form not in ("inputs", "linear", "logistic")
+        ):
+            raise ValueError("it has sums that no records have")
 
 
 def likelihood(groups: Sequence[Group], parameters: int) -> LdpLikelihood:

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from quincunx import _check
 from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable, parameters
+from quincunx._summary import Summary
 from quincunx.ldp._groups import Categories as Counted
 from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, MechanismLike, codes
+from quincunx.ldp._noise import Known, MechanismLike, codes, refuse_summaries
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import DataSet, noisy
 from quincunx.ldp.priors import Dirichlet
@@ -91,20 +92,67 @@ class HistogramModel(PrivateModel):
 
         Parameters
         ----------
-        released : Release, array_like or list of these
+        released : Release, array_like, Summary or list of these
             Rows of bits, patterns or column sums from unary encoding; categories from generalized randomized response,
-            or without noise. A list with a Release in it is of groups of users, as in `GaussianModel.fit`.
+            or without noise. Lists and summaries are taken as in `GaussianModel.fit`.
         y : None
             Not used.
         counts : array_like of int, optional
             With ``data="patterns"``: how often each row occurs; a list of these for groups.
         n : int, optional
-            With ``data="counts"``: the number of users; a list for groups.
+            With ``data="counts"``: the number of users; a list for groups. Rows of bits need none: they are summed.
         mechanism : optional
             Goes before the release's own and the constructor's.
         {fitted}
         """
         return self._fit(self._groups(released, mechanism, False, counts=counts, n=n), executor)
+
+    def summarize(
+        self,
+        released: npt.ArrayLike,
+        *,
+        counts: npt.ArrayLike | None = None,
+        n: int | None = None,
+        mechanism: MechanismLike = None,
+        unsafe: bool = False,
+    ) -> Summary:
+        """Return what a fit needs of released categories, so that parts of the users can be added.
+
+        Counts of categories; of unary encoding the different rows and how often each occurs, of which there may be as
+        many as users: with ``data="counts"`` the column sums alone.
+
+        Parameters
+        ----------
+        released, counts, n, mechanism
+            As in `fit`.
+        {summarized}
+        """
+        return self._summed(self._groups(released, mechanism, False, counts=counts, n=n), unsafe)
+
+    def _summarized_as(self) -> str:
+        return f"HistogramModel(data={'counts' if self.data == 'counts' else 'rows'!r})"
+
+    def partial_fit(
+        self,
+        released: npt.ArrayLike,
+        y: None = None,
+        *,
+        counts: npt.ArrayLike | None = None,
+        n: int | None = None,
+        mechanism: MechanismLike = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Infer the posterior from what was fitted before and more released categories.
+
+        Parameters
+        ----------
+        released, counts, n, mechanism
+            As in `fit`: of users that it has not seen.
+        y : None
+            Not used.
+        {more}
+        """
+        return self._fit_more(self.summarize(released, counts=counts, n=n, mechanism=mechanism), executor)
 
     def log_likelihood(
         self,
@@ -148,6 +196,7 @@ class HistogramModel(PrivateModel):
         """
         if self.data == "counts":
             raise ValueError('`data` must not be "counts": a sum over users has no likelihood of one of them')
+        refuse_summaries(released)
         users = []
         for part, own in self._split(released, mechanism, counts=counts):
             group = self._group(part, mechanism, True, **own)
@@ -206,13 +255,16 @@ class HistogramModel(PrivateModel):
         assert declared is not None
         k, p, q = len(declared), noise.one_probability, noise.zero_probability
         if form == "counts":
+            sums = _check.reals(released, "released")
+            if sums.ndim == 2 and n is None:
+                bits = _check.categories(declared.columns(released, "released"), "released", 2)
+                n, sums = len(bits), bits.sum(axis=0)
             if n is None:
                 raise TypeError("`n`, the number of users, must be given with column sums")
             users = _check.whole(n, "n")
-            sums = _check.reals(released, "released")
             if sums.shape != (k,):
                 raise ValueError(f"`released` must have shape ({k},), got {sums.shape}")
-            return ColumnSums(tuple(sums.tolist()), float(users), p, q, labels=labels)
+            return ColumnSums(tuple(map(float, sums)), float(users), p, q, labels=labels)
         rows = _check.categories(declared.columns(released, "released"), "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
             raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")

@@ -28,6 +28,7 @@ from quincunx._inference import (
 from quincunx._progress import Progress, reporting
 from quincunx._rng import RandomSource
 from quincunx._sklearn import estimator_doc
+from quincunx._summary import Part, Summary
 from quincunx.errors import ConvergenceError, TooLargeError
 from quincunx.ldp import priors
 from quincunx.ldp._groups import KINDS, Group, Users, likelihood
@@ -57,6 +58,34 @@ model_doc = assembled(
     Returns
     -------
     self
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument or a parameter is not what it should be.
+    """,
+    summarized="""
+    unsafe : bool
+        Whether a summary of data without noise may be pickled.
+
+    Returns
+    -------
+    Summary
+        To be added to others and given to `fit`; computing it costs one pass over the reports.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not what it should be, or the likelihood of the reports has no sums of fixed size.
+    """,
+    more="""
+    executor : concurrent.futures.Executor, optional
+        Where each chain is one task.
+
+    Returns
+    -------
+    self
+        Fitted to all users since the last `fit`, and those of that.
 
     Raises
     ------
@@ -98,6 +127,8 @@ class PrivateModel(PosteriorEstimator):
     #: Names of priors.
     _prior_names: ClassVar[tuple[str, ...]] = ()
     _posterior: PosteriorDraws = field(init=False)
+    #: What `partial_fit` has seen.
+    _total: Summary = field(init=False)
 
     mechanism: MechanismLike | Pair = field(default=None, kw_only=False)
     priors: Mapping[str, Prior] | None = None
@@ -135,8 +166,46 @@ class PrivateModel(PosteriorEstimator):
 
     def _groups(self, released: npt.ArrayLike, mechanism: object, exact: bool, **data: Any) -> list[Group]:
         """Return the groups of users."""
-        each = self._split(released, mechanism, **data)
-        return [self._group(part, mechanism, exact, **own) for part, own in each]
+        found: list[Group] = []
+        for part, own in self._split(released, mechanism, **data):
+            if isinstance(part, Summary):
+                found += self._of_summary(part, mechanism)
+            else:
+                found.append(self._group(part, mechanism, exact, **own))
+        return found
+
+    # Summaries.
+
+    def _summarized_as(self) -> str:
+        """Return what a summary must be for: the class, and what changes what it needs of users."""
+        return type(self).__name__
+
+    def _of_summary(self, summary: Summary, mechanism: object) -> list[Group]:
+        """Return the groups of users that a summary sums."""
+        if summary.model != (own := self._summarized_as()):
+            raise ValueError(f"the summary must be for {own}, got one for {summary.model}")
+        if mechanism is not None:
+            raise ValueError("`mechanism` must be None with a summary, which knows the noise of its reports")
+        return [self._of_part(part) for part in summary.parts]
+
+    def _of_part(self, part: Part) -> Group:
+        if not isinstance(part, Group):
+            raise TypeError(f"the summary must hold groups of users, got {type(part).__name__}")
+        return part
+
+    def _summed(self, groups: Sequence[Group], unsafe: bool) -> Summary:
+        return Summary.of(self._summarized_as(), (group.summed() for group in groups), unsafe)
+
+    def _fit_more(self, chunk: Summary, executor: Executor | None) -> Self:
+        """Fit the users known so far and those of a chunk."""
+        known = self.__dict__.get("_total")
+        if known is None:
+            groups = self._posterior.problem.groups if hasattr(self, "_posterior") else []
+            known = self._summed(groups, False)
+        total = known + chunk
+        self._fit(self._of_summary(total, None), executor)
+        self._total = total
+        return self
 
     def _split(
         self, released: npt.ArrayLike, mechanism: object, **data: Any
@@ -179,6 +248,7 @@ class PrivateModel(PosteriorEstimator):
         """Infer the posterior."""
         self._check_runs(executor)
         threads = _check.threads(self.threads)
+        groups = [group.condensed() for group in groups]
         schedule = Schedule(self.n_warmup, self.n_draws, self.max_depth, self.target_accept, threads)
         _check.one_of(self.inference, "inference", ("auto", "quadrature", "nuts"))
 
@@ -201,6 +271,7 @@ class PrivateModel(PosteriorEstimator):
             return self._infer(problem, runs, schedule, executor)
 
         self._fit_or_restore(work)
+        self.__dict__.pop("_total", None)
         if not self._quiet:
             self._posterior.warn()
         return self
@@ -388,12 +459,13 @@ class PrivateModel(PosteriorEstimator):
         variables = tuple(
             Variable(name, tuple(shape), tuple(dims), labels=own) for name, shape, dims, own in header["variables"]
         )
-        groups = tuple(
+        groups = [
             KINDS[kind](**{name: decode(value, arrays) for name, value in facts.items()})
             for kind, facts in header["groups"]
-        )
+        ]
         blocks = tuple(Block(*block) for block in header["blocks"])
-        return Problem(variables, blocks, groups, header["quadrature"], self._tolerance)
+        known = tuple(map(self._of_part, groups))
+        return Problem(variables, blocks, known, header["quadrature"], self._tolerance)
 
 
 def _law_to_json(mechanism: object) -> Any:

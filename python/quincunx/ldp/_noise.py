@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quincunx._inference import Floats
+from quincunx._summary import Summary
 from quincunx.privacy import Release
 from quincunx.privacy._law import refuse_unknown
 from quincunx.privacy._mechanism import Mechanism
@@ -83,7 +84,7 @@ def one_of(deviations: Floats, what: str) -> float:
 
 
 def split(released: npt.ArrayLike, name: str = "released") -> list[npt.ArrayLike] | None:
-    """Return the groups of users of a list with a Release in it; None where all released alike.
+    """Return the groups of users of a list with a Release or Summary in it; None where all released alike.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def split(released: npt.ArrayLike, name: str = "released") -> list[npt.ArrayLike
     """
     if not isinstance(released, (list, tuple)):
         return None
-    if not any(isinstance(part, Release) or _hides(part) for part in released):
+    if not any(isinstance(part, (Release, Summary)) or _hides(part) for part in released):
         arrays = [part for part in released if isinstance(part, np.ndarray) and part.ndim]
         if len(arrays) == len(released) and len(set(map(len, arrays))) > 1:
             raise ValueError(f"`{name}` must hold arrays of one length where no release is among them")
@@ -101,22 +102,28 @@ def split(released: npt.ArrayLike, name: str = "released") -> list[npt.ArrayLike
     for part in released:
         if _hides(part):
             raise ValueError(f"`{name}` must not hold releases in lists within a list")
-        if not isinstance(part, Release) and not np.iterable(part):
+        if not isinstance(part, (Release, Summary)) and not np.iterable(part):
             raise ValueError(f"`{name}` must hold releases and arrays of raw values, got {part!r:.40} beside a release")
     return list(released)
 
 
 def _hides(part: object) -> bool:
-    return isinstance(part, (list, tuple)) and any(isinstance(inner, Release) for inner in part)
+    return isinstance(part, (list, tuple)) and any(isinstance(inner, (Release, Summary)) for inner in part)
 
 
 def refuse_raw(parts: Sequence[object], mechanism: object, name: str = "released") -> None:
     """Refuse raw values beside releases where there is a mechanism: nobody said whether they have its noise."""
-    if mechanism is not None and not all(isinstance(part, Release) for part in parts):
+    if mechanism is not None and not all(isinstance(part, (Release, Summary)) for part in parts):
         raise ValueError(
             f"`{name}` must hold releases alone where there is a `mechanism`, as raw values beside them may have its "
             "noise or none: make those that have it a Release, with `noise=`"
         )
+
+
+def refuse_summaries(released: object) -> None:
+    """Refuse summaries where each user counts."""
+    if any(isinstance(part, Summary) for part in (released if isinstance(released, (list, tuple)) else [released])):
+        raise ValueError("`released` must be what each user released: a summary has no likelihood of one of them")
 
 
 def one_each(value: T, number: int, name: str) -> list[T | None]:

@@ -17,7 +17,17 @@ from quincunx._categories import Categories
 from quincunx._inference import Array, Arrays, Facts, Floats, Run, Variable, parameters
 from quincunx._optional import require
 from quincunx._sklearn import Deferred, validation
-from quincunx.ldp._groups import Group, LinearInputs, LinearStatistics, LogisticInputs, LogisticStatistics, Records
+from quincunx._summary import Part, Summary, total
+from quincunx.ldp._groups import (
+    Group,
+    LinearInputs,
+    LinearStatistics,
+    LogisticInputs,
+    LogisticStatistics,
+    Records,
+    RecordSums,
+    exact_sums,
+)
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import (
     RECORDS,
@@ -25,6 +35,7 @@ from quincunx.ldp._noise import (
     MechanismLike,
     Pair,
     noise_of,
+    one_each,
     one_of,
     refuse_raw,
     sigmas,
@@ -53,6 +64,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         "intercept_": "released",
     }
     _with_residual: ClassVar[bool]
+    _ratios: ClassVar[str]
     _known_of_labels: ClassVar[Known]
     _known = RECORDS
     #: Before the data are seen, for `predict` and messages of scikit-learn.
@@ -83,7 +95,8 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         x : Release, array_like or list of these
             With ``kind="inputs"`` the noisy records, shape (n, d); with ``kind="statistics"`` the sum of the noisy
             statistics of all users, or a Release (or array of two axes) with a row for each user, which is summed.
-            A list with a Release in it is of groups of users: each release has its own noise, raw values none.
+            A list with a Release in it is of groups of users: each release has its own noise, raw values none. Or a
+            summary.
         y : Release, array_like or list of these
             With ``kind="inputs"`` the noisy answers, shape (n,); a list goes with a list of records.
         n : int, optional
@@ -96,9 +109,114 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
         self._fit(groups, executor)
         if classes is not None:
             self.classes_ = classes
-        if self.kind == "inputs" and not isinstance(x, (Release, list)):
+        if self.kind == "inputs" and not isinstance(x, (Release, Summary, list)):
             validation()._check_feature_names(self, x, reset=True)
         self._warn_of_clipping(bound)
+        return self
+
+    def summarize(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        n: int | None = None,
+        mechanism: MechanismLike | Pair = None,
+        unsafe: bool = False,
+    ) -> Summary:
+        """Return what a fit needs of released records or moments, so that parts of the users can be added.
+
+        Second moments of the records, or the sum of released moments, without rounding; a logistic regression on
+        records has no sums that would do.
+
+        Parameters
+        ----------
+        x, y, n, mechanism
+            As in `fit`.
+        {summarized}
+        """
+        if isinstance(x, Summary) or _with_summaries(x):
+            return self._mixed(x, y, n, mechanism)
+        if self._by_moments():
+            several = self._split(x, mechanism, n=n)
+            found = [self._totals(part, own["n"], mechanism) for part, own in several]
+        elif not self._with_residual:
+            raise ValueError(f"there is no summary of {LogisticInputs.unsummed}")
+        elif y is None:
+            raise ValueError('`y` must be given with kind="inputs"')
+        else:
+            found = []
+            for pair in self._pairs(x, y, mechanism):
+                (rows, numbers, noise, for_y), _, _ = self._records(*pair, mechanism)
+                sums = exact_sums(np.column_stack([rows, numbers]), products=True)
+                found.append(RecordSums("inputs", (*noise, single_sigma(for_y) ** 2), len(rows), tuple(sums)))
+        return Summary.of(self._summarized_as(), found, unsafe)
+
+    def _mixed(self, x: Any, y: Any, n: Any, mechanism: Any) -> Summary:
+        """Return the sum of summaries and of releases beside them."""
+        parts = [x] if isinstance(x, Summary) else x
+        if mechanism is not None and any(isinstance(part, Summary) for part in parts):
+            raise ValueError("`mechanism` must be None with a summary, which knows the noise of its reports")
+        refuse_raw(parts, "any", "x")
+        each = zip(parts, one_each(y, len(parts), "y"), one_each(n, len(parts), "n"), strict=True)
+        summed = [
+            part if isinstance(part, Summary) else self.summarize(part, own, n=count) for part, own, count in each
+        ]
+        return total([Summary(self._summarized_as()), *summed])
+
+    def _by_moments(self) -> bool:
+        """Whether users release moments and not records."""
+        if _check.one_of(self.kind, "kind", ("inputs", "statistics")) == "inputs":
+            return False
+        if self.fit_intercept:
+            raise ValueError(
+                '`fit_intercept` must be False with kind="statistics": append a constant to each record before '
+                "the statistics are made"
+            )
+        return True
+
+    def _summarized_as(self) -> str:
+        changes = "fit_intercept" if self.kind == "inputs" else self._ratios
+        return f"{type(self).__name__}(kind={self.kind!r}, {changes}={getattr(self, changes)!r})"
+
+    def _of_summary(self, summary: Summary, mechanism: object) -> list[Records]:  # type: ignore[override]
+        found = super()._of_summary(summary, mechanism)
+        return self._alike([group for group in found if isinstance(group, Records)])
+
+    def _of_part(self, part: Part) -> Group:
+        if not isinstance(part, RecordSums):
+            return super()._of_part(part)
+        totals = np.array(list(map(float, part.totals)))
+        if part.form != "inputs":
+            return self._of_total(totals, part.users, np.array(part.noise))
+        moments = np.zeros((len(part.noise),) * 2)
+        moments[np.triu_indices(len(moments))] = totals
+        return LinearInputs(np.triu(moments) + np.triu(moments, 1).T, float(part.users), part.noise)
+
+    def partial_fit(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        n: int | None = None,
+        mechanism: MechanismLike | Pair = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Infer the posterior from what was fitted before and more released records or moments.
+
+        Parameters
+        ----------
+        x, y, n, mechanism
+            As in `fit`: of users that it has not seen.
+        {more}
+        """
+        chunk = self.summarize(x, y, n=n, mechanism=mechanism)
+        frames = self.kind == "inputs" and not isinstance(x, (Release, Summary, list))
+        first = not hasattr(self, "_posterior")
+        if frames and not first:
+            validation()._check_n_features(self, x, reset=False)
+        self._fit_more(chunk, executor)
+        if frames:
+            validation()._check_feature_names(self, x, reset=first)
         return self
 
     def _warn_of_clipping(self, bound: float | None) -> None:
@@ -193,12 +311,10 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     ) -> tuple[list[Records], float | None, Array | None]:
         """Return the groups of users, the clients' bound on x where it is known, and the labels."""
         bound = None if self.x_bound is None else _check.real(self.x_bound, "x_bound", positive=True)
-        if _check.one_of(self.kind, "kind", ("inputs", "statistics")) == "statistics":
-            if self.fit_intercept:
-                raise ValueError(
-                    '`fit_intercept` must be False with kind="statistics": append a constant to each record before '
-                    "the statistics are made"
-                )
+        by_moments = self._by_moments()
+        if isinstance(x, Summary) or _with_summaries(x):
+            return self._of_summary(self._mixed(x, y, n, mechanism), None), bound, None
+        if by_moments:
             several = self._split(x, mechanism, n=n)
             return self._alike([self._statistics(part, own["n"], mechanism) for part, own in several]), bound, None
         if y is None:
@@ -270,35 +386,41 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _inputs(self, x: Floats, y: Floats, noise: tuple[float, ...], for_y: Noise | None) -> Records:
         raise NotImplementedError
 
-    def _moments(
-        self, x: npt.ArrayLike, n: int | None, mechanism: object, extra: int
-    ) -> tuple[Floats, int, int, Floats]:
-        """Return the sum, the number of users, d and the deviations of the noise of one user's statistics.
-
-        `extra` is 2 where y squared is among them.
-        """
+    def _totals(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> RecordSums:
+        """Return the sum of released moments, without rounding, and the deviations of their noise."""
         noise = self._noise(x, mechanism)
-        total = _check.reals(x, "total")
-        if total.ndim == 2:
-            if n is not None and n != len(total):
-                raise ValueError(f"`n` must be {len(total)}, the number of rows, got {n}")
-            users, total = len(total), total.sum(axis=0)
-        elif total.ndim == 1:
+        rows = _check.reals(x, "total")
+        if rows.ndim == 2:
+            if n is not None and n != len(rows):
+                raise ValueError(f"`n` must be {len(rows)}, the number of rows, got {n}")
+            users = len(rows)
+        elif rows.ndim == 1:
             if n is None:
                 raise TypeError("`n`, the number of users, must be given with a sum")
-            users = _check.whole(n, "n")
+            users, rows = _check.whole(n, "n"), rows[None]
         else:
-            raise ValueError(f"`total` must have one or two axes, got shape {total.shape}")
-        length = total.size
-        sizes = ((d + 1) * (d + 2) // 2 if extra == 2 else d + d * (d + 1) // 2 for d in range(1, 2000))
+            raise ValueError(f"`total` must have one or two axes, got shape {rows.shape}")
+        self._features(rows.shape[1])
+        form = "linear" if self._with_residual else "logistic"
+        deviations = sigmas(noise, rows.shape[1]).tolist()
+        return RecordSums(form, tuple(deviations), users, tuple(exact_sums(rows)))
+
+    def _features(self, length: int) -> int:
+        """Return d, of which released moments have this length: with y squared among them where answers are numbers."""
+        squared = self._with_residual
+        sizes = ((d + 1) * (d + 2) // 2 - (not squared) for d in range(1, 2000))
         d = next((d for d, size in enumerate(sizes, 1) if size >= length), 0)
-        right = (d + 1) * (d + 2) // 2 if extra == 2 else d + d * (d + 1) // 2
-        if not d or right != length:
-            rule = "C(d + 2, 2) = (d + 1) (d + 2) / 2" if extra == 2 else "C(d + 2, 2) - 1 = d + d (d + 1) / 2"
+        if not d or (d + 1) * (d + 2) // 2 - (not squared) != length:
+            rule = "C(d + 2, 2) = (d + 1) (d + 2) / 2" if squared else "C(d + 2, 2) - 1 = d + d (d + 1) / 2"
             raise ValueError(f"`total` must have {rule} entries for some d, got {length}")
-        return total, users, d, sigmas(noise, length)
+        return d
 
     def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
+        found = self._of_part(self._totals(x, n, mechanism))
+        assert isinstance(found, Records)
+        return found
+
+    def _of_total(self, total: Floats, users: int, deviations: Floats) -> Records:
         raise NotImplementedError
 
     def _dimension(self, groups: Sequence[Group]) -> int:
@@ -452,6 +574,7 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
     """
 
     _with_residual = True
+    _ratios = "noise_ratios"
     _known_of_labels = RECORDS
     _prior_names = ("coefficients", "residual_sd", "scales", "correlation")
 
@@ -470,8 +593,8 @@ class LinearRegression(Regression, sklearn=("RegressorMixin",)):
         cross = np.sqrt(first) * y[:, None] * x
         return np.column_stack([svec(x[:, :, None] * x[:, None, :]), cross, np.sqrt(second) * y**2])
 
-    def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
-        total, users, d, deviations = self._moments(x, n, mechanism, 2)
+    def _of_total(self, total: Floats, users: int, deviations: Floats) -> Records:
+        d = self._features(total.size)
         first, second = (_check.real(ratio, "noise_ratios", positive=True) for ratio in self.noise_ratios)
         size = d * (d + 1) // 2
         blocks = deviations[:size], deviations[size : size + d], deviations[size + d :]
@@ -551,6 +674,7 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
     """
 
     _with_residual = False
+    _ratios = "noise_ratio"
     _known_of_labels: ClassVar[Known] = {RandomizedResponseNoise: ("flip", "categories")}
     _prior_names = ("coefficients", "scales", "correlation")
 
@@ -609,8 +733,8 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         super()._restore(header, arrays, runs)
         self.classes_ = arrays["classes"]
 
-    def _statistics(self, x: npt.ArrayLike, n: int | None, mechanism: object) -> Records:
-        total, users, d, deviations = self._moments(x, n, mechanism, 1)
+    def _of_total(self, total: Floats, users: int, deviations: Floats) -> Records:
+        d = self._features(total.size)
         blocks = (deviations[:d], "product of x and y"), (deviations[d:], "product of x and x")
         of_cross, of_squares = (one_of(*block) for block in blocks)
         if of_cross == 0:
@@ -652,6 +776,11 @@ class LogisticRegression(Regression, sklearn=("ClassifierMixin",)):
         """
         mixin: Any = super()
         return float(mixin.score(X, y, sample_weight))
+
+
+def _with_summaries(x: object) -> bool:
+    """Whether a list has summaries in it."""
+    return isinstance(x, (list, tuple)) and any(isinstance(part, Summary) for part in x)
 
 
 def _column(y: npt.ArrayLike) -> Array:

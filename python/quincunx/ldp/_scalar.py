@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from quincunx import _check, _core
 from quincunx._inference import Array, Floats, Variable, parameters
-from quincunx.ldp._groups import Bits, Group, Plain, Rectified, Tractable, Whole
+from quincunx._summary import Summary
+from quincunx.ldp._groups import Bits, Group, Plain, Rectified, RectifiedCells, Tractable, Whole
 from quincunx.ldp._model import PrivateModel
-from quincunx.ldp._noise import Known, MechanismLike, codes, single_sigma
+from quincunx.ldp._noise import Known, MechanismLike, codes, refuse_summaries, single_sigma
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import DataSet, by_inversion, generated, noisy
 from quincunx.ldp.priors import SCALARS, Beta, Gamma, Normal, Prior
@@ -43,9 +44,9 @@ class ScalarModel(PrivateModel):
 
         Parameters
         ----------
-        released : Release, array_like or list of these
+        released : Release, array_like, Summary or list of these
             The numbers after their noise. A list with a Release in it is of groups of users, of any sizes: each release
-            has its own noise, and raw numbers beside one have none.
+            has its own noise, and raw numbers beside one have none. A summary of them serves as well.
         y : None
             Not used.
         mechanism : optional
@@ -54,6 +55,37 @@ class ScalarModel(PrivateModel):
         {fitted}
         """
         return self._fit(self._groups(released, mechanism, False), executor)
+
+    def summarize(self, released: npt.ArrayLike, *, mechanism: MechanismLike = None, unsafe: bool = False) -> Summary:
+        """Return what a fit needs of released numbers, so that parts of the users can be added.
+
+        Parameters
+        ----------
+        released, mechanism
+            As in `fit`.
+        {summarized}
+        """
+        return self._summed(self._groups(released, mechanism, False), unsafe)
+
+    def partial_fit(
+        self,
+        released: npt.ArrayLike,
+        y: None = None,
+        *,
+        mechanism: MechanismLike = None,
+        executor: Executor | None = None,
+    ) -> Self:
+        """Infer the posterior from what was fitted before and more released numbers.
+
+        Parameters
+        ----------
+        released, mechanism
+            As in `fit`: of users that it has not seen.
+        y : None
+            Not used.
+        {more}
+        """
+        return self._fit_more(self.summarize(released, mechanism=mechanism), executor)
 
     def log_likelihood(
         self, released: npt.ArrayLike, *, gradient: bool = False, mechanism: MechanismLike = None, **parameters: float
@@ -84,6 +116,7 @@ class ScalarModel(PrivateModel):
 
         {each}
         """
+        refuse_summaries(released)
         users = []
         for part, _ in self._split(released, mechanism):
             group = self._group(part, mechanism, True)
@@ -189,7 +222,7 @@ class GaussianModel(ScalarModel):
 
     def _blocks(self, groups: Sequence[Group]) -> list[Block]:
         centre, half = 0.0, 10.0
-        bounded = [group.bounds for group in groups if isinstance(group, Rectified)]
+        bounded = [group.bounds for group in groups if isinstance(group, (Rectified, RectifiedCells))]
         width = 8.0
         if bounded:
             low, high = min(b[0] for b in bounded), max(b[1] for b in bounded)
