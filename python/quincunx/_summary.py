@@ -148,26 +148,18 @@ class Summary:
     unsafe: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.model, str):
+            raise TypeError(f"`model` must be a string, got {type(self.model).__name__}")
+        if not isinstance(self.parts, tuple) or not all(isinstance(part, Part) for part in self.parts):
+            raise TypeError(
+                f"`parts` must be a tuple of parts, as `summarize` makes them, got {type(self.parts).__name__}"
+            )
         if self.n >= MOST_USERS:
             raise ValueError(f"a summary must be of fewer than 2**33 users, got {self.n}")
 
     @classmethod
-    def of(cls, model: str, parts: Iterable[Part], unsafe: bool = False) -> Summary:
-        """Return the summary of parts, those of one law added, in an order of their own.
-
-        Parameters
-        ----------
-        model : str
-            What it is a summary for.
-        parts : iterable of Part
-            In any order.
-        unsafe : bool
-            As in the constructor.
-
-        Returns
-        -------
-        Summary
-        """
+    def _of(cls, model: str, parts: Iterable[Part], unsafe: bool = False) -> Summary:
+        """Return the summary of parts, those of one law added, in an order of their own."""
         by_law: dict[str, Part] = {}
         for part in parts:
             law = part.law()
@@ -195,7 +187,7 @@ class Summary:
         if other.model != self.model:
             raise ValueError(f"summaries must be for one model, got {self.model} and {other.model}")
         raw = [each.unsafe for each in (self, other) if not each.is_protected]
-        return Summary.of(self.model, (*self.parts, *other.parts), bool(raw) and all(raw))
+        return Summary._of(self.model, (*self.parts, *other.parts), bool(raw) and all(raw))
 
     def __radd__(self, other: object) -> Summary:
         return self if other == 0 else NotImplemented  # the start of `sum`
@@ -278,7 +270,7 @@ class Summary:
                 if header["format"] != FORMAT:
                     raise ValueError(f"its format is {header['format']}, this version reads {FORMAT}")
                 parts = [_part(kind, facts, arrays) for kind, facts in header["parts"]]
-                found = cls.of(str(header["model"]), parts)
+                found = cls._of(str(header["model"]), parts)
                 if len(found.parts) != len(parts):
                     raise ValueError("it has several parts of one law")
                 return found

@@ -370,7 +370,7 @@ def test_summaries_of_other_models_are_refused():
         Summary.from_parts([], object())
     with pytest.raises(TypeError, match="must be a stream"):
         Summary.from_parts(3, ldp.GaussianModel())
-    many = Summary.of("BernoulliModel", [_groups.Bits(2.0**32, 0.0, 0.7)])
+    many = Summary._of("BernoulliModel", [_groups.Bits(2.0**32, 0.0, 0.7)])
     with pytest.raises(ValueError, match="fewer than 2\\*\\*33 users"):
         many + many
 

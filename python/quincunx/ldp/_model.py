@@ -194,7 +194,7 @@ class PrivateModel(PosteriorEstimator):
         return part
 
     def _summed(self, groups: Sequence[Group], unsafe: bool) -> Summary:
-        return Summary.of(self._summarized_as(), (group.summed() for group in groups), unsafe)
+        return Summary._of(self._summarized_as(), (group.summed() for group in groups), unsafe)
 
     def _fit_more(self, chunk: Summary, executor: Executor | None) -> Self:
         """Fit the users known so far and those of a chunk."""

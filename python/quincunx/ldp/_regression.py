@@ -149,7 +149,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
                 (rows, numbers, noise, for_y), _, _ = self._records(*pair, mechanism)
                 sums = exact_sums(np.column_stack([rows, numbers]), products=True)
                 found.append(RecordSums("inputs", (*noise, single_sigma(for_y) ** 2), len(rows), tuple(sums)))
-        return Summary.of(self._summarized_as(), found, unsafe)
+        return Summary._of(self._summarized_as(), found, unsafe)
 
     def _mixed(self, x: Any, y: Any, n: Any, mechanism: Any) -> Summary:
         """Return the sum of summaries and of releases beside them."""

@@ -48,18 +48,8 @@ class ChannelColumns:
     guesses: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, channel: Channel) -> ChannelColumns:
-        """Return the columns of a channel.
-
-        Parameters
-        ----------
-        channel : Channel
-            All its rows.
-
-        Returns
-        -------
-        ChannelColumns
-        """
+    def _of(cls, channel: Channel) -> ChannelColumns:
+        """Return the columns of a channel."""
         exact, floats = channel.fractions, channel.matrix
         if exact is None:
             return cls(
@@ -167,7 +157,7 @@ def of_blocks(blocks: Iterable[Any], make: Any) -> ChannelColumns:
     """Return the columns of blocks of rows, of which one at a time is in memory; `make` makes a channel of one."""
     found = None
     for block in blocks:
-        own = block if isinstance(block, ChannelColumns) else ChannelColumns.of(make(block))
+        own = block if isinstance(block, ChannelColumns) else ChannelColumns._of(make(block))
         found = own if found is None else found + own
     if found is None:
         raise ValueError("`blocks` must hold at least one block of rows, got none")
