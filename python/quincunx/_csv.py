@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import itertools
 import os
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -58,12 +59,18 @@ def table(text: str, labels: Iterable[str] = ()) -> Any:
     A line of names may come first, as pandas writes it, also with an index; columns of bits under declared labels come
     in the order of the declaration.
     """
-    lines, labels = text.splitlines(), list(labels)
-    first = next(rows(lines, "source"), Row(0, []))
+    return next(tables(text.splitlines(), labels))
+
+
+def tables(lines: Iterable[str], labels: Iterable[str] = (), piece: int | None = None) -> Iterator[Any]:
+    """Yield such matrices of the first lines, and of those that follow; `piece` lines are read at a time."""
+    lines, labels = iter(lines), list(labels)
+    head = list(itertools.islice(lines, piece))
+    first = next(rows(head, "source"), Row(0, []))
     bare = any(map(_is_number, first.fields)) or (len(first.fields) == 1 and first.fields[0] in labels)
     names = [] if bare else first.fields
-    lines = lines[first.number :] if names else lines
-    second = next(rows(lines, "source"), Row(0, [])).fields
+    head = head[first.number :] if names else head
+    second = next(rows(head, "source"), Row(0, [])).fields
     columns: Any = None
     if set(names) & set(labels):  # bits, each under its label
         if missing := [label for label in labels if label not in names]:
@@ -72,12 +79,17 @@ def table(text: str, labels: Iterable[str] = ()) -> Any:
     elif names and names[0] == "" and len(second) > 1:  # as pandas writes a column with its index
         columns = range(1, len(second))
     words = bool(set(second) & set(labels))
-    try:
-        kind = np.str_ if words else np.float64
-        found: Any = np.loadtxt(lines, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
-    except ValueError as reason:
-        raise ValueError(f"`source` must hold numbers separated by commas, or labels declared: {reason}") from reason
-    return np.char.strip(found) if words else found
+    kind = np.str_ if words else np.float64
+    for some in itertools.chain([head], iter(lambda: list(itertools.islice(lines, piece)), [])):
+        if some is not head and not any(map(str.strip, some)):
+            continue
+        try:
+            found: Any = np.loadtxt(some, dtype=kind, delimiter=",", ndmin=2, usecols=columns, quotechar='"')
+        except ValueError as reason:
+            raise ValueError(
+                f"`source` must hold numbers separated by commas, or labels declared: {reason}"
+            ) from reason
+        yield np.char.strip(found) if words else found
 
 
 def _is_number(word: str) -> bool:

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quincunx import _core, ldp, privacy
-from quincunx.ldp import Summary, _groups, statistics
+from quincunx.ldp import Summary, _command, _groups, statistics
 
 RNG = np.random.default_rng(20261123)
 FEW = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "max_depth": 4, "random_state": 0}
@@ -488,3 +489,29 @@ def test_without_pyarrow_a_path_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.dataset", None)
     with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'quincunx\[parquet\]'"):
         Summary.from_parts("reports.parquet", EVERY["counts"][0])
+
+
+@pytest.mark.parametrize("what", ["mean", "rows", "labels", "categories", "regression"])
+def test_the_command_line_reads_files_in_pieces(what, tmp_path, monkeypatch):
+    """Pieces of seven lines, and one of all: the same posterior, to rounding where few numbers are fitted otherwise."""
+    tables = {
+        "mean": (["mean", "--bounds", "-5", "5"], EVERY["normal numbers"][1][0]),
+        "rows": (["histogram"], EVERY["rows of bits"][1][0]),
+        "labels": (["histogram", "--categories", "tea|coffee|mate"], EVERY["labels"][1][0]),
+        "categories": (["histogram"], EVERY["generalized response"][1][0]),
+        "regression": (["regression", "--bounds", "2", "2"], EVERY["moments"][1][0]),
+    }
+    (verb, *more), table = tables[what]
+    columns = table.reshape(90, -1)
+    lines = [",".join(f"c{i}" for i in range(columns.shape[1])), *(",".join(map(str, row)) for row in columns.tolist())]
+    (tmp_path / "file.csv").write_text("\n".join(lines) + "\n\n")
+    settings = {"epsilon": 1.0, "random_state": 0, "n_draws": 50, "json": True}
+    given = dict(zip(more[::2], more[1::2], strict=False))
+    settings |= {"categories": given["--categories"]} if "--categories" in given else {}
+    settings |= {"bounds": tuple(map(float, more[1:]))} if "--bounds" in given else {}
+    with warnings.catch_warnings(action="ignore"):
+        whole = json.loads(_command.ldp_command(verb, tmp_path / "file.csv", **settings))
+        monkeypatch.setattr(_command, "PIECE", 7)
+        pieces = json.loads(_command.ldp_command(verb, tmp_path / "file.csv", **settings))
+    for name, row in whole["posterior"].items():
+        assert pieces["posterior"][name] == (pytest.approx(row, rel=1e-6) if what == "mean" else row)

@@ -1,12 +1,17 @@
 """Released values from a file, a posterior to the terminal: what the command line's `ldp` does."""
 
+import itertools
 import json as json_module
 import os
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Literal
 
+import numpy as np
+
 from quincunx import _check, _csv
-from quincunx._npz import unpacked
+from quincunx._npz import GZIP, unpacked
 from quincunx._progress import Progress
+from quincunx._summary import Summary
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._scalar import GaussianModel
 from quincunx.privacy import (
@@ -18,6 +23,9 @@ from quincunx.privacy import (
     sensitivity,
 )
 from quincunx.privacy._command import declared_categories
+
+#: Lines that are read at a time; fits to more go by the summary.
+PIECE = 2**17
 
 
 def ldp_command(
@@ -43,7 +51,7 @@ def ldp_command(
     source : path or binary file
         A release, or a CSV file with a line for each user; - is standard input. Lines are rows of bits or a category
         each; a number each; a user's statistics. A line of names may come first, as pandas writes it, also with an
-        index.
+        index. Files that are not packed are read in pieces, of which one is in memory.
     epsilon : float, optional
         Of the mechanism that made a CSV file: unary encoding or generalized randomized response; Laplace; Gaussian.
     delta : float
@@ -75,21 +83,30 @@ def ldp_command(
     parameters: dict[str, Any] = {"n_draws": n_draws, "random_state": random_state, "progress": progress}
     _check.one_of(what, "what", ("histogram", "mean", "regression"))
     declared = None if categories is None or what != "histogram" else declared_categories(categories)
-    released, mechanism = _read(source, declared), None
-    if not isinstance(released, Release):
-        if epsilon is None:
-            raise ValueError("`epsilon` must be given for a file that is not a release")
-        mechanism = _mechanism(what, released, epsilon, delta, bounds, task, declared)
+    released, later = _read(source, declared)
+    mechanism = None
     if what == "histogram":
-        model: Any = HistogramModel(categories=declared, **parameters).fit(_flat(released), mechanism=mechanism)
+        model: Any = HistogramModel(categories=declared, **parameters)
     elif what == "mean":
-        model = GaussianModel(**parameters).fit(_flat(released), mechanism=mechanism)
+        model = GaussianModel(**parameters)
     else:
         from quincunx.ldp._regression import LinearRegression, LogisticRegression
 
         _check.one_of(task, "task", ("linear", "logistic"))
         cls: Any = LinearRegression if task == "linear" else LogisticRegression
-        model = cls(kind="statistics", **parameters).fit(released, mechanism=mechanism)
+        model = cls(kind="statistics", **parameters)
+    if not isinstance(released, Release):
+        if epsilon is None:
+            raise ValueError("`epsilon` must be given for a file that is not a release")
+        if what == "histogram" and declared is None and released.shape[1] == 1:  # all say how many there are
+            released, later = np.concatenate([released, *later]), iter(())
+        mechanism = _mechanism(what, released, epsilon, delta, bounds, task, declared)
+    if what != "regression":
+        released, later = _flat(released), map(_flat, later)
+    if (second := next(later, None)) is not None:
+        pieces = itertools.chain([released, second], later)
+        released, mechanism = Summary.from_parts(pieces, model, mechanism=mechanism), None
+    model.fit(released, mechanism=mechanism)
     summary = model.summary()
     if json:
         return json_module.dumps({"model": type(model).__name__, "posterior": summary})
@@ -99,19 +116,31 @@ def ldp_command(
     return "\n".join(lines)
 
 
-def _read(source: Any, declared: Any) -> Any:
-    """Read a release in any of its formats, or plain numbers, or the labels that are declared."""
+def _read(source: Any, declared: Any) -> tuple[Any, Iterator[Any]]:
+    """Read a release in any of its formats, or a table of numbers or of the labels declared; and what follows of it."""
+    in_pieces = isinstance(source, (str, os.PathLike)) and os.path.isfile(source)
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
-            content = file.read()
+            content = file.read(2 if in_pieces else -1)
     else:
         content = source.read()
-    plain = unpacked(content, getattr(source, "name", source))
-    if plain[:2] in (b"PK", b"# ") or plain[:1] == b"{":
+    if content.startswith(GZIP):
+        if in_pieces:
+            with open(source, "rb") as file:
+                content = file.read()
+        content, in_pieces = unpacked(content, getattr(source, "name", source)), False
+    if content[:2] in (b"PK", b"# ") or content[:1] == b"{":
         if not isinstance(source, (str, os.PathLike)):
             source.seek(0)
-        return Release.load(source)
-    return _csv.table(plain.decode("utf-8-sig"), declared if isinstance(declared, list) else [])
+        return Release.load(source), iter(())
+    lines = _lines(source) if in_pieces else iter(content.decode("utf-8-sig").splitlines())
+    found = _csv.tables(lines, declared if isinstance(declared, list) else [], PIECE)
+    return next(found), found
+
+
+def _lines(source: str | os.PathLike[str]) -> Iterator[str]:
+    with open(source, encoding="utf-8-sig") as file:
+        yield from file
 
 
 def _flat(released: Any) -> Any:
