@@ -341,6 +341,28 @@ def test_sums_of_raw_data_have_their_likelihood(name):
     assert found == pytest.approx(model.log_likelihood(*arguments, **point), rel=1e-12)
 
 
+def test_many_numbers_are_sorted_in_pieces(monkeypatch):
+    """So that interrupts are heard between them."""
+    names = ("normal numbers", "counts", "records", "moments")
+    whole = [EVERY[name][0].summarize(*EVERY[name][1]) for name in names]
+    monkeypatch.setattr(_groups, "PIECE", 50)
+    assert [EVERY[name][0].summarize(*EVERY[name][1]) for name in names] == whole
+
+
+def test_a_summary_of_nobody_leaves_the_prior():
+    model = ldp.GaussianModel(random_state=0).fit(Summary("GaussianModel"))
+    assert model.posterior_mean_["mu"] == pytest.approx(0, abs=1e-6)
+    assert model.posterior_sd_["mu"] == pytest.approx(10, rel=1e-3)
+
+
+def test_sums_beyond_the_doubles_are_told():
+    huge = ldp.LinearRegression(NORMAL, kind="statistics", **FEW)
+    one = huge.summarize(np.full((1, 3), 1.7e308))
+    assert (one + one).n == 2
+    with pytest.raises((ValueError, ArithmeticError)), np.errstate(all="ignore"):
+        huge.fit(one + one)
+
+
 # What is refused.
 
 
@@ -425,6 +447,9 @@ FORGERIES = {
     "a mean outside its cell": ("normal numbers", lambda h, a: moved(a, "moments", (0, 1), 2**30), "no numbers have"),
     "squares below the mean's": ("counts", lambda h, a: moved(a, "moments", (0, 2), -(2**28)), "no numbers have"),
     "nothing beyond": ("normal numbers", lambda h, a: part(h).update(beyond={"fraction": "0"}), "no numbers have"),
+    "another number of cells": ("counts", lambda h, a: part(h).update(cells=1), "no numbers have"),
+    "a scale below 0": ("normal numbers", lambda h, a: part(h).update(scale=-1.0), "must be positive"),
+    "a probability above 1": ("randomized response", lambda h, a: part(h).update(keep=1.5), "no users have"),
     "a part twice": ("counts", lambda h, a: h["parts"].append(h["parts"][0]), "several parts of one law"),
     "fewer products": ("records", lambda h, a: part(h)["totals"]["tuple"].pop(), "no records have"),
 }

@@ -128,7 +128,7 @@ class PlainSums(Group, kind="plain_sums"):
         first, second = self.first, self.log_factorials
         if self.family == "gaussian" and self.users:
             first, second = first / self.users, self.second - first**2 / self.users
-        return LdpLikelihood.plain_sums(self.family, float(self.users), float(first), float(second))
+        return LdpLikelihood.plain_sums(self.family, float(self.users), rounded(first), rounded(second))
 
 
 class Rectified(Numbers, kind="rectified"):
@@ -172,12 +172,16 @@ class Whole(Numbers, kind="whole"):
         if len(self.numbers) > PIECE:
             many: WholeCells = _in_pieces(self)
             return many
-        each = 1 if self.noise == "geometric" else -(-CELLS // (upper - lower))
-        found = _sorted(self.numbers, float(lower), float(upper), each * (upper - lower))
+        found = _sorted(self.numbers, float(lower), float(upper), _whole_cells(self.noise, lower, upper))
         return WholeCells(*found, self.family, self.noise, self.decay, self.bounds)
 
     def condensed(self) -> Group:
         return self if len(self.numbers) < MANY else self.summed()
+
+
+def _whole_cells(noise: str, lower: int, upper: int) -> int:
+    """Return the number of cells between whole bounds: one for each unit where releases are whole, else many."""
+    return (1 if noise == "geometric" else -(-CELLS // (upper - lower))) * (upper - lower)
 
 
 class Cells(Group):
@@ -203,6 +207,11 @@ class Cells(Group):
         """The bounds."""
         raise NotImplementedError
 
+    @property
+    def right_cells(self) -> int:
+        """How many cells their law has."""
+        raise NotImplementedError
+
     def plus(self, other: Self) -> Self:
         index = np.union1d(self.index, other.index)
         moments = np.zeros((len(index), 4), np.int64)
@@ -220,6 +229,7 @@ class Cells(Group):
         spread = np.asarray(t, float) ** 2 * 2.0**-30 <= number * (square + number) * (1 + 1e-9)
         if not (
             are_counts([self.below, self.above])
+            and self.cells == self.right_cells
             and rising
             and (np.diff(self.index) > 0).all()
             and self.moments.dtype == self.index.dtype == np.int64
@@ -229,6 +239,7 @@ class Cells(Group):
             and self._excess() >= 0
         ):
             raise ValueError("it has cells that no numbers have")
+        self.likelihood()  # which looks at the law
 
     def _excess(self) -> Fraction:
         """By how much all that lies beyond the bounds does."""
@@ -238,7 +249,7 @@ class Cells(Group):
     def _of_core(self) -> tuple[int, tuple[list[float], float, Array, Array]]:
         """Return the number of cells, and what the core takes of them."""
         ends = [float(self.below), float(self.above)]
-        return self.cells, (ends, float(self._excess()), self.index, self.moments)
+        return self.cells, (ends, rounded(self._excess()), self.index, self.moments)
 
 
 def _in_pieces(group: Any) -> Any:
@@ -252,6 +263,14 @@ def _sorted(numbers: Floats, lower: float, upper: float, cells: int) -> tuple[in
     """Return the fields of `Cells`."""
     below, above, beyond, index, moments = _core.ldp_cells(numbers, (lower, upper), cells)
     return below, above, beyond * UNIT, cells, index, moments
+
+
+def rounded(exact: Fraction) -> float:
+    """Return the nearest float of a sum, infinite where there is none."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def exact_sums(rows: Floats, *, products: bool = False) -> list[Fraction]:
@@ -273,6 +292,10 @@ class RectifiedCells(Cells, kind="rectified_cells"):
     def ends(self) -> tuple[float, float]:
         return self.bounds
 
+    @property
+    def right_cells(self) -> int:
+        return CELLS
+
     def likelihood(self) -> LdpLikelihood:
         return LdpLikelihood.rectified_cells(self.family, self.bounds, self.scale, *self._of_core())
 
@@ -288,6 +311,10 @@ class WholeCells(Cells, kind="whole_cells"):
     @property
     def ends(self) -> tuple[float, float]:
         return float(self.bounds[0]), float(self.bounds[1])
+
+    @property
+    def right_cells(self) -> int:
+        return _whole_cells(self.noise, *self.bounds)
 
     def likelihood(self) -> LdpLikelihood:
         number, found = self._of_core()
@@ -325,7 +352,7 @@ class Bits(Group, kind="bits"):
         return self.keep < 1
 
     def check(self) -> None:
-        if not are_counts([self.zeros, self.ones]):
+        if not are_counts([self.zeros, self.ones]) or not 0 <= self.keep <= 1:
             raise ValueError("it has counts that no users have")
 
     def likelihood(self) -> LdpLikelihood:
@@ -363,7 +390,7 @@ class Categories(Shares, kind="categories"):
         return self.other > 0
 
     def check(self) -> None:
-        if not are_counts(self.counts):
+        if not are_counts(self.counts) or not 0 <= self.other <= self.keep <= 1:
             raise ValueError("it has counts that no users have")
 
     @property
@@ -423,6 +450,7 @@ class Rows(Shares, kind="rows"):
         bits = self.rows.dtype == np.uint8 and self.rows.ndim == 2 and self.rows.max(initial=0) <= 1
         if not (bits and self.weights is not None and are_counts(self.weights) and self.summed() == self):
             raise ValueError("it has rows that no users have")
+        self.likelihood()  # which looks at the law
 
     @property
     def size(self) -> int:
@@ -459,6 +487,8 @@ class ColumnSums(Shares, kind="column_sums"):
     def check(self) -> None:
         if not are_counts([self.users]) or not all(0 <= each <= self.users for each in self.columns):
             raise ValueError("it has column sums that no users have")
+        if not 0 <= self.q < self.p <= 1:
+            raise ValueError(f"its probabilities must be in order, got {self.p} and {self.q}")
 
     @property
     def size(self) -> int:

@@ -27,6 +27,7 @@ from quincunx.ldp._groups import (
     Records,
     RecordSums,
     exact_sums,
+    rounded,
 )
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import (
@@ -185,7 +186,7 @@ class Regression(Deferred, PrivateModel, sklearn=("BaseEstimator",)):
     def _of_part(self, part: Part) -> Group:
         if not isinstance(part, RecordSums):
             return super()._of_part(part)
-        totals = np.array(list(map(float, part.totals)))
+        totals = np.array([rounded(number) for number in part.totals])
         if part.form != "inputs":
             return self._of_total(totals, part.users, np.array(part.noise))
         moments = np.zeros((len(part.noise),) * 2)
