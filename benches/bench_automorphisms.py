@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from automorphism_graphs import GRAPHS
+from measuring import keep
 
 
 def ours(n: int, edges: np.ndarray) -> Callable[[], float]:
@@ -175,6 +176,7 @@ def main() -> None:
         for peer, time_of_peer in seconds.items():
             if math.isfinite(time_of_peer):
                 ratios[peer].append(time_of_peer / mine)
+        keep(f"{name}, {n} vertices", mine, {peer: t for peer, t in seconds.items() if math.isfinite(t)})
         worst = max(worst, mine / min(seconds.values(), default=math.inf))
     for peer, values in ratios.items():
         if values:

@@ -24,7 +24,17 @@ from typing import Any
 
 import numpy as np
 
-from measuring import arguments, forget_peak, in_a_fresh_process, print_build, seconds, status, verdict
+from measuring import (
+    additions_per_second,
+    arguments,
+    forget_peak,
+    in_a_fresh_process,
+    keep,
+    print_build,
+    seconds,
+    status,
+    verdict,
+)
 from quincunx import _core, _job, lattices
 from quincunx.counting import (
     count_independent_sets,
@@ -115,17 +125,6 @@ def lattice_of(kind: str, rows: int, cols: int) -> Any:
 
 def user_seconds() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
-
-
-def additions_per_second(words: int = 1 << 15) -> float:
-    """Measure how many 64-bit words a thread adds a second out of its nearest caches."""
-    total, term = np.zeros(words, np.uint64), np.ones(words, np.uint64)
-    best = float("inf")
-    for _ in range(2000):
-        start = time.perf_counter()
-        np.add(total, term, out=total)
-        best = min(best, time.perf_counter() - start)
-    return words / best
 
 
 def peak_above_start(job: Callable[[], object]) -> int:
@@ -346,6 +345,7 @@ def print_ratios(full: bool, only: str) -> None:
         if name == "square 20 x 20 beside oxidd":
             line += f"  time: {verdict(theirs / ours, 1000, False)}; memory: {verdict(high / low, 100, False)}"
         print(line, flush=True)
+        keep(f"independent sets, {kind} {rows} x {cols}", ours, {peer: theirs})
     print()
 
 
@@ -371,6 +371,7 @@ def print_jobs(jobs: dict[str, Job], only: str) -> None:
         if memory is not None:
             line += f"  GiB {verdict(round(found['peak'] / GIB, 2), memory / GIB)}"
         print(line, flush=True)
+        keep(name, found["user"])
     print()
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
+from measuring import keep
 from quincunx import _core
 from quincunx.distributions import Bessel, Skellam, TwoPiecePoisson, TwoSidedGeometric
 
@@ -42,6 +43,7 @@ def row(
     ratio = f"{theirs / mine:7.1f}x  {1e9 * theirs / size:9.1f}" if peer else f"{'-':>8}  {'-':>9}"
     operations = 2 * len(TILE) ** 3 * mine / product / size
     print(f"{name:46} {1e9 * mine / size:9.1f}  {ratio}  {sweep / mine:7.0%}  {operations:10.0f}  {peer_name}")
+    keep(f"{name}, each", mine / size, {peer_name: theirs / size} if peer else {})
 
 
 def sweep_mix(cells: int) -> Bessel:

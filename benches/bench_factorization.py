@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from measuring import arguments, forget_peak, in_a_fresh_process, print_build, status, verdict
+from measuring import arguments, forget_peak, in_a_fresh_process, keep, print_build, status, verdict
 from quincunx import _core
 from quincunx.distributions import TwoPiecePoisson
 
@@ -324,6 +324,7 @@ def peers(size: int, components: int, full: bool) -> None:
     theirs = median_time(lambda: numpy_sweep(job, rng), 3, 0.0, time.process_time)
     each, auto = 1e3 * theirs, 1e3 * ours
     print(f"NumPy, one private sweep      {each:9.1f} ms, quincunx auto {auto:7.1f} ms: {each / auto:.0f}x")
+    keep(f"a private Gibbs sweep, {size} x {size}, K = {components}", ours, {"NumPy": theirs})
     for peer, (module, compare) in PEERS.items():
         if importlib.util.find_spec(module) is None:
             print(f"{peer} is skipped: pip install {peer}")
@@ -343,6 +344,7 @@ def told(peer: str, theirs: float, what: str, ours: float) -> None:
         f"{peer:29} {1e3 * theirs:9.1f} ms an iteration (not private), quincunx {what} {1e3 * ours:7.1f} ms: "
         f"{theirs / ours:.1f}x"
     )
+    keep(f"an iteration, {what} (theirs: not private)", ours, {peer: theirs})
 
 
 def with_poismf(job: Job) -> None:

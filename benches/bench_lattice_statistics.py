@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from measuring import arguments, forget_peak, in_a_fresh_process, print_build, seconds, status
+from measuring import arguments, forget_peak, in_a_fresh_process, keep, print_build, seconds, status
 from quincunx import counting, entropy, graphs, lattices, spectra
 
 square = lattices.square
@@ -396,6 +396,7 @@ def print_ratios(full: bool, only: str) -> None:
         if target is not None:
             line += f"  target >= {target:g}: {'holds' if best[0] >= target * best[1] else 'MISSED'}"
         print(line, flush=True)
+        keep(name, best[1], {peer: best[0]})
     print()
 
 

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 import numpy as np
 from scipy import special, stats
 
+from measuring import keep
 from quincunx import ldp
 from quincunx.ldp import statistics
 from quincunx.ldp.priors import Gamma, Normal
@@ -43,6 +44,7 @@ def row(what, ours, peer=None):
     """Print a line: microseconds, the peer's, the ratio."""
     beside = f"{peer * 1e6:12.1f} us {peer / ours:9.1f} x" if peer else ""
     print(f"{what:<58}{ours * 1e6:12.1f} us{beside}")
+    keep(what, ours, {"NumPy": peer} if peer else {})
 
 
 def numpy_gaussian(z, mu, sigma, a=-5.0, b=5.0, s=10.0):
@@ -114,6 +116,7 @@ def against(what, ours, name, least, spent, compiling):
     """Print a peer's effective draws per processor second, and how many times as many ours are."""
     told = f"{least / spent:12.1f} effective draws per processor second ({least:.0f} in {spent:.2f} s)"
     print(f"{'  ' + name:<58}{told}, {compiling:.1f} s of compiling: {ours * spent / least:.0f} x")
+    keep(f"{what}, an effective draw", 1 / ours, {name: spent / least})
 
 
 def least_effective(draws):

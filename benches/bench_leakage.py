@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+from measuring import keep
 from quincunx import _core
 from quincunx.graphs import AutomorphismGroup, automorphism_group, grid, hamming, torus
 from quincunx.leakage import Channel, geometric_channel, optimal_mechanism
@@ -34,6 +35,7 @@ def best(work, repeats=3):
 def say(name, seconds, target="", **others):
     beside = "   ".join(f"{peer} {other:.4g} s ({other / seconds:.3g} x ours)" for peer, other in others.items())
     print(f"{name:<58} {seconds:10.4f} s   {target:<28} {beside}", flush=True)
+    keep(name.strip(), seconds, others)
 
 
 def random_rows(n, seed=0):

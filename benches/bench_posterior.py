@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 
+from measuring import keep
 from quincunx import _core
 from quincunx.posterior import BetaBernoulli, DiscreteBayesNet, ExponentialGamma, PackedRecords
 from quincunx.privacy import ExponentialMechanism
@@ -186,6 +187,7 @@ def main():
         said = "-" if target is None else f"{target * 1e6:.4g}"
         other = "-" if job is None else f"{peer} {best[name, 1] * 1e6:.4g} ({best[name, 1] / ours:.3g}x)"
         print(f"{name:<46}{ours * 1e6:>12.4g}{said:>12}{other:>24}")
+        keep(name, ours, {} if job is None else {peer: best[name, 1]})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import warnings
 import numpy as np
 
 from experiments import privacy_time
+from measuring import keep
 from quincunx import _core, privacy
 
 ROUNDS = 5
@@ -245,6 +246,8 @@ def main():
             found = best.get((row, name))
             cells.append(f"{'-':>22}" if found is None else f"{found:>12.1f} ({found / ours:7.3g}x)")
         print(f"{row:<34}" + "".join(cells))
+        peers = {name: best[row, name] / 1e9 for name in list(columns)[2:] if (row, name) in best}
+        keep(f"{row}, each", ours / 1e9, peers)
     ledger()
     privacy_time.table([], pairs=500)
 
