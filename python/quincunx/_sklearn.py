@@ -5,16 +5,19 @@ To import scikit-learn takes several times as long as NumPy and this package tog
 instance is made, or at once where scikit-learn is loaded already.
 """
 
+import functools
 import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from quincunx._docs import assembled
 from quincunx._optional import require
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: What methods of estimators have in common.
 estimator_doc = assembled(
@@ -140,3 +143,21 @@ def admit(module: str, name: str) -> Any:
 def validation() -> ModuleType:
     """Return scikit-learn's checks of input."""
     return require("sklearn.utils.validation", "sklearn")
+
+
+class available_if:
+    """Makes a method that is there only where a parameter has a value, as scikit-learn's decorator of this name."""
+
+    def __init__(self, name: str, value: object) -> None:
+        self._name, self._value = name, value
+
+    def __call__(self, method: F) -> F:
+        self._method = method
+        functools.update_wrapper(self, method)
+        return self  # type: ignore[return-value]
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is not None and getattr(instance, self._name) != self._value:
+            method = self._method.__name__
+            raise AttributeError(f"{owner.__name__} has `{method}` only with {self._name}={self._value!r}")
+        return self._method.__get__(instance, owner)

@@ -583,8 +583,28 @@ impl CoordinateAscent {
         compute(py, progress, |monitor| self.0.run(iterations, tolerance, threads, monitor))
     }
 
+    fn settle(&mut self, py: Python<'_>, iterations: usize, threads: usize) -> PyResult<()> {
+        compute(py, None, |monitor| self.0.settle(iterations, threads, monitor))
+    }
+
     fn elbo<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.0.bounds())
+    }
+
+    fn statistics<'py>(
+        &self,
+        py: Python<'py>,
+        factor: usize,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, f64)> {
+        let (counts, exposures, bound) = compute(py, None, |monitor| self.0.statistics(factor, threads, monitor))?;
+        let shape = self.0.model().shapes()[factor];
+        let table = |values: Vec<f64>| PyArray1::from_vec(py, values).reshape([shape.0, shape.1]);
+        Ok((table(counts)?, table(exposures)?, bound))
+    }
+
+    fn divergence(&self, factor: usize) -> f64 {
+        self.0.divergence(factor)
     }
 
     fn factors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

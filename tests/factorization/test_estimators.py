@@ -52,6 +52,7 @@ each_model = pytest.mark.parametrize(("model", "counts"), MODELS, ids=lambda x: 
     [
         PoissonFactorization(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonFactorization(3, non_integer="round", noise="naive", inference="vi", n_chains=1, max_iter=30),
+        PoissonFactorization(3, non_integer="round", noise="naive", inference="svi", n_chains=1, max_iter=5),
         PoissonFactorization(topics="dirichlet", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonFactorization((3, 2), topics="dirichlet", non_integer="round", n_warmup=10, n_draws=5, n_chains=1),
         PoissonBlockmodel(non_integer="round", n_warmup=10, n_draws=5, n_chains=1),

@@ -100,13 +100,17 @@ class PosteriorEstimator(Parametrized):
         """
         if not (getattr(self, "warm_start", False) and hasattr(self, "_posterior")):
             return [Run(key) for key in keys(getattr(self, "random_state", None), int(getattr(self, "n_chains", 1)))]
+        self._refuse_other_settings()
+        if same(self._posterior.problem):
+            return self._posterior.runs
+        return [Run(run.key, state=self._carried(run.state)) for run in self._posterior.runs]
+
+    def _refuse_other_settings(self) -> None:
+        """Refuse a fit that is to go on with other settings."""
         settings = self._fixed_settings()
         for name, earlier in self._settings.items():
             if (now := settings[name]) != earlier:
                 raise ValueError(f"`{name}` must be {earlier!r}, as in the fit that goes on, got {now!r}")
-        if same(self._posterior.problem):
-            return self._posterior.runs
-        return [Run(run.key, state=self._carried(run.state)) for run in self._posterior.runs]
 
     def _carried(self, state: Arrays) -> Arrays:
         """Return the part of a run's state that another posterior can begin at."""

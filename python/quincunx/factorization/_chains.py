@@ -1,4 +1,4 @@
-"""The two kinds of inference as samplers: Gibbs chains and coordinate ascents of the core."""
+"""The kinds of inference as samplers: Gibbs chains and coordinate ascents of the core, and steps by batches of rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from quincunx._inference import Array, Arrays, ChainSampler, Floats, Report, Run
 from quincunx.factorization._data import Data
 from quincunx.factorization._dispersion import Dispersion, Shapes
 from quincunx.factorization._layout import Factor, Layout
+from quincunx.factorization._stochastic import Batches, StochasticSampler
 
 #: An ascent of overdispersed counts begins with as many iterations as if the noise had this power of its ratio. Where
 #: factors are nearly even at first, noise is the cheaper explanation of every count but the largest, and a law that
@@ -30,6 +31,8 @@ class Problem:
     dispersion: Dispersion | None = None
     #: What has a rate of its own where priors are learnt, "factor" or "row"; None where they are known.
     hyperpriors: str | None = None
+    #: How stochastic inference goes through the rows.
+    batches: Batches | None = None
 
     @property
     def dirichlet(self) -> list[bool]:
@@ -102,6 +105,8 @@ class Problem:
 
     def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
         """Return what continues each run."""
+        if self.inference == "svi":
+            return [StochasticSampler(self, run, schedule) for run in runs]
         return [(GibbsSampler if self.sampled else AscentSampler)(self, run, schedule) for run in runs]
 
     def arguments(self, run: Run) -> tuple[_core.ReleasedCounts, str, list[int], int, list[tuple[Floats, Floats]], str]:

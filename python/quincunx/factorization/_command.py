@@ -52,7 +52,7 @@ class Parameters(TypedDict, total=False):
     hyperpriors: Literal["factor", "row"] | None
     likelihood: Literal["poisson", "negative-binomial"] | None
     dispersion: Annotated[str | None, "global (default), row, column, or a number; of negative binomial counts"]
-    inference: Literal["mcmc", "vi"] | None
+    inference: Annotated[Literal["mcmc", "vi", "svi"] | None, "svi: of a matrix, by batches of rows"]
     method: Annotated[str | None, "auto (default), collapsed, event, split, bessel; bessel-mean, ..."]
     noise: Annotated[Literal["geometric", "none", "naive"] | None, "how the noise is treated (default geometric)"]
     n_chains: int | None

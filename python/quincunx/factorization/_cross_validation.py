@@ -405,7 +405,7 @@ def judge(
     model = copy(model)  # threads of an executor share it
     model.progress = listen
     values = np.where(held, np.zeros((), dtype=data.values.dtype), data.values)
-    _, stopped = model._fit_to(replace(data, values=values, held_out=~data.observed | held), None)
+    _, stopped = model._fit_to(model._problem(replace(data, values=values, held_out=~data.observed | held)), None)
     if stopped is not None:
         raise stopped
     posterior: Posterior = model._posterior

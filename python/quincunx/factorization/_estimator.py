@@ -37,6 +37,7 @@ Method: TypeAlias = Literal["auto", "collapsed", "event", "split", "bessel", "be
 METHODS = {
     "mcmc": ("auto", "collapsed", "event", "split", "bessel"),
     "vi": ("auto", "collapsed", "bessel-mean", "bessel-mode", "published"),
+    "svi": ("auto", "collapsed"),
 }
 
 
@@ -64,15 +65,17 @@ model_doc = assembled(
         [1e-7, 1e7]. Rows and columns are those of a matrix or of ordered pairs. The logarithm of what is learnt is
         normal a priori, of mean 0 and standard deviation 3, or 1.5 where each row or column has its own; variational
         inference takes the value of highest bound.
-    inference : {"mcmc", "vi"}, default="mcmc"
-        Gibbs sampling, or variational inference by coordinate ascent, which is faster and approximate.
+    inference : {"mcmc", "vi", "svi"}, default="mcmc"
+        Gibbs sampling, or variational inference by coordinate ascent, which is faster and approximate; of
+        `PoissonFactorization` alone ``"svi"``, the same by batches of rows.
     method : str, default="auto"
         For ``"mcmc"``: ``"collapsed"`` draws each count given its release in closed form; ``"event"`` proposes single
         events, so that its work follows their number and not that of the cells; ``"split"`` uses events where the
         release is not positive and draws the other cells; ``"bessel"`` is the published sampler with its auxiliary
         variables. All four have the same posterior; ``"auto"`` takes the one that costs least. For ``"vi"``:
         ``"collapsed"`` (which is also ``"auto"``), ``"bessel-mean"``, ``"bessel-mode"``, or ``"published"``, which is
-        no coordinate ascent: its ELBO can fall, and at strong privacy it collapses to the prior.
+        no coordinate ascent: its ELBO can fall, and at strong privacy it collapses to the prior. For ``"svi"``:
+        ``"collapsed"``.
     noise : {"geometric", "none", "naive"}, default="geometric"
         ``"geometric"``: the release carries two-sided geometric noise. The others are references: ``"none"``: it is the
         true counts; ``"naive"``: it is taken for the true counts after negative ones are set to 0.
@@ -86,9 +89,9 @@ model_doc = assembled(
         Sweeps for each draw: of those after the warm-up, ``n_draws * thin`` in all, the ones are kept whose number it
         divides. Each draw costs another pass over all cells, for its likelihood.
     max_iter : int, default=3000
-        The most iterations of variational inference.
+        The most iterations of variational inference; by batches, of passes over all rows.
     tol : float, default=1e-6
-        Relative change of the ELBO below which variational inference ends.
+        Relative change of the ELBO below which variational inference ends; by batches, of its mean over a pass.
     threads : int, optional
         Threads to use; by default all this process may use. The result does not depend on it.
     random_state : int, SeedSequence, Generator, RandomState or None
@@ -118,6 +121,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     _switches: ClassVar[tuple[str, ...]] = ()
     #: The other parameters that decide it.
     _sizes_of: ClassVar[tuple[str, ...]] = ("n_components",)
+    #: The kinds of inference it has.
+    _inferences: ClassVar[tuple[str, ...]] = ("mcmc", "vi")
     #: Whether data after those of the fit are of other rows.
     _takes_new_rows: ClassVar[bool] = False
     PUBLISHED: ClassVar = Results.PUBLISHED | {
@@ -133,6 +138,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
     # The data go by position, and are no metadata to route.
     _data_arguments: ClassVar = {
         "fit": "released",
+        "partial_fit": "released",
         "transform": "released",
         "score": "released",
         "predict": "released",
@@ -264,6 +270,9 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         After Ctrl-C, or an exception of `callback` or of a progress function, the fitted attributes hold what was kept
         until then, if anything was, and the exception goes on. A fit that fails otherwise leaves the earlier one as it
         was.
+
+        With ``inference="svi"`` a pass reads one of several files after the other, and batches do not reach from one
+        into another: their cells are never together in memory, but what is found of their rows is.
         """
         keep = None if checkpoint is None else (checkpoint, checkpoint_interval)
         if self._fit_or_restore(lambda: self._fit(released, alpha, mask, executor, client, keep)) is None:
@@ -288,25 +297,29 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             if client is not None and value is not None:
                 raise ValueError(f"`{name}` must be None with a `client`, whose workers have a part of all chains each")
         if are_files(released):
-            return self._fit_to(self._parts(released, alpha, mask), executor, keep, client)
-        return self._fit_to(self._data(released, alpha, mask, reset=True), executor, keep, client)
+            return self._fit_to(self._problem(self._parts(released, alpha, mask)), executor, keep, client)
+        return self._fit_to(self._problem(self._data(released, alpha, mask, reset=True)), executor, keep, client)
 
-    def _fit_to(
-        self,
-        data: Data,
-        executor: Executor | None,
-        keep: tuple[object, float] | None = None,
-        client: Any = None,
-    ) -> tuple[bool, BaseException | None]:
+    def _problem(self, data: Data) -> Problem:
+        """Return what the parameters make of data."""
         layout = self._layout(data.shape)
         priors = self._priors(layout)
         dispersion = None
         if self.likelihood == "negative_binomial":
             dispersion = Dispersion.of(self.dispersion, layout, data)
-        problem = Problem(data, layout, priors, self.inference, self._core_method(), dispersion, self.hyperpriors)
+        return Problem(data, layout, priors, self.inference, self._core_method(), dispersion, self.hyperpriors)
+
+    def _fit_to(
+        self,
+        problem: Problem,
+        executor: Executor | None,
+        keep: tuple[object, float] | None = None,
+        client: Any = None,
+    ) -> tuple[bool, BaseException | None]:
         runs = self._runs(problem)
         schedule = self._schedule(runs)
-        self._forecast(problem, runs, schedule, here=client is None)
+        by_parts = problem.inference == "svi" and isinstance(problem.data, Parts)  # one after the other
+        self._forecast(problem, runs, schedule, here=client is None and not by_parts)
         shards = None if client is None else sharded(problem, client, self.threads)
         return self._infer(problem, runs, schedule, executor, keep, shards)
 
@@ -336,7 +349,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
 
     def _check_parameters(self, executor: Executor | None) -> None:
         self._sizes()
-        _check.one_of(self.inference, "inference", METHODS)
+        _check.one_of(self.inference, "inference", self._inferences)
         _check.one_of(self.method, "method", METHODS[self.inference])
         if self.hyperpriors is not None:
             _check.one_of(self.hyperpriors, "hyperpriors", ("factor", "row"))
@@ -360,7 +373,7 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return layout.priors(self.prior_shape, self.prior_rate)
 
     def _core_method(self) -> str:
-        return "collapsed" if self.inference == "vi" and self.method == "auto" else self.method
+        return "collapsed" if self.inference != "mcmc" and self.method == "auto" else self.method
 
     def _table(self, released: Counts) -> tuple[Counts, Axes, bool]:
         """Return data as an array where they are a long table or a network, their axes, and whether all is told."""
@@ -427,11 +440,11 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         return self._fresh_or_continued(problem, same)
 
     def _carried(self, state: Arrays) -> Arrays:
-        return {name: array for name, array in state.items() if not name.startswith("noise")}
+        return {name: array for name, array in state.items() if not name.startswith(("noise", "seen"))}
 
     def _schedule(self, runs: list[Run]) -> Schedule:
         done, warmup, thin = max(run.iteration for run in runs), int(self.n_warmup), int(self.thin)
-        until = done + int(self.max_iter) if self.inference == "vi" else max(done, warmup) + int(self.n_draws) * thin
+        until = done + int(self.max_iter) if self.inference != "mcmc" else max(done, warmup) + int(self.n_draws) * thin
         return Schedule(until, warmup, thin, float(self.tol), self.threads)
 
     def _forecast(self, problem: Problem, runs: list[Run], schedule: Schedule, *, here: bool = True) -> None:

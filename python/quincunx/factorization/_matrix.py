@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy.typing as npt
 
 from quincunx import _check
-from quincunx._inference import Floats
-from quincunx._sklearn import validation
+from quincunx._inference import Floats, Schedule, parameters
+from quincunx._sklearn import available_if, validation
+from quincunx.factorization._chains import Problem
+from quincunx.factorization._data import Counts, Data, Given
 from quincunx.factorization._estimator import model_doc
 from quincunx.factorization._layout import Factor, Layout
 from quincunx.factorization._posterior import Posterior
+from quincunx.factorization._stochastic import Batches
 from quincunx.factorization._topics import Topics
 
 
 @model_doc
+@parameters
 class PoissonFactorization(Topics):
     """Poisson factorization of a matrix of counts that was released with noise.
 
@@ -48,6 +53,14 @@ class PoissonFactorization(Topics):
         Concentration of the Dirichlet laws: a number, which is that of all layers, or an array that broadcasts to
         (n_components, n_features). Without effect where ``topics="gamma"``.
     {inference}
+    batch_size : int, default=256
+        With ``inference="svi"``, stochastic variational inference [5]_ [6]_, the rows of a batch at the most; the rows
+        at hand are divided as evenly as they can be. Batches are drawn without replacement, and an iteration is a pass
+        over all rows. Each finds the embeddings of its rows as `transform` does, in up to 30 iterations, and moves the
+        laws of the components by a share ``(t + learning_offset)**-learning_decay`` of the way to where they would be
+        if all rows were like these, ``t = 0, 1, ...`` being the number of steps before.
+    learning_offset, learning_decay : float, default=10.0 and 0.7
+        At least 1, and within (0.5, 1], as scikit-learn's `LatentDirichletAllocation` has them.
 
     Attributes
     ----------
@@ -75,7 +88,8 @@ class PoissonFactorization(Topics):
         The kept draws ``"embedding"`` and ``"components"``, with axes (chain, draw, ...); with layers also
         ``"embedding_2"``, ``"components_2"``, ..., ``"layer_rates"`` and ``"weights"``.
     elbo_ : ndarray
-        The ELBO after each iteration of variational inference.
+        The ELBO after each iteration of variational inference. With ``"svi"``, for each pass the mean of the estimates
+        that its batches give of it, each before its step: what `tol` judges, and below the ELBO at the end.
     n_iter_ : int
         Sweeps or iterations done.
     n_features_in_, feature_names_in_
@@ -103,6 +117,10 @@ class PoissonFactorization(Topics):
        Research 3.
     .. [4] M. Zhou, Y. Cong and B. Chen (2016), Augmentable gamma belief networks, Journal of Machine Learning Research
        17.
+    .. [5] M. D. Hoffman, D. M. Blei, C. Wang and J. Paisley (2013), Stochastic variational inference, Journal of
+       Machine Learning Research 14.
+    .. [6] P. Gopalan, J. M. Hofman and D. M. Blei (2015), Scalable recommendation with hierarchical Poisson
+       factorization, UAI.
 
     Examples
     --------
@@ -123,8 +141,17 @@ class PoissonFactorization(Topics):
     >>> deep = PoissonFactorization((2, 2), topics="dirichlet", n_draws=1500, n_chains=2, random_state=0).fit(release)
     >>> deep.components_.shape, [layer.shape for layer in deep.layers_]
     ((2, 20), [(2, 2)])
+    >>> by_batches = PoissonFactorization(2, inference="svi", batch_size=10, max_iter=50, tol=1e-4, random_state=0)
+    >>> bool(abs(by_batches.fit(release).score(release) - model.score(release)) < 0.05)
+    True
     """
 
+    inference: Literal["mcmc", "vi", "svi"] = "mcmc"  # type: ignore[assignment]
+    batch_size: int = 256
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+
+    _inferences: ClassVar = (*Topics._inferences, "svi")
     PUBLISHED: ClassVar = Topics.PUBLISHED | {"layers_": "released"}
 
     def _layout(self, shape: tuple[int, ...]) -> Layout:
@@ -148,6 +175,96 @@ class PoissonFactorization(Topics):
         layers.append(Factor("layer_rates", (rows, len(above) + 1), ("observation", "layer"), sets=(None, None)))
         layers.append(Factor("weights", (1, below), (dim,), "vector", (None, len(above))))
         return Layout("layers", (rows, cols, *above), width, (*factors, *layers), ("observation", "feature"))
+
+    # Stochastic inference.
+
+    def _check_parameters(self, *executor: Any) -> None:
+        super()._check_parameters(*executor)
+        _check.whole(self.batch_size, "batch_size", minimum=1)
+        if not _check.real(self.learning_offset, "learning_offset") >= 1:
+            raise ValueError(f"`learning_offset` must be at least 1, got {self.learning_offset}")
+        if not 0.5 < _check.real(self.learning_decay, "learning_decay") <= 1:
+            raise ValueError(f"`learning_decay` must be within (0.5, 1], got {self.learning_decay}")
+        if self.inference == "svi":
+            for name, only in (("hyperpriors", None), ("likelihood", "poisson")):
+                if (value := getattr(self, name)) != only:
+                    raise ValueError(f"`{name}` must be {only!r} with inference='svi', got {value!r}")
+
+    def _problem(self, data: Data) -> Problem:
+        problem = super()._problem(data)
+        rows = data.shape[0]
+        return replace(problem, batches=self._batches(rows, rows)) if self.inference == "svi" else problem
+
+    def _batches(self, total: int, seen: int) -> Batches:
+        return Batches(int(self.batch_size), float(self.learning_offset), float(self.learning_decay), total, seen)
+
+    @available_if("inference", "svi")
+    def partial_fit(
+        self,
+        released: Counts,
+        y: object = None,
+        *,
+        alpha: Given = None,
+        mask: Given = None,
+        total_rows: int | None = None,
+    ) -> Self:
+        """Go on with rows that were not seen before: one pass over them in batches.
+
+        There is no such method but with ``inference="svi"``. What is said of rows (`embedding_`, `rates_`,
+        `expected_counts_`, `misfit_`) is then said of these.
+
+        Parameters
+        ----------
+        released, y, alpha, mask
+            As in `fit`, with as many columns as before.
+        total_rows : int, optional
+            The number of all rows that these are a sample of; by default those that were seen so far.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TooLargeError, ValueError, TypeError
+            As `fit`; and if `total_rows` is less than the rows given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from quincunx.factorization import PoissonFactorization
+        >>> rng = np.random.default_rng(1)
+        >>> topics = rng.gamma(0.5, 1.0, (2, 20))
+        >>> model = PoissonFactorization(2, inference="svi", random_state=0)
+        >>> for _ in range(20):
+        ...     counts = rng.poisson(rng.gamma(0.5, 4.0, (50, 2)) @ topics)
+        ...     model = model.partial_fit(counts, total_rows=1000)
+        >>> model.n_iter_, model.components_.shape, model.embedding_.shape
+        (20, (2, 20), (50, 2))
+        """
+        self._fit_or_restore(lambda: self._fit_partly(released, alpha, mask, total_rows))
+        return self
+
+    def _fit_partly(
+        self, released: Counts, alpha: Given, mask: Given, total_rows: int | None
+    ) -> tuple[bool, BaseException | None]:
+        self._check_parameters(None)
+        first = not hasattr(self, "_posterior")
+        data = self._data(released, alpha, mask, reset=first)
+        problem = self._problem(data)
+        rows = len(data.values)
+        if first:
+            runs, seen = self._runs(problem), rows
+        else:
+            self._refuse_other_settings()
+            runs = [replace(run, converged=False) for run in self._posterior.runs]
+            seen = rows + int(runs[0].state["seen"][1])
+        total = seen if total_rows is None else _check.whole(total_rows, "total_rows", minimum=rows)
+        schedule = Schedule(max(run.iteration for run in runs) + 1, threads=self.threads)
+        self._forecast(problem, runs, schedule)
+        return self._infer(replace(problem, batches=self._batches(total, seen)), runs, schedule, None)
+
+    # Results.
 
     def _set_fitted(self, posterior: Posterior) -> None:
         super()._set_fitted(posterior)

@@ -240,12 +240,7 @@ impl CoordinateAscent {
         let total = iterations as u64;
         parallel::run(threads, total, monitor, |progress| {
             for _ in 0..iterations {
-                let before = (self.factors.clone(), self.noise.clone(), self.dispersion.clone(), self.model.clone());
-                if let Err(error) = self.iterate(threads, progress) {
-                    (self.factors, self.noise, self.dispersion, self.model) = before;
-                    (0..self.factors.len()).for_each(|factor| self.refresh(factor));
-                    return Err(error);
-                }
+                self.iterate_or_restore(threads, progress)?;
                 self.iteration += 1;
                 progress.advance(1)?;
                 if self.settled(tolerance) {
@@ -256,6 +251,30 @@ impl CoordinateAscent {
             }
             self.close(threads, progress)?;
             Ok(self.settled(tolerance))
+        })
+    }
+
+    /// Iterates without forming bounds; those found so far are forgotten.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn settle(&mut self, iterations: usize, threads: usize, monitor: &mut dyn Monitor) -> Result<()> {
+        self.iteration = 0;
+        self.bounds.clear();
+        parallel::run(threads, iterations as u64, monitor, |progress| {
+            (0..iterations).try_for_each(|_| {
+                self.iterate_or_restore(threads, progress)?;
+                progress.advance(1)
+            })
+        })
+    }
+
+    /// Does one iteration, or none.
+    fn iterate_or_restore(&mut self, threads: usize, progress: &Progress) -> Result<()> {
+        let before = (self.factors.clone(), self.noise.clone(), self.dispersion.clone(), self.model.clone());
+        self.iterate(threads, progress).inspect_err(|_| {
+            (self.factors, self.noise, self.dispersion, self.model) = before;
+            (0..self.factors.len()).for_each(|factor| self.refresh(factor));
         })
     }
 
@@ -271,6 +290,39 @@ impl CoordinateAscent {
             self.bounds.push(self.bound(sums.bound));
         }
         Ok(())
+    }
+
+    /// What these rows say of a factor at the laws as they are: the expected counts of its entries and what those are exposed
+    /// to, without padding, and the bound less what is of the factor's own law. Sums over disjoint rows, as those of a batch.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`]; [`Error::Domain`] where counts are overdispersed or the augmentation keeps their noise.
+    pub fn statistics(
+        &self,
+        factor: usize,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(Vec<f64>, Vec<f64>, f64)> {
+        if self.augmentation != Augmentation::Collapsed || self.dispersion.is_some() {
+            let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\", of Poisson counts");
+            return Err(Error::Domain { name: "method", value, requirement });
+        }
+        let (structure, layout) = (self.model.structure(), self.model.layout());
+        let (left, right) = structure.sums_for(layout, factor);
+        let wanted = PassOutput { left, right, bound: true };
+        let (sums, _) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
+        let both = (sums.left.as_slice(), sums.right.as_slice());
+        let counts = structure.expected_counts(layout, factor, &self.geometric, both);
+        let FactorMatrix { rows, width, stride, .. } = self.means[factor];
+        let column_sums: Vec<_> = self.means.iter().map(FactorMatrix::sums).collect();
+        let (mut exposure, mut exposures) = (vec![0.0; stride], Vec::with_capacity(rows * width));
+        for row in 0..rows {
+            structure.exposure(layout, (factor, row), &self.means, &column_sums, &mut exposure);
+            exposures.extend_from_slice(&exposure[..width]);
+        }
+        let counts = counts.chunks_exact(stride).flat_map(|row| &row[..width]).copied().collect();
+        let own = if self.fixed[factor] { 0.0 } else { self.divergence(factor) };
+        Ok((counts, exposures, self.bound(sums.bound) + own))
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
@@ -357,24 +409,23 @@ impl CoordinateAscent {
         Ok(())
     }
 
+    /// How far the law of a factor is from its prior: the divergences of its entries or components, added up.
+    pub fn divergence(&self, factor: usize) -> f64 {
+        let (gammas, prior) = (&self.factors[factor], self.model.prior(factor));
+        let symmetric = self.model.structure().is_symmetric(factor);
+        let mut total = if prior.is_dirichlet() { -dirichlet::divergence_of_sums(gammas, prior) } else { 0.0 };
+        for row in 0..gammas.shape.rows {
+            let from = if symmetric { row } else { 0 };
+            total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
+        }
+        total
+    }
+
     /// The bound, given the part of the cells at the optimal law of their counts.
     fn bound(&self, cells: f64) -> f64 {
-        let mut total = 0.0;
-        for (factor, gammas) in self.factors.iter().enumerate() {
-            // A fixed factor is a point: it has no law of its own.
-            if self.fixed[factor] {
-                continue;
-            }
-            let symmetric = self.model.structure().is_symmetric(factor);
-            let prior = self.model.prior(factor);
-            if prior.is_dirichlet() {
-                total -= dirichlet::divergence_of_sums(gammas, prior);
-            }
-            for row in 0..gammas.shape.rows {
-                let from = if symmetric { row } else { 0 };
-                total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
-            }
-        }
+        // A fixed factor is a point: it has no law of its own.
+        let free = (0..self.factors.len()).filter(|&factor| !self.fixed[factor]);
+        let total: f64 = free.map(|factor| self.divergence(factor)).sum();
         let priors = self.learnt.0.iter().map(|&factor| (self.model.prior(factor), self.factors[factor].shape.width));
         let priors: f64 = priors.map(|(prior, width)| hyperpriors::log_density(prior, width, self.learnt.1)).sum();
         let total = total - priors;
