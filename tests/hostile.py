@@ -460,6 +460,7 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     sys.modules["matplotlib"].use("agg")
+    sys.modules["pooch"] = None  # type: ignore[assignment]  # nothing is fetched from anywhere
     os.chdir(tempfile.mkdtemp(prefix="hostile-"))
     socket.socket(socket.AF_UNIX).bind("socket")  # what is no file, and is missed by nobody
     groups = targets()

@@ -85,6 +85,7 @@ def folder() -> Path:
     Examples
     --------
     >>> import os
+    >>> from quincunx.datasets import folder
     >>> os.environ["QUINCUNX_DATA"] = "data"
     >>> folder().name
     'data'
@@ -176,6 +177,7 @@ def fetch_enron() -> Enron:
 
     Examples
     --------
+    >>> from quincunx.datasets import fetch_enron
     >>> mails, people = fetch_enron()  # doctest: +SKIP
     >>> len(mails), int(mails.messages.sum()), len(people)  # doctest: +SKIP
     (2715, 38388, 156)
@@ -229,6 +231,7 @@ def fetch_kosarak() -> Any:
 
     Examples
     --------
+    >>> from quincunx.datasets import fetch_kosarak
     >>> clicks = fetch_kosarak()  # doctest: +SKIP
     >>> clicks.page.value_counts().head(2).to_dict()  # doctest: +SKIP
     {6: 254682, 3: 227315}
@@ -278,6 +281,7 @@ def fetch_adult(subset: Literal["train", "test", "all"] = "train") -> Any:
 
     Examples
     --------
+    >>> from quincunx.datasets import fetch_adult
     >>> people = fetch_adult()  # doctest: +SKIP
     >>> people.shape, int((people.income == ">50K").sum())  # doctest: +SKIP
     ((32561, 15), 7841)
@@ -326,6 +330,7 @@ def fetch_wine(color: Literal["red", "white", "all"] = "all") -> Any:
 
     Examples
     --------
+    >>> from quincunx.datasets import fetch_wine
     >>> wines = fetch_wine("red")  # doctest: +SKIP
     >>> wines.shape, float(wines.alcohol.max())  # doctest: +SKIP
     ((1599, 12), 14.9)

@@ -104,6 +104,7 @@ def make_counts(
 
     Examples
     --------
+    >>> from quincunx.datasets import make_counts
     >>> counts, rates = make_counts(6, 4, 2)
     >>> counts.shape, counts.dtype.kind
     ((6, 4), 'i')
@@ -153,6 +154,7 @@ def make_network(n_nodes: int = 60, n_communities: int = 3, *, rng: RandomSource
 
     Examples
     --------
+    >>> from quincunx.datasets import make_network
     >>> network = make_network(20, 2)
     >>> network.counts.shape, network.members.shape, int(network.counts.diagonal().sum())
     ((20, 20), (20, 2), 0)
@@ -210,6 +212,7 @@ def make_survey(n_people: int = 1000, *, rng: RandomSource = 0) -> Survey:
 
     Examples
     --------
+    >>> from quincunx.datasets import make_survey
     >>> survey = make_survey(500)
     >>> survey.records.shape, survey.categories["income"]
     ((500, 4), ['low', 'middle', 'high'])
