@@ -85,6 +85,7 @@ __all__ = [
     "distribution_values",
     "encode_unary",
     "estimate_cost",
+    "exact_sums",
     "expected_counts",
     "factor_rates",
     "flip_bits",
