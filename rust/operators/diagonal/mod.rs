@@ -24,8 +24,8 @@ mod row;
 mod start;
 
 use super::Boundary;
-use super::square::too_wide;
 use super::square::words::{LONGEST, list, words};
+use super::square::{LONGEST_SEAM, too_wide};
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::strip::{Context, RowOperator, Rows, Strip};
@@ -81,8 +81,6 @@ fn symbols(width: usize, ring: bool) -> usize {
 
 /// The widest row whose words can be counted.
 const WIDEST: usize = LONGEST - 2;
-/// The widest row whose seams are listed.
-const WIDEST_SEAM: usize = 30;
 
 impl RowOperator for DiagonalRow {
     type Links = Diagonals;
@@ -104,7 +102,7 @@ impl RowOperator for DiagonalRow {
         let cost = (width * words(symbols(width, ring))) as f64;
         match rows {
             Rows::Open(rows) => cost * (rows / 2) as f64,
-            Rows::Closed(_) if width > WIDEST_SEAM => f64::INFINITY,
+            Rows::Closed(_) if width > LONGEST_SEAM => f64::INFINITY,
             Rows::Closed(rows) => {
                 let seams = words(width) / if ring { 2 * width } else { 2 } + 1;
                 let around = if is_symmetric(diagonals) { rows.div_ceil(2) } else { rows };
@@ -114,7 +112,7 @@ impl RowOperator for DiagonalRow {
     }
 
     fn new(diagonals: Diagonals, width: usize, ring: bool, rows: Rows) -> Result<Self> {
-        let widest = if matches!(rows, Rows::Closed(_)) { WIDEST_SEAM } else { WIDEST };
+        let widest = if matches!(rows, Rows::Closed(_)) { LONGEST_SEAM } else { WIDEST };
         if width > widest {
             return Err(too_wide("the transfer vector of a grid", width, widest, rows));
         }

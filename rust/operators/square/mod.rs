@@ -23,6 +23,7 @@ pub mod program;
 pub mod words;
 
 use super::Boundary;
+use crate::error::COUNTLESS;
 use crate::monitor::Progress;
 use crate::numeric::ring::Ring;
 use crate::strip::{Context, RowOperator, Rows, Strip, moves};
@@ -33,8 +34,8 @@ use middle::HalfRow;
 use path::{Passage, Path};
 use std::ops::Range;
 
-/// The longest cut whose seams are listed.
-const LONGEST_SEAM: usize = 30;
+/// The longest cut whose seams are listed: 0.8 GB of words, and an effort of years.
+pub const LONGEST_SEAM: usize = 36;
 
 /// The square lattice.
 pub type Square = Strip<SquareRow>;
@@ -65,11 +66,17 @@ fn longest(rows: Rows) -> usize {
     if matches!(rows, Rows::Open(_)) { words::LONGEST } else { LONGEST_SEAM }
 }
 
-/// The refusal of a row that is longer than those that are counted: open rows take a vector, closed ones would take the
-/// pairs of seam and row, for one at a time they are too many.
+/// The refusal of a row that is longer than those that are counted: open rows take a vector, closed ones a list of the words
+/// that seams are chosen from, three words each.
 pub fn too_wide(what: &'static str, width: usize, longest: usize, rows: Rows) -> Error {
-    let pairs = matches!(rows, Rows::Closed(_));
-    Error::TooLarge { what, needed: words::bytes(width, pairs), limit: words::bytes(longest, pairs) }
+    match rows {
+        Rows::Open(_) => Error::TooLarge { what, needed: words::bytes(width), limit: words::bytes(longest) },
+        Rows::Closed(_) => Error::TooLarge {
+            what: "a list of the seams that rows are closed along",
+            needed: words::bytes(width).saturating_mul(3).min(COUNTLESS),
+            limit: 3 * words::bytes(longest),
+        },
+    }
 }
 
 impl RowOperator for SquareRow {

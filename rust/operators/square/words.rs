@@ -33,13 +33,12 @@ pub const fn words(k: usize) -> usize {
     COUNTS[k + 1]
 }
 
-/// Bytes of a vector over the words of length `k`, or over all pairs of them, however many; `COUNTLESS` at the most.
-pub fn bytes(k: usize, pairs: bool) -> u128 {
+/// Bytes of a vector over the words of length `k`, however many; `COUNTLESS` at the most.
+pub fn bytes(k: usize) -> u128 {
     let (mut shorter, mut count) = (1u128, 1u128);
     for _ in 0..k.min(200) {
         (shorter, count) = (count, shorter.saturating_add(count).min(COUNTLESS));
     }
-    let count = if pairs { count.saturating_mul(count) } else { count };
     count.saturating_mul(8).min(COUNTLESS)
 }
 
@@ -70,9 +69,8 @@ mod tests {
             assert_eq!(words(k), expected.len());
             assert!(expected.iter().enumerate().all(|(i, &w)| rank(k, w) == i));
         }
-        assert!((0..=LONGEST).all(|k| bytes(k, false) == 8 * words(k) as u128));
-        assert_eq!(bytes(30, true), 8 * (words(30) as u128).pow(2));
-        assert_eq!([bytes(185, false), bytes(usize::MAX, true)], [COUNTLESS; 2]);
+        assert!((0..=LONGEST).all(|k| bytes(k) == 8 * words(k) as u128));
+        assert_eq!([bytes(185), bytes(usize::MAX)], [COUNTLESS; 2]);
         assert!(words(LONGEST) < 1 << 40 && words(LONGEST) + words(LONGEST - 1) >= 1 << 40);
     }
 }

@@ -20,7 +20,7 @@ mod sweep;
 mod walk;
 
 use super::square::program::{BlockPass, Course, Ending, order, program};
-use super::square::words::words;
+use super::square::words::{LONGEST, words};
 use crate::counting::evaluation::Options;
 use crate::counting::exact::{self, Modular};
 use crate::counting::independent_sets::{Boundary, Problem, StripKind, log2_bound};
@@ -42,8 +42,8 @@ use sweep::{PlaceTile, RowEnd, RunBlock};
 
 /// Symbols that may be consumed between two folds: at most f(i) f(16 - i) < 4095 elements are summed.
 pub const SHORT_STRIDE: usize = 16;
-/// The widths there are programs for.
-const WIDTHS: RangeInclusive<usize> = 8..=48;
+/// The widths there are programs for, up to the longest rows whose states are numbered.
+const WIDTHS: RangeInclusive<usize> = 8..=LONGEST;
 /// From these widths on open lattices take this way, and closed rows: to count, and at other activities.
 const WORTH: [[usize; 2]; 2] = [[24, 13], [24, 16]];
 /// The most vertices that are counted this way, with 0.6 bits each, times the bits of an activity.
@@ -771,6 +771,38 @@ mod tests {
                 assert_eq!(one(&reflection, 1, modulus), expected[0], "{rows} x {width}, {level:?}");
                 assert_eq!(one(&weighed(reflection), 5, modulus), expected[1], "{rows} x {width}, {level:?}");
             }
+        }
+    }
+
+    #[test]
+    fn prefixes_as_long_as_those_of_the_widest_rows_give_the_residues_of_whole_rows() {
+        let modulus = short_primes(3).unwrap()[2];
+        for (rows, width, beginning) in [(25, 25, 11), (26, 26, 12), (27, 27, 12)] {
+            let reflection = reflection(rows, width, None, Some(beginning));
+            assert_eq!(one(&reflection, 1, modulus), expected(rows, width, 1, &[modulus])[0], "{rows} {width}");
+        }
+    }
+
+    #[test]
+    fn the_widest_rows_have_every_state_once_and_blocks_side_by_side() {
+        for (width, closed) in (40..=*WIDTHS.end()).flat_map(|width| [(width, false), (width, true)]) {
+            let reflection = Reflection::new(width, width, closed, false, None, None, &Progress::default()).unwrap();
+            let (mut states, mut end) = (0, 0);
+            for half in &reflection.halves {
+                let runs = &half.axis.runs;
+                assert!(words(half.axis.longest) <= words(LONGEST_RUN));
+                for (a, b) in half.blocks() {
+                    // A block off the diagonal stands for its mirror image, too.
+                    states += (words(runs[a].length) * words(runs[b].length)) as u128 * if a == b { 1 } else { 2 };
+                    let corner = half.tile((a, b), runs[a].tiles() - 1, runs[b].tiles() - 1);
+                    assert_eq!(half.tile((a, b), 0, 0), end);
+                    end = corner + TILE_WORDS;
+                }
+            }
+            assert_eq!(end, reflection.len());
+            assert_eq!(states, words(width) as u128);
+            let needed = 4.0 * words(width) as f64;
+            assert!((1.0..1.4).contains(&(reflection.vector_bytes() as f64 / needed)), "{width}");
         }
     }
 
