@@ -106,7 +106,7 @@ def test_tasks_are_as_large_as_primes_are_cheap_together_and_enough_for_all_work
 
 def test_workers_are_counted(dask):
     with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(2) as processes:
-        assert (workers(threads), workers(processes), workers(dask), workers(Executor())) == (3, 2, 2, 1)
+        assert (workers(threads), workers(processes), workers(dask), workers(Executor())) == (3, 2, 2, None)
 
 
 def test_tasks_of_dask_tell_what_they_are_and_are_this_jobs_alone(client, dask):
@@ -209,7 +209,7 @@ def test_the_tasks_of_a_client_that_is_gone_end(distributed, client):
     scheduler = client.scheduler.address
     with distributed.Client(scheduler, set_as_default=False) as other:
         executor = other.get_executor()
-        with Tasks(executor, _exact.residues_of, [(plan_of(ENDLESS), 0, 8, 1, None)], ["endless"]):
+        with Tasks(executor, _exact.residues_of, [(plan_of(ENDLESS), 0, 8, 0, 1, None)], ["endless"]):
             until(lambda: busy(client) == 1)
     assert until(lambda: busy(client) == 0) < 20
 

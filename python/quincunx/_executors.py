@@ -6,6 +6,7 @@ What an executor is differs little: Dask's alone knows its workers while they co
 import contextlib
 import os
 import pickle
+import socket
 import sys
 import tempfile
 import time
@@ -27,18 +28,20 @@ Listen: TypeAlias = Callable[[int, int], object]
 _LOOK = 1.0
 WARN_AFTER = 10.0
 GIVE_UP_AFTER = 300.0
+# Seconds for the first try to get a result from Dask.
+_PATIENCE = 5.0
 # Seconds for an answer of Dask's scheduler.
 _ANSWER = 30.0
 # The share of a Dask worker's memory at which it is paused, unless it says another.
 _PAUSE = 0.8
 
 
-def workers(executor: Executor) -> int:
-    """Return how many tasks run side by side, as far as the executor says it; one at the least."""
+def workers(executor: Executor) -> int | None:
+    """Return how many tasks run side by side, one at the least; None where the executor does not say it."""
     if (client := _client(executor)) is not None:
         return max(1, int(sum(client.nthreads().values())))
     found = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
-    return found if isinstance(found, int) else 1
+    return found if isinstance(found, int) else None
 
 
 def memory_of_task(limit: int | None) -> int:
@@ -50,6 +53,13 @@ def memory_of_task(limit: int | None) -> int:
     until = getattr(worker.memory_manager, "memory_pause_fraction", None) or _PAUSE
     left = int(until * whole) - worker.monitor.get_process_memory()
     return max(1, min(available_memory(), int(left // worker.state.nthreads)))
+
+
+def this_worker() -> str:
+    """Return what tells the worker that runs the task of this thread, or the process, from others."""
+    if (worker := _worker()) is not None:
+        return f"worker {worker.address}"
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 class Tasks(Generic[R]):
@@ -199,6 +209,7 @@ class _Dask(_Pool):
 
     def __init__(self, executor: Executor) -> None:
         self._client, self._how = _client(executor), getattr(executor, "_kwargs", {})
+        self._patience: dict[Any, float] = {}
 
     def submit(self, task: "_Task", call: tuple[Any, ...], key: str) -> Any:
         return self._client.submit(task, *call, **self._how | {"key": key, "pure": False})
@@ -206,19 +217,21 @@ class _Dask(_Pool):
     def first(self, futures: set[Any]) -> Iterable[Any]:
         with contextlib.suppress(TimeoutError, CancelledError):
             sys.modules["distributed"].wait(list(futures), timeout=_LOOK, return_when="FIRST_COMPLETED")
-        return [future for future in futures if future.done()]
+        return sorted((future for future in futures if future.done()), key=lambda future: future.status != "error")
 
     def result(self, future: Any) -> Any:
+        # What is lost with its worker is waited for in turns with the others, longer each time: it may be large.
+        patience = self._patience[future] = min(2 * self._patience.get(future, _PATIENCE / 2), GIVE_UP_AFTER)
         try:
-            return pickle.loads(future.result(timeout=GIVE_UP_AFTER))
+            return pickle.loads(future.result(timeout=patience))
         except sys.modules["distributed.scheduler"].KilledWorker as error:
             last, times = error.last_worker.address, error.allowed_failures + 1
             words = f"{times} workers in a row died of it, the last at {last}; their logs say why, often it is memory"
             raise WorkerError(words) from error
         except TimeoutError:
-            if not future.done():
-                raise _NotYet from None
-            raise
+            if future.done() and patience == GIVE_UP_AFTER:
+                raise
+            raise _NotYet from None
 
     def has_workers(self) -> bool:
         try:

@@ -98,6 +98,24 @@ impl ExactPlan {
         self.plan.primes().len()
     }
 
+    /// Parts of the values modulo a prime that add up, each a task of its own.
+    #[getter]
+    fn parts(&self) -> usize {
+        self.plan.quantity().parts()
+    }
+
+    /// Values modulo each prime.
+    #[getter]
+    fn values(&self) -> usize {
+        self.plan.quantity().values()
+    }
+
+    /// The primes and another, a second to spare.
+    fn moduli(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let primes = compute(py, None, |monitor| self.plan.primes_and_another(monitor))?;
+        Ok(primes.into_iter().map(Modulus::value).collect())
+    }
+
     /// Primes that cost little more together than one alone.
     #[getter]
     fn side_by_side(&self) -> usize {
@@ -121,10 +139,16 @@ impl ExactPlan {
         compute(py, report, |monitor| self.plan.solve(&options, monitor))
     }
 
-    /// The residues of the primes `start .. stop`: one task of an executor.
-    fn residues(&self, py: Python<'_>, start: usize, stop: usize, job: Job) -> PyResult<Vec<u64>> {
+    /// One part of the residues of the moduli `start .. stop`: one task of an executor.
+    fn residues(&self, py: Python<'_>, start: usize, stop: usize, part: usize, job: Job) -> PyResult<Vec<u64>> {
         let (options, report) = job.split();
-        compute(py, report, |monitor| self.plan.residues(start..stop, &options, monitor))
+        compute(py, report, |monitor| self.plan.residues(start..stop, part, &options, monitor))
+    }
+
+    /// The place of the one of all moduli whose residues are wrong, if there is just one.
+    fn wrong_prime(&self, py: Python<'_>, residues: Vec<u64>, job: Job) -> PyResult<Option<usize>> {
+        let (options, _) = job.split();
+        compute(py, None, |monitor| self.plan.wrong_prime(&residues, &options, monitor))
     }
 
     /// The integers with these residues, verified.
@@ -133,16 +157,16 @@ impl ExactPlan {
         compute(py, None, |monitor| self.plan.combine(&residues, &options, monitor))
     }
 
-    /// The residues a checkpoint holds, None where one is missing.
-    fn load(&self, py: Python<'_>, checkpoint: PathBuf) -> PyResult<Vec<Option<u64>>> {
+    /// The residues a checkpoint holds, by parts if it is kept so, None where one is missing.
+    fn load(&self, py: Python<'_>, checkpoint: PathBuf, parts: bool) -> PyResult<Vec<Option<u64>>> {
         let options = Options { checkpoint: Some(checkpoint), ..Options::default() };
-        compute(py, None, |monitor| self.plan.load(&options, monitor))
+        compute(py, None, |monitor| self.plan.load(parts, &options, monitor))
     }
 
     /// Writes the residues that are known to a checkpoint.
-    fn save(&self, py: Python<'_>, checkpoint: PathBuf, residues: Vec<Option<u64>>) -> PyResult<()> {
+    fn save(&self, py: Python<'_>, checkpoint: PathBuf, parts: bool, residues: Vec<Option<u64>>) -> PyResult<()> {
         let options = Options { checkpoint: Some(checkpoint), ..Options::default() };
-        compute(py, None, |_| self.plan.save(&options, residues))
+        compute(py, None, |_| self.plan.save(parts, &options, residues))
     }
 
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyTuple>)> {

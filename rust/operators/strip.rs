@@ -526,6 +526,10 @@ impl<O: RowOperator> Transfer for Strip<O> {
         }
     }
 
+    fn adds_up(&self) -> bool {
+        matches!(self.direction, Direction::Closed { .. })
+    }
+
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
         match &self.direction {
             Direction::Empty => weight.ring.one(),

@@ -104,6 +104,10 @@ pub trait Transfer: Debug + Send + Sync {
     fn halves(&self) -> Option<Vec<Range<usize>>> {
         None
     }
+    /// Whether every step adds terms of its own to what is found, so that sums over some of the steps add up to the whole.
+    fn adds_up(&self) -> bool {
+        false
+    }
     /// The partition function, folded, after the last step.
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element
     where

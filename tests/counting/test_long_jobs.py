@@ -517,17 +517,6 @@ def test_a_progress_that_raises_cancels_what_has_not_begun():
     assert [future.cancelled() for future in executor.futures] == [False, True, True]
 
 
-def test_a_wrong_residue_of_a_worker_is_noticed():
-    class Faulty(Executor):
-        def submit(self, function, /, *arguments, **keywords):
-            future, (first, *rest) = Future(), function(*arguments, **keywords)
-            future.set_result([first ^ 1, *rest])
-            return future
-
-    with pytest.raises(ValueError, match="must belong to one number"):
-        count_independent_sets(SPREAD, executor=Faulty())
-
-
 def test_a_task_is_small_and_pickles():
     executor = Scripted(Stopped())
     with pytest.raises(Stopped):

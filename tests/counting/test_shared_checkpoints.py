@@ -135,6 +135,10 @@ def test_a_forged_checkpoint_is_said_to_be_one(tmp_path, asked, on_executor):
         with pytest.raises(Stopped):
             job(progress=stop_after(-1 if on_executor else 0.5))
         forge(state)
+        if on_executor:  # which residue it was is found, and it is counted again
+            with pytest.warns(RuntimeWarning, match=rf"was wrong, all others agree; .*by the checkpoint {state}"):
+                assert job() == job(checkpoint=None)
+            return
         try:
             assert job() == job(checkpoint=None)
         except CheckpointError as error:

@@ -2,10 +2,12 @@
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from quincunx import _check, _core
-from quincunx._executors import Listen, Tasks, memory_of_task, workers
+from quincunx._executors import Listen, Tasks, memory_of_task, this_worker, workers
 from quincunx._job import Job
 from quincunx.errors import CheckpointError, InternalError, TooLargeError, WorkerError
 
@@ -21,22 +23,15 @@ def solve(make_plan: Callable[[Job], _core.ExactPlan], description: str, job: Jo
     A checkpoint of an executor's job can be gone on with here, and the other way round.
     """
     plan = _plan(make_plan, job)
-    resumed = job.checkpoint is not None and os.path.exists(job.checkpoint)
+    if job.executor is None and _kept_by_parts(plan, job):
+        with ThreadPoolExecutor(1) as job.executor, job.reporting(description):
+            return _Gathering(plan, description, job).integers(), plan
     if job.executor is None and job.progress is None:
         return plan.solve(job), plan  # a tenth of the time of a small count is saved
     with job.reporting(description):
         if job.executor is None or plan.method[0] == INTEGERS:
             return plan.solve(job), plan
-        residues = _gather(plan, description, job)
-    try:
-        return plan.combine(residues, job), plan
-    except InternalError as error:
-        if resumed:
-            raise CheckpointError(
-                f"checkpoint {job.checkpoint}: held residues of no one number, so it was damaged or forged ({error}); "
-                "remove it"
-            ) from error
-        raise ValueError(f"`residues` must belong to one number: {error}") from error
+        return _Gathering(plan, description, job).integers(), plan
 
 
 def _plan(make_plan: Callable[[Job], _core.ExactPlan], job: Job) -> _core.ExactPlan:
@@ -49,81 +44,233 @@ def _plan(make_plan: Callable[[Job], _core.ExactPlan], job: Job) -> _core.ExactP
     return make_plan(Job(threads=job.threads_asked, memory_limit=_check.MOST_MEMORY))
 
 
+def _kept_by_parts(plan: _core.ExactPlan, job: Job) -> bool:
+    """Say whether there is a checkpoint of this job by an executor whose tasks were parts of a sum."""
+    if job.checkpoint is None or plan.parts == 1 or not os.path.exists(job.checkpoint):
+        return False
+    try:
+        plan.load(job.checkpoint, True)
+    except CheckpointError:
+        return False
+    return True
+
+
 def residues_of(
-    plan: _core.ExactPlan, start: int, stop: int, threads: int | None, memory_limit: int | None, listen: Listen
-) -> list[int]:
-    """Compute the residues of a group of primes: one task of an executor. What is None is resolved where it runs."""
+    plan: _core.ExactPlan,
+    start: int,
+    stop: int,
+    part: int,
+    threads: int | None,
+    memory_limit: int | None,
+    listen: Listen,
+) -> tuple[str, list[int]]:
+    """Compute a part of the residues of a group of primes, one task of an executor, and say where.
+
+    What is None is resolved where it runs.
+    """
     job = Job(threads=threads, memory_limit=memory_of_task(memory_limit))
     job.report = listen
-    return plan.residues(start, stop, job)
+    return this_worker(), plan.residues(start, stop, part, job)
 
 
-def _group(plan: _core.ExactPlan, workers: int) -> int:
-    """Return how many primes a task has: those that are done together, fewer where workers would have none."""
+def _group(plan: _core.ExactPlan, workers: int | None, whole: bool = False) -> int:
+    """Return how many primes a task has: those that are done together, fewer where workers would have none.
+
+    One worker has all of them if the job may be lost `whole`: half of them may then be enough to find the others.
+    """
+    if whole and workers == 1 and plan.parts == 1:
+        return plan.primes
     group = plan.side_by_side
-    while group > 1 and -(-plan.primes // group) < workers:
+    while group > 1 and -(-plan.primes // group) * plan.parts < (workers or 1):
         group //= 2
     return group
 
 
-def _gather(plan: _core.ExactPlan, description: str, job: Job) -> list[int]:
-    """Return the residues of all primes, from what a checkpoint holds onwards, one task a group of primes."""
-    lock = None if job.checkpoint is None else _core.CheckpointLock(job.checkpoint)
-    try:
-        return _gather_alone(plan, description, job)
-    finally:
-        if lock is not None:
-            lock.release()
+class _Gathering:
+    """The residues of a job on an executor, by prime and part, and where each was computed."""
 
+    def __init__(self, plan: _core.ExactPlan, description: str, job: Job) -> None:
+        self._plan, self._job, self._checkpoint = plan, job, job.checkpoint
+        self._name = "-".join(description.lower().replace(",", "").split())
+        self._found: dict[tuple[int, int], list[int]] = {}
+        self._where: dict[tuple[int, int], str] = {}
+        self._on_disk = 0
 
-def _gather_alone(plan: _core.ExactPlan, description: str, job: Job) -> list[int]:
-    """Return the residues of all primes, once the checkpoint is this job's alone."""
-    assert job.executor is not None
-    found: dict[int, list[int]] = {}
-    width = 1
-    if job.checkpoint is not None:
-        kept = plan.load(job.checkpoint)
-        width = len(kept) // plan.primes
-        for prime in range(plan.primes):
-            part = [residue for residue in kept[prime * width : (prime + 1) * width] if residue is not None]
-            if len(part) == width:
-                found[prime] = part
+    def integers(self) -> list[int]:
+        """Return the integers, from what a checkpoint holds onwards."""
+        lock = None if self._checkpoint is None else _core.CheckpointLock(self._checkpoint)
+        try:
+            self._load()
+            self._compute(range(self._plan.primes), self._job.report)
+            try:
+                integers = self._combined()
+            except InternalError as error:
+                integers = self._corrected(error)
+            self._remove()
+        finally:
+            if lock is not None:
+                lock.release()
+        return integers
 
-    def keep(group: range, residues: list[int]) -> None:
-        each = len(residues) // len(group)
-        found.update({prime: residues[i * each : (i + 1) * each] for i, prime in enumerate(group)})
+    def _combined(self) -> list[int]:
+        return self._plan.combine(self._values(self._plan.primes), self._job)
 
-    def save() -> None:
-        if job.checkpoint is not None:
-            missing: list[int | None] = [None] * width
-            plan.save(job.checkpoint, [value for prime in range(plan.primes) for value in found.get(prime, missing)])
+    def _corrected(self, contradiction: InternalError) -> list[int]:
+        """Trace one wrong residue by a second spare prime, count it again, and return the integers.
 
-    size = _group(plan, workers(job.executor))
-    groups = list(_groups([prime for prime in range(plan.primes) if prime not in found], size))
-    calls = [(plan, group.start, group.stop, job.threads_asked, job.memory_limit_asked) for group in groups]
-    name = "-".join(description.lower().replace(",", "").split())
-    digits = len(str(plan.primes - 1))
-    tasks = Tasks(job.executor, residues_of, calls, [f"{name}-prime-{group.start:0{digits}d}" for group in groups])
-    due, interval = time.monotonic(), job.checkpoint_interval
-    try:
-        with tasks:
-            for place, residues in tasks:
-                keep(groups[place], residues)
-                if job.report is not None:
-                    job.report(len(found), plan.primes)
-                if (start := time.monotonic()) >= due:
-                    save()
-                    end = time.monotonic()
-                    due = end + ((end - start) / _SAVING if interval is None else interval)
-    except BaseException as error:
-        for place, residues in tasks.ended():
-            keep(groups[place], residues)
-        save()
-        if isinstance(error, WorkerError):
-            raise WorkerError(f"{error}; {_saved(len(found), plan.primes, job.checkpoint)}") from error
-        raise
-    save()
-    return [residue for prime in range(plan.primes) for residue in found[prime]]
+        `Plan::wrong_prime` of the core has the proof: of one prime with wrong values it is the right one.
+        """
+        plan, spare = self._plan, self._plan.primes
+        self._compute(range(spare, spare + 1))
+        moduli = plan.moduli()
+        wrong = plan.wrong_prime(self._values(spare + 1), self._job)
+        if wrong is None:
+            self._remove()
+            raise self._refusal(
+                f"{contradiction}; residues modulo two or more of {spare + 1} primes are wrong, so that none can be "
+                f"told from the right ones: {self._origins(range(spare + 1))}"
+            ) from contradiction
+        origin = self._origins(range(wrong, wrong + 1))
+        message = f"the residue modulo {moduli[wrong]} was wrong, all others agree; it is counted again: {origin}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        for part in range(plan.parts):
+            del self._found[wrong, part]
+        self._save()
+        self._compute(range(wrong, wrong + 1))
+        try:
+            return self._combined()
+        except InternalError as error:
+            self._remove()
+            raise self._refusal(
+                f"{error}; the residue modulo {moduli[wrong]} was wrong twice, all others agree: first {origin}, then "
+                f"{self._origins(range(wrong, wrong + 1))}"
+            ) from error
+
+    def _refusal(self, reason: str) -> Exception:
+        if self._resumed:
+            return CheckpointError(
+                f"checkpoint {self._checkpoint}: held residues of no one number, so it was damaged or forged "
+                f"({reason}); remove it"
+            )
+        return ValueError(f"`residues` must belong to one number: {reason}")
+
+    def _origins(self, primes: range) -> str:
+        """Say where the residues modulo each of these primes were computed."""
+        by_origin: dict[str, list[int]] = {}
+        for prime in primes:
+            for origin in {self._where[prime, part]: None for part in range(self._plan.parts)}:
+                by_origin.setdefault(origin, []).append(prime)
+        said = [f"prime {', '.join(map(str, those))} by {origin}" for origin, those in by_origin.items()]
+        return "; ".join(said)
+
+    def _compute(self, primes: range, report: Callable[[int, int], object] | None = None) -> None:
+        """Compute what is missing of these primes, a task a group of primes and a part."""
+        plan, job = self._plan, self._job
+        assert job.executor is not None
+        size = _group(plan, workers(job.executor), job.checkpoint is None and job.progress is None)
+        groups = [
+            (group, part)
+            for part in range(plan.parts)
+            for group in _groups([prime for prime in primes if (prime, part) not in self._found], size)
+        ]
+        calls = [
+            (plan, group.start, group.stop, part, job.threads_asked, job.memory_limit_asked) for group, part in groups
+        ]
+        tasks = Tasks(job.executor, residues_of, calls, [self._named(group, part) for group, part in groups])
+        due, interval = time.monotonic(), job.checkpoint_interval
+        try:
+            with tasks:
+                for place, result in tasks:
+                    self._keep(*groups[place], result)
+                    if report is not None:
+                        report(len(self._found), plan.primes * plan.parts)
+                    if (start := time.monotonic()) >= due:
+                        self._save()
+                        end = time.monotonic()
+                        due = end + ((end - start) / _SAVING if interval is None else interval)
+        except BaseException as error:
+            for place, result in tasks.ended():
+                self._keep(*groups[place], result)
+            self._save()
+            if isinstance(error, WorkerError):
+                raise WorkerError(f"{error}; {self._saved()}") from error
+            raise
+
+    def _named(self, group: range, part: int) -> str:
+        """Name a task."""
+        digits, more = len(str(self._plan.primes - 1)), len(str(self._plan.parts - 1))
+        of_sum = "" if self._plan.parts == 1 else f"-part-{part:0{more}d}"
+        return f"{self._name}-prime-{group.start:0{digits}d}{of_sum}"
+
+    def _keep(self, group: range, part: int, result: tuple[str, list[int]]) -> None:
+        (origin, residues), each = result, self._plan.values
+        for i, prime in enumerate(group):
+            self._found[prime, part], self._where[prime, part] = residues[i * each : (i + 1) * each], origin
+
+    def _values(self, primes: int) -> list[int]:
+        """Return the values modulo so many primes, the parts of each added up."""
+        if self._plan.parts == 1:
+            return [residue for prime in range(primes) for residue in self._found[prime, 0]]
+        by_part = [[self._found[prime, part] for part in range(self._plan.parts)] for prime in range(primes)]
+        moduli = self._plan.moduli()
+        return [
+            sum(of_parts) % modulus
+            for parts, modulus in zip(by_part, moduli, strict=False)
+            for of_parts in zip(*parts, strict=True)
+        ]
+
+    @property
+    def _resumed(self) -> bool:
+        return any(origin == self._of_checkpoint for origin in self._where.values())
+
+    @property
+    def _of_checkpoint(self) -> str:
+        return f"the checkpoint {self._checkpoint}"
+
+    def _load(self) -> None:
+        """Take what a checkpoint holds: residues, or their parts."""
+        if self._checkpoint is None:
+            return
+        plan, parts = self._plan, self._plan.parts
+        try:
+            kept = plan.load(self._checkpoint, True)
+        except CheckpointError:
+            if parts == 1:
+                raise
+            whole = plan.load(self._checkpoint, False)
+            # The first part is all there is, the others are nothing.
+            kept = [value if part == 0 or value is None else 0 for value in whole for part in range(parts)]
+        each = plan.values
+        for i in range(plan.primes * parts):
+            values = [value for value in kept[i * each : (i + 1) * each] if value is not None]
+            if len(values) == each:
+                self._found[divmod(i, parts)] = values
+                self._where[divmod(i, parts)] = self._of_checkpoint
+        self._on_disk = len(self._found)
+
+    def _save(self) -> None:
+        """Write what is known of the plan's own primes, unless that is all."""
+        units = [(prime, part) for prime in range(self._plan.primes) for part in range(self._plan.parts)]
+        known = sum(unit in self._found for unit in units)
+        if self._checkpoint is not None and known < len(units):
+            missing: list[int | None] = [None] * self._plan.values
+            values = [value for unit in units for value in self._found.get(unit, missing)]
+            self._plan.save(self._checkpoint, True, values)
+            self._on_disk = known
+
+    def _remove(self) -> None:
+        """Remove the checkpoint of a job that has ended."""
+        if self._checkpoint is not None:
+            self._plan.save(self._checkpoint, True, [])
+
+    def _saved(self) -> str:
+        if self._checkpoint is None:
+            return "nothing is saved, for there is no `checkpoint`"
+        what = "residues" if self._plan.parts == 1 else "parts of residues"
+        total = self._plan.primes * self._plan.parts
+        return (
+            f"{self._on_disk} of {total} {what} are saved in {self._checkpoint}, and the same call goes on from there"
+        )
 
 
 def _groups(primes: list[int], size: int) -> Iterator[range]:
@@ -133,9 +280,3 @@ def _groups(primes: list[int], size: int) -> Iterator[range]:
         if i == len(primes) or i - start == size or primes[i] != primes[i - 1] + 1:
             yield range(primes[start], primes[i - 1] + 1)
             start = i
-
-
-def _saved(done: int, primes: int, checkpoint: str | None) -> str:
-    if checkpoint is None:
-        return "nothing is saved, for there is no `checkpoint`"
-    return f"{done} of {primes} residues are saved in {checkpoint}, and the same call goes on from there"

@@ -66,8 +66,9 @@ def count_independent_sets(
         Seconds between two checkpoints; by default 30, and more where writing takes long; with an `executor` each task
         that ends is kept.
     executor : concurrent.futures.Executor, optional
-        Where primes are counted, in tasks of one to eight or as many as take milliseconds: a thread or process pool,
-        loky, Dask's ``Client.get_executor()``, MPI. Planning is done once, here. Tasks end with the job.
+        Where primes are counted, in tasks of one to eight or as many as take milliseconds, or parts of the seams of a
+        torus: a thread or process pool, loky, Dask's ``Client.get_executor()``, MPI. Planning is done once, here. Tasks
+        end with the job. A residue that is wrong is traced to its prime and worker and counted again.
 
     Returns
     -------
@@ -79,7 +80,8 @@ def count_independent_sets(
     TooLargeError
         If the job needs more memory than `memory_limit`.
     ValueError, TypeError
-        If an argument is not what it should be.
+        If an argument is not what it should be, or the residues of an executor modulo several primes are wrong, or
+        one is wrong twice.
     CheckpointError
         If the checkpoint cannot be written, is damaged, or belongs to another job.
     WorkerError
@@ -88,7 +90,7 @@ def count_independent_sets(
     Warns
     -----
     RuntimeWarning
-        If a cluster of Dask has had no worker for 10 s.
+        If a cluster of Dask has had no worker for 10 s, or a residue of a worker was wrong.
 
     Notes
     -----
@@ -364,7 +366,7 @@ def _of_this_host(problem: Problem, job: Job) -> CostEstimate:
         plan, planning = _timed(lambda: _core.plan_independent_sets(problem, "count", alone))
         if len(_TAKEN) > 1000:
             _TAKEN.clear()
-        taken = _shortest(lambda: plan.residues(0, min(one["lanes"], plan.primes), alone))
+        taken = _shortest(lambda: plan.residues(0, min(one["lanes"], plan.primes), 0, alone))
         _TAKEN[key] = taken / forecast, planning
     factor, planning = _TAKEN[key]
     return replace(cost, seconds=cost.seconds * factor + planning)
@@ -401,6 +403,6 @@ def _planned_cost(plan: _core.ExactPlan, planning: float, threads: int, limit: i
     each = work * _RATES[engine] * 1e-9
     if work <= _MEASURED:
         job = Job(threads=1, memory_limit=limit)
-        each = _shortest(lambda: plan.residues(0, 1, job))
+        each = _shortest(lambda: plan.residues(0, 1, 0, job))
     seconds = planning + each * plan.primes / together
     return CostEstimate(engine, one // 8, lanes, one * lanes * together, plan.primes, work * plan.primes, seconds)

@@ -8,7 +8,7 @@
 
 use super::checkpoint::{Checkpoint, FoundResidues, InHand, JobShape, Stored, Vector};
 use super::lock::Lock;
-use super::transfer::{Point, Transfer, TransferRing, lane_weight};
+use super::transfer::{Point, Transfer, TransferRing, Weight, lane_weight};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::buffer::Buffer;
 use crate::numeric::residue::Modulus;
@@ -126,6 +126,57 @@ pub fn fresh(len: usize, progress: &Progress) -> Result<Buffer<u64>> {
 /// Additions of elements for one group, the unit of progress.
 pub fn work(engine: &impl Transfer) -> u64 {
     (0..engine.steps()).map(|step| engine.work(step)).fold(0, u64::saturating_add)
+}
+
+/// Some of the steps of an engine whose steps add up ([`Transfer::adds_up`]): its value is their part of the sum.
+#[derive(Debug)]
+pub struct SomeSteps<'a, E> {
+    engine: &'a E,
+    steps: Range<u64>,
+}
+
+impl<'a, E: Transfer> SomeSteps<'a, E> {
+    /// The steps of one part of so many, `part < parts`.
+    pub fn new(engine: &'a E, part: usize, parts: usize) -> Self {
+        let end = |part: usize| (u128::from(engine.steps()) * part as u128 / parts as u128) as u64;
+        Self { engine, steps: end(part)..end(part + 1) }
+    }
+}
+
+impl<E: Transfer> Transfer for SomeSteps<'_, E> {
+    fn len(&self) -> usize {
+        self.engine.len()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps.end - self.steps.start
+    }
+
+    fn work(&self, step: u64) -> u64 {
+        self.engine.work(self.steps.start + step)
+    }
+
+    fn roundings(&self) -> u64 {
+        self.engine.roundings()
+    }
+
+    fn start<R: TransferRing>(&self, weight: &Weight<R>, state: &mut [R::Element]) {
+        self.engine.start(weight, state);
+    }
+
+    fn step<R: TransferRing>(
+        &self,
+        weight: &Weight<R>,
+        step: u64,
+        state: &mut [R::Element],
+        progress: &Progress,
+    ) -> Result<()> {
+        self.engine.step(weight, self.steps.start + step, state, progress)
+    }
+
+    fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
+        self.engine.finish(weight, state)
+    }
 }
 
 /// Residues of the partition function at all points, in their order; `job` is the fingerprint a checkpoint carries.

@@ -76,6 +76,25 @@ pub trait Modular: Send + Sync {
     /// used, the monitor's error when it stops the work.
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>>;
 
+    /// Parts of the values that are tasks of their own: they add up modulo each prime.
+    fn parts(&self) -> usize {
+        1
+    }
+
+    /// One part of [`Self::residues`], `part < parts()`.
+    ///
+    /// # Errors
+    /// As there.
+    fn part_residues(
+        &self,
+        _part: usize,
+        moduli: &[Modulus],
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<u64>> {
+        self.residues(moduli, options, monitor)
+    }
+
     /// The integers sought where they are found, and verified, without residues.
     ///
     /// # Errors
@@ -118,23 +137,28 @@ impl<M: Modular> Plan<M> {
         let each = if quantity.is_short() { 51.999 } else { 54.999 };
         let count = (bits.max(1.0) * (1.0 + 1e-6) / each).ceil() as usize + 1;
         memory::charge("a count by so many residues", RESIDUE * count as u128 * quantity.values() as u128)?;
-        let mut primes: Vec<Modulus> = Vec::new();
-        let mut asked = count;
-        while primes.len() < count {
-            let order = if quantity.is_short() { None } else { Some(quantity.order()) };
-            let found = found(asked, order, &|prime| quantity.allows(prime), monitor);
-            primes = found.map_err(|error| match error {
-                Error::Domain { .. } => Error::Domain {
-                    name: "graph",
-                    value: format!("a bound of {bits:.0} bits and roots of unity of order {}", quantity.order()),
-                    requirement: "so small that there are enough primes near 2**55",
-                },
-                other => other,
-            })?;
-            asked += count - primes.len().min(count);
-        }
-        Ok(Self { primes, quantity })
+        Ok(Self { primes: chosen(&quantity, count, monitor)?, quantity })
     }
+}
+
+/// At least so many primes for a quantity, in falling order.
+fn chosen(quantity: &(impl Modular + ?Sized), count: usize, monitor: &mut dyn Monitor) -> Result<Vec<Modulus>> {
+    let mut primes: Vec<Modulus> = Vec::new();
+    let mut asked = count;
+    while primes.len() < count {
+        let order = if quantity.is_short() { None } else { Some(quantity.order()) };
+        let found = found(asked, order, &|prime| quantity.allows(prime), monitor);
+        primes = found.map_err(|error| match error {
+            Error::Domain { .. } => Error::Domain {
+                name: "graph",
+                value: format!("{count} primes with roots of unity of order {}", quantity.order()),
+                requirement: "so small that there are enough primes near 2**55",
+            },
+            other => other,
+        })?;
+        asked += count - primes.len().min(count);
+    }
+    Ok(primes)
 }
 
 impl<M: Modular + ?Sized> Plan<M> {
@@ -169,17 +193,93 @@ impl<M: Modular + ?Sized> Plan<M> {
         })
     }
 
-    /// The values modulo some of the primes: the part of a job that another process can do.
+    /// The primes and a second spare one, that a wrong residue is traced by.
     ///
     /// # Errors
-    /// [`Error::Domain`] for a range beyond the primes; otherwise as [`Modular::residues`].
-    pub fn residues(&self, part: Range<usize>, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
-        let moduli = self.primes.get(part.clone()).ok_or_else(|| Error::Domain {
-            name: "part",
-            value: format!("{part:?}"),
-            requirement: "a range of the plan's primes",
+    /// As [`Self::new`].
+    pub fn primes_and_another(&self, monitor: &mut dyn Monitor) -> Result<Vec<Modulus>> {
+        let count = self.primes.len() + 1;
+        let mut primes = chosen(&self.quantity, count, monitor)?;
+        primes.truncate(count);
+        Ok(primes)
+    }
+
+    /// One part of the values modulo some of the primes, or of those with another: what another process can do.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a range beyond the primes or a part there is not; otherwise as [`Modular::residues`].
+    pub fn residues(
+        &self,
+        primes: Range<usize>,
+        part: usize,
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<u64>> {
+        let value = format!("{primes:?}, part {part} of {}", self.quantity.parts());
+        let refused = || Error::Domain { name: "part", value, requirement: "a range of the plan's primes" };
+        if part >= self.quantity.parts() || primes.end > self.primes.len() + 1 {
+            return Err(refused());
+        }
+        let more = if primes.end > self.primes.len() { self.primes_and_another(monitor)? } else { Vec::new() };
+        let moduli = if more.is_empty() { &self.primes } else { &more };
+        let moduli = moduli.get(primes).ok_or_else(refused)?;
+        self.quantity.part_residues(part, moduli, options, monitor)
+    }
+
+    /// The place of the one prime whose values are wrong, among values modulo [`Self::primes_and_another`]; none if they belong to
+    /// one answer, or if more than one prime's are wrong.
+    ///
+    /// With n + 1 primes, the answer is below the product Q of the least n - 1. If the values of one prime alone are wrong, the
+    /// others give the answer, which is below Q; left out any other prime, they would give a number below Q that is the answer
+    /// modulo n - 1 primes, so the answer itself, which the wrong values contradict. So one prime is found, and the right one. If
+    /// more are wrong, each prime passes with probability about 1/p.
+    ///
+    /// Source: F. Barsi, P. Maestrini (1973), Error correcting properties of redundant residue number systems, IEEE Trans.
+    /// Comput. C-22.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there are values for every prime; the monitor's error.
+    pub fn wrong_prime(&self, values: &[u64], options: &Options, monitor: &mut dyn Monitor) -> Result<Option<usize>> {
+        let (primes, each) = (self.primes_and_another(monitor)?, self.quantity.values());
+        if values.len() != primes.len() * each {
+            let (expected, found) = (format!("{} x {each}", primes.len()), values.len().to_string());
+            return Err(Error::Shape { name: "residues", expected, found });
+        }
+        let all: BigUint = primes.iter().map(|prime| BigUint::from(prime.value())).product();
+        let signed = self.quantity.is_signed();
+        let mut falling: Vec<u64> = primes.iter().map(|prime| prime.value()).collect();
+        falling.sort_unstable_by(|a, b| b.cmp(a));
+        let least = falling.iter().take(2).fold(all.clone(), |product, &prime| product / prime);
+        let fits = |value: &BigUint, modulus: &BigUint| match signed {
+            false => *value < least,
+            true => value << 1u32 < least || (modulus - value) << 1u32 < least,
+        };
+        let found = parallel::run(options.threads, 0, monitor, |progress| {
+            let by_prime = parallel::try_map(primes.len(), |i| {
+                progress.check()?;
+                Ok(self.quantity.integers(primes[i], &values[i * each..(i + 1) * each]))
+            })?;
+            // Of each integer that is contradicted: the prime without which it is not.
+            parallel::try_map(by_prime[0].len(), |k| {
+                let pairs: Vec<(u64, u64)> =
+                    primes.iter().map(|prime| prime.value()).zip(by_prime.iter().map(|all| all[k])).collect();
+                let value = residue::stoppable_combine(&pairs, progress)?;
+                if fits(&value, &all) {
+                    return Ok(None);
+                }
+                for (i, &(prime, _)) in pairs.iter().enumerate() {
+                    progress.check()?;
+                    let others = &all / prime;
+                    if fits(&(&value % &others), &others) {
+                        return Ok(Some(Some(i)));
+                    }
+                }
+                Ok(Some(None))
+            })
         })?;
-        self.quantity.residues(moduli, options, monitor)
+        let mut contradicted = found.into_iter().flatten();
+        let first = contradicted.next().flatten();
+        Ok(first.filter(|_| contradicted.all(|other| other == first)))
     }
 
     /// The integers with these values modulo all primes, each verified by the spare one.
@@ -235,18 +335,20 @@ impl<M: Modular + ?Sized> Plan<M> {
         })
     }
 
-    /// The values a checkpoint of this job holds, whoever wrote it; `None` where one is missing.
+    /// The values a checkpoint of this job holds, whoever wrote it, those of a prime by parts if it is kept so; `None` where one is
+    /// missing.
     ///
     /// # Errors
     /// [`Error::File`] if the file cannot be read, is damaged, or belongs to another job; the monitor's error.
-    pub fn load(&self, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<Option<u64>>> {
-        parallel::run(1, 0, monitor, |progress| self.loaded(options, progress))
+    pub fn load(&self, parts: bool, options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<Option<u64>>> {
+        parallel::run(1, 0, monitor, |progress| self.loaded(parts, options, progress))
     }
 
-    fn loaded(&self, options: &Options, progress: &Progress) -> Result<Vec<Option<u64>>> {
-        let mut found = FoundResidues::new(self.primes.len() * self.quantity.values());
-        let checkpoint = checkpoint(&self.quantity, &self.primes, options);
-        let shape = JobShape { moduli: &self.primes, each: self.quantity.values(), vectors: None };
+    fn loaded(&self, parts: bool, options: &Options, progress: &Progress) -> Result<Vec<Option<u64>>> {
+        let each = self.quantity.values() * if parts { self.quantity.parts() } else { 1 };
+        let mut found = FoundResidues::new(self.primes.len() * each);
+        let checkpoint = self.checkpoint(parts, options);
+        let shape = JobShape { moduli: &self.primes, each, vectors: None };
         if let Some(saved) = checkpoint.map(|c| c.load(shape, progress)).transpose()?.flatten() {
             found.extend(saved.finished);
         }
@@ -257,12 +359,19 @@ impl<M: Modular + ?Sized> Plan<M> {
     ///
     /// # Errors
     /// [`Error::File`] if it cannot be written.
-    pub fn save(&self, options: &Options, found: Vec<Option<u64>>) -> Result<()> {
-        let Some(mut checkpoint) = checkpoint(&self.quantity, &self.primes, options) else { return Ok(()) };
+    pub fn save(&self, parts: bool, options: &Options, found: Vec<Option<u64>>) -> Result<()> {
+        let Some(mut checkpoint) = self.checkpoint(parts, options) else { return Ok(()) };
         match found.iter().all(Option::is_some) {
             true => checkpoint.remove(),
             false => checkpoint.save(&FoundResidues(found).finished(), [].into_iter()),
         }
+    }
+
+    fn checkpoint(&self, parts: bool, options: &Options) -> Option<Checkpoint> {
+        let path = options.checkpoint.as_deref()?;
+        let job = job(&self.quantity, &self.primes);
+        let parts = parts.then(|| self.quantity.parts() as u64).filter(|&parts| parts > 1);
+        Some(Checkpoint::new(path, parts.map_or(job, |parts| fingerprint([job, parts]))))
     }
 }
 
@@ -584,10 +693,45 @@ mod tests {
         let plan = Plan::new(known(&[power(-5, 333)]), &mut Silent).unwrap();
         let options = Options::default();
         let count = plan.primes().len();
-        let parts = [0..3, 3..count].map(|part| plan.residues(part, &options, &mut Silent).unwrap());
+        let parts = [0..3, 3..count].map(|part| plan.residues(part, 0, &options, &mut Silent).unwrap());
         assert_eq!(plan.combine(&parts.concat(), &options, &mut Silent).unwrap(), [power(-5, 333)]);
         assert!(matches!(plan.combine(&parts[1], &options, &mut Silent), Err(Error::Shape { .. })));
-        assert!(matches!(plan.residues(0..count + 1, &options, &mut Silent), Err(Error::Domain { .. })));
+        assert!(matches!(plan.residues(0..count + 2, 0, &options, &mut Silent), Err(Error::Domain { .. })));
+        assert!(matches!(plan.residues(0..count, 1, &options, &mut Silent), Err(Error::Domain { .. })));
+    }
+
+    #[test]
+    fn the_prime_of_wrong_values_is_found_if_it_is_one_and_none_if_they_are_two() {
+        for integers in
+            [vec![power(7, 100), BigInt::from(3)], vec![power(-7, 101), BigInt::from(-3)], vec![BigInt::ZERO]]
+        {
+            let plan = Plan::new(known(&integers), &mut Silent).unwrap();
+            let (options, each) = (Options::default(), integers.len());
+            let count = plan.primes().len() + 1;
+            let values = plan.residues(0..count, 0, &options, &mut Silent).unwrap();
+            let primes = plan.primes_and_another(&mut Silent).unwrap();
+            assert_eq!(primes[..count - 1], *plan.primes());
+            let wrong = |values: &[u64]| plan.wrong_prime(values, &options, &mut Silent).unwrap();
+            let damaged = |places: &[usize], by: u64| {
+                let mut values = values.clone();
+                for &place in places {
+                    let by = by / (place as u64 + 1) + 1;
+                    values[place] = (values[place] + by) % primes[place / each].value();
+                }
+                wrong(&values)
+            };
+            assert_eq!(wrong(&values), None);
+            for by in [12345, 1 << 54] {
+                for place in 0..values.len() {
+                    assert_eq!(damaged(&[place], by), Some(place / each), "{integers:?} {place}");
+                    for other in 0..place {
+                        let same = (place / each == other / each).then_some(place / each);
+                        assert_eq!(damaged(&[other, place], by), same, "{integers:?} {other} {place}");
+                    }
+                }
+            }
+            assert!(matches!(plan.wrong_prime(&values[1..], &options, &mut Silent), Err(Error::Shape { .. })));
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::branching::Branching;
 use super::reflection::Reflection;
 use super::tree::integers::IndependentIntegers;
 use super::{Engine, Problem, log2_bound};
-use crate::counting::evaluation::{self, GRAIN, Options};
+use crate::counting::evaluation::{self, GRAIN, Options, SomeSteps};
 use crate::counting::exact::{self, Modular, Plan};
 use crate::counting::graph_sums::integers::INTEGERS;
 use crate::counting::graph_sums::planner::{Planner, Rival};
@@ -32,6 +32,10 @@ use std::ops::Range;
 const SHORT: u64 = 1 << 20;
 /// Additions of a bound that is found on the calling thread.
 const SHORT_WORK: u64 = 200_000;
+
+/// Additions that a part of a sum over seams has at the least, a third of a second, and the most parts there are.
+const PART: u64 = 2_000_000_000;
+const MOST_PARTS: u64 = 1024;
 
 /// A question about the independent sets of a problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,6 +174,32 @@ impl IndependentSets {
     /// The points of one modulus.
     fn points(&self, modulus: Modulus) -> impl Iterator<Item = Point> + use<> {
         self.activities(modulus).map(move |activity| Point::new(modulus, activity))
+    }
+
+    /// The values by a transfer operator.
+    fn evaluated(
+        &self,
+        engine: &impl Transfer,
+        moduli: &[Modulus],
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<u64>> {
+        let digits = match &self.quantity {
+            Quantity::Activity { numerator, denominator } => numerator.bits() + denominator.bits(),
+            _ => 0,
+        };
+        let points: Vec<Point> = if digits.saturating_mul(moduli.len() as u64) <= SHORT {
+            moduli.iter().flat_map(|&modulus| self.points(modulus)).collect()
+        } else {
+            let point =
+                |&modulus: &Modulus, progress: &Progress| progress.check().map(|()| self.points(modulus).next());
+            let found = parallel::run(options.threads, 0, monitor, |progress| {
+                parallel::try_map(moduli.len(), |i| point(&moduli[i], progress))
+            })?;
+            found.into_iter().flatten().collect()
+        };
+        let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
+        evaluation::residues(engine, job, &points, options, monitor)
     }
 }
 
@@ -356,6 +386,33 @@ impl Modular for IndependentSets {
         }
     }
 
+    /// Those of an engine whose steps are a sum, a part of the seams of a torus each.
+    fn parts(&self) -> usize {
+        match &self.method {
+            IndependentSetMethod::Engine(engine) if engine.adds_up() && self.values() == 1 => {
+                let most = engine.steps().min(MOST_PARTS);
+                let worth = evaluation::work(engine).saturating_mul(exact::LANES as u64) / PART;
+                worth.min(most).max(1) as usize
+            }
+            _ => 1,
+        }
+    }
+
+    fn part_residues(
+        &self,
+        part: usize,
+        moduli: &[Modulus],
+        options: &Options,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Vec<u64>> {
+        match (&self.method, self.parts()) {
+            (IndependentSetMethod::Engine(engine), parts) if parts > 1 => {
+                self.evaluated(&SomeSteps::new(engine, part, parts), moduli, options, monitor)
+            }
+            _ => self.residues(moduli, options, monitor),
+        }
+    }
+
     fn residues(&self, moduli: &[Modulus], options: &Options, monitor: &mut dyn Monitor) -> Result<Vec<u64>> {
         let engine = match &self.method {
             IndependentSetMethod::Engine(engine) => engine,
@@ -376,22 +433,7 @@ impl Modular for IndependentSets {
         if let (Some(halves), Some(half)) = (&self.halves, self.half(engine, moduli, options)) {
             return lifting::residues(engine, halves, &half, moduli, options, monitor);
         }
-        let digits = match &self.quantity {
-            Quantity::Activity { numerator, denominator } => numerator.bits() + denominator.bits(),
-            _ => 0,
-        };
-        let points: Vec<Point> = if digits.saturating_mul(moduli.len() as u64) <= SHORT {
-            moduli.iter().flat_map(|&modulus| self.points(modulus)).collect()
-        } else {
-            let point =
-                |&modulus: &Modulus, progress: &Progress| progress.check().map(|()| self.points(modulus).next());
-            let found = parallel::run(options.threads, 0, monitor, |progress| {
-                parallel::try_map(moduli.len(), |i| point(&moduli[i], progress))
-            })?;
-            found.into_iter().flatten().collect()
-        };
-        let job = options.checkpoint.as_ref().map_or(0, |_| exact::job(self, moduli));
-        evaluation::residues(engine, job, &points, options, monitor)
+        self.evaluated(engine, moduli, options, monitor)
     }
 
     fn integers(&self, prime: Modulus, values: &[u64]) -> Vec<u64> {

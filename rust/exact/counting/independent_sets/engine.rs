@@ -157,6 +157,10 @@ impl Transfer for Engine {
         each!(self, engine => engine.halves())
     }
 
+    fn adds_up(&self) -> bool {
+        each!(self, engine => engine.adds_up())
+    }
+
     fn finish<R: TransferRing>(&self, weight: &Weight<R>, state: &[R::Element]) -> R::Element {
         each!(self, engine => engine.finish(weight, state), R::of(&**engine).finish(weight, state))
     }
