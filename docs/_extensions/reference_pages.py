@@ -38,6 +38,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for old in folder.glob("quincunx.*.*.rst"):  # of names that are gone
         if old.stem.count(".") == 2 and old.stem not in wanted and not old.stem.startswith("quincunx.errors"):
             old.unlink()
+    scripts = {script.stem for script in Path(app.srcdir, "gallery_src").rglob("*.py")}
+    rooms = {script.parent.name for script in Path(app.srcdir, "gallery_src").glob("*/*.py")}
+    for old in Path(app.srcdir, "gallery").rglob("*.rst"):  # of examples that are gone or elsewhere now
+        if old.stem not in {"index", "sg_execution_times"} and (
+            old.stem not in scripts or old.parent.name not in rooms
+        ):
+            old.unlink()
     app.connect("autodoc-skip-member", is_foreign)
     return {"parallel_read_safe": True}
 

@@ -4,7 +4,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-SCRIPT = Path(__file__).parent.parent.parent / "docs" / "gallery_src" / "private_likelihood.py"
+SCRIPT = Path(__file__).parent.parent.parent / "docs" / "gallery_src" / "counts" / "private_likelihood.py"
 
 
 def test_the_example_finds_the_coefficients_back(output):

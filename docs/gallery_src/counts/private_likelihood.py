@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 from quincunx.distributions import TwoPiecePoisson
 from quincunx.privacy import privatize
 
+# sphinx_gallery_thumbnail_path = '_static/posterior.svg'
 rng = np.random.default_rng(1)
 TRUTH = np.array([0.5, 0.8])
 design = np.column_stack([np.ones(2000), rng.normal(size=2000)])
