@@ -1,9 +1,12 @@
 """Figures and tables of the documents: the table has them all, quick forms run, the page of the docs is the table's."""
 
+import gzip
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -48,7 +51,7 @@ def made(tmp_path, monkeypatch):
     def make(name, quick=True):
         into = tmp_path / "results"
         into.mkdir(exist_ok=True)
-        result = reproduce.reproduce(name, into, quick=quick, data=tmp_path / "nothing")
+        result = reproduce.reproduce(name, into, form="quick" if quick else "full", data=tmp_path / "nothing")
         matplotlib.pyplot.close("all")
         assert {path.name for path in tmp_path.iterdir()} == {"results"}, "a picture fell beside the folder"
         assert json.loads((into / f"{name}.json").read_text()) == json.loads(json.dumps(result))
@@ -82,6 +85,45 @@ def test_the_table_has_the_figures_and_tables_of_all_five_documents():
 def test_the_page_of_the_docs_is_printed_from_the_table():
     page = ROOT / "docs" / "reproduction.md"
     assert page.read_text() == reproduce.page(), "python benches/experiments/reproduce.py --page > docs/reproduction.md"
+
+
+def test_every_row_that_draws_has_its_picture_on_the_page():
+    pictures = {path.stem: path for path in reproduce.PICTURES.iterdir()}
+    drawn = {name for name in reproduce.ROWS if "table" not in name and "matrices" not in name} - PLAIN
+    assert set(pictures) == drawn
+    sizes = {name: len(gzip.compress(path.read_bytes())) for name, path in pictures.items()}
+    assert sum(sizes.values()) < 250_000, sizes
+    for path in pictures.values():
+        assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_a_small_picture_shows_what_the_large_one_shows(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        figure, ax = pyplot.subplots()
+        ax.plot(range(20), [v**2 for v in range(20)], "o-", label="squares < cubes")
+        ax.legend()
+        figure.savefig(tmp_path / "a.svg")
+        pyplot.close(figure)
+    large = (tmp_path / "a.svg").read_text()
+    reproduce.shrink(tmp_path / "a.svg", "a.py --only 'b & c'")
+    small = (tmp_path / "a.svg").read_text()
+    assert len(small) < 0.6 * len(large)
+    before, after = (ElementTree.fromstring(text) for text in (large, small))
+    assert after[0].text == "a.py --only 'b & c'"
+    name = "{http://www.w3.org/2000/svg}"
+    for tag in ("use", "text"):
+        old, new = before.findall(f".//{name}{tag}"), after.findall(f".//{name}{tag}")
+        assert [node.text for node in old] == [node.text for node in new]
+        assert len(new) > 10
+        for x in ("x", "y"):
+            places = [(float(a.get(x, 0)), float(b.get(x, 0))) for a, b in zip(old, new, strict=True)]
+            assert all(abs(a - b) < 0.051 for a, b in places)
+    ids = {node.get("id") for node in after.iter()}
+    assert set(re.findall(r"#(i\d+)", small)) <= ids
 
 
 def test_what_is_printed_of_the_lattices_is_found(made):

@@ -6,8 +6,9 @@
 A row of `ROWS` is a figure, a table or a number: what it shows, what is printed of it, where ours differs and why, and
 how it is made. Names may have wildcards (``zhang-2017-*``). For each row a JSON file with what was found, the commit
 and the day, and its pictures, go into the folder. Quick forms have few repeats or small data and take seconds; full
-ones are those of the documents. Real data are read from ``--data`` or the folder that QUINCUNX_DATA names; where a file
-is not there, the row runs on made data and says so. ``--page`` prints the page of the docs, ``--collect FOLDER`` the
+ones are those of the documents. ``--svg`` draws the pictures of the docs as small SVG texts, in forms that are as full
+as minutes allow. Real data are read from ``--data`` or the folder that QUINCUNX_DATA names; where a file is not there,
+the row runs on made data and says so. ``--page`` prints the page of the docs, ``--collect FOLDER`` the
 results of full forms as lines of JSON: `reproduced.jsonl` beside this file has those that were made last.
 """
 
@@ -16,10 +17,12 @@ import contextlib
 import datetime
 import difflib
 import fnmatch
+import html
 import io
 import itertools
 import json
 import os
+import re
 import runpy
 import shlex
 import subprocess
@@ -49,17 +52,21 @@ DOCUMENTS = {
 
 @dataclass
 class Job:
-    """One row being made: where its pictures go, which form, where data lie."""
+    """One row being made: where its pictures go, which form ("quick", "full" or "svg"), where data lie."""
 
     name: str
     folder: Path
-    quick: bool
+    form: str
     data: Path
     pictures: list[str] = field(default_factory=list)
 
+    @property
+    def quick(self) -> bool:
+        return self.form == "quick"
+
     def picture(self, part: str = "") -> Path:
         """Return the path of a new picture."""
-        path = self.folder / f"{self.name}{part}.png"
+        path = self.folder / f"{self.name}{part}.{'svg' if self.form == 'svg' else 'png'}"
         self.pictures.append(path.name)
         return path
 
@@ -74,17 +81,21 @@ class Row:
     make: Callable[[Job], dict[str, Any]] | None
     printed: str = "a picture without numbers"
     differs: str = ""
+    #: What a comparison comes to, in a few words.
+    verdict: str = "as printed"
     #: Seconds of one core for the quick and the full form, measured once.
     cost: tuple[float, float] = (2, 2)
     #: Files of real data that the full form reads.
     data: tuple[str, ...] = ()
 
 
-def script(name: str, full: str = "", quick: str = "--quick", reads: bool = False) -> Callable[[Job], dict[str, Any]]:
-    """Return what runs an experiment of this folder and keeps the lines that it prints."""
+def script(
+    name: str, full: str = "", quick: str = "--quick", svg: str | None = None, reads: bool = False
+) -> Callable[[Job], dict[str, Any]]:
+    """Return what runs an experiment of this folder, by form, and keeps the lines that it prints."""
 
     def make(job: Job) -> dict[str, Any]:
-        arguments = shlex.split(quick if job.quick else full)
+        arguments = shlex.split({"quick": quick, "full": full, "svg": full if svg is None else svg}[job.form])
         files = ["--picture", str(job.picture()), *(["--data", str(job.data)] if reads else [])]
         lines = _lines(HERE / f"{name}.py", arguments + files)
         return {"command": shlex.join([f"{name}.py", *arguments]), "lines": lines}
@@ -92,16 +103,15 @@ def script(name: str, full: str = "", quick: str = "--quick", reads: bool = Fals
     return make
 
 
-def gallery(name: str) -> Callable[[Job], dict[str, Any]]:
-    """Return what runs an example of the gallery and keeps its pictures and lines."""
+def gallery(name: str, number: int = 1) -> Callable[[Job], dict[str, Any]]:
+    """Return what runs an example of the gallery and keeps one of its pictures, and its lines."""
 
     def make(job: Job) -> dict[str, Any]:
         from matplotlib import pyplot
 
         pyplot.close("all")
-        lines = _lines(GALLERY / f"{name}.py", [])
-        for number in pyplot.get_fignums():
-            pyplot.figure(number).savefig(job.picture(f"-{number}"), dpi=100)
+        lines = _lines(next(GALLERY.rglob(f"{name}.py")), [])
+        pyplot.figure(number).savefig(job.picture(), dpi=100)
         return {"lines": lines}
 
     return make
@@ -189,17 +199,17 @@ def bessel_triangle(job: Job) -> dict[str, Any]:
     return {"largest |mean - mode|": largest, "largest difference of sides": float(sides.max())}
 
 
-def sections(job: Job) -> dict[str, Any]:
-    """The section of 3 x 4 octagons, free and with the edges that the torus identifies."""
-    figure, axes = _axes(1, 2, (11, 4.6))
-    found = {}
-    for ax, boundary in zip(axes[0], ("free", "torus"), strict=True):
+def section(boundary: str) -> Callable[[Job], dict[str, Any]]:
+    """Return what draws the section of 3 x 4 octagons, on the torus with the edges that it identifies."""
+
+    def make(job: Job) -> dict[str, Any]:
+        figure, axes = _axes(1, 1, (5.5, 4.2))
         lattice = lattices.four_eight_eight(3, 4, boundary)
-        lattices.draw(lattice, ax, wrap_labels=True)
-        ax.set_title(f"4-8-8, 3 x 4 octagons, {boundary}")
-        found[boundary] = {"vertices": lattice.num_vertices, "edges": lattice.num_edges}
-    figure.savefig(job.picture(), dpi=100)
-    return found
+        lattices.draw(lattice, axes[0, 0], wrap_labels=True)
+        figure.savefig(job.picture(), dpi=100)
+        return {"vertices": lattice.num_vertices, "edges": lattice.num_edges}
+
+    return make
 
 
 # Figure 7.2's set, line by line.
@@ -402,14 +412,19 @@ ROWS: dict[str, Row] = {
     "schein-2019-figure-1": Row(
         "figure 1",
         "communities in networks of private counts, C = 5, 10, 20: reconstruction and held-out error against privacy",
-        script("community_detection", reads=True),
+        script("community_detection", svg="--quick", reads=True),
         differs="a network drawn from the model, and Enron's where its files are given; beside the three methods a "
         "fourth with overdispersed counts, and measures that zeros do not win",
+        verdict="agrees on drawn networks; Enron's misfit",
         cost=(4, 3600),
         data=ENRON,
     ),
     "schein-2019-figure-2": Row(
-        "figure 2", "Skellam laws and two-sided geometric laws", gallery("plot_skellam_geometric"), cost=(1, 1)
+        "figure 2",
+        "Skellam laws and two-sided geometric laws",
+        gallery("plot_skellam_geometric"),
+        verdict="agrees",
+        cost=(1, 1),
     ),
     "schein-2018-figure-1": Row(
         "figure 1",
@@ -417,6 +432,7 @@ ROWS: dict[str, Row] = {
         script("posterior_recovery"),
         differs="what the paper calls epsilon is the ratio alpha of the noise: its .1, .25, .5, .9 are losses of "
         "2.303, 1.386, .693, .105 per unit",
+        verdict="agrees; epsilon means another thing",
         cost=(3, 67),
     ),
     "schofield-2018-proof-c": Row(
@@ -424,6 +440,7 @@ ROWS: dict[str, Row] = {
         "a triangle, for the distance of two hypotenuses",
         bessel_triangle,
         differs="beside it what it serves: mean and mode of a Bessel law differ by less than 1, for small means by all",
+        verdict="agrees",
         cost=(1, 1),
     ),
     "schofield-2018-figure-1": Row(
@@ -432,29 +449,38 @@ ROWS: dict[str, Row] = {
         small_topics,
         printed="mean absolute error .507 of the rates",
         differs="the law of the example's parameters is not printed: the error is in their units, and ours is another",
+        verdict="not comparable: units are not printed",
         cost=(1, 3),
     ),
     "schofield-2018-validation": Row(
         "appendix E",
         "Gibbs sampling and variational inference on 1000 x 1000 counts of rank 50",
-        script("topic_mcmc_vi", full="--full", reads=True),
+        script("topic_mcmc_vi", full="--full", svg="--quick", reads=True),
         printed="Gibbs 7500 sweeps, 1.67 h, error .36; variational 100 iterations, 5 minutes, error .52",
         differs="the law of the parameters is not printed, and times are of another machine",
+        verdict="not comparable: units are not printed",
         cost=(1, 1500),
         data=("enron156_sender_word_counts.csv.gz",),
     ),
     "kulkarni-2021-figure-1": Row(
         "figure 1",
         "coverage of posterior intervals of a normal law, N = 5000",
-        script("ldp_coverage", full="--only 'figure 1'", quick="--only 'figure 1' --repeats 10 --epsilons 1"),
+        script(
+            "ldp_coverage",
+            full="--only 'figure 1'",
+            quick="--only 'figure 1' --repeats 10 --epsilons 1",
+            svg="--only 'figure 1' --repeats 30",
+        ),
         differs="parameters are drawn from their priors anew in each repeat, where shares are exactly the levels",
+        verdict="intervals hold their levels",
         cost=(2, 900),
     ),
     "kulkarni-2021-figure-2": Row(
         "figure 2",
         "ten pages of Kosarak: private and ordinary posteriors",
-        script("ldp_kosarak", reads=True),
+        script("ldp_kosarak", svg="--repeats 5", reads=True),
         differs="the 11000 clicks are not published: ours are drawn from the ten most visited pages with a fixed seed",
+        verdict="nearer the ordinary posterior as epsilon grows",
         cost=(2, 400),
         data=("kosarak_5_25_item_counts.csv.gz",),
     ),
@@ -462,21 +488,24 @@ ROWS: dict[str, Row] = {
         "figure 3",
         "shares .7, .2, .1: error of posterior means and of projected estimates, trivial and mis-ordered answers",
         script("ldp_histogram", full="--epsilons 0.25 0.5", quick="--repeats 3 --epsilons 0.5 --sizes 100 300"),
+        verdict="agrees",
         cost=(1, 4),
     ),
     "kulkarni-2021-figure-4": Row(
         "figure 4",
         "linear regression on wine: error against epsilon",
-        script("ldp_regression", full="wine", quick="wine --quick --epsilons 1", reads=True),
+        script("ldp_regression", full="wine", quick="wine --quick --epsilons 1", svg="wine --quick", reads=True),
         differs="preprocessing by a public tenth; beside the methods an answer that is the same for all",
+        verdict="no better than a constant in quick forms",
         cost=(3, 3000),
         data=("winequality_red.csv.gz", "winequality_white.csv.gz"),
     ),
     "kulkarni-2021-figure-5": Row(
         "figure 5",
         "logistic regression on adult: area under the curve against epsilon",
-        script("ldp_regression", full="adult", quick="adult --quick --epsilons 8", reads=True),
+        script("ldp_regression", full="adult", quick="adult --quick --epsilons 8", svg="adult --quick", reads=True),
         differs="preprocessing by a public tenth; the sigmoid is integrated, not replaced by a polynomial",
+        verdict="the full form has not been run",
         cost=(11, 20000),
         data=("adult_train.csv.gz", "adult_test.csv.gz"),
     ),
@@ -485,6 +514,7 @@ ROWS: dict[str, Row] = {
         "a sigmoid and its polynomial of order 2 over normal inputs, by dimension",
         chebyshev_means,
         differs="differences of means vanish by symmetry; the mean difference at each input is drawn beside them",
+        verdict="agrees, for a reason not told",
         cost=(1, 1),
     ),
     "kulkarni-2021-figure-7": Row(
@@ -493,6 +523,7 @@ ROWS: dict[str, Row] = {
         chebyshev_product,
         printed="a formula with b0, b1, b2",
         differs="b2 is 0, for a sigmoid is odd about 1/2: of ten terms four are left",
+        verdict="six of ten terms are 0",
         cost=(1, 1),
     ),
     "kulkarni-2021-figure-8": Row(
@@ -501,26 +532,40 @@ ROWS: dict[str, Row] = {
         priors,
         printed="families of laws; numbers for the regressions alone",
         differs="scales are half-normal: a normal law of signed scales has 2^d modes",
+        verdict="other scales",
         cost=(1, 1),
     ),
     "kulkarni-2021-figure-9": Row(
         "figure 9",
         "as figure 3, other privacy levels",
         script("ldp_histogram", full="--epsilons 1 2", quick="--repeats 3 --epsilons 1 --sizes 100 300"),
+        verdict="agrees",
         cost=(1, 3),
     ),
     "kulkarni-2021-figure-10": Row(
         "figure 10",
         "coverage of posterior intervals of six shares, N = 1000",
-        script("ldp_coverage", full="--only 'figure 10'", quick="--only 'figure 10' --repeats 10 --epsilons 1"),
+        script(
+            "ldp_coverage",
+            full="--only 'figure 10'",
+            quick="--only 'figure 10' --repeats 10 --epsilons 1",
+            svg="--only 'figure 10' --repeats 30 --epsilons 0.25 1 4",
+        ),
         differs="as figure 1",
+        verdict="intervals hold their levels",
         cost=(1, 1800),
     ),
     "kulkarni-2021-figure-11": Row(
         "figure 11",
         "coverage of posterior intervals of an exponential law, N = 1000",
-        script("ldp_coverage", full="--only 'figure 11'", quick="--only 'figure 11' --repeats 10 --epsilons 1"),
+        script(
+            "ldp_coverage",
+            full="--only 'figure 11'",
+            quick="--only 'figure 11' --repeats 10 --epsilons 1",
+            svg="--only 'figure 11' --repeats 60",
+        ),
         differs="as figure 1",
+        verdict="intervals hold their levels",
         cost=(1, 4),
     ),
     "zhang-2017-table-4.1": Row(
@@ -529,13 +574,15 @@ ROWS: dict[str, Row] = {
         summary_table,
         printed="formulas",
         differs="noise on Fourier coefficients and on counts comes out alike, not exponentially apart",
+        verdict="mended",
         cost=(1, 8),
     ),
     "zhang-2017-figure-4.1": Row(
         "figure 4.1",
         "accuracy of private naive Bayes against epsilon",
-        script("posterior_naive_bayes"),
+        script("posterior_naive_bayes", svg="--repeats 40 --sampler-repeats 5"),
         differs="the thesis's sampler spends 38.65 where it claims 3; trimmed right, it is below the noise on counts",
+        verdict="wrong in print: more is spent",
         cost=(1, 900),
     ),
     "zhang-2017-figure-4.2": Row(
@@ -543,28 +590,32 @@ ROWS: dict[str, Row] = {
         "error of private linear regression against the prior's precision",
         script("posterior_regression"),
         differs="a synthetic census of the same shape: the microdata may not be passed on; epsilon is quadratic in W",
+        verdict="the same shape, on made data",
         cost=(2, 13),
     ),
     "zhang-2017-figure-6.1": Row(
         "figure 6.1", "the honeycomb as a torus", gallery("plot_clique_insertion"), cost=(1, 2)
     ),
     "zhang-2017-figure-6.2": Row(
-        "figure 6.2", "the 3-12-12 lattice with three boundaries", gallery("plot_clique_insertion"), cost=(2, 1)
+        "figure 6.2", "the 3-12-12 lattice with three boundaries", gallery("plot_clique_insertion", 2), cost=(2, 1)
     ),
     "zhang-2017-figure-6.3": Row(
-        "figure 6.3", "the 3-6-24 lattice with three boundaries", gallery("plot_clique_insertion"), cost=(1, 1)
+        "figure 6.3", "the 3-6-24 lattice with three boundaries", gallery("plot_clique_insertion", 3), cost=(1, 1)
     ),
     "zhang-2017-figure-7.1": Row(
         "figure 7.1",
         "a section of the 4-8-8 lattice",
-        sections,
+        section("free"),
         differs="its faces are octagons, not hexagons",
+        verdict="as printed, other words",
         cost=(1, 1),
     ),
     "zhang-2017-figure-7.2": Row(
         "figure 7.2", "an independent set of 3 x 4 octagons", printed_set, printed="the set as 13 vectors", cost=(1, 1)
     ),
-    "zhang-2017-figure-7.3": Row("figure 7.3", "the section with the edges that are identified", sections, cost=(1, 1)),
+    "zhang-2017-figure-7.3": Row(
+        "figure 7.3", "the section with the edges that are identified", section("torus"), cost=(1, 1)
+    ),
     "zhang-2017-matrices-7.2": Row(
         "matrices of section 7.2",
         "transfer matrices T_21, T_22, T_2, B_2",
@@ -579,6 +630,7 @@ ROWS: dict[str, Row] = {
         thesis_table("free"),
         printed="57 numbers",
         differs="18 are wrong: floating point beyond 2^53",
+        verdict="18 of 57 wrong in print",
         cost=(1, 1),
     ),
     "zhang-2017-table-7.2": Row(
@@ -587,6 +639,7 @@ ROWS: dict[str, Row] = {
         thesis_table("cylinder"),
         printed="58 numbers",
         differs="22 are wrong, three of them by a digit lost or too many",
+        verdict="22 of 58 wrong in print",
         cost=(1, 1),
     ),
     "zhang-2017-table-7.3": Row(
@@ -595,6 +648,7 @@ ROWS: dict[str, Row] = {
         thesis_table("torus"),
         printed="62 numbers",
         differs="22 are wrong, some differently in the two halves of the table",
+        verdict="22 of 62 wrong in print",
         cost=(1, 1),
     ),
     "zhang-2017-figure-8.1": Row("figure 8.1", "the two ways to triangulate a cell", cell_types, cost=(1, 1)),
@@ -614,6 +668,7 @@ ROWS: dict[str, Row] = {
         triangulated_table("8.1"),
         printed="33 numbers",
         differs="three are wrong, by one unit of the last digit",
+        verdict="3 of 33 wrong in print",
         cost=(1, 2),
     ),
     "zhang-2017-table-8.2": Row(
@@ -622,6 +677,7 @@ ROWS: dict[str, Row] = {
         triangulated_table("8.2"),
         printed="33 numbers",
         differs="two are wrong, by one unit of the last digit",
+        verdict="2 of 33 wrong in print",
         cost=(1, 1),
     ),
     "zhang-2017-figure-8.4": Row(
@@ -630,6 +686,7 @@ ROWS: dict[str, Row] = {
         gallery("plot_triangulated_grids"),
         printed="strongly correlated, with lines of least squares",
         differs="nothing is linear: what the line leaves is drawn beside it",
+        verdict="correlated, but not linear",
         cost=(2, 2),
     ),
 }
@@ -654,14 +711,17 @@ def chosen_rows(patterns: list[str]) -> list[str]:
     return found
 
 
-def reproduce(name: str, folder: Path, *, quick: bool, data: Path) -> dict[str, Any]:
+def reproduce(name: str, folder: Path, *, form: str, data: Path) -> dict[str, Any]:
     """Make one row: its pictures and a JSON file in the folder, and return what the file has."""
     row = ROWS[name]
     assert row.make is not None
     missing = [file for file in row.data if not (data / file).is_file()]
-    job = Job(name, folder, quick, data)
+    job = Job(name, folder, form, data)
     start, used = time.perf_counter(), time.process_time()
     found = row.make(job)
+    if form == "svg":
+        for picture in job.pictures:
+            shrink(folder / picture, found.get("command", ""))
     result = {
         "name": name,
         "document": DOCUMENTS[document_of(name)],
@@ -669,7 +729,7 @@ def reproduce(name: str, folder: Path, *, quick: bool, data: Path) -> dict[str, 
         "what": row.what,
         "printed": row.printed,
         "differs": row.differs,
-        "form": "quick" if quick else "full",
+        "form": form,
         "found": found,
         "pictures": job.pictures,
         "files that were not there": missing,
@@ -681,6 +741,31 @@ def reproduce(name: str, folder: Path, *, quick: bool, data: Path) -> dict[str, 
     }
     (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     return result
+
+
+def shrink(picture: Path, command: str) -> None:
+    """Make an SVG of matplotlib's smaller: short numbers, styles and names told once; its title is the command."""
+    text = picture.read_text()
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->|<\?xml.*?\?>|<!DOCTYPE.*?>", "", text, flags=re.DOTALL)
+    text = re.sub(r"-?\d+\.\d\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), text)
+    used = set(re.findall(r"#([\w-]+)", text))
+    text = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", text)
+    for i, name in enumerate(sorted(set(re.findall(r' id="([^"]*)"', text)))):
+        text = text.replace(f'"{name}"', f'"i{i}"').replace(f"#{name}", f"#i{i}")
+    styles = sorted(set(re.findall(r'style="([^"]*)"', text)))
+    for i, style in enumerate(styles):
+        text = text.replace(f'style="{style}"', f'class="s{i}"')
+    rules = "".join(f".s{i}{{{style.replace(': ', ':').replace('; ', ';')}}}" for i, style in enumerate(styles))
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s+", " ", text).replace("> <", "><").replace(" />", "/>").replace(' "', '"')
+    while re.search(r"<g>(<[^g/][^>]*/>)?</g>|<defs></defs>", text):
+        text = re.sub(r"<g>(<[^g/][^>]*/>)?</g>|<defs></defs>", r"\1", text)
+    text = re.sub(r' ?([MLQCz]) ?(?=[^"<>]*"[^<>]*/>)', r"\1", text)
+    joined = r'(<path d="[^"]*)"((?: clip-path="[^"]*")? class="s\d+"/>)<path d="([^"]*)"\2'
+    while (shorter := re.sub(joined, r'\1\3"\2', text)) != text:
+        text = shorter
+    title = f"<title>{html.escape(command, quote=False)}</title><style>*{{stroke-linejoin:round}}{rules}</style>"
+    picture.write_text(re.sub(r"(<svg[^>]*>)", lambda head: head[1] + title, text, count=1).strip() + "\n")
 
 
 def collected(folder: Path) -> list[str]:
@@ -702,7 +787,7 @@ PAGE = """# Every figure and table, again
 
 `benches/experiments/reproduce.py` makes the figures and tables of the five documents that the package follows:
 pictures, and a JSON file for each with what was found, the commit and the day. This page is its table of rows, by
-`--page`.
+`--page`. Under each picture stand the verdict, what is printed, where ours differs, and the name for the command.
 
 ```console
 $ python benches/experiments/reproduce.py --list
@@ -712,30 +797,68 @@ $ python benches/experiments/reproduce.py --into results "zhang-2017-table-*"
 
 Quick forms have few repeats or small data; times are seconds of processors, quick and full. `reproduced.jsonl`, beside
 the script, keeps the results of full forms with their commit and day; times of full forms that are not in it are
-estimates. Real data are read from the folder that `--data` or `QUINCUNX_DATA` names: a row whose files are not there
-runs on made data, and its result says so. What is wrong in print has [a page](wrong-in-print.md) of its own.
+estimates. The pictures here (`--svg`) are of full forms, or of forms of minutes, whose command stands below them. Real
+data are read from the folder that `--data` or `QUINCUNX_DATA` names: a row whose files are not there runs on made data,
+and its result says so. What is wrong in print has [a page](wrong-in-print.md) of its own.
 """
+PICTURES = HERE.parents[1] / "docs" / "reproduced"
 
 
 def page() -> str:
-    """Return the page of the docs: a table for each document."""
+    """Return the page of the docs: a card for each row, by document."""
+    results = {line["name"]: line for line in map(json.loads, (HERE / "reproduced.jsonl").read_text().splitlines())}
     lines = PAGE.splitlines()
     for key, title in DOCUMENTS.items():
-        lines += ["", f"## {title}", "", "| item | what | printed | ours | seconds |", "|---|---|---|---|---|"]
+        lines += ["", f"## {title}", "", "::::{grid} 1 1 2 3", ":gutter: 2", ":class-container: reproduced", ""]
         for name, row in ROWS.items():
             if document_of(name) == key:
-                ours = row.differs if row.make else f"not made: {row.differs}"
-                cost = f"{row.cost[0]:g}, {row.cost[1]:g}"
-                cells = (f"{row.item}<br>`{name}`", row.what, row.printed, ours or "the same picture", cost)
-                lines.append(f"| {' | '.join(cells)} |")
+                lines += card(name, row, results.get(name))
+        lines.append("::::")
     return "\n".join(lines) + "\n"
+
+
+def card(name: str, row: Row, kept: dict[str, Any] | None) -> list[str]:
+    """Return the card of a row: its picture, verdict, command, times, and what a full form found."""
+    lines = [f":::{{grid-item-card}} {row.item[0].upper()}{row.item[1:]}"]
+    picture, command = PICTURES / f"{name}.svg", ""
+    if picture.is_file():
+        lines += [f":img-top: reproduced/{picture.name}", f":img-alt: {row.what}"]
+        command = html.unescape(re.findall("<title>(.*?)</title>", picture.read_text())[0])
+    verdict = row.verdict[0].upper() + row.verdict[1:]
+    lines += [
+        "",
+        row.what,
+        "",
+        f"**{verdict}.** In print: {row.printed}." + (f" Ours: {row.differs}." * bool(row.differs)),
+        "",
+    ]
+    if kept:
+        lines += [
+            f"```{{dropdown}} Found, commit {kept['commit']}",
+            *("    " + line for line in told(kept["found"])),
+            "```",
+            "",
+        ]
+    links = [f"[picture](reproduced/{picture.name})"] * picture.is_file() + [f"by `{command}`"] * bool(command)
+    costs = f"{row.cost[0]:g} s quick, {row.cost[1]:g} s full"
+    return [*lines, f"`reproduce.py --into results {name}`: {'; '.join([costs, *links])}", ":::", ""]
+
+
+def told(found: dict[str, Any]) -> list[str]:
+    """Return the lines of a result."""
+    if "lines" in found:
+        return list(found["lines"]) or ["no numbers"]
+    text = json.dumps(found, indent=1)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda flat: re.sub(r"\s*\n\s*", " ", flat[0]), text).splitlines()[1:-1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows, by name or with wildcards (default: all)")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="where pictures and JSON files go")
-    parser.add_argument("--quick", action="store_true", help="few repeats, small data")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--quick", action="store_true", help="few repeats, small data")
+    forms.add_argument("--svg", action="store_true", help="the small pictures of the docs")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="real data (default: the folder of QUINCUNX_DATA)")
     parser.add_argument("--list", action="store_true", help="say what there is")
     parser.add_argument("--collect", type=Path, metavar="FOLDER", help="print the results of full forms, one a line")
@@ -758,13 +881,16 @@ def main() -> None:
     import matplotlib
 
     matplotlib.use("agg")
+    if options.svg:
+        matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "quincunx", "font.sans-serif": ["DejaVu Sans"]}
     options.into.mkdir(parents=True, exist_ok=True)
     data = options.data or Path(os.environ.get("QUINCUNX_DATA") or options.into / "no data")
+    form = "quick" if options.quick else "svg" if options.svg else "full"
     for name in names:
         if ROWS[name].make is None:
             print(f"{name:<26} not made: {ROWS[name].differs}")
             continue
-        result = reproduce(name, options.into, quick=options.quick, data=data)
+        result = reproduce(name, options.into, form=form, data=data)
         lost = result["files that were not there"]
         print(f"{name:<26} {result['seconds']:>8.1f} s" + (f"  without {', '.join(lost)}" if lost else ""), flush=True)
 
