@@ -25,6 +25,8 @@ extensions = [
     "numpydoc",
     "reference_pages",
     "linked_names",
+    "measured_tables",
+    "page_layout",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
@@ -37,7 +39,10 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 templates_path = ["_templates"]
 html_static_path = ["_static"]
-exclude_patterns = ["_build", "_templates", "gallery_src", "gallery/**.ipynb", "gallery/**.py", "gallery/**.json"]
+exclude_patterns = [
+    *("_build", "_templates", "gallery_src", "gallery/**.ipynb", "gallery/**.py", "gallery/**.json"),
+    *("sg_execution_times.rst", "gallery/**sg_execution_times.rst"),  # nobody searches for them
+]
 suppress_warnings = ["config.cache"]  # sorting keys of the gallery are functions
 
 default_role = "py:obj"
@@ -46,6 +51,7 @@ autosummary_ignore_module_all = False
 autosummary_imported_members = True
 autodoc_typehints = "none"  # the docstrings say types with shapes and units
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # the list beside a class has names of methods, not the class many times
 numpydoc_show_class_members = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -54,6 +60,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery_src",
     "gallery_dirs": "gallery",
     "filename_pattern": r"plot_|private_likelihood",
+    "subsection_order": ["gallery_src/lattices", "gallery_src/counts", "gallery_src/privacy"],
+    "thumbnail_size": (400, 260),
+    "show_signature": False,
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1e9,
@@ -82,5 +91,5 @@ html_theme_options = {
     "footer_end": [],
     "navbar_persistent": ["search-button"],
     "github_url": "https://github.com/quincunx/quincunx",
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "reproduction": [], "gallery/index": []},
 }
