@@ -2,8 +2,8 @@
 
 Run with `python benches/bench_factorization.py --quick` (200 x 200, seconds) or `--full` (1000 x 1000 with 50
 components, half an hour, most of it for effective samples). `--only TEXT` picks the parts whose name contains it:
-sweeps, overdispersed, threads, variational, stochastic, samples, memory, layers, peers. Peers are optional: `pip
-install poismf scikit-learn gensim tensorly`; effective samples want `pip install arviz-stats`.
+sweeps, overdispersed, threads, variational, stochastic, samples, memory, layers, shards, peers. Peers are optional: `pip
+install poismf scikit-learn gensim tensorly`; effective samples want `pip install arviz-stats`, shards `distributed`.
 
 Matrices are drawn from the model with gamma factors, eps / N = 1 where nothing else is said. Times are processor time
 of the process, the median of several runs from the true factors on, on one thread; two threads are compared by wall
@@ -491,6 +491,50 @@ def layers(size: int, components: int, full: bool) -> None:
     print()
 
 
+def shards(size: int, components: int, full: bool) -> None:
+    """Sweeps of a tall matrix in this process, and with its rows in two workers of Dask: what the parts cost."""
+    if not importlib.util.find_spec("distributed"):
+        print("shards: distributed is not installed\n")
+        return
+    import distributed
+
+    from quincunx.factorization import PoissonFactorization
+
+    rows, cols, few, many = (100_000, 1000, 2, 12) if full else (20 * size, size, 5, 45)
+    print(f"processor and wall ms per sweep, {rows} x {cols}, K = {components}, one process and two workers")
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+
+        def taken(released: Any, sweeps: int, where: Any) -> list[float]:
+            def spent() -> float:
+                return time.process_time() + sum(client.run(time.process_time).values())
+
+            how: dict[str, Any] = {"n_chains": 1, "n_warmup": sweeps, "n_draws": 1, "thin": 1, "threads": 1}
+            start, wall = spent(), time.perf_counter()
+            PoissonFactorization(components, random_state=1, **how).fit(released, alpha=math.exp(-1), client=where)
+            return [spent() - start, time.perf_counter() - wall]
+
+        for mean, shape, *_ in SETTINGS:
+            rng = np.random.default_rng(1)
+            factors = rng.gamma(shape, 1.0, (rows, components)), rng.gamma(shape, 1.0, (components, cols))
+            counts = rng.poisson(factors[0] @ (factors[1] * (mean / shape**2 / components)))
+            noise = rng.geometric(1 - math.exp(-1), (2, rows, cols))
+            released = (counts + noise[0] - noise[1]).astype(np.int32)
+            found = []
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for where in (None, client):  # the difference of two lengths leaves out how they begin and end
+                    long, short = taken(released, many, where), taken(released, few, where)
+                    found += [1e3 * (a - b) / (many - few) for a, b in zip(long, short, strict=True)]
+            ratio = found[2] / found[0]
+            print(
+                f"{mean:6g} " + " ".join(f"{x:9.1f}" for x in found) + f"   processor time {ratio:.2f} of one process"
+            )
+    print()
+
+
 PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "sweeps": sweeps,
     "overdispersed": overdispersed,
@@ -500,6 +544,7 @@ PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "samples": samples,
     "memory": memory,
     "layers": layers,
+    "shards": shards,
     "peers": peers,
 }
 
