@@ -2,7 +2,10 @@
 
 import io
 import os
+import pathlib
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -77,11 +80,13 @@ CASES = {
 }
 
 
-def fitted(case, *, client=None, **how):
+def fitted(case, *, client=None, checkpoint=None, checkpoint_interval=60.0, **how):
     own = dict(CASES[case])
     alpha, mask = own.pop("alpha", 0.4), own.pop("mask", None)
     released = release(own.pop("mean"), alpha)
-    return PoissonFactorization(WIDTH, **(HOW | own | how)).fit(released, alpha=alpha, mask=mask, client=client)
+    return PoissonFactorization(WIDTH, **(HOW | own | how)).fit(
+        released, alpha=alpha, mask=mask, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -338,3 +343,25 @@ def test_what_is_no_file_of_rows_is_refused(tmp_path):
             PoissonFactorization(WIDTH).fit(released, client=2)
     with pytest.raises(FileNotFoundError):
         PoissonFactorization(WIDTH).fit([tmp_path / "nowhere.npz"])
+
+
+# Checkpoints.
+
+
+def test_a_client_that_is_killed_goes_on_with_other_shards(tmp_path):
+    path = tmp_path / "fit"
+    lines = f"""
+import os
+from tests.factorization.test_sharded import fitted
+def die(done, total):
+    if done >= 17:
+        os._exit(9)
+fitted("mask", client=2, checkpoint={str(path)!r}, checkpoint_interval=0, progress=die)
+"""
+    folder = pathlib.Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-c", lines], cwd=folder, timeout=120, check=False).returncode == 9
+    seen = []
+    found = fitted("mask", client=5, checkpoint=path, progress=lambda done, total: seen.append(done))
+    assert seen[0] > 10
+    assert not path.exists()
+    assert_same_runs(found, fitted("mask"))

@@ -133,13 +133,15 @@ class PosteriorEstimator(Parametrized):
         file = None if keep is None else _checkpoint.of_fit(self, problem, runs, schedule, keep)
         stopped: BaseException | None = CheckpointError()  # until it is known otherwise, a file has not served yet
         try:
-            if file is not None:
-                runs = file.load(problem, runs, schedule)
-            with reporting(getattr(self, "progress", False), self._room) as report:
+            with (
+                sharded or nullcontext(problem) as where,
+                reporting(getattr(self, "progress", False), self._room) as report,
+            ):
+                if file is not None:
+                    runs = file.load(where, runs, schedule)
                 if executor is None:
-                    with sharded or nullcontext(problem) as where:
-                        callback = getattr(self, "callback", None)
-                        after, stopped = run_here(where, runs, schedule, report, callback, file)
+                    callback = getattr(self, "callback", None)
+                    after, stopped = run_here(where, runs, schedule, report, callback, file)
                 else:
                     after, stopped = run_on(executor, problem, runs, schedule, report, file)
         finally:
