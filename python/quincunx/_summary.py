@@ -8,11 +8,10 @@ written here.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, BinaryIO, ClassVar, Self, dataclass_transform
@@ -23,6 +22,7 @@ import quincunx
 from quincunx._inference import Arrays, decode, encode
 from quincunx._npz import open_npz, write_npz
 from quincunx._optional import require
+from quincunx._progress import Progress, reporting
 from quincunx.errors import TooLargeError
 
 FORMAT = 1
@@ -282,7 +282,15 @@ class Summary:
 
     @classmethod
     def from_parts(
-        cls, parts: Any, model: Any, *, columns: Any = None, target: Any = None, unsafe: bool = False, **given: Any
+        cls,
+        parts: Any,
+        model: Any,
+        *,
+        columns: Any = None,
+        target: Any = None,
+        unsafe: bool = False,
+        progress: Progress = False,
+        **given: Any,
     ) -> Summary:
         """Return the summary of reports that come in parts, of which one at a time is in memory.
 
@@ -299,6 +307,8 @@ class Summary:
             Of a regression: the column of the answers.
         unsafe : bool
             Whether a summary of data without noise may be pickled, as Dask does.
+        progress : bool or callable
+            A bar, or a function of (done, total): of the rows of Parquet, or the parts of a list.
         **given
             Goes to ``summarize``, as `mechanism`.
 
@@ -331,9 +341,15 @@ class Summary:
             found = [dask.delayed(one, pure=False)(part) for part in parts.to_delayed()]
             while len(found) > 1:
                 found = [dask.delayed(total, pure=False)(found[i : i + 8]) for i in range(0, len(found), 8)]
-            summed: Summary = dask.compute(*found)[0]
-            return summed
-        return total(itertools.chain([Summary(model._summarized_as())], map(one, _pieces(parts, one.wanted()))))
+            return dask.compute(*found)[0]  # type: ignore[no-any-return]
+        pieces, by_rows, whole = _pieces(parts, one.wanted())
+        summed = Summary(model._summarized_as())
+        with reporting(progress, "summary") as report:
+            for done, piece in enumerate(pieces, 1):
+                summed += one(piece)
+                if report is not None and whole is not None:
+                    report(summed.n if by_rows else done, whole)
+        return summed
 
 
 def total(summaries: Iterable[Summary]) -> Summary:
@@ -394,8 +410,8 @@ def _names(part: Any) -> list[str] | None:
     return list(part.schema.names) if hasattr(part, "schema") and hasattr(part, "num_rows") else None
 
 
-def _pieces(parts: Any, wanted: list[str] | None) -> Iterator[Any]:
-    """Return the parts one after another."""
+def _pieces(parts: Any, wanted: list[str] | None) -> tuple[Iterator[Any], bool, int | None]:
+    """Return the parts one after another, whether what is done is counted in rows, and how much there is if known."""
     if isinstance(parts, (str, os.PathLike)):
         parts = require("pyarrow.dataset", "parquet").dataset(os.fspath(parts))
     if hasattr(parts, "scanner"):
@@ -405,9 +421,13 @@ def _pieces(parts: Any, wanted: list[str] | None) -> Iterator[Any]:
         ):  # not whole groups of rows ahead
             arrow = require("pyarrow.dataset", "parquet")
             how["fragment_scan_options"] = arrow.ParquetFragmentScanOptions(pre_buffer=False)
-        return iter(parts.to_batches(columns=wanted, **how))
+        return (
+            iter(parts.to_batches(columns=wanted, **how)),
+            True,
+            parts.count_rows() if "fragment_scan_options" in how else None,
+        )
     if isinstance(parts, (np.ndarray, Summary)) or _names(parts) is not None:
-        return iter([parts])
+        return iter([parts]), False, 1
     if not isinstance(parts, Iterable):
         raise TypeError(f"`parts` must be a stream of parts, a path or a frame, got {type(parts).__name__}")
-    return iter(parts)
+    return iter(parts), False, len(parts) if isinstance(parts, Sized) else None

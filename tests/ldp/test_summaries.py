@@ -363,6 +363,21 @@ def test_sums_beyond_the_doubles_are_told():
         huge.fit(one + one)
 
 
+def test_progress_tells_parts_and_its_exception_ends_the_stream():
+    model, arguments = EVERY["counts"]
+    parts, heard = parts_of(arguments, [20, 60]), []
+    Summary.from_parts(parts, model, progress=lambda *told: heard.append(told))
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+    Summary.from_parts(iter(parts), model, progress=lambda *told: heard.append(told))  # nobody knows how many
+    assert len(heard) == 3
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Summary.from_parts(parts, model, progress=stop)
+
+
 # What is refused.
 
 
@@ -508,6 +523,10 @@ def test_files_are_read_in_pieces(tmp_path):
     whole = model.summarize(reports)
     for source in (tmp_path / "a.parquet", str(tmp_path), dataset.dataset(tmp_path), table, table.to_batches()):
         assert Summary.from_parts(source, model, columns="z") == whole
+    heard = []
+    Summary.from_parts(str(tmp_path), model, columns="z", progress=lambda *told: heard.append(told))
+    assert heard[-1] == (90, 90)
+    assert len(heard) > 1
 
 
 def test_without_pyarrow_a_path_says_what_is_missing(monkeypatch):
