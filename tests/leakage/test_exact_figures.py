@@ -212,6 +212,7 @@ FIGURES = {
 OTHERS = {
     "compose": "a channel",
     "fractions": "the entries",
+    "from_blocks": "a channel, whose figures `test_blocks.py` compares",
     "from_mechanism": "a channel",
     "inputs": "names",
     "is_exact": "a word",
