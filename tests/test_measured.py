@@ -49,10 +49,11 @@ def test_a_run_is_kept_in_place_of_the_last_one(tmp_path, monkeypatch):
     assert run["additions"] > 1e6
 
 
-def test_every_bench_that_is_kept_has_a_table_on_the_page_and_every_table_a_run():
+def test_every_bench_has_a_table_on_the_page():
     page = (ROOT / "docs" / "how-fast.md").read_text()
-    assert set(re.findall(r"^```\{measured\} (\w+)", page, flags=re.MULTILINE)) == set(RUNS)
-    assert {path.stem.removeprefix("bench_") for path in (ROOT / "benches").glob("bench_*.py")} == set(RUNS)
+    tables = set(re.findall(r"^```\{measured\} (\w+)", page, flags=re.MULTILINE))
+    assert tables == {path.stem.removeprefix("bench_") for path in (ROOT / "benches").glob("bench_*.py")}
+    assert set(RUNS) <= tables  # of one that is missing the page says that it has not been measured
     for run in RUNS.values():
         assert run["commit"]
         assert run["figures"]

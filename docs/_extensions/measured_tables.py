@@ -5,6 +5,7 @@ those of peers that did the same in the same process, as times ours; under the t
 """
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def table(run: dict[str, Any], only: list[str]) -> str:
         peers += [f"{peer} {times(value / ours)}" for peer, value in figure["peers"].items()]
     for what, (ours, peers) in rows.items():
         lines.append(f"| {what} | {told(ours)} |" + (f" {', '.join(peers)} |" if beside else ""))
-    command = " ".join(["python", f"benches/bench_{run['bench']}.py", *run["arguments"]])
+    command = shlex.join(["python", f"benches/bench_{run['bench']}.py", *run["arguments"]])
     busy = "; the machine was busy: compare ratios" if max(run["load"]) > 0.5 * run["cores"] else ""
     lines += [
         "",
