@@ -29,11 +29,14 @@ _NAMES = {"memory_limit": "memory", "random_state": "seed", "max_iter": "iterati
 _COMMON = {
     "json": "print a JSON object",
     "memory_limit": "memory to use, as 6G (default: what is available)",
+    "checkpoint_interval": "seconds between two checkpoints",
     "checkpoint": "keep the state of a long job here, and go on from it",
     "out": "where the answer goes (default: standard output)",
     "ledger": "the file",
     "allow_network": "on a network share, where only one host uses it",
     "user": "whose budget it is (default: the one account)",
+    "dir": "the folder of the job",
+    "notify": "a command to run at the end instead, with DIR and done, stopped or failed",
     "random_state": "makes the draws repeatable",
 }
 
@@ -77,6 +80,8 @@ class Verb:
     ) -> None:
         self.where, self.like, self.takes, self.exclusive = function, like, takes, exclusive
         self.help = help or _sentence(inspect.getdoc(self.function) or "")
+        #: The words of the command line, as they were said.
+        self.words: Sequence[str] = ()
 
     @cached_property
     def function(self) -> Function:
@@ -90,9 +95,9 @@ class Verb:
         for name, parameter in inspect.signature(self.function).parameters.items():
             if parameter.kind is Parameter.VAR_KEYWORD:
                 for other in map(_found, self.like):
-                    found |= {n: p for n, p in _named(other).items() if p.kind is Parameter.KEYWORD_ONLY}
+                    found |= {n: p for n, p in named(other).items() if p.kind is Parameter.KEYWORD_ONLY}
             else:
-                parts = _named(self.takes[name]) if name in self.takes else {}
+                parts = named(self.takes[name]) if name in self.takes else {}
                 found |= parts if len(parts) > 1 else {name: parameter}
         found.pop("progress", None)
         return found
@@ -101,7 +106,7 @@ class Verb:
         """Return the arguments of the function for options as argparse has them."""
         values = dict(options)
         for name, make in self.takes.items():
-            parts = [part for part in _named(make) if part in values]
+            parts = [part for part in named(make) if part in values]
             values[name] = make(**{part: values.pop(part) for part in parts}) if parts else make(values[name])
         return values
 
@@ -125,7 +130,7 @@ def filled(parser: argparse.ArgumentParser, verb: Verb) -> None:
     said = _COMMON | {name: words for source in reversed(sources) for name, words in _described(source).items()}
     group = parser.add_mutually_exclusive_group() if verb.exclusive else parser
     for name, parameter in verb.parameters.items():
-        how = _read_as(parameter)
+        how = read_as(parameter)
         words = how.pop("help", said.get(name, ", ".join(how.get("choices", []))))
         needed = parameter.default is Parameter.empty
         if how["default"] and "(default" not in words:
@@ -145,7 +150,8 @@ def _found(where: str) -> Function:
     return found
 
 
-def _named(function: Function) -> Mapping[str, Parameter]:
+def named(function: Function) -> Mapping[str, Parameter]:
+    """Return the parameters of a function by name."""
     return inspect.signature(function).parameters
 
 
@@ -153,7 +159,7 @@ def _option(name: str) -> str:
     return f"--{_NAMES.get(name, name.removeprefix('n_')).replace('_', '-')}"
 
 
-def _read_as(parameter: Parameter) -> dict[str, Any]:
+def read_as(parameter: Parameter) -> dict[str, Any]:
     """Return what argparse needs to read a parameter of a type."""
     how: dict[str, Any] = {"default": None if parameter.default is Parameter.empty else parameter.default}
     kinds: Any = parameter.annotation

@@ -4,7 +4,7 @@ A verb is a row of `VERBS`: a function whose signature gives the arguments (`_ve
 
 Results go to standard output; progress goes to standard error, and only to a terminal. Exit status 0: done; 1: a fault
 of the machine; 2: bad arguments or a job larger than its limits, with the error's sentence; 3: refused by a budget;
-130: interrupted.
+75: a job was told to stop, and saved; 130: interrupted.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple,
 
 import quincunx
 from quincunx import _check, _core, _units
+from quincunx._jobs import Started
 from quincunx._verbs import Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning, MisfitWarning
 
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = vars(_parser(words).parse_args(words))
     verb: Verb = options.pop("verb")
+    verb.words = words
     try:
         with warnings.catch_warnings(record=True) as caught:
             for kind in (ConvergenceWarning, MisfitWarning):
@@ -80,11 +82,14 @@ def _parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"quincunx {quincunx.__version__}")
     verbs = {"": parser.add_subparsers(title="verbs", metavar="VERB", required=True)}
     for name, verb in VERBS.items():
-        group, _, last = name.rpartition(" ")
-        if group not in verbs:
-            above = verbs[""].add_parser(group, help=GROUPS[group], description=GROUPS[group])
-            verbs[group] = above.add_subparsers(title="what to do", metavar="WHAT", required=True)
-        wanted = words is None or list(words[: 1 + bool(group)]) == name.split()
+        *groups, last = parts = name.split()
+        group = ""
+        for word in groups:
+            above, group = group, f"{group} {word}".strip()
+            if group not in verbs:
+                grouped = verbs[above].add_parser(word, help=GROUPS[group], description=GROUPS[group])
+                verbs[group] = grouped.add_subparsers(title="what to do", metavar="WHAT", required=True)
+        wanted = words is None or list(words[: len(parts)]) == parts
         made = verbs[group].add_parser(last, help=verb.help)
         if wanted:
             filled(made, verb)
@@ -199,6 +204,7 @@ def _count(
     *,
     polynomial: Annotated[bool, "count by size: one number a line, sizes 0, 1, 2, ..."] = False,
     checkpoint: File | None = None,
+    checkpoint_interval: float | None = None,
     estimate: Annotated[bool, "say what the job would take, and do nothing"] = False,
     threads: int | None = None,
     memory_limit: Size | None = None,
@@ -217,7 +223,8 @@ def _count(
     if polynomial and what not in by_size:
         raise ValueError(f"`--polynomial` must be left out for {what}")
     function = getattr(counting, by_size[what] if polynomial else f"count_{what.replace('-', '_')}")
-    found = function(on.graph, threads=threads, memory_limit=memory_limit, progress=progress, checkpoint=checkpoint)
+    kept = {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
+    found = function(on.graph, threads=threads, memory_limit=memory_limit, progress=progress, **kept)
     digits = [_core.to_decimal(number) for number in (found if polynomial else [found])]
     if not json:
         return "\n".join(digits)
@@ -452,6 +459,7 @@ def _entropy(
     width: Annotated[int | None, "by strips and rings of so many lines instead"] = None,
     bond_dimension: int | None = None,
     checkpoint: File | None = None,
+    checkpoint_interval: float | None = None,
     estimate: Annotated[bool, "estimate, without the proof"] = False,
     json: Annotated[bool, "print a JSON object with the evidence"] = False,
     progress: bool = False,
@@ -473,6 +481,7 @@ def _entropy(
         width=width,
         bond_dimension=bond_dimension,
         checkpoint=checkpoint,
+        checkpoint_interval=checkpoint_interval,
         progress=progress,
     )
     both = {"entropy": bounds, "growth_constant": bounds.growth_constant}
@@ -548,7 +557,108 @@ def _progress() -> bool:
     return find_spec("tqdm") is not None
 
 
+def _job_in(dir: str) -> tuple[Any, dict[str, Any]]:
+    """Return the verb of the job in a folder and its values, read again where it was begun."""
+    from quincunx._jobs import Folder
+
+    facts = Folder(dir).facts
+    if facts["inputs"]:
+        os.chdir(facts["folder"])
+    options = vars(_parser(facts["command"]).parse_args(facts["command"]))
+    verb = options.pop("verb")
+    if not isinstance(verb, Started):
+        raise ValueError(f"`dir` must hold a job, got one of the command {' '.join(facts['command'])}")
+    verb.words = facts["command"]
+    return verb, verb.values(options | {"dir": dir})
+
+
+def _job_resume(dir: str, *, notify: str | None = None, progress: bool = False) -> str | int:
+    """Go on with a job, from its last checkpoint; print the result of one that is done. Exit status 75: stopped."""
+    from quincunx import _jobs
+
+    folder = os.path.abspath(dir)
+    verb, values = _job_in(folder)
+    return _jobs.run(verb, **values | ({} if notify is None else {"notify": notify}), progress=progress, resume=True)
+
+
+def _job_status(dir: str, *, json: bool = False) -> str:
+    """Say how far a job is, what it has taken, and whether its process lives."""
+    from quincunx import _jobs
+
+    status = _jobs.Folder(dir).status()
+    return json_module.dumps(status.facts) if json else _shown(_jobs.in_words(status), json)
+
+
+def _job_list(folder: Annotated[str, "where to look"] = ".", *, json: bool = False) -> str | None:
+    """List the jobs whose folders lie in one, with a line for each."""
+    from quincunx import _jobs
+
+    found = list(_jobs.listed(folder))
+    if json:
+        return json_module.dumps(
+            {
+                name: {"state": "damaged", "reason": status} if isinstance(status, str) else status.facts
+                for name, status in found
+            }
+        )
+    width = max((len(name) for name, _ in found), default=0)
+    lines = []
+    for name, status in found:
+        if isinstance(status, str):
+            lines.append(f"{name:<{width}}  damaged  {status}")
+            continue
+        share = "" if status.share is None else f"{100 * status.share:5.1f} %"
+        left = "" if status.left_seconds is None else f"about {_units.in_time(status.left_seconds)} left"
+        lines.append(f"{name:<{width}}  {status.state:<8} {share:>8}  {left}".rstrip())
+    return "\n".join(lines) or None
+
+
+def _job_stop(dir: str) -> str:
+    """Have a job of this machine save and end, and wait for that."""
+    from quincunx import _jobs
+
+    return _jobs.stop(dir)
+
+
+def _job_result(
+    dir: str,
+    *,
+    json: Annotated[bool, "print all that is known of it"] = False,
+    record: Annotated[bool, "print a count as the table of records has it"] = False,
+) -> str:
+    """Print the result of a job that is done."""
+    from quincunx import _jobs
+
+    job = _jobs.Folder(dir)
+    result = job.result
+    if result is None:
+        status = job.status()
+        raise ValueError(f"`dir` must hold a job that is done, got one that is {status.state}")
+    if record:
+        return json_module.dumps(_jobs.record(job), indent=1)
+    return json_module.dumps(result) if json else _jobs.spoken(result["value"])
+
+
+def _job_verify(dir: str, *, progress: bool = False) -> str | int:
+    """Compute the result of a job by other ways, and say by which it was confirmed. Exit status 1: contradicted."""
+    from quincunx import _jobs
+    from quincunx.errors import InternalError
+
+    folder = os.path.abspath(dir)
+    verb, values = _job_in(folder)
+    job = _jobs.Folder(folder)
+    if job.facts["inputs"] != values["inputs"]:
+        raise ValueError("`dir` must hold a job whose input is as it was")
+    try:
+        return "\n".join(_jobs.verify(verb, job, values["given"], progress))
+    except InternalError as error:
+        print(f"quincunx: {error}", file=sys.stderr)
+        return 1
+
+
 GROUPS = {
+    "job": "long jobs in folders: start, stop, go on, see how far they are",
+    "job start": "run a command of this terminal as a job in a folder",
     "budget": "what may be spent on releases, and what has been",
     "bayesnet": "Bayesian networks of private records",
 }
@@ -607,4 +717,16 @@ VERBS: dict[str, Verb] = {
     "info": Verb(_info),
     "completion": Verb(_completion),
     "selftest": Verb(_selftest),
+}
+
+#: Verbs that keep a checkpoint, and so can be jobs.
+JOBS = ("count", "entropy", "factorize")
+VERBS |= {f"job start {name}": Started(VERBS[name]) for name in JOBS}
+VERBS |= {
+    "job status": Verb(_job_status),
+    "job list": Verb(_job_list),
+    "job stop": Verb(_job_stop),
+    "job resume": Verb(_job_resume),
+    "job result": Verb(_job_result),
+    "job verify": Verb(_job_verify),
 }

@@ -155,7 +155,7 @@ def of_fit(
 
     Where randomness is new in each process (``random_state=None``), the file's is taken.
     """
-    path = _check.path(keep[0], "checkpoint")
+    path = _check.path(keep[0], "checkpoint") or ""
     interval = _check.interval(keep[1], "checkpoint_interval")
     known = copy.copy(model)
     known._posterior, known._settings = model._make_posterior(problem, list(runs)), model._fixed_settings()
@@ -176,5 +176,5 @@ def _digest(header: list[Any], arrays: Mapping[str, Array]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         found.update(f"\0{name} {array.dtype} {array.shape}\0".encode())
-        found.update(array.tobytes() if array.dtype.hasobject or not array.size else memoryview(array).cast("B"))
+        found.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
     return found.hexdigest()

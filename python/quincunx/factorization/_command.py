@@ -74,6 +74,8 @@ def factorize_command(
     tied: Annotated[Sequence[Sequence[int]], modes, "MODES"] | None = None,
     out: File | BinaryIO | None = None,
     resume: File | None = None,
+    checkpoint: File | None = None,
+    checkpoint_interval: float = 60.0,
     top: int = 5,
     json: bool = False,
     **parameters: Unpack[Parameters],
@@ -94,6 +96,10 @@ def factorize_command(
         That is a table with a row for each component and a column for each feature, or all factors with their labels.
     resume : path, optional
         Go on with a model that was kept, with as many draws again.
+    checkpoint : path, optional
+        Keep the chains here on the way, and go on from them after a stop.
+    checkpoint_interval : float
+        Seconds between two checkpoints.
     top : int
         How many features of each component to print.
     json : bool
@@ -128,7 +134,7 @@ def factorize_command(
     if table is not None and table[1] == "csv" and (model in ("tensor", "tucker") or np.ndim(release.values) > 2):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
     try:
-        estimator.fit(release)
+        estimator.fit(release, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
     except KeyboardInterrupt:
         if out is not None and table is None and hasattr(estimator, "n_iter_"):
             estimator.save(out)

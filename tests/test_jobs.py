@@ -1,0 +1,588 @@
+"""Long jobs in folders: what stops them, what goes on, and what is said of them."""
+
+import itertools
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quincunx
+from quincunx import _jobs, cli, lattices
+from quincunx.counting import count_independent_sets, count_spanning_trees, independence_polynomial
+from quincunx.factorization import PoissonFactorization
+from quincunx.privacy import privatize
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and processes as on Unix")
+
+LONG = ["count", "independent-sets", "square", "22x500", "--threads", "1", "--checkpoint-interval", "0.02"]
+SMALL = ["count", "independent-sets", "square", "8x8"]
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command line in this process: status, standard output, standard error."""
+
+    def run(*arguments):
+        try:
+            status = cli.main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def job(python):
+    """Return a function that starts `quincunx job ...` as a program of its own."""
+    return lambda *words, **how: python(None, "-m", "quincunx", "job", *map(str, words), **how)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "job"
+
+
+@pytest.fixture(scope="module")
+def long_count():
+    return count_independent_sets(lattices.square(22, 500))
+
+
+def saved(folder, process):
+    """Wait until a process works on a job, and a checkpoint is there that holds something."""
+    state = folder / "state.ckpt"
+    until = time.monotonic() + 60
+    while not (
+        folder.exists()
+        and [run[0]["pid"] for run in _jobs.Folder(folder).runs()][-1:] == [process.pid]
+        and state.exists()
+        and state.stat().st_size > 100
+    ):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def events(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+# From the start to the result.
+
+
+def test_a_job_prints_its_forecast_and_then_what_its_command_prints(run, folder):
+    status, out, err = run("job", "start", *SMALL, "--dir", folder)
+    assert (status, out) == (0, "660647962955\n")
+    assert err.startswith("quincunx: forecast: ")
+    assert sorted(os.listdir(folder)) == ["job.json", "log.jsonl", "result.json"]
+    facts = json.loads((folder / "job.json").read_text())
+    assert facts["command"] == ["job", "start", *SMALL, "--dir", str(folder)]
+    assert facts["quincunx"] == quincunx.__version__
+    assert facts["forecast"]["primes"] >= 2
+    result = json.loads((folder / "result.json").read_text())
+    assert result["value"]["count"] == "660647962955"
+    assert result["cpu_seconds"] > 0
+    assert result["bytes"] > 1 << 20
+    assert [entry["event"] for entry in events(folder)] == ["start", "done"]
+    assert events(folder)[0]["pid"] == os.getpid()
+    assert run("job", "result", folder) == (0, "660647962955\n", "")
+    assert json.loads(run("job", "result", folder, "--json")[1]) == result
+    assert run("job", "resume", folder) == (0, "660647962955\n", "")
+    assert len(events(folder)) == 2  # nothing was done again
+
+
+def test_every_verb_with_a_checkpoint_is_a_job():
+    kept = {name for name, verb in cli.VERBS.items() if "checkpoint" in verb.parameters and "job" not in name}
+    assert kept == set(cli.JOBS)
+    for name in cli.JOBS:
+        assert "json" in signature(cli.VERBS[name].function).parameters
+
+
+def test_a_polynomial_an_entropy_and_a_graph_are_jobs_too(run, tmp_path):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("0,1\n1,2\n2,0\n2,3\n")
+    trees = ["count", "spanning-trees", "--edges", edges]
+    assert run("job", "start", *trees, "--dir", tmp_path / "trees")[:2] == (0, "3\n")
+    expected = "".join(f"{number}\n" for number in independence_polynomial(lattices.king(4, 4)))
+    polynomial = ["count", "independent-sets", "king", "4x4", "--polynomial"]
+    assert run("job", "start", *polynomial, "--dir", tmp_path / "polynomial")[:2] == (0, expected)
+    status, out, _ = run("job", "start", "entropy", "square", "--digits", "4", "--dir", tmp_path / "entropy")
+    assert status == 0
+    lower, upper = (float(line.split()[-1]) for line in out.splitlines() if line.startswith(("entropy l", "entropy u")))
+    assert lower <= 0.407495101260688 <= upper < lower + 1e-4
+    assert run("job", "list", tmp_path)[1].split() == ["entropy", "done", "polynomial", "done", "trees", "done"]
+
+
+# Stops.
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1"])
+def test_a_signal_saves_and_ends_with_status_75(job, folder, name, long_count):
+    process = job("start", *LONG, "--dir", folder)
+    saved(folder, process)
+    process.send_signal(getattr(signal, name))
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (75, "")
+    assert f"{name}: what is finished is saved" in err
+    assert events(folder)[-1]["event"] == "stop"
+    assert events(folder)[-1]["reason"] == name
+    process = job("resume", folder)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (0, f"{long_count}\n", "")
+    assert json.loads((folder / "result.json").read_text())["starts"] == 2
+    assert not (folder / "state.ckpt").exists()
+
+
+def test_an_interrupt_saves_and_ends_with_status_130(job, folder, long_count):
+    process = job("start", *LONG, "--dir", folder)
+    saved(folder, process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.endswith("quincunx: interrupted\n")
+    assert (events(folder)[-1]["event"], events(folder)[-1]["reason"]) == ("stop", "KeyboardInterrupt")
+    assert job("resume", folder).communicate(timeout=120)[0] == f"{long_count}\n"
+
+
+def test_a_job_killed_again_and_again_has_the_same_result(run, job, folder, long_count):
+    moments, words = random.Random(5), ["start", *LONG, "--dir", folder]
+    for _ in range(3):
+        process = job(*words)
+        saved(folder, process)
+        time.sleep(moments.uniform(0, 0.2))
+        process.kill()
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+        status = json.loads(run("job", "status", folder, "--json")[1])
+        assert (status["state"], status["alive"]) == ("killed", False)
+        words = ["resume", folder]
+    assert job(*words).communicate(timeout=120)[0] == f"{long_count}\n"
+    assert [entry["event"] for entry in events(folder) if entry["event"] != "step"] == [*["start"] * 4, "done"]
+
+
+def test_a_job_is_seen_and_stopped_from_another_terminal(run, job, folder):
+    process = job("start", *LONG, "--dir", folder)
+    saved(folder, process)
+    status = json.loads(run("job", "status", folder, "--json")[1])
+    assert (status["state"], status["alive"], status["pid"]) == ("running", True, process.pid)
+    assert status["host"] == socket.gethostname()
+    assert status["last_checkpoint"] is not None
+    assert "running" in run("job", "list", folder.parent)[1]
+    assert run("job", "stop", folder) == (0, "stopped\n", "")
+    process.communicate(timeout=60)
+    assert process.returncode == 75
+    status, out, err = run("job", "stop", folder)
+    assert (status, out) == (2, "")
+    assert "must hold a job that runs, got one that is stopped" in err
+    assert run("job", "result", folder)[0] == 2
+    assert "that is stopped" in run("job", "result", folder)[2]
+
+
+def test_two_starts_at_once_are_one_job(job, run, folder):
+    first = job("start", *LONG, "--dir", folder)
+    saved(folder, first)
+    for words in (["start", *SMALL, "--dir", folder], ["resume", folder]):
+        status, out, err = run("job", *words)
+        assert (status, out) == (2, "")
+        assert f"is in use by process {first.pid}" in err
+    first.kill()
+    first.communicate(timeout=60)
+    several = [job("start", *SMALL, "--dir", folder.parent / "other") for _ in range(4)]
+    ends = [(process.communicate(timeout=60)[0], process.returncode) for process in several]
+    assert sorted(ends, key=lambda end: end[1]) == [("660647962955\n", 0), *[("", 2)] * 3]
+
+
+def test_steps_are_logged_with_their_time_and_memory(job, folder, run):
+    words = ["count", "independent-sets", "square", "22x1000", "--threads", "1"]
+    process = job("start", *words, "--dir", folder)
+    until = time.monotonic() + 120
+    while (
+        not folder.exists()
+        or sum(entry["event"] == "step" for part in _jobs.Folder(folder).runs() for entry in part) < 3
+    ):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    told = json.loads(run("job", "status", folder, "--json")[1])
+    assert 0 < told["done"] < told["total"]
+    assert told["left_seconds"] > 0
+    assert "at the rate of this start" in run("job", "status", folder)[1]
+    process.terminate()
+    process.communicate(timeout=60)
+    steps = [entry for entry in events(folder) if entry["event"] == "step"]
+    assert all(entry["seconds"] >= 1 and entry["bytes"] > 1 << 20 and entry["cpu"] > 0 for entry in steps)
+    assert all(before["done"] < after["done"] for before, after in itertools.pairwise(steps))
+
+
+# What is refused, and how.
+
+
+def test_a_folder_has_one_job(run, folder):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    before = (folder / "result.json").read_bytes()
+    status, out, err = run("job", "start", *SMALL, "--dir", folder)
+    assert (status, out) == (2, "")
+    assert f"`quincunx job resume {folder}` goes on with the one there" in err
+    assert (folder / "result.json").read_bytes() == before
+
+
+def test_changed_input_is_refused(run, tmp_path, folder):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("0,1\n1,2\n")
+    assert run("job", "start", "count", "matchings", "--edges", edges, "--dir", folder)[0] == 0
+    (folder / "result.json").unlink()
+    edges.write_text("0,1\n1,2\n2,3\n")
+    status, out, err = run("job", "resume", folder)
+    assert (status, out) == (2, "")
+    assert f"whose input is as it was: {edges} has changed" in err
+    edges.write_text("0,1\n1,2\n")
+    assert run("job", "resume", folder)[:2] == (0, "3\n")
+
+
+def test_inputs_are_found_from_anywhere(run, tmp_path, folder, monkeypatch):
+    (tmp_path / "edges.csv").write_text("0,1\n1,2\n")
+    monkeypatch.chdir(tmp_path)
+    assert run("job", "start", "count", "matchings", "--edges", "edges.csv", "--dir", "job")[0] == 0
+    (folder / "result.json").unlink()
+    monkeypatch.chdir("/")
+    assert run("job", "resume", folder)[:2] == (0, "3\n")
+
+
+def test_another_version_is_said(run, folder):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    (folder / "result.json").unlink()
+    facts = json.loads((folder / "job.json").read_text())
+    (folder / "job.json").write_text(json.dumps(facts | {"quincunx": "0.0.1"}))
+    status, out, err = run("job", "resume", folder)
+    assert (status, out) == (0, "660647962955\n")
+    assert f"begun by version 0.0.1, goes on by {quincunx.__version__}" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["start", "cuont", "independent-sets", "square", "8x8"], "did you mean 'count'?"),
+        (
+            ["start", "privatize", "counts.csv"],
+            "invalid choice: 'privatize' (choose from 'count', 'entropy', 'factorize')",
+        ),
+        (["strat", *SMALL], "did you mean 'start'?"),
+        (["start", *SMALL], "the following arguments are required: --dir"),
+        (["start", *SMALL, "--dir", "D", "--checkpoint=state"], "argument --checkpoint-interval: invalid"),
+        (["start", "factorize", "released.npz", "--dir", "D", "--out=model.npz"], "unrecognized arguments: --out"),
+        (["start", "count", "independent-sets", "squaer", "8x8", "--dir", "D"], "did you mean 'square'?"),
+        (["start", "count", "independent-sets", "--edges", "-", "--dir", "D"], "can read again when it goes on, got -"),
+        (["start", "count", "independent-sets", "--edges", "missing.csv", "--dir", "D"], "missing.csv"),
+        (
+            ["start", "count", "independent-sets", "king", "30x30", "--memory", "1M", "--dir", "D"],
+            "the limit is 1048576",
+        ),
+        (["start", *SMALL, "--notify", "'", "--dir", "D"], "No closing quotation"),
+        (["status", "D"], "must hold a job, got"),
+        (["resume", "D"], "must hold a job, got"),
+        (["stop", "D"], "must hold a job, got"),
+        (["result", "D"], "must hold a job, got"),
+        (["verify", "D"], "must hold a job, got"),
+        (["list", "D"], "No such file"),
+    ],
+)
+def test_what_is_no_job_is_refused_in_one_sentence_and_leaves_nothing(run, tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("job", *words)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": 1, "command": [3], "inputs": {}, "quincunx": "0"}',
+        "nonsense",
+        '{"command": "rm -rf"}',
+    ],
+)
+def test_a_forged_job_is_refused(run, folder, content):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    (folder / "job.json").write_text(content)
+    for words in (["status"], ["resume"], ["stop"], ["verify"]):
+        status, out, err = run("job", *words, folder)
+        assert (status, out) == (2, "")
+        assert "`dir` must hold a job" in err
+    assert "damaged" in run("job", "list", folder.parent)[1]
+
+
+def test_a_job_of_another_verb_is_not_run(run, folder, tmp_path):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    facts = json.loads((folder / "job.json").read_text())
+    (folder / "job.json").write_text(
+        json.dumps(facts | {"command": ["budget", "open", str(tmp_path / "l"), "--epsilon", "1"]})
+    )
+    (folder / "result.json").unlink()
+    status, _, err = run("job", "resume", folder)
+    assert status == 2
+    assert "`dir` must hold a job, got one of the command budget open" in err
+    assert not (tmp_path / "l").exists()
+
+
+def test_a_torn_or_forged_log_is_read_as_far_as_it_goes(run, folder):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    (folder / "result.json").unlink()
+    with (folder / "log.jsonl").open("a") as log:
+        log.write(
+            '[]\n{"event": "start"}\n{"event": "step", "done": "x"}\n{"event": "start", "pid": -1}\n{"event": "sta'
+        )
+    assert run("job", "status", folder)[0] == 0
+    assert run("job", "resume", folder)[:2] == (0, "660647962955\n")
+    assert len(_jobs.Folder(folder).runs()) == 2  # the line after the torn one is whole
+
+
+def test_a_process_of_another_machine_is_not_judged(run, job, folder):
+    process = job("start", *LONG, "--dir", folder)
+    saved(folder, process)
+    process.kill()
+    process.communicate(timeout=60)
+    log = folder / "log.jsonl"
+    log.write_text(log.read_text().replace(json.dumps(socket.gethostname()), '"elsewhere"'))
+    assert json.loads(run("job", "status", folder, "--json")[1])["state"] == "unknown"
+    assert "got one of elsewhere: stop it there" in run("job", "stop", folder)[2]
+
+
+def test_another_process_of_the_same_number_is_not_the_job(run, folder):
+    """Numbers of processes come again: the time of their start tells them apart."""
+    if _jobs._birth(os.getpid()) is None:
+        pytest.skip("the system does not say when a process was started")
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    (folder / "result.json").unlink()
+    start = {"event": "start", "host": socket.gethostname(), "pid": os.getpid(), "birth": 1}
+    (folder / "log.jsonl").write_text(json.dumps(start) + "\n")
+    assert json.loads(run("job", "status", folder, "--json")[1])["state"] == "killed"
+    assert run("job", "stop", folder)[0] == 2
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_said_before_the_work(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert run("job", "start", *SMALL, "--dir", tmp_path / "file" / "job")[0] == 2
+    if os.geteuid() != 0:
+        closed = tmp_path / "closed"
+        closed.mkdir()
+        closed.chmod(stat.S_IRUSR | stat.S_IXUSR)
+        assert run("job", "start", *SMALL, "--dir", closed)[0] == 2
+
+
+def test_a_full_disk_loses_no_line_that_matters(run, folder, monkeypatch):
+    """A step that cannot be logged is left out; a result that cannot be written is an error."""
+    log = _jobs.Folder.log
+
+    def full(self, event, *, strict=False, **facts):
+        if strict:
+            log(self, event, strict=strict, **facts)
+
+    monkeypatch.setattr(_jobs.Folder, "log", full)
+    assert run("job", "start", *SMALL, "--dir", folder)[:2] == (0, "660647962955\n")
+    monkeypatch.undo()
+    write = _jobs.Folder.write
+
+    def refused(self, name, facts):
+        if name == "result.json":
+            raise OSError(28, "No space left on device")
+        write(self, name, facts)
+
+    monkeypatch.setattr(_jobs.Folder, "write", refused)
+    status, out, err = run("job", "start", *SMALL, "--dir", folder.parent / "other")
+    assert (status, out) == (2, "")
+    assert "No space left" in err
+
+
+# Verification.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["independent-sets", "square", "6x7"],
+        ["independent-sets", "square", "5x5", "--polynomial"],
+        ["independent-sets", "4-8-8", "3x3", "--boundary", "torus"],
+        ["spanning-trees", "king", "5x5"],
+        ["perfect-matchings", "square", "6x6"],
+        ["matchings", "triangular", "4x4", "--polynomial"],
+    ],
+    ids=" ".join,
+)
+def test_a_count_is_verified_in_other_ways_and_a_wrong_one_is_found_out(run, folder, words):
+    assert run("job", "start", "count", *words, "--dir", folder)[0] == 0
+    status, out, _ = run("job", "verify", folder)
+    assert status == 0
+    assert "vertices renumbered at random" in out
+    assert ("a prime that had no part in it" in out) == (words[0] == "independent-sets")
+    result = json.loads((folder / "result.json").read_text())
+    assert set(out.splitlines()) <= set(result["verified"])
+    value = result["value"]
+    if "count" in value:
+        value["count"] = str(int(value["count"]) + 1)
+    else:
+        value["coefficients"][1] = str(int(value["coefficients"][1]) + 1)
+    (folder / "result.json").write_text(json.dumps(result))
+    status, out, err = run("job", "verify", folder)
+    assert (status, out) == (1, "")
+    assert "contradicts the result" in err
+
+
+def test_an_entropy_is_verified_by_another_method(run, folder):
+    assert run("job", "start", "entropy", "square", "--digits", "4", "--dir", folder)[0] == 0
+    status, out, _ = run("job", "verify", folder)
+    assert status == 0
+    assert "by strips and rings of 8 lines" in out
+    result = json.loads((folder / "result.json").read_text())
+    result["value"]["entropy"] |= {"lower": "0.41", "upper": "0.42"}
+    (folder / "result.json").write_text(json.dumps(result))
+    assert run("job", "verify", folder)[0] == 1
+
+
+def test_a_record_is_a_row_of_the_table_of_records(run, folder, known):
+    assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
+    row = json.loads(run("job", "result", folder, "--record")[1])["square"][0]
+    assert set(row) <= set(known("records")["square"][0])
+    assert (row["size"], row["count"]) == (8, "660647962955")
+    words = shlex.split(row["command"])
+    shutil.rmtree(folder)
+    assert run(*words[1:])[:2] == (0, "660647962955\n")
+
+
+# Fits.
+
+
+@pytest.fixture
+def release(tmp_path):
+    rng = np.random.default_rng(1)
+    found = privatize(rng.poisson(rng.gamma(0.5, 1.0, (30, 20))), epsilon=1.0, insecure_seed=3)
+    found.save(tmp_path / "released.npz")
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning")
+def test_a_fit_is_a_job_and_the_model_lies_in_its_folder(run, job, folder, tmp_path, release):
+    words = ["--components", "2", "--warmup", "200", "--draws", "800", "--chains", "2", "--seed", "1", "--thin", "1"]
+    words = ["factorize", tmp_path / "released.npz", *words, "--checkpoint-interval", "0.05", "--threads", "1"]
+    process = job("start", *words, "--dir", folder)
+    saved(folder, process)
+    process.kill()
+    process.communicate(timeout=60)
+    process = job("resume", folder)
+    saved(folder, process)
+    time.sleep(0.1)
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode in (75, 0)
+    status, out, _ = run("job", "resume", folder)
+    assert status == 0
+    assert "log_likelihood" in out
+    whole = PoissonFactorization(2, n_warmup=200, n_draws=800, thin=1, n_chains=2, random_state=1).fit(release)
+    found = PoissonFactorization.load(folder / "model.npz")
+    for name, draws in whole.draws_.items():
+        np.testing.assert_array_equal(found.draws_[name], draws)
+    assert run("job", "verify", folder)[0] == 2
+
+
+# At the end, and in schedulers.
+
+
+NOTE = "import sys; open(sys.argv[1], 'a').write(' '.join(sys.argv[2:]) + '\\n')"
+
+
+def test_a_command_at_the_end_hears_how_it_ended_and_has_no_shell(run, folder, tmp_path):
+    note = tmp_path / "note; touch $(echo oops)"
+    command = shlex.join([sys.executable, "-c", NOTE, str(note)])
+    assert run("job", "start", *SMALL, "--dir", folder, "--notify", command)[0] == 0
+    assert note.read_text() == f"{folder} done\n"
+    assert not (tmp_path / "oops").exists()
+    status, out, err = run("job", "start", *SMALL, "--dir", tmp_path / "other", "--notify", "no-such-command")
+    assert (status, out) == (0, "660647962955\n")
+    assert "--notify: " in err
+
+
+def script_of(page, marker):
+    """Return the block of a page of the docs that holds a word."""
+    text = (Path(__file__).parent.parent / "docs" / page).read_text()
+    (block,) = [block for block in text.split("```")[1::2] if marker in block]
+    return block.partition("\n")[2]
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return an environment in which `quincunx` is this one."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "quincunx"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m quincunx "$@"\n')
+    program.chmod(0o755)
+    return os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_the_script_for_slurm_is_queued_again_until_it_is_done(tmp_path, command, long_count):
+    """A scheduler of a few lines: it signals what `srun` runs, as Slurm does, and starts the script again if asked."""
+    script = script_of("command_line.md", "#SBATCH")
+    given = "square 22x500 --checkpoint-interval 0.02 --threads 1"
+    assert "king 43x43 --memory 14G" in script
+    (tmp_path / "job.sh").write_text(script.replace("king 43x43 --memory 14G", given))
+    for name, text in {"scontrol": "echo $* >> requeued", "srun": 'echo $$ > task; exec "$@"'}.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    folder, ends = tmp_path / "king43", []
+    for sent in (signal.SIGUSR1, signal.SIGTERM, None):
+        how = {"cwd": tmp_path, "env": command | {"SLURM_JOB_ID": "7"}, "stdout": subprocess.PIPE, "text": True}
+        script = subprocess.Popen(["bash", "job.sh"], **how)
+        if sent is not None:
+            until = time.monotonic() + 60
+            while not folder.exists() or len(_jobs.Folder(folder).runs()) <= len(ends):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            time.sleep(0.3)
+            os.kill(int((tmp_path / "task").read_text()), sent)
+        out, _ = script.communicate(timeout=120)
+        ends.append((script.returncode, out))
+    assert ends == [(75, ""), (75, ""), (0, f"{long_count}\n")]
+    assert (tmp_path / "requeued").read_text() == "requeue 7\n" * 2
+
+
+def test_the_rule_for_snakemake_makes_its_file(tmp_path, command):
+    rule = script_of("command_line.md", "rule count:")
+    assert "king 43x43 --memory 14G" in rule
+    rule = rule.replace("king 43x43 --memory 14G", "square 8x8")
+    (tmp_path / "Snakefile").write_text(rule)
+    if shutil.which("snakemake") is None:
+        words = dict(re.findall(r'(\w+)[:=] ?"(.*?)"', rule))
+        program = words["shell"].replace("{params.dir}", words["dir"]).replace("{params.what}", words["what"])
+        for _ in range(2):  # the second time it goes on, and finds all done
+            done = subprocess.run(
+                ["bash", "-c", program], cwd=tmp_path, env=command, capture_output=True, text=True, check=True
+            )
+            assert done.stdout == "660647962955\n"
+    else:
+        subprocess.run(["snakemake", "--cores", "1"], cwd=tmp_path, env=command, check=True)
+    assert json.loads((tmp_path / "king43" / "result.json").read_text())["value"]["count"] == "660647962955"
+
+
+def test_spanning_trees_of_any_length_are_verified(run, folder):
+    """Numbers of more than 4300 digits, which Python does not read at once."""
+    assert run("job", "start", "count", "spanning-trees", "square", "20x600", "--dir", folder)[0] == 0
+    text = json.loads((folder / "result.json").read_text())["value"]["count"]
+    assert len(text) > 4300
+    assert _jobs._whole(text) == count_spanning_trees(lattices.square(20, 600))
