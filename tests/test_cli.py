@@ -924,7 +924,7 @@ def test_an_interrupted_factorization_keeps_what_it_has(run, released, tmp_path,
 
     kept = tmp_path / "model.npz"
     fit = PoissonFactorization.fit
-    monkeypatch.setattr(PoissonFactorization, "fit", lambda self, data: fit(self.set_params(callback=stop), data))
+    monkeypatch.setattr(PoissonFactorization, "fit", lambda self, data, **_: fit(self.set_params(callback=stop), data))
     assert run("factorize", released, *SHORT, "--out", kept) == (130, "", "quincunx: interrupted\n")
     monkeypatch.undo()
     assert PoissonFactorization.load(kept).n_iter_ == 30
