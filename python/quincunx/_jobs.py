@@ -38,8 +38,9 @@ STOPPED = 75
 _OWN = ("checkpoint", "out", "json", "estimate")
 _FORMAT = 1
 #: Events of the log that a run consists of, and the numbers that each has.
-_NUMBERS = {event: ("seconds_since_start", "cpu", "bytes") for event in ("stop", "done", "failed")}
-_NUMBERS |= {"start": ("pid",), "step": ("done", "total", "seconds_since_start", "cpu", "bytes")}
+_SPENT = ("seconds_since_start", "cpu", "bytes")
+_NUMBERS: dict[str, tuple[str, ...]] = {"start": ("pid",), "step": ("done", "total", *_SPENT)}
+_NUMBERS |= dict.fromkeys(("stop", "done", "failed"), _SPENT)
 #: A step is logged when a hundredth of the job is done, but not more often than each second, and each minute.
 _SHARE, _SOONEST, _LATEST = 0.01, 1.0, 60.0
 #: Seconds that `stop` waits for a process to save, and a command at the end may take.
@@ -312,9 +313,9 @@ class Folder:
             return None
         except ValueError as reason:
             raise ValueError(f"`dir` must hold a job, got a damaged {self.path(name)}: {reason}") from None
-        wanted = {"job.json": {"command": list, "inputs": dict, "quincunx": str}, "result.json": {"verified": list}}[
-            name
-        ]
+        wanted: dict[str, type] = {"command": list, "inputs": dict, "quincunx": str}
+        if name == "result.json":
+            wanted = {"value": dict, "verified": list}
         if not isinstance(found, dict) or any(not isinstance(found.get(key), kind) for key, kind in wanted.items()):
             raise ValueError(f"`dir` must hold a job, got a damaged {self.path(name)}: it has no {', '.join(wanted)}")
         return found
