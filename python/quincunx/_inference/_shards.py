@@ -191,6 +191,7 @@ class DaskActors:
         self._actors: list[Any] = []
         self._places: list[str | None] = []
         self._saved: tuple[int, list[bytes], Any] = (0, [], None)
+        self._spread = 0  # workers with shards, while none was lost
 
     def __enter__(self) -> Self:
         return self
@@ -216,6 +217,7 @@ class DaskActors:
         """Make a shard of each part, the largest first, where most memory is left."""
         self._make, self._parts, self._sizes = make, parts, sizes
         self._actors, self._places = [None] * len(parts), [None] * len(parts)
+        self._spread = 0
         self._wait()
         self._place(range(len(parts)))
 
@@ -249,6 +251,7 @@ class DaskActors:
                 _Actor, self._make, part, self._threads, actor=True, workers=[address], pure=False
             )
             self._places[i] = address
+        self._spread = max(self._spread, len(set(self._places) - {None}))
         for i, future in made.items():
             self._actors[i] = self._result(future, i)
 
@@ -262,10 +265,13 @@ class DaskActors:
         return self._all(method, [pickle.dumps(own, 5) for own in arguments])
 
     def _all(self, method: str, packed: Sequence[bytes]) -> list[Any]:
-        try:
-            futures = [actor.call(method, own) for actor, own in zip(self._actors, packed, strict=True)]
-        except RuntimeError as error:
-            raise ShardLost(str(error)) from error
+        futures = []
+        for i, own in enumerate(packed):
+            try:
+                futures.append(self._actors[i].call(method, own))
+            except RuntimeError as error:
+                self._places[i] = None
+                raise ShardLost(str(error)) from error
         found = []
         for i, future in enumerate(futures):
             well, result = pickle.loads(self._result(future, i))
@@ -282,10 +288,9 @@ class DaskActors:
             except TimeoutError:
                 if self._places[i] not in self._limits():
                     raise ShardLost(f"the worker {self._places[i]} is gone") from None
-            except (OSError, RuntimeError) as error:
-                raise ShardLost(str(error)) from error
-            except sys.modules["distributed.client"].FutureCancelledError as error:
-                raise ShardLost(str(error)) from error
+            except Exception as error:  # of Dask's; it may say so of a worker that is there again
+                self._places[i] = None
+                raise ShardLost(f"{type(error).__name__}: {error}") from error
 
     def remember(self, own: object) -> None:
         """Remember the states of all shards, there and here."""
@@ -307,7 +312,7 @@ class DaskActors:
     def _wait(self) -> None:
         """Wait for as many workers as there are shards, or were: some time for the last, and longer for the first."""
         start, warned = time.monotonic(), False
-        wanted = min(len(self._parts), max(1, len(set(self._places) - {None})))
+        wanted = max(1, self._spread)
         while (found := len(self._limits())) < wanted:
             seconds = time.monotonic() - start
             if found and seconds >= WARN_AFTER:
