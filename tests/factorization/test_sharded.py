@@ -1,6 +1,8 @@
 """Rows in several places: the same bits as in one process, whatever the method, and through the loss of a worker."""
 
+import functools
 import io
+import math
 import os
 import pathlib
 import signal
@@ -10,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+from quincunx import _core
 from quincunx._inference import _shards
 from quincunx.errors import ConvergenceWarning, MisfitWarning, TooLargeError, WorkerError
 from quincunx.factorization import (
@@ -365,3 +368,45 @@ fitted("mask", client=2, checkpoint={str(path)!r}, checkpoint_interval=0, progre
     assert seen[0] > 10
     assert not path.exists()
     assert_same_runs(found, fitted("mask"))
+
+
+# The core.
+
+
+def test_sums_over_rows_are_those_of_blocks_rounded_once():
+    values = release(3.0)
+    counts = _core.ReleasedCounts(values.ravel(), ROWS, COLS, np.array([0.4]))
+    one = (np.array([0.1]), np.array([1.0]))
+    chain = _core.GibbsChain(counts, "cp", [ROWS, COLS], WIDTH, [one, one], "auto", (1, 2))
+    chain.place(0, counts.facts()[0])
+    right = chain.factors()[1]
+    tally, limbs = chain.shard_sweep(right, 1)
+    rows = chain.factors()[0]
+    blocks = [functools.reduce(np.add, rows[first : first + 128]) for first in range(0, ROWS, 128)]
+    exact = [math.fsum(column) for column in zip(*blocks, strict=True)]  # which rounds once, too
+    np.testing.assert_array_equal(_core.exact_sums(limbs), exact)
+    np.testing.assert_array_equal(_core.exact_sums(-limbs), [-x for x in exact])
+    np.testing.assert_array_equal(chain.factors()[1], right)
+    assert tally.shape == right.shape
+
+
+def test_exposures_of_cells_held_out_are_their_sums_but_for_rounding():
+    values = release(0.5)
+    counts = _core.ReleasedCounts(values.ravel(), ROWS, COLS, np.array([0.4]), MASK.view(np.uint8).ravel())
+    one = (np.array([0.1]), np.array([1.0]))
+    chain = _core.GibbsChain(counts, "cp", [ROWS, COLS], WIDTH, [one, one], "auto", (1, 2))
+    rows = chain.factors()[0]
+    sums = rows.sum(axis=0)
+    held = chain.held_exposures(sums)
+    assert abs(held - MASK.T @ rows).max() < ROWS * 2.0**-50 * sums.max()
+    unit = 2.0 ** (np.floor(np.log2(sums)) - 50)
+    np.testing.assert_array_equal(held / unit, np.rint(held / unit))
+
+
+@pytest.mark.parametrize(("first_row", "says"), [(64, "a multiple of 128, got 64"), (1, "a multiple of 128, got 1")])
+def test_shards_begin_at_a_block_of_rows(first_row, says):
+    counts = _core.ReleasedCounts(np.ones(6, dtype=np.int64), 2, 3, np.array([0.4]))
+    one = (np.array([0.1]), np.array([1.0]))
+    chain = _core.GibbsChain(counts, "cp", [2, 3], 2, [one, one], "auto", (1, 2))
+    with pytest.raises(ValueError, match=f"`first_row` must be {says}"):
+        chain.place(first_row, counts.facts()[0])
