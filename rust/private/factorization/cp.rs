@@ -30,21 +30,23 @@ impl Cp {
                 *held += (x + anchor) - anchor;
             }
         };
+        if let [left, right] = factors {
+            for (row, column) in layout.held[mode].at(index).iter().map(|&cell| layout.cell(cell)) {
+                add(if mode == 0 { right.row(column) } else { left.row(row) });
+            }
+            return;
+        }
         let others = || factors.iter().enumerate().filter(|(other, _)| *other != mode);
         let mut product = vec![0.0; whole.len()];
         for &cell in layout.held[mode].at(index) {
             let (row, column) = layout.cell(cell);
             let entries = |(other, factor)| FactorMatrix::row(factor, self.index(&layout.extents, other, row, column));
             let mut several = others().map(entries);
-            match (several.next(), several.next()) {
-                (Some(one), None) => add(one),
-                (Some(one), Some(other)) => {
-                    product.iter_mut().zip(one.iter().zip(other)).for_each(|(product, (x, y))| *product = x * y);
-                    several.for_each(|next| product.iter_mut().zip(next).for_each(|(product, x)| *product *= x));
-                    add(&product);
-                }
-                _ => {}
+            if let Some(one) = several.next() {
+                product.copy_from_slice(one);
             }
+            several.for_each(|next| product.iter_mut().zip(next).for_each(|(product, x)| *product *= x));
+            add(&product);
         }
     }
 }
