@@ -583,6 +583,56 @@ impl CoordinateAscent {
         compute(py, progress, |monitor| self.0.run(iterations, tolerance, threads, monitor))
     }
 
+    fn place(&mut self, py: Python<'_>, first_row: u64, whole: FactsTuple, key: (u64, u64)) -> PyResult<()> {
+        let (rows, total, positive, held_out, alpha, alpha_range) = whole;
+        let whole = core::released_counts::Facts { rows, total, positive, held_out, alpha, alpha_range };
+        self.0.place(first_row, &whole, key.into()).map_err(|error| raise(py, error))
+    }
+
+    fn set_columns(
+        &mut self,
+        py: Python<'_>,
+        shape: PyReadonlyArray2<'_, f64>,
+        rate: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<()> {
+        let mut both = matrices(py, &[shape, rate])?.into_iter();
+        let (Some(shape), Some(rate)) = (both.next(), both.next()) else { unreachable!("two were given") };
+        self.0.set_columns(Gammas { shape, rate }).map_err(|error| raise(py, error))
+    }
+
+    /// The bound of the cells and the divergences of the rows, unrounded, then expected counts in units of 2^-64: times 2^48, rest.
+    fn shard_pass<'py>(
+        &mut self,
+        py: Python<'py>,
+        step: bool,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>)> {
+        let pass = compute(py, None, |monitor| self.0.shard_pass(step, threads, monitor))?;
+        let (bound, divergences, counts) = pass;
+        let bounds = PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])?;
+        let limbs = counts.iter().flat_map(|count| [(count >> 48) as i64, (count & ((1 << 48) - 1)) as i64]).collect();
+        Ok((bounds, PyArray1::from_vec(py, limbs).reshape([counts.len(), 2])?))
+    }
+
+    fn row_sums<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let sums = self.0.row_sums();
+        let rows = sums.len() / LIMBS;
+        PyArray1::from_vec(py, sums).reshape([rows, LIMBS])
+    }
+
+    fn held_exposures<'py>(
+        &self,
+        py: Python<'py>,
+        sums: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let FactorMatrix { width, stride, .. } = self.0.factors()[1].shape;
+        let whole = padded(sums.as_slice()?, width, stride);
+        let held = compute(py, None, |_| Ok(self.0.held_exposures(&whole)))?;
+        let packed: Vec<_> = held.chunks_exact(stride.max(1)).flat_map(|row| &row[..width]).copied().collect();
+        let rows = packed.len() / width.max(1);
+        PyArray1::from_vec(py, packed).reshape([rows, width])
+    }
+
     fn settle(&mut self, py: Python<'_>, iterations: usize, threads: usize) -> PyResult<()> {
         compute(py, None, |monitor| self.0.settle(iterations, threads, monitor))
     }

@@ -404,8 +404,8 @@ def check(problem: Problem) -> None:
         what = "Poisson counts, for those of other laws have a dispersion that needs all cells of a row or a column"
     elif problem.hyperpriors is not None:
         what = "known priors, for those that are learnt need all rows"
-    elif not problem.sampled:
-        what = 'Gibbs sampling, inference="mcmc"'
+    elif problem.inference == "svi" or (problem.inference == "vi" and problem.method != "collapsed"):
+        what = 'Gibbs sampling, or variational inference by the method "collapsed"'
     if what is not None:
         raise ValueError(f"`client` must be None but for {what}")
 
@@ -429,6 +429,10 @@ class Sharded:
 
     def samplers(self, runs: Sequence[Run], schedule: Schedule) -> Sequence[Sampler]:
         """Return what continues all runs."""
+        if self.problem.inference == "vi":
+            from quincunx.factorization import _sharded_ascent  # which uses what is here
+
+            return _sharded_ascent.samplers(self.problem, runs, schedule, self.backend)
         return [ShardedGibbs(self.problem, runs, schedule, self.backend)]
 
 

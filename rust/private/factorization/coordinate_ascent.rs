@@ -19,18 +19,21 @@
 pub use super::gammas::Gammas;
 pub use super::published::{Augmentation, Noise};
 
+use super::cp;
 use super::dirichlet;
 use super::dispersion::Dispersion;
-use super::factor_matrix::FactorMatrix;
+use super::factor_matrix::{FactorMatrix, ROWS};
 use super::gammas::{Expectations, Prior};
 use super::hyperpriors::{self, Rates};
 use super::model::{Model, Sizes};
 use super::pass::{PassInput, PassOutput, Sums, exposures};
 use super::published::moments;
-use super::released_counts::ReleasedCounts;
+use super::released_counts::{Facts, ReleasedCounts};
 use crate::monitor::{Monitor, Progress};
 use crate::numeric::dispatch::level;
+use crate::numeric::exact_sum::{self, LIMBS};
 use crate::{Error, Result, memory, parallel};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Shape of the factors a fit starts from, of Dirichlet laws in the mean: their logarithms vary little.
@@ -61,6 +64,20 @@ const FACTORS: u128 = 8 * 14;
 /// Bytes for the noise of a cell: now, in the last iteration and in the next.
 const NOISE: u128 = 3 * 16;
 
+/// The law of a factor that an ascent starts from, of these means.
+fn start((means, prior): (FactorMatrix, &Prior)) -> Gammas {
+    let mut found = Gammas { shape: means.clone(), rate: means };
+    let rows = found.shape.rows as f64;
+    for row in 0..found.shape.rows {
+        for k in 0..found.shape.width {
+            let mean = found.shape.row(row)[k];
+            let shape = if prior.is_dirichlet() { START_SHAPE * rows * mean } else { START_SHAPE };
+            (found.shape.row_mut(row)[k], found.rate.row_mut(row)[k]) = (shape, shape / mean);
+        }
+    }
+    found
+}
+
 impl CoordinateAscent {
     /// A fit that starts from nearly even factors.
     ///
@@ -85,20 +102,8 @@ impl CoordinateAscent {
             let (value, requirement) = ("published".to_owned(), "another one where components have Dirichlet laws");
             return Err(Error::Domain { name: "method", value, requirement });
         }
-        let gammas = |(means, prior): (FactorMatrix, &Prior)| {
-            let mut found = Gammas { shape: means.clone(), rate: means };
-            let rows = found.shape.rows as f64;
-            for row in 0..found.shape.rows {
-                for k in 0..found.shape.width {
-                    let mean = found.shape.row(row)[k];
-                    let shape = if prior.is_dirichlet() { START_SHAPE * rows * mean } else { START_SHAPE };
-                    (found.shape.row_mut(row)[k], found.rate.row_mut(row)[k]) = (shape, shape / mean);
-                }
-            }
-            found
-        };
         let table = model.without_rateless_cells(table);
-        let factors: Vec<_> = model.start(&table.facts(), 0, key).into_iter().zip(model.priors()).map(gammas).collect();
+        let factors: Vec<_> = model.start(&table.facts(), 0, key).into_iter().zip(model.priors()).map(start).collect();
         model.check_fixed(&fixed)?;
         let mut fit = Self {
             table,
@@ -286,7 +291,8 @@ impl CoordinateAscent {
     /// Adds the bound after the last iteration.
     fn close(&mut self, threads: usize, progress: &Progress) -> Result<()> {
         if self.bounds.len() < self.iteration {
-            let (sums, _) = self.pass(PassOutput { left: None, right: false, bound: true }, threads, progress)?;
+            let (sums, _) =
+                self.pass(PassOutput { left: None, right: false, bound: true, exact: false }, threads, progress)?;
             self.bounds.push(self.bound(sums.bound));
         }
         Ok(())
@@ -303,13 +309,10 @@ impl CoordinateAscent {
         threads: usize,
         monitor: &mut dyn Monitor,
     ) -> Result<(Vec<f64>, Vec<f64>, f64)> {
-        if self.augmentation != Augmentation::Collapsed || self.dispersion.is_some() {
-            let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\", of Poisson counts");
-            return Err(Error::Domain { name: "method", value, requirement });
-        }
+        self.refuse_other_laws()?;
         let (structure, layout) = (self.model.structure(), self.model.layout());
         let (left, right) = structure.sums_for(layout, factor);
-        let wanted = PassOutput { left, right, bound: true };
+        let wanted = PassOutput { left, right, bound: true, exact: false };
         let (sums, _) = parallel::run(threads, 1, monitor, |progress| self.pass(wanted, threads, progress))?;
         let both = (sums.left.as_slice(), sums.right.as_slice());
         let counts = structure.expected_counts(layout, factor, &self.geometric, both);
@@ -323,6 +326,84 @@ impl CoordinateAscent {
         let counts = counts.chunks_exact(stride).flat_map(|row| &row[..width]).copied().collect();
         let own = if self.fixed[factor] { 0.0 } else { self.divergence(factor) };
         Ok((counts, exposures, self.bound(sums.bound) + own))
+    }
+
+    /// Makes the ascent one of several shards of the rows of a matrix, at the start: from the row of the matrix that its first one
+    /// is, and given what is to be known of the whole.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] for a row where no block of rows begins, or a model or method whose rows are not independent.
+    pub fn place(&mut self, first_row: u64, whole: &Facts, key: [u64; 2]) -> Result<()> {
+        self.refuse_other_laws()?;
+        if !first_row.is_multiple_of(ROWS as u64) {
+            let requirement = "a multiple of 128";
+            return Err(Error::Domain { name: "first_row", value: first_row.to_string(), requirement });
+        }
+        self.table = Arc::new(Arc::unwrap_or_clone(Arc::clone(&self.table)).among(whole));
+        let factors = self.model.start(whole, first_row, key).into_iter().zip(self.model.priors()).map(start);
+        self.set_factors(factors.collect())
+    }
+
+    /// The sums over rows of the means of the first factor, unrounded.
+    pub fn row_sums(&self) -> Vec<i64> {
+        self.means[0].exact_sums()
+    }
+
+    /// What the columns are exposed to in the cells held out, given the sums over the rows of all shards, as of
+    /// [`super::GibbsChain::held_exposures`].
+    pub fn held_exposures(&self, sums: &[f64]) -> Vec<f64> {
+        cp::held_exposures(self.model.layout(), &self.means, sums)
+    }
+
+    /// Sets the law of the columns of a shard.
+    ///
+    /// # Errors
+    /// As [`Self::set_factors`].
+    pub fn set_columns(&mut self, gammas: Gammas) -> Result<()> {
+        self.set_factors(vec![self.factors[0].clone(), gammas])
+    }
+
+    /// An iteration of a shard of the rows of a matrix, whose columns are fixed: the parts of the bound before it (cells, and the
+    /// divergences of rows), then, at the new laws of the rows, the expected counts of the columns in units of 2^-64. Sums of
+    /// these over shards do not depend on how rows are split into them, if each begins at a multiple of 128. Or the bound alone.
+    ///
+    /// # Errors
+    /// As [`Self::statistics`].
+    pub fn shard_pass(
+        &mut self,
+        step: bool,
+        threads: usize,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(Vec<i64>, Vec<i64>, Vec<i128>)> {
+        self.refuse_other_laws()?;
+        let (rows, stride) = (self.factors[0].shape.rows, self.factors[0].shape.stride);
+        let mut divergences = vec![0; LIMBS];
+        for first in (0..rows).step_by(ROWS) {
+            let block = first..rows.min(first + ROWS);
+            exact_sum::add(&mut divergences, self.divergence_of_rows(0, block));
+        }
+        let (bound, sums) = parallel::run(threads, 2, monitor, |progress| {
+            let wanted = PassOutput { left: step.then_some(0), right: false, bound: true, exact: true };
+            let (before, _) = self.pass(wanted, threads, progress)?;
+            progress.advance(1)?;
+            if !step {
+                return Ok((before.exact_bound, vec![]));
+            }
+            self.update(0, &before.left, (threads, progress))?;
+            let wanted = PassOutput { left: None, right: true, bound: false, exact: true };
+            Ok((before.exact_bound, self.pass(wanted, threads, progress)?.0.fixed))
+        })?;
+        let width = self.factors[1].shape.width;
+        let counts = sums.chunks_exact(stride).flat_map(|row| &row[..width]).copied().collect();
+        Ok((bound, divergences, counts))
+    }
+
+    fn refuse_other_laws(&self) -> Result<()> {
+        if self.augmentation == Augmentation::Collapsed && self.dispersion.is_none() {
+            return Ok(());
+        }
+        let (value, requirement) = (format!("{:?}", self.augmentation), "\"collapsed\", of Poisson counts");
+        Err(Error::Domain { name: "method", value, requirement })
     }
 
     /// Passes over all cells at the optimal law of their counts: what is wanted of them, and the new noise.
@@ -344,7 +425,7 @@ impl CoordinateAscent {
         {
             let (left, right) = structure.sums_for(self.model.layout(), factor);
             let bound = i == 0 && self.bounds.len() < self.iteration;
-            let (sums, noise) = self.pass(PassOutput { left, right, bound }, threads, progress)?;
+            let (sums, noise) = self.pass(PassOutput { left, right, bound, exact: false }, threads, progress)?;
             if bound {
                 self.bounds.push(self.bound(sums.bound));
             }
@@ -412,13 +493,16 @@ impl CoordinateAscent {
     /// How far the law of a factor is from its prior: the divergences of its entries or components, added up.
     pub fn divergence(&self, factor: usize) -> f64 {
         let (gammas, prior) = (&self.factors[factor], self.model.prior(factor));
-        let symmetric = self.model.structure().is_symmetric(factor);
-        let mut total = if prior.is_dirichlet() { -dirichlet::divergence_of_sums(gammas, prior) } else { 0.0 };
-        for row in 0..gammas.shape.rows {
-            let from = if symmetric { row } else { 0 };
-            total += gammas.divergence_of_row(level(), row, from, &self.digammas[factor], prior);
-        }
-        total
+        let total = self.divergence_of_rows(factor, 0..gammas.shape.rows);
+        if prior.is_dirichlet() { total - dirichlet::divergence_of_sums(gammas, prior) } else { total }
+    }
+
+    /// The same of entries alone.
+    fn divergence_of_rows(&self, factor: usize, rows: Range<usize>) -> f64 {
+        let (gammas, prior) = (&self.factors[factor], self.model.prior(factor));
+        let from = |row| if self.model.structure().is_symmetric(factor) { row } else { 0 };
+        let digammas = &self.digammas[factor];
+        rows.map(|row| gammas.divergence_of_row(level(), row, from(row), digammas, prior)).sum()
     }
 
     /// The bound, given the part of the cells at the optimal law of their counts.

@@ -51,6 +51,20 @@ impl Cp {
     }
 }
 
+/// What the columns of some rows would be exposed to in the cells held out, given the sums over all rows; sums of these over parts
+/// of the rows are exact. Nothing where none are, or their counts are drawn.
+pub(super) fn held_exposures(layout: &Layout, factors: &[FactorMatrix], sums: &[f64]) -> Vec<f64> {
+    let stride = layout.stride();
+    if layout.held[1].cells.is_empty() {
+        return vec![];
+    }
+    let mut held = vec![0.0; layout.cols * stride];
+    for (column, held) in held.chunks_exact_mut(stride).enumerate() {
+        Cp.add_held(layout, (1, column), factors, sums, held);
+    }
+    held
+}
+
 /// Six times the power of two below a number: what numbers up to that one are added to so that they are rounded to 2^-50 of it.
 fn anchor(x: f64) -> f64 {
     6.0 * f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000)

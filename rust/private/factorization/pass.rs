@@ -21,6 +21,7 @@ use super::released_counts::ReleasedCounts;
 use super::row::HELD_OUT;
 use crate::monitor::Progress;
 use crate::numeric::dispatch::{Level, level};
+use crate::numeric::exact_sum::{self, LIMBS};
 use crate::numeric::floats::float_work;
 use crate::numeric::special::log_factorial;
 use crate::{Result, parallel};
@@ -38,7 +39,13 @@ pub struct PassOutput {
     pub right: bool,
     /// The cells' part of the bound.
     pub bound: bool,
+    /// Sums that parts of a table have as the whole does: what is summed over rows, multiplied by the entries right of the
+    /// product, in [`Sums::fixed`], and the bound in [`Sums::exact_bound`].
+    pub exact: bool,
 }
+
+/// What a whole multiple of is added where sums are to be exact: 2^-64.
+const UNIT: f64 = 1.0 / (1u128 << 64) as f64;
 
 /// What a pass has added up.
 #[derive(Default)]
@@ -50,6 +57,10 @@ pub struct Sums {
     pub right: Vec<f64>,
     /// The cells' part of the bound.
     pub bound: f64,
+    /// Sums over rows times entries in units of 2^-64, each block of rows rounded once.
+    pub fixed: Vec<i128>,
+    /// The bound without rounding between blocks.
+    pub exact_bound: Vec<i64>,
 }
 
 /// What a pass reads.
@@ -97,7 +108,7 @@ pub fn exposures(
         right: model.right(&others),
         panels: Panels::default(),
         weights: Weights::Given(weights),
-        wanted: PassOutput { left, right, bound: false },
+        wanted: PassOutput { left, right, bound: false, exact: false },
     };
     let sums = input.pass(&mut [], threads, progress)?;
     Ok(structure.expected_counts(model.layout(), factor, &others, (&sums.left, &sums.right)))
@@ -151,8 +162,13 @@ impl<'a> PassInput<'a> {
             )?;
             for part in parts.into_iter().filter_map(|(_, part)| part) {
                 sums.left[part.first..].iter_mut().zip(part.left).for_each(|(sum, x)| *sum += x);
-                sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
                 sums.bound += part.bound;
+                if self.wanted.exact {
+                    let products = self.right.padded().iter().zip(&part.right).map(|(entry, sum)| entry * sum);
+                    sums.fixed.iter_mut().zip(products).for_each(|(sum, x)| *sum += (x / UNIT) as i128);
+                    exact_sum::add(&mut sums.exact_bound, part.bound);
+                }
+                sums.right.iter_mut().zip(part.right).for_each(|(sum, x)| *sum += x);
             }
         }
         Ok(sums)
@@ -163,7 +179,9 @@ impl<'a> PassInput<'a> {
         let stride = self.right.stride;
         let right = if self.wanted.right { self.right.rows * stride } else { 0 };
         let (left, first) = (vec![0.0; indices.len() * stride], indices.start * stride);
-        Sums { left, first, right: vec![0.0; right], bound: 0.0 }
+        let lengths = if self.wanted.exact { (right, LIMBS) } else { (0, 0) };
+        let (fixed, exact_bound) = (vec![0; lengths.0], vec![0; lengths.1]);
+        Sums { left, first, right: vec![0.0; right], bound: 0.0, fixed, exact_bound }
     }
 
     /// The indices that some rows have in the tally left of the product.
