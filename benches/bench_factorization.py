@@ -2,8 +2,9 @@
 
 Run with `python benches/bench_factorization.py --quick` (200 x 200, seconds) or `--full` (1000 x 1000 with 50
 components, half an hour, most of it for effective samples). `--only TEXT` picks the parts whose name contains it:
-sweeps, overdispersed, threads, variational, stochastic, samples, memory, layers, shards, peers. Peers are optional: `pip
-install poismf scikit-learn gensim tensorly`; effective samples want `pip install arviz-stats`, shards `distributed`.
+sweeps, overdispersed, threads, variational, stochastic, samples, memory, layers, shards, peers. Peers are optional:
+`pip install poismf scikit-learn gensim tensorly`; effective samples want `pip install arviz-stats`, shards want
+`distributed`.
 
 Matrices are drawn from the model with gamma factors, eps / N = 1 where nothing else is said. Times are processor time
 of the process, the median of several runs from the true factors on, on one thread; two threads are compared by wall
