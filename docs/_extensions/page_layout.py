@@ -23,20 +23,22 @@ def lay_out(app: Sphinx, page: str, template: str, context: dict[str, object], d
     """Mark the places where code may break, and the cells of tables of words."""
     body = context.get("body")
     if isinstance(body, str):
-        body = re.sub(r'(?<=<span class="pre">)([^<]+)(?=</span>)', breakable, body)
+        body = re.sub(r'<span class="pre">([^<]+)(?=</span>)', breakable, body)
         context["body"] = listed(body) if "<table" in body else body
 
 
 def breakable(code: re.Match[str]) -> str:
     """Return code with places to break."""
     text = code[1]
-    return text if len(text) < LONG else re.sub(r"(?<=[\w)\]])([.(,=/\[])(?=[\w&'\"*(\[-])", r"\1<wbr/>", text)
+    if len(text) < LONG:
+        return code[0]
+    return '<span class="pre long">' + re.sub(r"(?<=[\w)\]])([.(,=/\[])(?=[\w&'\"*(\[-])", r"\1<wbr/>", text)
 
 
 def listed(body: str) -> str:
     """Return a page whose tables of words tell each cell its column."""
     soup = BeautifulSoup(body, "html.parser")
-    for table in soup.select("table.docutils"):
+    for table in soup.select("table.table, table.docutils"):
         heads = [head.get_text(" ", strip=True) for head in table.select("thead th")]
         rows = table.select("tbody tr")
         if heads and rows and sum(len(row.get_text()) for row in rows) > LIST_FROM * len(rows):
