@@ -36,7 +36,7 @@ def changed(array, index, value, dtype=np.float64):
         ({"prior_rate": (1.0, 1.0, 1.0)}, ValueError, "or hold 2 entries (embedding, components), got 3"),
         ({"prior_rate": (1.0, [1.0, -2.0])}, ValueError, "`prior_rate of components` must be positive, got -2.0 at"),
         ({"prior_shape": (np.ones(3), 1.0)}, ValueError, "a number or broadcast to shape (6, 2), got (3,)"),
-        ({"inference": "em"}, ValueError, "`inference` must be one of ['mcmc', 'vi'], got 'em'"),
+        ({"inference": "em"}, ValueError, "`inference` must be one of ['mcmc', 'vi', 'svi'], got 'em'"),
         ({"method": "published"}, ValueError, "'split', 'bessel'], got 'published'"),
         ({"inference": "vi", "method": "event"}, ValueError, "`method` must be one of"),
         ({"noise": "laplace"}, ValueError, "`noise` must be one of ['geometric', 'none', 'naive'], got 'laplace'"),

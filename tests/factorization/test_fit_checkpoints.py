@@ -72,14 +72,18 @@ def assert_same(one, other):
 
 
 def stopped_after(calls):
+    """Stop after so many sweeps; or calls of a progress function, which go by the time."""
     left = iter(range(calls))
 
-    def progress(done, total):
-        assert 0 <= done <= total
+    def told(*_):
         if next(left, None) is None:
             raise Enough
 
-    return progress
+    return told
+
+
+def checked(done, total):
+    assert 0 <= done <= total
 
 
 @each_fit
@@ -87,7 +91,7 @@ def test_a_fit_stopped_again_and_again_draws_the_same(name, file):
     model, data = FITS[name]
     whole, moments, stops = clone(model).fit(data), random.Random(1), 0
     while True:
-        fit = clone(model).set_params(progress=stopped_after(moments.randrange(1, 12)))
+        fit = clone(model).set_params(progress=checked, callback=stopped_after(moments.randrange(1, 12)))
         try:
             fit.fit(data, checkpoint=file, checkpoint_interval=moments.choice([0, 0.001, 60]))
             break
@@ -113,7 +117,7 @@ def test_a_fit_goes_on_elsewhere(file):
     model = clone(MODEL).set_params(n_draws=400)
     whole = clone(model).fit(DATA)
     with pytest.raises(Enough):
-        clone(model).set_params(progress=stopped_after(10)).fit(DATA, checkpoint=file, checkpoint_interval=0)
+        clone(model).set_params(callback=stopped_after(10)).fit(DATA, checkpoint=file, checkpoint_interval=0)
     with ProcessPoolExecutor(2) as pool, pytest.raises(Enough):
         clone(model).set_params(progress=stopped_after(0)).fit(DATA, checkpoint=file, executor=pool)
     with np.load(file) as kept:
@@ -171,11 +175,11 @@ def test_an_interrupt_saves(file):
 def test_a_stop_in_the_warm_up_is_kept_though_the_estimator_is_not_fitted(file):
     model = clone(MODEL).set_params(n_warmup=3000)
     whole = clone(model).fit(DATA)
-    fit = clone(model).set_params(progress=stopped_after(3))
+    fit = clone(model).set_params(callback=stopped_after(3))
     with pytest.raises(Enough):
         fit.fit(DATA, checkpoint=file)
     assert not hasattr(fit, "components_")
-    assert_same(fit.set_params(progress=False).fit(DATA, checkpoint=file), whole)
+    assert_same(fit.set_params(callback=None).fit(DATA, checkpoint=file), whole)
 
 
 def test_a_warm_start_is_kept_too(file):
@@ -184,7 +188,7 @@ def test_a_warm_start_is_kept_too(file):
     path = file.with_name("first.npz")
     first.save(path)
     with pytest.raises(Enough):
-        first.set_params(n_draws=30, warm_start=True, progress=stopped_after(5)).fit(DATA, checkpoint=file)
+        first.set_params(n_draws=30, warm_start=True, callback=stopped_after(5)).fit(DATA, checkpoint=file)
     again = PoissonFactorization.load(path).set_params(n_draws=30, warm_start=True)
     assert_same(again.fit(DATA, checkpoint=file), whole)
 
@@ -192,7 +196,7 @@ def test_a_warm_start_is_kept_too(file):
 def test_randomness_that_nobody_chose_is_that_of_the_file(file):
     model = clone(MODEL).set_params(random_state=None)
     with pytest.raises(Enough):
-        clone(model).set_params(progress=stopped_after(3)).fit(DATA, checkpoint=file)
+        clone(model).set_params(callback=stopped_after(3)).fit(DATA, checkpoint=file)
     with np.load(file) as kept:
         keys = [tuple(run["key"]) for run in json.loads(str(kept["checkpoint"]))["runs"]]
     assert [run.key for run in model.fit(DATA, checkpoint=file)._posterior.runs] == keys
@@ -201,7 +205,7 @@ def test_randomness_that_nobody_chose_is_that_of_the_file(file):
 @pytest.fixture
 def kept(file):
     with pytest.raises(Enough):
-        clone(MODEL).set_params(progress=stopped_after(90)).fit(DATA, checkpoint=file, checkpoint_interval=0)
+        clone(MODEL).set_params(callback=stopped_after(90)).fit(DATA, checkpoint=file, checkpoint_interval=0)
     return file
 
 
