@@ -1,11 +1,15 @@
-"""Processes of this Python: they find the packages that this process found, and nothing in the current folder."""
+"""Processes of this Python: they find the packages that this process found, and nothing in the current folder.
+
+A command that a user named is run as it is.
+"""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, SubprocessError, run
 from typing import Any
 
-__all__ = ["PIPE", "failure", "start"]
+__all__ = ["PIPE", "command", "failure", "start"]
 
 #: Where this package lies, for a process that found it in its current folder.
 _HOME = str(Path(__file__).parents[1])
@@ -24,6 +28,14 @@ def start(program: str, *arguments: str, **options: Any) -> "Popen[str]":
         return Popen(word, **options)
     except OSError as error:
         raise RuntimeError(f"no Python could be started by `sys.executable`, {sys.executable!r}: {error}") from None
+
+
+def command(words: Sequence[str], seconds: float) -> None:
+    """Run a command that a user named, without a shell; OSError says that it could not be run, or ended badly."""
+    try:
+        run(words, check=True, timeout=seconds)
+    except SubprocessError as error:
+        raise OSError(str(error)) from error
 
 
 def failure(child: "Popen[str]", told: str) -> RuntimeError:

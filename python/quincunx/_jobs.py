@@ -15,7 +15,6 @@ import secrets
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -26,7 +25,7 @@ from types import FrameType
 from typing import Annotated, Any, NamedTuple, Never
 
 import quincunx
-from quincunx import _core, _units
+from quincunx import _child, _core, _units
 from quincunx._npz import write_whole
 from quincunx._progress import reporting
 from quincunx._verbs import Verb, named, read_as
@@ -270,8 +269,8 @@ class _Run:
         if not self._notify:
             return
         try:
-            subprocess.run([*self._notify, self._job.folder, state], check=True, timeout=_PATIENCE)
-        except (OSError, subprocess.SubprocessError) as error:
+            _child.command([*self._notify, self._job.folder, state], _PATIENCE)
+        except OSError as error:
             print(f"quincunx: --notify: {error}", file=sys.stderr)
             self._job.log("notify", reason=str(error))
 

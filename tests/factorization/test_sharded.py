@@ -196,7 +196,7 @@ def test_actors_of_dask_do_not_show(case, client):
 
 
 def test_a_part_larger_than_a_worker_is_refused_before_work(client, monkeypatch):
-    monkeypatch.setattr(_sharded.Part, "bytes", lambda self, threads: 1 << 50)
+    monkeypatch.setattr(_sharded.ShardData, "bytes", lambda self, threads: 1 << 50)
     with pytest.raises(TooLargeError, match="a shard needs about 1125899906842624 bytes, and no worker has more than"):
         fitted("some", client=client)
 

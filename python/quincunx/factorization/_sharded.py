@@ -39,7 +39,7 @@ _TRIES = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ShardData:
     """What a shard begins with: some rows of the data, and the priors of their factor."""
 
     problem: Problem
@@ -104,7 +104,7 @@ def _resized(problem: Problem, data: Data, rows: slice, number: int, width: int)
 class GibbsShard:
     """The rows of a part, with a chain for each run."""
 
-    def __init__(self, part: Part, threads: int) -> None:
+    def __init__(self, part: ShardData, threads: int) -> None:
         self._part, self._threads = part, threads
         self._place: tuple[int, Any] | None = None
         problem, run = part.problem, Run((0, 0))
@@ -199,7 +199,7 @@ class ShardedGibbs:
         self._threads = _check.threads(schedule.threads)
         self._edges = problem.data.edges if isinstance(problem.data, Parts) else _edges(problem, where.number)
         keys = [run.key for run in runs]
-        parts = [Part(rows_of(problem, i, edge), keys) for i, edge in enumerate(self._edges)]
+        parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self._edges)]
         for tries in range(_TRIES):
             try:
                 self._start(parts, runs)
@@ -210,7 +210,7 @@ class ShardedGibbs:
         self._tries, self._best = 0, sum(self._iterations())
         self._torn = False
 
-    def _start(self, parts: Sequence[Part], runs: Sequence[Run]) -> None:
+    def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
         """Bring all shards to where the runs are."""
         problem, where = self._problem, self._backend
         where.start(GibbsShard, parts, [part.bytes(self._threads) for part in parts])

@@ -23,7 +23,7 @@ from quincunx.factorization._chains import Problem, _settled
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import Parts
 from quincunx.factorization._rows import Laws, flat_priors
-from quincunx.factorization._sharded import Part, _edges, _resized, _together, rows_of
+from quincunx.factorization._sharded import ShardData, _edges, _resized, _together, rows_of
 
 
 def edges_of(problem: Problem, where: Backend) -> list[tuple[int, int]]:
@@ -42,7 +42,7 @@ def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
 class AscentShard:
     """The rows of a part, with an ascent for each run."""
 
-    def __init__(self, part: Part, threads: int) -> None:
+    def __init__(self, part: ShardData, threads: int) -> None:
         self._part, self._threads = part, threads
         self._ascents = [_ascent(part.problem, key) for key in part.keys]
 
@@ -198,7 +198,7 @@ def samplers(problem: Problem, runs: Sequence[Run], schedule: Schedule, where: B
     """Return what continues runs of variational inference whose rows are where the backend has them."""
     threads = _check.threads(schedule.threads)
     edges, keys = edges_of(problem, where), [run.key for run in runs]
-    parts = [Part(rows_of(problem, i, edge), keys) for i, edge in enumerate(edges)]
+    parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(edges)]
     where.start(AscentShard, parts, [part.bytes(threads) for part in parts])
     whole = _together([facts for facts, _ in where.call("facts")])
     where.each("begin", [(first, whole) for first, _ in edges])
