@@ -611,7 +611,7 @@ def _edges(edges: Any, known: Mapping[Any, int]) -> list[tuple[Any, Any]]:
     if hasattr(edges, "edges"):
         if hasattr(edges, "is_directed") and not edges.is_directed():
             raise ValueError("`edges` must be a directed graph, got an undirected one")
-        alone = [node for node in edges.nodes if node not in known]
+        alone = [node for node in getattr(edges, "nodes", ()) if node not in known]
         if alone:
             raise ValueError(f"`categories` must name every node, got none for {alone[0]!r}")
         edges = edges.edges() if callable(edges.edges) else edges.edges

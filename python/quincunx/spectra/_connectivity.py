@@ -152,6 +152,8 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
         If an eigenvalue is beyond the degree, ``n*degree`` is odd, `degree` is below 2 or `k` negative.
     TypeError
         If a number is not what it should be.
+    TooLargeError
+        If the result needs more memory than is available.
 
     Notes
     -----
@@ -177,6 +179,7 @@ def clique_spectrum(eigenvalues: npt.ArrayLike, degree: int, k: int = 1) -> Floa
         raise ValueError(f"`eigenvalues` must lie in [-{r}, {r}], got {values[np.argmax(abs(values))]}")
     if len(values) * r % 2:
         raise ValueError(f"`eigenvalues` must be an even number for the odd degree {r}, got {len(values)}")
+    _check.room(24 * len(values) * r**times, "the array of eigenvalues")
     # Rounding at -r would become its square root where r = 2.
     values[values < -r * (1 - 1e-13)] = -r
     for _ in range(times):
