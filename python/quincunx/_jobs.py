@@ -433,7 +433,9 @@ def in_words(status: Status) -> dict[str, object]:
     }
     told["last checkpoint"] = facts["last_checkpoint"] or "none"
     alive = {True: "alive", False: "gone", None: "unknown from here"}[facts["alive"]]
-    told["process"] = f"{facts['pid']} on {facts['host']}, {alive}; {facts['starts']} starts"
+    told["process"] = (
+        f"{facts['pid']} on {facts['host']}, {alive}; started {facts['starts']} time{'s' * (facts['starts'] != 1)}"
+    )
     return told
 
 

@@ -23,6 +23,9 @@ use quincunx::numeric::exact_sum::{self, LIMBS};
 use quincunx::parallel;
 use std::sync::Arc;
 
+/// A matrix that is returned.
+type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
+
 fn word<T: Copy>(name: &str, found: &str, words: &[(&str, T)]) -> PyResult<T> {
     let known = words.iter().find(|(word, _)| *word == found).map(|(_, value)| *value);
     known.ok_or_else(|| {
@@ -353,7 +356,7 @@ impl GibbsChain {
         py: Python<'py>,
         right: PyReadonlyArray2<'_, f64>,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<u64>>, Bound<'py, PyArray2<i64>>)> {
+    ) -> PyResult<(Matrix<'py, u64>, Matrix<'py, i64>)> {
         let right = matrices(py, &[right])?.remove(0);
         let (rows, width, stride) = (right.rows, right.width, right.stride);
         let tally = compute(py, None, |monitor| self.chain.shard_sweep(right, threads, monitor))?;
@@ -606,7 +609,7 @@ impl CoordinateAscent {
         py: Python<'py>,
         step: bool,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<i64>>)> {
+    ) -> PyResult<(Matrix<'py, i64>, Matrix<'py, i64>)> {
         let pass = compute(py, None, |monitor| self.0.shard_pass(step, threads, monitor))?;
         let (bound, divergences, counts) = pass;
         let bounds = PyArray1::from_vec(py, [bound, divergences].concat()).reshape([2, LIMBS])?;
@@ -646,7 +649,7 @@ impl CoordinateAscent {
         py: Python<'py>,
         factor: usize,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, f64)> {
+    ) -> PyResult<(Matrix<'py, f64>, Matrix<'py, f64>, f64)> {
         let (counts, exposures, bound) = compute(py, None, |monitor| self.0.statistics(factor, threads, monitor))?;
         let shape = self.0.model().shapes()[factor];
         let table = |values: Vec<f64>| PyArray1::from_vec(py, values).reshape([shape.0, shape.1]);
