@@ -45,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
             old.stem not in scripts or old.parent.name not in rooms
         ):
             old.unlink()
+    app.config.autosummary_context = {"again": again()}
     app.connect("autodoc-skip-member", is_foreign)
     return {"parallel_read_safe": True}
 
@@ -64,6 +65,18 @@ def defaults() -> dict[str, list[object]]:
             if isinstance(thing, type) and issubclass(thing, Parametrized):
                 for parameter in inspect.signature(thing).parameters.values():
                     found.setdefault(parameter.name, []).append(parameter.default)
+    return found
+
+
+def again() -> set[str]:
+    """Return the names under which a room has what is indexed in an earlier room."""
+    seen: dict[int, str] = {}
+    found = set()
+    for room in quincunx._ROOMS:
+        for name in names(room):
+            thing = getattr(importlib.import_module(f"quincunx.{room}"), name)
+            if isinstance(thing, type) and seen.setdefault(id(thing), room) != room:
+                found.add(f"quincunx.{room}.{name}")
     return found
 
 

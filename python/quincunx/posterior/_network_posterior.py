@@ -74,7 +74,7 @@ class NetworkPosterior:
 
         Returns
         -------
-        ndarray of float64, shape (2, *parents, node)
+        ndarray of float64, shape (2, categories of each parent, categories)
             Lower and upper ends.
 
         Raises
@@ -101,7 +101,7 @@ class NetworkPosterior:
 
         Returns
         -------
-        ndarray of float64, shape (n_draws, *categories)
+        ndarray of float64, shape (n_draws, categories of each node)
             Sums over all axes but the first are 1.
 
         Raises
