@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 import quincunx
 from quincunx._inference import Parametrized
@@ -45,7 +46,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
             old.stem not in scripts or old.parent.name not in rooms
         ):
             old.unlink()
-    app.config.autosummary_context = {"again": again()}
+    app.connect("config-inited", tell_pages)
     app.connect("autodoc-skip-member", is_foreign)
     return {"parallel_read_safe": True}
 
@@ -68,16 +69,16 @@ def defaults() -> dict[str, list[object]]:
     return found
 
 
-def again() -> set[str]:
-    """Return the names under which a room has what is indexed in an earlier room."""
+def tell_pages(app: Sphinx, config: Config) -> None:
+    """Tell the templates the names under which a room has a class that is indexed in an earlier room."""
     seen: dict[int, str] = {}
-    found = set()
+    found = []
     for room in quincunx._ROOMS:
         for name in names(room):
             thing = getattr(importlib.import_module(f"quincunx.{room}"), name)
             if isinstance(thing, type) and seen.setdefault(id(thing), room) != room:
-                found.add(f"quincunx.{room}.{name}")
-    return found
+                found.append(f"quincunx.{room}.{name}")
+    config.autosummary_context["again"] = found
 
 
 def names(room: str) -> list[str]:
