@@ -78,7 +78,7 @@ def tell_pages(app: Sphinx, config: Config) -> None:
             thing = getattr(importlib.import_module(f"quincunx.{room}"), name)
             if isinstance(thing, type) and seen.setdefault(id(thing), room) != room:
                 found.append(f"quincunx.{room}.{name}")
-    config.autosummary_context["again"] = found
+    config.autosummary_context = {"again": found}
 
 
 def names(room: str) -> list[str]:
