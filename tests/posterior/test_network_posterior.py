@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.statistics import assert_discrete_fit, assert_share
 
+from quincunx.errors import TooLargeError
 from quincunx.posterior import DiscreteBayesNet, PrivateBayesNet, synthesize
 from quincunx.posterior._network_posterior import _counts
 from quincunx.privacy import AddRemove, PrivacyGuarantee
@@ -196,6 +197,21 @@ def test_draws_go_out_to_networks_and_arviz():
     np.testing.assert_array_equal(tree["posterior"]["road"].to_numpy()[0], found.cpds["road"])
 
 
+@pytest.mark.parametrize("prior", [0.1, 1000.0])
+@pytest.mark.parametrize("total", [1.0, 2.0**53])
+@pytest.mark.parametrize("epsilon", [1e-2, 1000.0])
+def test_the_ends_of_what_is_taken_give_probabilities(prior, total, epsilon):
+    net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 3})
+    for records in (np.zeros((0, 2), dtype=int), np.zeros((50, 2), dtype=int)):
+        fitted = net.fit_private(records, epsilon=epsilon, mechanism="laplace")
+        try:
+            cpds = fitted.posterior(300, prior=prior, total=total, rng=1).cpds
+        except TooLargeError:
+            continue
+        for table in cpds.values():
+            np.testing.assert_allclose(table.sum(axis=-1), 1.0)
+
+
 def test_what_has_no_answer_is_refused():
     net = DiscreteBayesNet([("A", "B")], {"A": 2, "B": 2})
     data = [[0, 0], [1, 1]] * 50
@@ -206,7 +222,11 @@ def test_what_has_no_answer_is_refused():
             net.fit_private(data, epsilon=1.0, mechanism=mechanism).posterior()
     with pytest.raises(ValueError, match="noise was added to counts"):
         synthesize(np.array(data), 1.0, domain={"A": 2, "B": 2}).posterior()
-    for bad in ({"n_draws": 0}, {"prior": 0.0}, {"total": -1.0}, {"prior": math.nan}):
+    for bad in (
+        *({"n_draws": 0}, {"prior": 0.0}, {"total": -1.0}, {"prior": math.nan}),
+        # Rates of empty cells would all be zero, weights would not be numbers, or the reach no whole number.
+        *({"prior": 1e-300}, {"prior": 1e-3}, {"total": 1e-320}, {"prior": 1e300}, {"total": math.inf}),
+    ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             fitted.posterior(**bad)
     with pytest.raises(ValueError, match="different nodes"):

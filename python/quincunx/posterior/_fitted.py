@@ -218,10 +218,11 @@ class PrivateBayesNet:
         n_draws : int
             Independent draws: each is exact.
         prior : float
-            Pseudo-count of each cell: probabilities of a measured table have a Dirichlet law of this concentration.
+            Pseudo-count of each cell, in [0.1, 1000]: probabilities of a measured table have a Dirichlet law of this
+            concentration.
         total : float, optional
-            Expected number of records, by which the prior of counts is scaled; by default the mean sum of the noisy
-            tables. It matters where cells have fewer records than noise.
+            Expected number of records, at least 1, by which the prior of counts is scaled; by default the mean sum of
+            the noisy tables. It matters where cells have fewer records than noise.
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of randomness: nothing but the release is looked at, so draws cost no privacy.
 

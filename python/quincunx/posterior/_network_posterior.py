@@ -200,12 +200,12 @@ def drawn(
             f"got {fitted.mechanism!r}"
         )
     count = _check.whole(n_draws, "n_draws", minimum=1)
-    pseudo = _check.real(prior, "prior", positive=True)
+    pseudo = _within(prior, "prior", 0.1, 1e3)  # below, rates of empty cells would vanish in doubles
     tables = {node: np.asarray(fitted.noisy_counts[node]).astype(np.int64) for node in net.measured}
     if total is None:
         expected = max(1.0, float(np.mean([table.sum() for table in tables.values()])))
     else:
-        expected = _check.real(total, "total", positive=True)
+        expected = _within(total, "total", 1.0, 2.0**53)
     exponent = fitted.guarantee.epsilon / net.count_sensitivity(_account.relation_of(relation))
     _check.room(8 * count * sum(math.prod(net._shape(node)) for node in net.nodes), "the draws")
     source = generator(rng)
@@ -232,6 +232,13 @@ def drawn(
             sums = rates.sum(axis=gone).transpose(0, *[1 + left.index(axis) for axis in family])
             cpds[node] = sums / sums.sum(axis=-1, keepdims=True)
     return NetworkPosterior(fitted, {node: cpds[node] for node in net.nodes})
+
+
+def _within(value: object, name: str, least: float, greatest: float) -> float:
+    number = _check.real(value, name)
+    if not least <= number <= greatest:
+        raise ValueError(f"`{name}` must be in [{least:g}, {greatest:g}], got {value}")
+    return number
 
 
 def _source(net: Any, node: Any) -> Any:
