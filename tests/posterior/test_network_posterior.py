@@ -229,6 +229,8 @@ def test_what_has_no_answer_is_refused():
     ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             fitted.posterior(**bad)
+    with pytest.raises(TooLargeError, match="the law of a cell"):
+        net.fit_private(data, epsilon=1e-6, mechanism="laplace").posterior()
     with pytest.raises(ValueError, match="different nodes"):
         found.query(["A", "A"])
     with pytest.raises(ValueError, match="different nodes"):

@@ -236,7 +236,8 @@ class PrivateBayesNet:
         ValueError
             If the mechanism is not ``"laplace"``, or a number is outside its range.
         TooLargeError
-            If the draws need more memory than is available.
+            If the draws need more memory than is available, or the noise is so wide that a cell may have had any of
+            eight million counts.
 
         Notes
         -----

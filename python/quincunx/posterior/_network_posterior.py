@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 # Noise beyond exp(-this) is not looked for: a double has none of it.
 _REACH = 45.0
+# Bytes of one cell's law: a second.
+_MOST = 1 << 28
 # Numbers of a table at once: some milliseconds.
 _BLOCK = 1 << 20
 
@@ -272,7 +274,7 @@ def _counts(
     if records is not None:
         length = min(length, records + 1)
         lows = np.clip(lows, 0, records + 1 - length)
-    _check.room(8 * 4 * length, "the law of a cell")
+    _check.room(8 * 4 * length, "the law of a cell", _MOST)
     found = np.empty((n_draws, len(released)), dtype=np.int64)
     block = max(1, _BLOCK // max(length, n_draws))
     for start in range(0, len(released), block):  # between blocks an interrupt is heard
