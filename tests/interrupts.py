@@ -9,6 +9,20 @@ import time
 from quincunx.errors import TooLargeError
 
 
+@contextlib.contextmanager
+def uncollected():
+    """Run a block, or a decorated test, without the garbage collector.
+
+    An interrupt that arrives in a callback of the collector is lost, and Hypothesis has one: Python says so, no more.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@uncollected()
 def interrupted_after(call, delay):
     """Seconds from an interrupt to its answer, and those of the processor; None if the call was done before."""
     main, sent, done = threading.main_thread().ident, [], threading.Event()
@@ -19,7 +33,6 @@ def interrupted_after(call, delay):
             signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=fire)
-    gc.disable()  # an interrupt that arrives in a callback of the collector is lost: Python reports it and goes on
     thread.start()
     try:
         with contextlib.suppress(TooLargeError, ValueError):  # the end of some
@@ -34,5 +47,4 @@ def interrupted_after(call, delay):
         return answered[0] - sent[0], answered[1] - sent[1]
     finally:
         done.set()
-        gc.enable()
     return None

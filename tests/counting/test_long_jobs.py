@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from fractions import Fraction
 
 import pytest
-from tests.interrupts import interrupted_after
+from tests.interrupts import interrupted_after, uncollected
 
 from quincunx import lattices
 from quincunx._progress import reporting
@@ -166,6 +166,7 @@ def test_an_exception_of_progress_comes_back_as_itself(name):
     assert count_independent_sets(lattices.square(8, 8)) == 660647962955, "the process can go on"
 
 
+@uncollected()
 def interrupted(job, send):
     """Send an interrupt once a job has told of progress; return the seconds it takes to come back.
 

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.interrupts import uncollected
 
 from quincunx import errors
 from quincunx.factorization import (
@@ -387,6 +388,7 @@ def test_an_exception_of_a_progress_function_comes_back_and_what_was_kept_stays(
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="threads are sent signals as on Unix")
 @pytest.mark.parametrize("inference", ["mcmc", "vi"])
+@uncollected()
 def test_an_interrupt_keeps_what_was_kept(inference):
     how = {"n_warmup": 5, "n_draws": 9999, "thin": 100, "max_iter": 10**6, "random_state": 1, "tol": 0.0, "n_chains": 2}
     model = PoissonFactorization(2, inference=inference, **how)
@@ -408,6 +410,7 @@ def test_an_interrupt_keeps_what_was_kept(inference):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers that interrupt are Unix's")
+@uncollected()
 def test_an_interrupt_between_any_two_lines_loses_nothing():
     whole = PoissonFactorization(2, n_warmup=0, n_draws=4000, thin=1, n_chains=1, random_state=1).fit(RELEASE)
     model = PoissonFactorization(

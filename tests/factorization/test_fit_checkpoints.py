@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.interrupts import uncollected
 
 from quincunx.errors import CheckpointError
 from quincunx.factorization import (
@@ -159,6 +160,7 @@ def test_a_fit_killed_at_a_random_sweep_draws_the_same(python, output, file, inf
     assert not file.exists()
 
 
+@uncollected()
 def test_an_interrupt_saves(file):
     model = clone(MODEL).set_params(n_draws=200_000)
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])

@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse.csgraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.interrupts import uncollected
 
 from quincunx import graphs
 from quincunx.errors import TooLargeError
@@ -433,6 +434,7 @@ def test_classes_that_only_far_members_join_are_joined():
     assert orbitals.label_row(7)[[7, 8, 17, 6]].tolist() == [0, 1, 10, 9]
 
 
+@uncollected()
 def test_ctrl_c_ends_a_search():
     graph = graphs.hamming(2, 128)  # several seconds
     timer = threading.Timer(0.2, _thread.interrupt_main)

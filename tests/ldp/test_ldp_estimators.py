@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.interrupts import uncollected
 from tests.statistics import FALSE_ALARM
 
 from quincunx import ldp, privacy
@@ -264,6 +265,7 @@ def test_a_warm_start_continues_with_fresh_random_numbers():
     assert model.draws_["theta"].shape == (2, 1200, 4)
 
 
+@uncollected()
 def test_ctrl_c_stops_chains_within_a_fifth_of_a_second():
     rows = privacy.UnaryEncoding(1.0, 8).release(np.random.default_rng(0).integers(0, 8, 20_000), insecure_seed=1)
     model = ldp.HistogramModel(random_state=0, n_warmup=50, n_draws=2_000_000, n_chains=2)
