@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import math
+import shlex
 import shutil
 import signal
 import subprocess
@@ -420,6 +421,21 @@ def test_an_estimate_of_an_entropy_is_one_number_and_its_exponential(run):
     status, out, err = run("entropy", "triangular", "--estimate", "--digits", "12")
     assert (status, err) == (0, "")
     assert [line.split()[1][:13] for line in out.splitlines()] == ["0.33324272197", "1.39548597247"]
+
+
+def test_the_table_of_records_has_a_line_for_each_and_all_digits_in_json(run):
+    status, out, err = run("table", "records")
+    assert (status, err) == (0, "")
+    told = json.loads(run("table", "records", "--json")[1])
+    known = [(lattice, row) for lattice in told["lists"] for row in told[lattice]]
+    assert out.count("verified in") == len(known) >= 7
+    for lattice, row in known:
+        words = shlex.split(row["command"])
+        assert words[0] == "quincunx"
+        assert {lattice, f"{row['size']}x{row['size']}", "independent-sets"} <= set(words)
+        assert (
+            f"{row['size']} x {row['size']}  {row['count'][0]}.{row['count'][1:5]}...e{len(row['count']) - 1} " in out
+        )
 
 
 def test_the_tables_of_triangulated_grids_mark_five_wrong_digits(run):

@@ -22,6 +22,7 @@ import pytest
 import quincunx
 from quincunx import _jobs, cli, lattices
 from quincunx.counting import count_independent_sets, count_spanning_trees, independence_polynomial
+from quincunx.counting._records import records
 from quincunx.factorization import PoissonFactorization
 from quincunx.privacy import privatize
 
@@ -456,10 +457,41 @@ def test_an_entropy_is_verified_by_another_method(run, folder):
     assert run("job", "verify", folder)[0] == 1
 
 
-def test_a_record_is_a_row_of_the_table_of_records(run, folder, known):
+@pytest.mark.filterwarnings("ignore")
+def test_jobs_go_on_with_or_without_dask(run, job, folder, tmp_path, long_count):
+    distributed = pytest.importorskip("distributed")
+    release = tmp_path / "release.npz"
+    privatize(np.random.default_rng(1).poisson(2, (300, 8)), epsilon=1.0, insecure_seed=1).save(release)
+    fit = ["factorize", release, "--components", "2", "--warmup", "4", "--draws", "4", "--chains", "1", "--seed", "1"]
+    alone = json.loads(run(*fit, "--json")[1])
+    with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        where = cluster.scheduler_address
+        status, out, _ = run("job", "start", *SMALL, "--dask", where, "--dir", folder)
+        assert (status, out) == (0, "660647962955\n")
+        assert run(*fit, "--dask", where, "--json")[1] == json.dumps(alone) + "\n"
+        # What was begun here and stopped goes on there.
+        begun = tmp_path / "begun"
+        process = job("start", *LONG, "--dir", begun)
+        saved(begun, process)
+        process.terminate()
+        assert process.wait(timeout=60) == 75
+        assert run("job", "resume", begun, "--dask", where)[:2] == (
+            0,
+            f"{long_count}\n",
+        )
+    assert run("job", "resume", folder)[:2] == (0, "660647962955\n")
+    status, _, err = run(*SMALL, "--dask", "no-such-file.json")
+    assert status == 2
+    assert "`--dask` must be the address of a scheduler that answers, or its file, got 'no-such-file.json'" in err
+    entropy = tmp_path / "entropy"
+    assert run("job", "start", "entropy", "square", "--digits", "4", "--dir", entropy)[0] == 0
+    assert "`--dask` must be left out: entropy runs in one process" in run("job", "resume", entropy, "--dask", where)[2]
+
+
+def test_a_record_is_a_row_of_the_table_of_records(run, folder):
     assert run("job", "start", *SMALL, "--dir", folder)[0] == 0
     row = json.loads(run("job", "result", folder, "--record")[1])["square"][0]
-    assert set(row) <= set(known("records")["square"][0])
+    assert set(row) <= set(records()["square"][0])
     assert (row["size"], row["count"]) == (8, "660647962955")
     words = shlex.split(row["command"])
     shutil.rmtree(folder)

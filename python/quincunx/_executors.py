@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from quincunx._check import available_memory
+from quincunx._optional import require
 from quincunx.errors import WorkerError
 
 R = TypeVar("R")
@@ -34,6 +35,23 @@ _PATIENCE = 5.0
 _ANSWER = 30.0
 # The share of a Dask worker's memory at which it is paused, unless it says another.
 _PAUSE = 0.8
+
+
+@contextlib.contextmanager
+def dask_client(scheduler: str | None) -> Iterator[Any]:
+    """Connect to Dask's scheduler, by its address or the file that it wrote; None where there is none."""
+    if scheduler is None:
+        yield None
+        return
+    distributed = require("distributed", "dask")
+    where = {"scheduler_file" if os.path.exists(scheduler) else "address": scheduler}
+    try:
+        client = distributed.Client(**where, timeout=_ANSWER)
+    except (OSError, TypeError, ValueError) as reason:
+        message = f"`dask` must be the address of a scheduler that answers, or its file, got {scheduler!r}: {reason}"
+        raise ValueError(message) from None
+    with client:
+        yield client
 
 
 def workers(executor: Executor) -> int | None:

@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NamedTuple, TextIO, TypeAlias
 
 import quincunx
-from quincunx import _check, _core, _units
+from quincunx import _check, _core, _executors, _units
 from quincunx._jobs import Started
 from quincunx._verbs import Parser, Verb, filled
 from quincunx.errors import ConvergenceWarning, MisfitWarning
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Boundary: TypeAlias = Literal["free", "cylinder", "torus"]
 File: TypeAlias = str | os.PathLike[str]
+
+Dask: TypeAlias = Annotated[str | None, "run on the workers of this Dask scheduler: its address, or its file"]
 
 # Ways to write sizes: bytes, or a number with one of these behind it.
 _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
@@ -208,6 +210,7 @@ def _count(
     estimate: Annotated[bool, "say what the job would take, and do nothing"] = False,
     threads: int | None = None,
     memory_limit: Size | None = None,
+    dask: Dask = None,
     json: Annotated[bool, "print a JSON object, numbers as strings of digits"] = False,
     progress: bool = False,
 ) -> str:
@@ -223,8 +226,10 @@ def _count(
     if polynomial and what not in by_size:
         raise ValueError(f"`--polynomial` must be left out for {what}")
     function = getattr(counting, by_size[what] if polynomial else f"count_{what.replace('-', '_')}")
-    kept = {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
-    found = function(on.graph, threads=threads, memory_limit=memory_limit, progress=progress, **kept)
+    kept: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
+    with _executors.dask_client(dask) as client:
+        kept["executor"] = None if client is None else client.get_executor(pure=False)
+        found = function(on.graph, threads=threads, memory_limit=memory_limit, progress=progress, **kept)
     digits = [_core.to_decimal(number) for number in (found if polynomial else [found])]
     if not json:
         return "\n".join(digits)
@@ -311,8 +316,8 @@ def _random(
 def _table(
     lattice: Annotated[
         str | None,
-        "a lattice's name, or `triangulated`: annealed entropies of randomly triangulated grids beside the thesis's; "
-        "extents of 4-8-8 count octagons (default: the list of names)",
+        "a lattice's name; `triangulated`: annealed entropies of randomly triangulated grids beside the thesis's; "
+        "`records`: counts beyond the known lists; extents of 4-8-8 count octagons (default: the list of names)",
     ] = None,
     *,
     size: int = 10,
@@ -328,7 +333,11 @@ def _table(
     from quincunx.lattices import _named
 
     if lattice is None:
-        return "\n".join([*_named.NAMES, "triangulated"])
+        return "\n".join([*_named.NAMES, "triangulated", "records"])
+    if lattice == "records":
+        from quincunx.counting import _records
+
+        return json_module.dumps(_records.records()) if json else _records.table()
     if lattice == "triangulated":
         from quincunx.entropy import _tables
 
@@ -572,12 +581,19 @@ def _job_in(dir: str) -> tuple[Any, dict[str, Any]]:
     return verb, verb.values(options | {"dir": dir})
 
 
-def _job_resume(dir: str, *, notify: str | None = None, progress: bool = False) -> str | int:
-    """Go on with a job, from its last checkpoint; print the result of one that is done. Exit status 75: stopped."""
+def _job_resume(dir: str, *, dask: Dask = None, notify: str | None = None, progress: bool = False) -> str | int:
+    """Go on with a job, from its last checkpoint; print the result of one that is done. Exit status 75: stopped.
+
+    Without --dask it goes on in this process, wherever it was begun.
+    """
     from quincunx import _jobs
 
     folder = os.path.abspath(dir)
     verb, values = _job_in(folder)
+    if "dask" in verb.parameters:
+        values["given"]["dask"] = dask
+    elif dask is not None:
+        raise ValueError(f"`dask` must be left out: {verb.words[2]} runs in one process")
     return _jobs.run(verb, **values | ({} if notify is None else {"notify": notify}), progress=progress, resume=True)
 
 

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -23,10 +22,11 @@ from quincunx.counting import (
     primes,
     residue,
 )
+from quincunx.counting._records import records
 from quincunx.errors import TooLargeError
 
 SIZES = [(24, 24), (25, 24), (25, 25), (26, 25)]  # both parities of rows and of width
-RECORDS = json.loads((Path(__file__).parents[1] / "known" / "records.json").read_text())["square"]
+RECORDS = records()["square"]
 
 
 def by_whole_rows(lattice):

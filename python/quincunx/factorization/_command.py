@@ -13,6 +13,7 @@ import numpy as np
 
 from quincunx import _check, factorization
 from quincunx._docs import sections
+from quincunx._executors import dask_client
 from quincunx._npz import write_whole
 from quincunx._progress import Progress
 from quincunx._tables import Axis
@@ -76,6 +77,7 @@ def factorize_command(
     resume: File | None = None,
     checkpoint: File | None = None,
     checkpoint_interval: float = 60.0,
+    dask: str | None = None,
     top: int = 5,
     json: bool = False,
     **parameters: Unpack[Parameters],
@@ -100,6 +102,8 @@ def factorize_command(
         Keep the chains here on the way, and go on from them after a stop.
     checkpoint_interval : float
         Seconds between two checkpoints.
+    dask : str, optional
+        Run on the workers of this Dask scheduler: its address, or its file.
     top : int
         How many features of each component to print.
     json : bool
@@ -134,7 +138,8 @@ def factorize_command(
     if table is not None and table[1] == "csv" and (model in ("tensor", "tucker") or np.ndim(release.values) > 2):
         raise ValueError(f"`out` must be a .json or .npz file for a tensor, got {out}")
     try:
-        estimator.fit(release, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
+        with dask_client(dask) as client:
+            estimator.fit(release, client=client, checkpoint=checkpoint, checkpoint_interval=checkpoint_interval)
     except KeyboardInterrupt:
         if out is not None and table is None and hasattr(estimator, "n_iter_"):
             estimator.save(out)

@@ -913,7 +913,7 @@ mod tests {
     #[test]
     #[ignore = "takes minutes and gigabytes"]
     fn records_have_residues_by_another_prime_another_start_and_another_cut() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/known/records.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/quincunx/counting/records.json");
         let known: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let mut checked = 0;
         for record in known["square"].as_array().unwrap() {
