@@ -266,7 +266,7 @@ def test_shards_that_are_lost_again_and_again_are_given_up(monkeypatch):
             raise _shards.ShardLost("the worker is gone")
 
     monkeypatch.setattr(_sharded, "GibbsShard", Lost)
-    with pytest.raises(WorkerError, match="shards were lost 4 times before a sweep was done: the worker is gone"):
+    with pytest.raises(WorkerError, match="shards were lost 4 times before a step was done: the worker is gone"):
         fitted("some", client=2)
 
 

@@ -1,10 +1,13 @@
 """Coordinate ascent with rows in several places: the same bits however many, and those of one process to rounding."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from tests.factorization.test_sharded import CASES, HOW, WIDTH, release
 
-from quincunx.factorization import PoissonFactorization
+from quincunx._inference import _shards
+from quincunx.factorization import PoissonFactorization, _sharded_ascent
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::quincunx.errors.ConvergenceWarning", "ignore::quincunx.errors.MisfitWarning"
@@ -46,6 +49,72 @@ def test_it_stops_where_an_ascent_in_one_process_does_and_goes_on_elsewhere():
     at_once = fitted("many", client=2, n_chains=1, max_iter=12)
     np.testing.assert_array_equal(part.elbo_, at_once.elbo_)
     np.testing.assert_array_equal(part.components_, at_once.components_)
+
+
+class Losing(_sharded_ascent.AscentShard):
+    """Rows of a part that are lost before some of the calls: the shard is as after one that was half done."""
+
+    calls = 0
+    lost: ClassVar[set[int]] = set()
+
+    def iterate(self, i, columns, step):
+        found = super().iterate(i, columns, step)
+        type(self).calls += 1
+        if self.calls in self.lost:
+            self.set_rows(i, *(2 * law for law in self.rows(i)))
+            raise _shards.ShardLost("the worker is gone")
+        return found
+
+
+@pytest.mark.parametrize("case", ["many", "mask"])
+@pytest.mark.parametrize("lost", [{1}, {17}, {24, 25, 26}, {40, 60, 79}])
+def test_lost_shards_do_not_show(case, lost, monkeypatch):
+    monkeypatch.setattr(_sharded_ascent, "AscentShard", Losing)
+    monkeypatch.setattr(Losing, "calls", 0)
+    monkeypatch.setattr(Losing, "lost", lost)
+    found = fitted(case, client=3, n_chains=2)
+    assert Losing.calls > max(lost)
+    monkeypatch.undo()
+    for run, same in zip(found._posterior.runs, fitted(case, client=1, n_chains=2)._posterior.runs, strict=True):
+        np.testing.assert_array_equal(run.elbo, same.elbo)
+        for name, values in run.state.items():
+            np.testing.assert_array_equal(values, same.state[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_interrupt_between_iterations_and_in_one_leaves_what_had_ended(kept, tmp_path, monkeypatch):
+    heard = []
+
+    def stop(done, total):
+        heard.append(done)
+        if len(heard) == 18:
+            raise KeyboardInterrupt
+
+    def torn(shard, i, columns, step):
+        if len(heard) == 20:
+            heard.append(None)
+            raise KeyboardInterrupt
+        return iterate(shard, i, columns, step)
+
+    iterate = _sharded_ascent.AscentShard.iterate
+    monkeypatch.setattr(_sharded_ascent.AscentShard, "iterate", torn)
+    whole = fitted("many", client=2, n_chains=2)
+    how = {"alpha": 0.4, "checkpoint": tmp_path / "state" if kept else None}
+    model = PoissonFactorization(WIDTH, **(ASCENT | {"n_chains": 2, "progress": stop}))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(release(3.0), client=2, **how)
+    first, second = model._posterior.runs
+    assert len(second.elbo) == second.iteration < 12
+    if not kept:  # else they take turns
+        np.testing.assert_array_equal(first.elbo, whole._posterior.runs[0].elbo)
+        return
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(release(3.0), client=5, **how)
+    assert None in heard
+    model.set_params(progress=None).fit(release(3.0), client=3, **how)
+    for run, same in zip(model._posterior.runs, whole._posterior.runs, strict=True):
+        np.testing.assert_array_equal(run.elbo, same.elbo)
+        np.testing.assert_array_equal(run.state["shape_0"], same.state["shape_0"])
 
 
 @pytest.mark.parametrize("how", [{"inference": "svi"}, {"method": "bessel-mean"}], ids=repr)

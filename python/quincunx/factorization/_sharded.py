@@ -16,10 +16,10 @@ exactly in any order.
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,10 @@ from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import BLOCK, Parts
 
-#: Of the time of sweeps, the part that remembering states may take.
+T = TypeVar("T")
+#: Of the time of steps, the part that remembering states may take.
 _SHARE = 0.02
-#: How often in a row shards may be lost before a sweep is done.
+#: How often shards may be lost before a step is done.
 _TRIES = 3
 
 
@@ -189,6 +190,80 @@ class _Columns:
         self.chain.iteration, self.filled, self.right = place
 
 
+class Together(Protocol):
+    """Runs of a fit, as the client has them."""
+
+    place: Any
+
+    def iterations(self) -> list[int]:
+        """Return how many iterations of each run are done."""
+
+    def catch_up(self, iterations: Sequence[int]) -> None:
+        """Do what is missing to so many iterations of each run."""
+
+
+class Lasting:
+    """Steps that last: where a shard is lost, all runs go back to what was remembered, and do again what came since.
+
+    Parameters
+    ----------
+    where : Backend
+    runs : Together
+    start : callable
+        Starts all shards.
+
+    Raises
+    ------
+    WorkerError
+        If shards were lost several times before a step was done.
+    """
+
+    def __init__(self, where: Backend, runs: Together, start: Callable[[], None]) -> None:
+        self._where, self._runs, self._torn = where, runs, False
+        for left in reversed(range(_TRIES)):
+            try:
+                start()
+                self.remember()
+                break
+            except ShardLost as error:
+                if not left:
+                    raise WorkerError(f"shards were lost {_TRIES} times before the first step: {error}") from error
+
+    def remember(self) -> None:
+        """Make the states where all runs are those that they can go back to."""
+        start = time.monotonic()
+        self._where.remember(self._runs.place)
+        self._since = time.monotonic()
+        self._cost = self._since - start
+
+    def do(self, step: Callable[[], T]) -> T:
+        """Take a step, from where all runs are when it is called."""
+        return self._do(step, self._runs.iterations(), 0)
+
+    def mend(self) -> None:
+        """After a step that was stopped, go back to what was remembered."""
+        if self._torn:
+            self._do(lambda: None, None, 1)
+
+    def _do(self, step: Callable[[], T], done: Sequence[int] | None, lost: int) -> T:
+        while True:
+            self._torn = True
+            try:
+                if lost:
+                    self._runs.place = self._where.restore()
+                    if done is not None:
+                        self._runs.catch_up(done)
+                found = step()
+                if time.monotonic() - self._since > self._cost / _SHARE:
+                    self.remember()
+                self._torn = False
+                return found
+            except ShardLost as error:
+                if lost == _TRIES:
+                    raise WorkerError(f"shards were lost {lost + 1} times before a step was done: {error}") from error
+                lost += 1
+
+
 class ShardedGibbs:
     """All chains of a fit together, a `Sampler`; leaves the same runs as `GibbsSampler` does of each."""
 
@@ -200,15 +275,7 @@ class ShardedGibbs:
         self._edges = problem.data.edges if isinstance(problem.data, Parts) else _edges(problem, where.number)
         keys = [run.key for run in runs]
         parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self._edges)]
-        for tries in range(_TRIES):
-            try:
-                self._start(parts, runs)
-                break
-            except ShardLost as error:
-                if tries == _TRIES - 1:
-                    raise WorkerError(f"shards were lost {_TRIES} times before the first sweep: {error}") from error
-        self._tries, self._best = 0, sum(self._iterations())
-        self._torn = False
+        self._lasting = Lasting(where, self, lambda: self._start(parts, runs))
 
     def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
         """Bring all shards to where the runs are."""
@@ -223,7 +290,6 @@ class ShardedGibbs:
         for number, run in enumerate(runs):
             if run.state:
                 where.each("set_factor", self._states(number, run))
-        self._remember()
 
     def _states(self, number: int, run: Run) -> Iterator[tuple[Any, ...]]:
         """Yield for each shard what its chain of a run continues from."""
@@ -267,8 +333,24 @@ class ShardedGibbs:
             len(run.kept),
         )
 
-    def _iterations(self) -> list[int]:
+    def iterations(self) -> list[int]:
+        """Return how many sweeps of each run are done."""
         return [one.chain.iteration for one in self._chains]
+
+    @property
+    def place(self) -> Any:
+        """What the client's part of all runs needs to go back to where it is."""
+        return [one.place for one in self._chains]
+
+    @place.setter
+    def place(self, place: Any) -> None:
+        for one, own in zip(self._chains, place, strict=True):
+            one.place = own
+
+    def catch_up(self, iterations: Sequence[int]) -> None:
+        """Sweep until so many sweeps of each run are done."""
+        while self.iterations() != iterations:
+            self._sweep()
 
     @property
     def iteration(self) -> int:
@@ -278,21 +360,14 @@ class ShardedGibbs:
     @property
     def left(self) -> int:
         """Sweeps to do, of all runs."""
-        return sum(max(0, self._schedule.until - iteration) for iteration in self._iterations())
+        return sum(max(0, self._schedule.until - iteration) for iteration in self.iterations())
 
     def advance(self, steps: int, report: Report | None) -> bool:
-        """Take so many sweeps of all runs together, or a few more; lost shards are made anew, the others go back."""
+        """Take so many sweeps of all runs together, or a few more."""
         start = self.left
         until = max(0, start - steps)
         while self.left > until:
-            self._torn = True
-            try:
-                self._sweep()
-                self._torn = False
-                if time.monotonic() - self._since > self._cost / _SHARE:
-                    self._remember()
-            except ShardLost as error:
-                self._recover(error)
+            self._lasting.do(self._sweep)
             if report is not None:
                 report(max(0, start - self.left), start - until)
         return not self.left
@@ -334,38 +409,14 @@ class ShardedGibbs:
             one.log_likelihood[place] = shards.exact(shard[i][0] for shard in of_shards)[0]
             one.filled += 1
 
-    def _remember(self) -> None:
-        """Make the states where all chains are those that they can go back to."""
-        start = time.monotonic()
-        self._backend.remember([one.place for one in self._chains])
-        self._since = time.monotonic()
-        self._cost = self._since - start
-
-    def _recover(self, error: Exception) -> None:
-        """Go back to where all chains were last remembered."""
-        if (now := sum(self._iterations())) > self._best:
-            self._tries, self._best = 0, now
-        self._tries += 1
-        if self._tries > _TRIES:
-            raise WorkerError(f"shards were lost {self._tries} times before a sweep was done: {error}") from error
-        try:
-            places = self._backend.restore()
-        except ShardLost as again:
-            return self._recover(again)
-        for one, place in zip(self._chains, places, strict=True):
-            one.place = place
-        self._torn = False
-        return None
-
     def statistics(self) -> dict[str, float | None]:
         """Return nothing: there are no callbacks."""
         return {}
 
     def results(self) -> list[Run]:
         """Return the runs as far as they came; after a stop within a round, as far as they were remembered."""
-        if self._torn:
-            self._recover(ShardLost("a round was stopped"))
-        shards_of_chains = list(zip(*self._backend.call("chains"), strict=True))
+        self._lasting.mend()
+        shards_of_chains = list(zip(*self._lasting.do(lambda: self._backend.call("chains")), strict=True))
         return [self._run(one, parts) for one, parts in zip(self._chains, shards_of_chains, strict=True)]
 
     def _run(self, one: _Columns, parts: Sequence[tuple[int, Floats, list[Array]]]) -> Run:

@@ -16,14 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quincunx import _check, _core
-from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule, ShardLost
+from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule
 from quincunx._inference import _shards as shards
-from quincunx.errors import WorkerError
 from quincunx.factorization._chains import Problem, _settled
 from quincunx.factorization._data import Data
 from quincunx.factorization._parts import Parts
 from quincunx.factorization._rows import Laws, flat_priors
-from quincunx.factorization._sharded import ShardData, _edges, _resized, _together, rows_of
+from quincunx.factorization._sharded import Lasting, ShardData, _edges, _resized, _together, rows_of
 
 
 def edges_of(problem: Problem, where: Backend) -> list[tuple[int, int]]:
@@ -44,6 +43,7 @@ class AscentShard:
 
     def __init__(self, part: ShardData, threads: int) -> None:
         self._part, self._threads = part, threads
+        self._place: tuple[int, Any] | None = None
         self._ascents = [_ascent(part.problem, key) for key in part.keys]
 
     def facts(self) -> tuple[Any, Array]:
@@ -52,6 +52,7 @@ class AscentShard:
 
     def begin(self, first_row: int, whole: Any) -> None:
         """Take the place in the whole matrix, at the start of all ascents."""
+        self._place = first_row, whole
         for ascent, key in zip(self._ascents, self._part.keys, strict=True):
             ascent.place(first_row, whole, key)
 
@@ -79,19 +80,26 @@ class AscentShard:
         return self._ascents[i].factors()[0]
 
     def state(self) -> Any:
-        """Return nothing: shards are not made anew."""
+        """Return a copy of all that a shard made anew needs."""
+        return self._place, [ascent.factors()[0] for ascent in self._ascents]
 
     def restore(self, state: Any) -> None:
-        """Do nothing."""
+        """Continue from a state."""
+        place, rows = state
+        if self._place is None:
+            self.begin(*place)
+        for i, laws in enumerate(rows):
+            self.set_rows(i, *laws)
 
 
 class ShardedAscent:
-    """One ascent of a fit, a `Sampler`; of several the backend has all."""
+    """One ascent of a fit, a `Sampler`; the shards have all of them."""
 
     rounds: ClassVar[int] = 1
 
-    def __init__(self, problem: Problem, i: int, run: Run, schedule: Schedule, where: Backend, whole: Any) -> None:
-        self._problem, self._i, self._run, self._schedule, self._where = problem, i, run, schedule, where
+    def __init__(self, ascents: "Ascents", i: int, run: Run, whole: Any) -> None:
+        problem = ascents.problem
+        self._problem, self._i, self._run, self._ascents = problem, i, run, ascents
         cols, width = problem.data.shape[1], problem.layout.n_components
         row = Data(np.zeros((1, cols), dtype=np.int8), np.zeros(()), None)
         self._client = _ascent(_resized(problem, row, slice(0, 1), 1, width), run.key)
@@ -100,9 +108,10 @@ class ShardedAscent:
         self._holds, self._dirichlet = whole[3] > 0 and not problem.imputes, problem.dirichlet[1]
         if run.state:
             self._columns = run.state["shape_1"], run.state["rate_1"]
-            edges = edges_of(problem, where)
             tables = [run.state[name] for name in ("shape_0", "rate_0")]
-            where.each("set_rows", [(i, *(np.ascontiguousarray(one[a:b]) for one in tables)) for a, b in edges])
+            ascents.where.each(
+                "set_rows", [(i, *(np.ascontiguousarray(one[a:b]) for one in tables)) for a, b in ascents.edges]
+            )
         self._elbo = list(run.step_statistics.get("elbo", ()))
         self._iteration, self._converged = run.iteration, False
         self._exposure = self._exposed()
@@ -115,27 +124,38 @@ class ShardedAscent:
     @property
     def left(self) -> int:
         """Iterations to do."""
-        return max(0, self._schedule.until - self.iteration)
+        return max(0, self._ascents.schedule.until - self.iteration)
+
+    @property
+    def place(self) -> tuple[int, Laws, Floats, int]:
+        """What the ascent needs to go back to where it is."""
+        return self._iteration, self._columns, self._exposure, len(self._elbo)
+
+    @place.setter
+    def place(self, place: tuple[int, Laws, Floats, int]) -> None:
+        self._iteration, self._columns, self._exposure, bounds = place
+        del self._elbo[bounds:]
 
     def advance(self, steps: int, report: Report | None) -> bool:
         """Do a number of iterations; say whether the tolerance was met."""
-        try:
-            for done in range(steps):
-                self._iterate()
-                if report is not None:
-                    report(done + 1, steps)
-                if _settled(np.array(self._elbo), self._schedule.tolerance):
-                    self._converged = True
-                    break
-            self._close()
-        except ShardLost as error:
-            raise WorkerError(f"a shard of the rows is lost: {error}") from error
-        if not self.left:
-            self._converged = self._converged or _settled(np.array(self._elbo), self._schedule.tolerance)
+        tolerance = self._ascents.schedule.tolerance
+        for done in range(steps):
+            self._ascents.lasting.do(self.iterate)
+            if report is not None:
+                report(done + 1, steps)
+            if _settled(np.array(self._elbo), tolerance):
+                self._converged = True
+                break
+        if self._converged or not self.left:
+            lasting = self._ascents.lasting
+            lasting.do(self.close)
+            self._converged = self._converged or _settled(np.array(self._elbo), tolerance)
+            lasting.do(lasting.remember)  # what has ended does not go back when another is stopped
         return self._converged
 
-    def _iterate(self) -> None:
-        found = self._where.call("iterate", self._i, self._columns, True)
+    def iterate(self) -> None:
+        """Do one."""
+        found = self._ascents.where.call("iterate", self._i, self._columns, True)
         if len(self._elbo) < self._iteration:
             self._elbo.append(self._bound([parts for parts, _ in found]))
         counts = _counts([limbs for _, limbs in found]).reshape(self._columns[0].shape)
@@ -145,10 +165,10 @@ class ShardedAscent:
         rate = np.broadcast_to(shape.sum(axis=0), shape.shape).copy() if self._dirichlet else rate + self._exposure
         self._columns, self._iteration = (shape, rate), self._iteration + 1
 
-    def _close(self) -> None:
-        """Add the bound after the last iteration."""
+    def close(self) -> None:
+        """Add the bound after the last iteration, unless it is there."""
         if len(self._elbo) < self._iteration:
-            found = self._where.call("iterate", self._i, self._columns, False)
+            found = self._ascents.where.call("iterate", self._i, self._columns, False)
             self._elbo.append(self._bound([parts for parts, _ in found]))
 
     def _bound(self, parts: Sequence[Array]) -> float:
@@ -159,10 +179,10 @@ class ShardedAscent:
 
     def _exposed(self) -> Floats:
         """Return what the columns are exposed to, one row for each or one for all."""
-        sums = shards.exact(self._where.call("sums", self._i))
+        sums = shards.exact(self._ascents.where.call("sums", self._i))
         exposure = np.broadcast_to(sums, self._columns[0].shape).copy()
         if self._holds:
-            held = [one for one in self._where.call("held", self._i, sums) if len(one)]
+            held = [one for one in self._ascents.where.call("held", self._i, sums) if len(one)]
             exposure = np.maximum(exposure - np.sum(held, axis=0), 0.0)
         return exposure
 
@@ -171,8 +191,11 @@ class ShardedAscent:
         return {}
 
     def results(self) -> list[Run]:
-        """Return the run as far as it came."""
-        rows = zip(*self._where.call("rows", self._i), strict=True)
+        """Return the run as far as it came; after a stop within an iteration, as far as it was remembered."""
+        lasting = self._ascents.lasting
+        lasting.mend()
+        lasting.do(self.close)
+        rows = zip(*lasting.do(lambda: self._ascents.where.call("rows", self._i)), strict=True)
         shape, rate = (np.concatenate(part) for part in rows)
         state = {"shape_0": shape, "rate_0": rate, "shape_1": self._columns[0], "rate_1": self._columns[1]}
         return [
@@ -194,12 +217,44 @@ def _counts(parts: Sequence[Array]) -> Floats:
     return found
 
 
+class Ascents:
+    """All ascents of a fit, whose rows are where a backend has them."""
+
+    def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
+        self.problem, self.schedule, self.where = problem, schedule, where
+        self.edges = edges_of(problem, where)
+        keys = [run.key for run in runs]
+        parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self.edges)]
+        self.lasting = Lasting(where, self, lambda: self._start(parts, runs))
+
+    def _start(self, parts: Sequence[ShardData], runs: Sequence[Run]) -> None:
+        threads = _check.threads(self.schedule.threads)
+        self.where.start(AscentShard, parts, [part.bytes(threads) for part in parts])
+        whole = _together([facts for facts, _ in self.where.call("facts")])
+        self.where.each("begin", [(first, whole) for first, _ in self.edges])
+        self.each = [ShardedAscent(self, i, run, whole) for i, run in enumerate(runs)]
+
+    def iterations(self) -> list[int]:
+        """Return how many iterations of each are done."""
+        return [one.iteration for one in self.each]
+
+    @property
+    def place(self) -> Any:
+        """What the client's part of all ascents needs to go back to where it is."""
+        return [one.place for one in self.each]
+
+    @place.setter
+    def place(self, place: Any) -> None:
+        for one, own in zip(self.each, place, strict=True):
+            one.place = own
+
+    def catch_up(self, iterations: Sequence[int]) -> None:
+        """Iterate until so many iterations of each are done."""
+        for one, until in zip(self.each, iterations, strict=True):
+            while one.iteration < until:
+                one.iterate()
+
+
 def samplers(problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> list[ShardedAscent]:
     """Return what continues runs of variational inference whose rows are where the backend has them."""
-    threads = _check.threads(schedule.threads)
-    edges, keys = edges_of(problem, where), [run.key for run in runs]
-    parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(edges)]
-    where.start(AscentShard, parts, [part.bytes(threads) for part in parts])
-    whole = _together([facts for facts, _ in where.call("facts")])
-    where.each("begin", [(first, whole) for first, _ in edges])
-    return [ShardedAscent(problem, i, run, schedule, where, whole) for i, run in enumerate(runs)]
+    return Ascents(problem, runs, schedule, where).each
