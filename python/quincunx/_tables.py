@@ -40,7 +40,7 @@ Axes = tuple[Axis, ...]
 _PLAIN = frozenset((np.ndarray, list, tuple, int, float))
 
 
-def _of_library(value: object, module: str, *names: str) -> bool:
+def of_library(value: object, module: str, *names: str) -> bool:
     """Say whether a value is of a class of a library, which then has been loaded."""
     library = sys.modules.get(module)
     return library is not None and any(isinstance(value, getattr(library, name, ())) for name in names)
@@ -48,12 +48,12 @@ def _of_library(value: object, module: str, *names: str) -> bool:
 
 def is_network(value: object) -> "TypeGuard[networkx.Graph]":
     """Say whether a value is a graph of networkx."""
-    return _of_library(value, "networkx", "Graph")
+    return of_library(value, "networkx", "Graph")
 
 
 def is_sparse(value: object) -> "TypeGuard[scipy.sparse.sparray]":
     """Say whether a value is a sparse array of SciPy."""
-    return _of_library(value, "scipy.sparse", "sparray", "spmatrix")
+    return of_library(value, "scipy.sparse", "sparray", "spmatrix")
 
 
 def axes(value: object) -> Axes:
@@ -62,9 +62,9 @@ def axes(value: object) -> Axes:
         return ()
     if isinstance(own := getattr(value, "axes_", None), tuple) and all(isinstance(axis, Axis) for axis in own):
         return own
-    if _of_library(value, "pandas", "DataFrame", "Series"):
+    if of_library(value, "pandas", "DataFrame", "Series"):
         return _known(tuple(_axis_of_index(index) for index in value.axes))  # type: ignore[attr-defined]
-    if _of_library(value, "xarray", "DataArray"):
+    if of_library(value, "xarray", "DataArray"):
         return _known(tuple(_axis_of_dim(value, dim) for dim in value.dims))  # type: ignore[arg-type, attr-defined]
     if is_network(value):
         nodes = tuple(value)
@@ -79,7 +79,7 @@ def _known(found: Axes) -> Axes:
 
 def _axis_of_index(index: "pandas.Index") -> Axis:
     name = index.name if index.nlevels == 1 else (tuple(index.names) if any(index.names) else None)
-    numbered = _of_library(index, "pandas", "RangeIndex") and (index.start, index.step) == (0, 1)
+    numbered = of_library(index, "pandas", "RangeIndex") and (index.start, index.step) == (0, 1)
     return Axis(name, None if numbered else tuple(index.tolist()))
 
 
@@ -223,7 +223,7 @@ def array(value: Any, name: str, *, triangle: bool = False) -> Any:
         weights = networkx.to_numpy_array(value, nonedge=0.0)
         whole: Array = weights.astype(np.int64) if (weights == np.floor(weights)).all() else weights
         return np.triu(whole) if triangle and not value.is_directed() else whole
-    return _plain(value) if _of_library(value, "pandas", "DataFrame", "Series") else value
+    return _plain(value) if of_library(value, "pandas", "DataFrame", "Series") else value
 
 
 def _plain(value: "pandas.DataFrame") -> "pandas.DataFrame | Array":
@@ -242,17 +242,17 @@ def _plain(value: "pandas.DataFrame") -> "pandas.DataFrame | Array":
 
 def is_frame(value: object) -> "TypeGuard[pandas.DataFrame]":
     """Say whether a value is a DataFrame of pandas."""
-    return type(value) not in _PLAIN and _of_library(value, "pandas", "DataFrame")
+    return type(value) not in _PLAIN and of_library(value, "pandas", "DataFrame")
 
 
 def is_long(value: object) -> bool:
     """Say whether a value is a Series of pandas whose index has a level for each axis."""
-    return _of_library(value, "pandas", "Series") and value.index.nlevels > 1  # type: ignore[attr-defined]
+    return of_library(value, "pandas", "Series") and value.index.nlevels > 1  # type: ignore[attr-defined]
 
 
 def is_list_of_edges(value: object) -> bool:
     """Say whether a value is a DataFrame of pandas with three columns, of two ends and a count."""
-    return _of_library(value, "pandas", "DataFrame") and value.shape[1] == 3 != len(value)  # type: ignore[attr-defined, arg-type]
+    return of_library(value, "pandas", "DataFrame") and value.shape[1] == 3 != len(value)  # type: ignore[attr-defined, arg-type]
 
 
 def from_long(

@@ -329,6 +329,40 @@ def test_workers_read_files_and_the_client_does_not(client, tmp_path, monkeypatc
     assert_same_runs(model, PoissonFactorization(WIDTH, **HOW).fit(whole))
 
 
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("here", [False, True])
+def test_arrays_of_dask_are_computed_by_the_workers(kept, here, client, monkeypatch):
+    array = pytest.importorskip("dask.array")
+    values = release(0.5)
+    lazy = array.from_array(values, chunks=(100, 7))
+    if kept:
+        lazy = client.persist(lazy)
+    with monkeypatch.context() as patch:
+        if not here:
+            patch.setattr(type(lazy), "compute", lambda *_: pytest.fail("the client has computed the array"))
+        model = PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4, client=3 if here else client)
+    whole = PoissonFactorization(WIDTH, **HOW).fit(values, alpha=0.4)
+    assert_same_runs(model, whole)
+    assert str(model.misfit_) == str(whole.misfit_)
+    assert_same_runs(PoissonFactorization(WIDTH, **HOW).fit(lazy, alpha=0.4), whole)
+
+
+def test_arrays_of_dask_that_do_not_fit_are_refused_in_words(client):
+    array = pytest.importorskip("dask.array")
+    lazy = array.from_array(release(0.5), chunks=100)
+    model = PoissonFactorization(WIDTH, **HOW)
+    for how, says in (
+        ({"alpha": np.full(lazy.shape, 0.4)}, "`alpha` must be a number with an array of Dask"),
+        ({"alpha": 0.4, "mask": np.zeros(lazy.shape, dtype=bool)}, "`mask` must be None with an array of Dask"),
+        ({"alpha": 1.5}, r"`alpha` must be in \[0, 1\), got 1.5"),
+        ({}, "Negative values in data"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            model.fit(lazy, client=client, **how)
+    with pytest.raises(ValueError, match="`released` must be a matrix of known shape, got an array of Dask of shape"):
+        model.fit(lazy[lazy[:, 0] > 0], alpha=0.4, client=client)
+
+
 @pytest.mark.parametrize(
     ("rows", "how", "says"),
     [

@@ -54,7 +54,10 @@ class Backend(Protocol):
         """How many shards there had best be."""
 
     def start(self, make: Make, parts: Sequence[Any], sizes: Sequence[int]) -> None:
-        """Make a shard of each part, which will take so many bytes where it is; `TooLargeError` before any work."""
+        """Make a shard of each part, which will take so many bytes where it is; `TooLargeError` before any work.
+
+        A part can have a `block`, something that Dask computes; it is told to `take` it where the shard is.
+        """
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of all shards with the same arguments, and return what each of them returns."""
@@ -147,13 +150,16 @@ class _Actor:
     lest it be taken for one of Dask's.
     """
 
-    def __init__(self, make: Make, part: bytes, threads: int | None) -> None:
+    def __init__(self, make: Make, part: bytes, threads: int | None, block: Any) -> None:
         own = sys.modules["distributed"].get_worker().state.nthreads
         self._states: dict[int, Any] = {}
         self._shard: Any = None
         self._failed: Exception | None = None
         try:
-            self._shard = make(pickle.loads(part), own if threads is None else threads)
+            whole = pickle.loads(part)
+            if block is not None:
+                whole.take(block)
+            self._shard = make(whole, own if threads is None else threads)
         except Exception as error:
             self._failed = error
 
@@ -247,8 +253,11 @@ class DaskActors:
         made = {}
         for i, address in places.items():
             part = self._client.scatter(pickle.dumps(self._parts[i], 5), workers=[address], hash=False)
+            block = getattr(self._parts[i], "block", None)
+            if block is not None:
+                block = self._client.compute(block, workers=[address], allow_other_workers=True)
             made[i] = self._client.submit(
-                _Actor, self._make, part, self._threads, actor=True, workers=[address], pure=False
+                _Actor, self._make, part, self._threads, block, actor=True, workers=[address], pure=False
             )
             self._places[i] = address
         self._spread = max(self._spread, len(set(self._places) - {None}))

@@ -24,7 +24,7 @@ from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Counts, Data, Given, as_data, as_mask, unpack
 from quincunx.factorization._dispersion import Dispersion, Likelihood, Shapes
 from quincunx.factorization._layout import Layout, PriorLike
-from quincunx.factorization._parts import Parts, are_files
+from quincunx.factorization._parts import Lazy, Parts, are_files, is_lazy
 from quincunx.factorization._posterior import Posterior
 from quincunx.factorization._results import Results
 from quincunx.factorization._rows import infer_rows, row_prior
@@ -213,7 +213,8 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
             xarray DataArray are kept. A Series of pandas whose index has a level for each axis is a long table, whose
             missing cells are zero. A networkx graph is its matrix of weights. A list of npz files, which `Release.save`
             wrote, is a matrix whose rows they have one after the other, each but the last a multiple of 128: each is
-            read where it is used, and what is warned of with other data is left to `misfit_`, which reads all.
+            read where it is used, and what is warned of with other data is left to `misfit_`, which reads all. With a
+            `client` so is an array of Dask, whose rows its workers compute.
         y : None
             Not used.
         alpha : float or array_like, optional
@@ -297,6 +298,12 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         for name, value in (("executor", executor), ("callback", self.callback)):
             if client is not None and value is not None:
                 raise ValueError(f"`{name}` must be None with a `client`, whose workers have a part of all chains each")
+        if client is not None and is_lazy(released):
+            if mask is not None:
+                raise ValueError("`mask` must be None with an array of Dask")
+            return self._fit_to(
+                self._problem(self._named(Lazy(released, alpha, self.noise, self.non_integer))), executor, keep, client
+            )
         if are_files(released):
             return self._fit_to(self._problem(self._parts(released, alpha, mask)), executor, keep, client)
         return self._fit_to(self._problem(self._data(released, alpha, mask, reset=True)), executor, keep, client)
@@ -405,7 +412,10 @@ class CountFactorization(Deferred, Results, sklearn=("BaseEstimator",)):
         for name, value in (("alpha", alpha), ("mask", mask)):
             if value is not None:
                 raise ValueError(f"`{name}` must be None with files of releases, which have their own")
-        data = Parts(paths, self.noise, self.non_integer)
+        return self._named(Parts(paths, self.noise, self.non_integer))
+
+    def _named(self, data: Parts) -> Parts:
+        """Take the names of the columns from data that are not read yet."""
         self.n_features_in_ = data.shape[1]
         names = data.axes[1].labels if data.axes else None
         self.__dict__.pop("feature_names_in_", None)

@@ -1,6 +1,7 @@
-"""A matrix whose rows are in several files, releases of some rows each: read where they are used, and not before."""
+"""A matrix whose rows are in several files, or in an array of Dask: read where they are used, and not before."""
 
 import itertools
+import math
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from quincunx import _check, _tables
 from quincunx._inference import Array, Floats
 from quincunx._tables import Axes, Axis
-from quincunx.factorization._data import Data, as_data, as_mask, unpack
+from quincunx.factorization._data import Data, Given, as_data, as_mask, unpack
 from quincunx.privacy._formats import look
 from quincunx.privacy._release import Release
 
@@ -23,6 +24,11 @@ BLOCK = 128
 def are_files(released: object) -> TypeGuard[Sequence[str | os.PathLike[str]]]:
     """Say whether data are a list of files."""
     return isinstance(released, (list, tuple)) and any(isinstance(one, (str, os.PathLike)) for one in released)
+
+
+def is_lazy(released: object) -> bool:
+    """Say whether data are an array of Dask."""
+    return _tables.of_library(released, "dask.array", "Array")
 
 
 class Parts(Data):
@@ -91,8 +97,8 @@ class Parts(Data):
         """The first row of each part, and that of the next one."""
         return list(itertools.pairwise([0, *itertools.accumulate(self.rows)]))
 
-    def part(self, i: int) -> "Parts":
-        """Return one of the files, without labels."""
+    def part(self, i: int, edge: tuple[int, int]) -> "Parts":
+        """Return one of the files, which has the rows between two, without labels."""
         found = object.__new__(Parts)
         own = {name: [getattr(self, name)[i]] for name in ("paths", "rows", "sizes")}
         vars(found).update(vars(self) | own | {"_shape": (self.rows[i], self._shape[1]), "axes": ()})
@@ -139,6 +145,65 @@ class Parts(Data):
     def held_out(self) -> npt.NDArray[np.bool_] | None:
         """True where a cell is held out, likewise."""
         return self._whole.held_out
+
+
+class Lazy(Parts):
+    """The rows of an array of Dask, which workers compute for themselves.
+
+    Parameters
+    ----------
+    array : dask.array.Array
+        Released counts.
+    alpha : float or None
+        Ratio of their noise.
+    noise, non_integer : str
+        Parameters of the estimator.
+    """
+
+    def __init__(self, array: Any, alpha: Given, noise: str, non_integer: str) -> None:
+        if array.ndim != 2 or any(math.isnan(extent) for extent in array.shape):
+            raise ValueError(f"`released` must be a matrix of known shape, got an array of Dask of shape {array.shape}")
+        if np.ndim(alpha) if alpha is not None else 0:
+            raise ValueError("`alpha` must be a number with an array of Dask")
+        _, ratio, _ = unpack(np.zeros((0, 0), dtype=np.int8), alpha, None, noise)
+        whole = array.rechunk({1: -1})
+        vars(self).update(
+            paths=[whole],
+            rows=[array.shape[0]],
+            _shape=array.shape,
+            sizes=[array.nbytes],
+            how=(noise, non_integer),
+            ratio=ratio,
+            axes=(),
+            digest=repr((array.name, array.shape, ratio)),
+        )
+
+    ratio: Floats
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the array, too: Dask brings it."""
+        return super().__getstate__() | {"paths": []}
+
+    @property
+    def block(self) -> Any:
+        """What Dask computes to have these rows."""
+        return self.paths[0]
+
+    def take(self, block: Any) -> None:
+        """Have these rows as they were computed."""
+        vars(self)["paths"] = [block]
+
+    def part(self, i: int, edge: tuple[int, int]) -> "Lazy":
+        """Return some rows."""
+        first, last = edge
+        block, found = self.block[first:last], object.__new__(Lazy)
+        own = {"paths": [block], "rows": [last - first], "sizes": [block.nbytes], "_shape": block.shape}
+        vars(found).update(self.__getstate__() | own)
+        return found
+
+    def _read(self, path: Any, rows: int) -> Data:
+        noise, non_integer = self.how
+        return as_data(np.asarray(path), self.ratio, None, noise=noise, non_integer=non_integer)
 
 
 def _joined(named: Sequence[Axes], rows: Sequence[int]) -> Axes:

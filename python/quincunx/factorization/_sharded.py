@@ -30,7 +30,7 @@ from quincunx._inference import _shards as shards
 from quincunx.errors import WorkerError
 from quincunx.factorization._chains import Problem
 from quincunx.factorization._data import Data
-from quincunx.factorization._parts import BLOCK, Parts
+from quincunx.factorization._parts import BLOCK, Lazy, Parts
 
 T = TypeVar("T")
 #: Of the time of steps, the part that remembering states may take.
@@ -59,9 +59,22 @@ class ShardData:
         state = cells * (25 if problem.method == "bessel" else 1) + 4 * positive
         return 2 * held + cells + len(self.keys) * (state + 8 * entries * (6 + threads))
 
+    @property
+    def block(self) -> Any:
+        """What Dask computes to have the data; None where they are here, or are read."""
+        return getattr(self.problem.data, "block", None)
 
-def _edges(problem: Problem, number: int) -> list[tuple[int, int]]:
-    """Return the first row of each of so many parts of a matrix, or fewer, and that of the next one."""
+    def take(self, block: Any) -> None:
+        """Have the data as they were computed."""
+        data = self.problem.data
+        assert isinstance(data, Lazy)
+        data.take(block)
+
+
+def edges_of(problem: Problem, number: int) -> list[tuple[int, int]]:
+    """Return the first row of each part of a matrix, so many or fewer but for files, and that of the next one."""
+    if isinstance(problem.data, Parts) and not isinstance(problem.data, Lazy):
+        return problem.data.edges
     rows = problem.data.shape[0]
     blocks = -(-rows // BLOCK)
     number = max(1, min(number, blocks))
@@ -77,7 +90,7 @@ def rows_of(problem: Problem, i: int, edge: tuple[int, int]) -> Problem:
         return np.ascontiguousarray(table[first:last])
 
     if isinstance(data, Parts):
-        part: Data = data.part(i)
+        part: Data = data.part(i, edge)
     else:
         held_out = None if data.held_out is None else cut(data.held_out)
         part = Data(cut(data.values), cut(data.alpha) if data.alpha.ndim else data.alpha, held_out)
@@ -272,7 +285,7 @@ class ShardedGibbs:
     def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
         self._problem, self._schedule, self._backend = problem, schedule, where
         self._threads = _check.threads(schedule.threads)
-        self._edges = problem.data.edges if isinstance(problem.data, Parts) else _edges(problem, where.number)
+        self._edges = edges_of(problem, where.number)
         keys = [run.key for run in runs]
         parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self._edges)]
         self._lasting = Lasting(where, self, lambda: self._start(parts, runs))

@@ -20,14 +20,8 @@ from quincunx._inference import Array, Backend, Floats, Report, Run, Schedule
 from quincunx._inference import _shards as shards
 from quincunx.factorization._chains import Problem, _settled
 from quincunx.factorization._data import Data
-from quincunx.factorization._parts import Parts
 from quincunx.factorization._rows import Laws, flat_priors
-from quincunx.factorization._sharded import Lasting, ShardData, _edges, _resized, _together, rows_of
-
-
-def edges_of(problem: Problem, where: Backend) -> list[tuple[int, int]]:
-    """Return the first row of each part, and that of the next one."""
-    return problem.data.edges if isinstance(problem.data, Parts) else _edges(problem, where.number)
+from quincunx.factorization._sharded import Lasting, ShardData, _resized, _together, edges_of, rows_of
 
 
 def _ascent(problem: Problem, key: tuple[int, int]) -> _core.CoordinateAscent:
@@ -222,7 +216,7 @@ class Ascents:
 
     def __init__(self, problem: Problem, runs: Sequence[Run], schedule: Schedule, where: Backend) -> None:
         self.problem, self.schedule, self.where = problem, schedule, where
-        self.edges = edges_of(problem, where)
+        self.edges = edges_of(problem, where.number)
         keys = [run.key for run in runs]
         parts = [ShardData(rows_of(problem, i, edge), keys) for i, edge in enumerate(self.edges)]
         self.lasting = Lasting(where, self, lambda: self._start(parts, runs))

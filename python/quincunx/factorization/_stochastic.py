@@ -126,7 +126,9 @@ class StochasticSampler:
     def _part(self, i: int) -> tuple[Data, tuple[int, int]]:
         """Return rows that are in memory together, and which they are: all, or those of a file."""
         data = self._problem.data
-        return (data.part(i), data.edges[i]) if isinstance(data, Parts) else (data, (0, len(data.values)))
+        return (
+            (data.part(i, data.edges[i]), data.edges[i]) if isinstance(data, Parts) else (data, (0, len(data.values)))
+        )
 
     def _in_batches(self, rng: np.random.Generator) -> Iterator[tuple[Data, npt.NDArray[np.intp]]]:
         """Yield batches and their rows, all rows once."""
