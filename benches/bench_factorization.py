@@ -488,47 +488,77 @@ def layers(size: int, components: int, full: bool) -> None:
 
 
 def shards(size: int, components: int, full: bool) -> None:
-    """Sweeps of a tall matrix in this process, and with its rows in two workers of Dask: what the parts cost."""
+    """Sweeps of a tall matrix here, in halves side by side on two workers of Dask, and as two shards there.
+
+    The halves know nothing of each other: what they take beyond one process is the machine's and Dask's idle time, what
+    shards take beyond them is the rounds'.
+    """
     if not importlib.util.find_spec("distributed"):
         print("shards: distributed is not installed\n")
         return
     import distributed
 
-    from quincunx.factorization import PoissonFactorization
-
     rows, cols, few, many = (100_000, 1000, 2, 12) if full else (20 * size, size, 5, 45)
-    print(f"processor and wall ms per sweep, {rows} x {cols}, K = {components}, one process and two workers")
+    print(f"ms per sweep, {rows} x {cols}, K = {components}, from minima: of processors, in all and the client's; wall")
+    print("  mean " + " ".join(f"{name:>9}" for name in ("one", "halves", "shards", "client", "wall one", "shards")))
     with (
         distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
 
-        def taken(released: Any, sweeps: int, where: Any) -> list[float]:
-            def spent() -> float:
-                return time.process_time() + sum(client.run(time.process_time).values())
+        def spent() -> list[float]:
+            here = time.process_time()
+            return [here + sum(client.run(time.process_time).values()), here, time.perf_counter()]
 
-            how: dict[str, Any] = {"n_chains": 1, "n_warmup": sweeps, "n_draws": 1, "thin": 1, "threads": 1}
-            start, wall = spent(), time.perf_counter()
-            PoissonFactorization(components, random_state=1, **how).fit(released, alpha=math.exp(-1), client=where)
-            return [spent() - start, time.perf_counter() - wall]
+        def taken(job: Callable[[], object]) -> list[float]:
+            start = spent()
+            job()
+            return [end - begin for begin, end in zip(start, spent(), strict=True)]
 
-        for mean, shape, *_ in SETTINGS:
+        def halves(parts: list[Any], sweeps: int) -> None:
+            for future in [client.submit(swept, part, components, sweeps, pure=False) for part in parts]:
+                future.result()
+
+        for mean, shape, *_ in SETTINGS[: 2 if full else 3]:
             rng = np.random.default_rng(1)
             factors = rng.gamma(shape, 1.0, (rows, components)), rng.gamma(shape, 1.0, (components, cols))
             counts = rng.poisson(factors[0] @ (factors[1] * (mean / shape**2 / components)))
             noise = rng.geometric(1 - math.exp(-1), (2, rows, cols))
             released = (counts + noise[0] - noise[1]).astype(np.int32)
-            found = []
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for where in (None, client):  # the difference of two lengths leaves out how they begin and end
-                    long, short = taken(released, many, where), taken(released, few, where)
-                    found += [1e3 * (a - b) / (many - few) for a, b in zip(long, short, strict=True)]
-            ratio = found[2] / found[0]
+            del counts, noise
+            middle = rows // 256 * 128
+            parts = [
+                client.scatter(part, workers=[address], hash=False)
+                for part, address in zip((released[:middle], released[middle:]), client.nthreads(), strict=True)
+            ]
+            jobs = {
+                "one": partial(swept, released, components),
+                "halves": partial(halves, parts),
+                "shards": partial(swept, released, components, client=client),
+            }
+            found = [
+                {name: [taken(partial(job, sweeps)) for sweeps in (few, many)] for name, job in jobs.items()}
+                for _ in range(1 if full and mean > 0.1 else 3)
+            ]
+            least = {name: np.min([one[name] for one in found], axis=0) for name in jobs}
+            per = {name: 1e3 * (long - short) / (many - few) for name, (short, long) in least.items()}
+            one, apart, together = (per[name] for name in jobs)
+            shown = (one[0], apart[0], *together[:2], one[2], together[2])
             print(
-                f"{mean:6g} " + " ".join(f"{x:9.1f}" for x in found) + f"   processor time {ratio:.2f} of one process"
+                f"{mean:6g} " + " ".join(f"{x:9.1f}" for x in shown) + "   processor time of shards "
+                f"{together[0] / one[0]:.2f} of one process, {together[0] / apart[0]:.2f} of halves"
             )
     print()
+
+
+def swept(released: Any, components: int, sweeps: int, client: Any = None) -> None:
+    """Take sweeps of a release by public calls."""
+    from quincunx.factorization import PoissonFactorization
+
+    how: dict[str, Any] = {"n_chains": 1, "n_warmup": sweeps, "n_draws": 1, "thin": 1, "threads": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        PoissonFactorization(components, random_state=1, **how).fit(released, alpha=math.exp(-1), client=client)
 
 
 PARTS: dict[str, Callable[[int, int, bool], None]] = {
