@@ -134,6 +134,10 @@ def test_diagonals_of_grids_are_independent(p):
         seen[lattices.triangulated_grid(2, 2, p=p, rng=rng).diagonals.ravel() @ [8, 4, 2, 1]] += 1
     ones = np.array([number.bit_count() for number in range(16)])
     assert_discrete_fit(seen, p**ones * (1 - p) ** (4 - ones))
+    together = lattices.triangulated_grid(2, 1, p, size=8_001, rng=rng)
+    bits = np.array([grid.diagonals.ravel() for grid in together])
+    pairs = np.hstack([bits[:-1], bits[1:]])[::2] @ [8, 4, 2, 1]
+    assert_discrete_fit(np.bincount(pairs, minlength=16), p**ones * (1 - p) ** (4 - ones))
 
 
 def draws_of(found, size):

@@ -302,8 +302,7 @@ def _random(
     chance, draw = generator(random_state, "random_state"), getattr(counting, f"random_{what.replace('-', '_')}")
     how = {} if activity is None else {"activity": _activity(activity)}
     found: list[list[object]] = []
-    for _ in range(_check.whole(n_draws, "n_draws", minimum=1)):
-        drawn: Any = draw(on.graph, **how, rng=chance)
+    for drawn in draw(on.graph, **how, size=_check.whole(n_draws, "n_draws", minimum=1), rng=chance):
         if isinstance(drawn, numpy.ndarray):  # of numbers: vertices, or edges of a lattice
             drawn = (drawn if what == "independent-set" else on.graph.edges[drawn]).tolist()  # type: ignore[union-attr]
         found.append([list(part) if isinstance(part, tuple) else part for part in drawn])

@@ -504,15 +504,18 @@ pub fn plan_even_subgraphs(
     })
 }
 
-/// The edges of a uniform perfect matching by coupling from the past, None for a drawing without heights.
+/// The edges of a uniform perfect matching by coupling from the past for each key, one after the other, None for a drawing
+/// without heights.
 #[pyfunction]
-pub fn couple_perfect_matchings(
-    py: Python<'_>,
-    problem: DrawnArgument<'_>,
-    key: [u64; 2],
-) -> PyResult<Option<Vec<u32>>> {
+pub fn couple_perfect_matchings<'py>(
+    py: Python<'py>,
+    problem: DrawnArgument<'py>,
+    keys: Vec<[u64; 2]>,
+) -> PyResult<Option<Bound<'py, PyArray1<u32>>>> {
     let problem = problem.dimers(py)?;
-    compute(py, None, |monitor| perfect_matchings::coupling::random_perfect_matching(&problem, key, monitor))
+    let drawn =
+        compute(py, None, |monitor| perfect_matchings::coupling::random_perfect_matchings(&problem, &keys, monitor))?;
+    Ok(drawn.map(|edges| PyArray1::from_vec(py, edges)))
 }
 
 /// The number of spanning trees times the Kirchhoff index of a connected graph.

@@ -4,6 +4,7 @@ Chi-square tests on all objects at a false-alarm rate of 1e-6 each and a fixed s
 """
 
 import itertools
+import math
 from collections import Counter
 from fractions import Fraction
 
@@ -155,6 +156,75 @@ def test_bond_orders_add_up_to_one_at_each_vertex():
             at[u] += order
             at[v] += order
         assert set(at) == {1}
+
+
+def subsets(graph, size, weights, fits):
+    """The sets of so many edges that fit, each with the product of its weights."""
+    chosen = itertools.combinations(range(graph.num_edges), size)
+    return {edges: math.prod(weights[e] for e in edges) for edges in chosen if fits(graph.edges[list(edges)])}
+
+
+DIAMOND = Graph(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+WEIGHTS = [1, Fraction(1, 2), 1, 1, Fraction(3, 2)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("draw", "graph", "weight"),
+    [
+        (random_spanning_tree, DIAMOND, None),
+        (random_spanning_tree, DIAMOND, WEIGHTS),
+        (random_perfect_matching, lattices.square(2, 3), None),
+        (random_perfect_matching, lattices.four_eight_eight(1, 2), None),
+        (random_perfect_matching, complete(4), None),
+        (random_perfect_matching, DIAMOND, WEIGHTS),
+        (random_independent_set, DIAMOND, None),
+        (random_independent_set, path(2), [Fraction(1, 2), 2]),
+    ],
+)
+def test_objects_drawn_together_have_their_law_and_do_not_know_of_each_other(draw, graph, weight):
+    n, each = graph.num_vertices, weight or [1] * graph.num_edges
+    if draw is random_independent_set:
+        each = weight or [1] * n
+        likely = brute_sets(graph, each)
+        drawn = draw(graph, each, size=16_001, rng=7)
+        assert isinstance(drawn, list)
+    else:
+        covers = draw is random_perfect_matching
+        size = n // 2 if covers else n - 1
+        likely = subsets(
+            graph, size, each, lambda e: len(np.unique(e)) == n if covers else count_spanning_trees((n, e)) == 1
+        )
+        drawn = draw(graph, size=16_001, weight=weight, rng=7)
+        assert drawn.shape == (16_001, size)
+        assert drawn.dtype == np.int64
+    drawn = [tuple(one.tolist()) for one in drawn]
+    assert goodness(drawn, likely) > RATE
+    pairs = {(a, b): p * q for (a, p), (b, q) in itertools.product(likely.items(), repeat=2)}
+    assert goodness(list(itertools.pairwise(drawn))[::2], pairs) > RATE
+
+
+def test_one_drawn_alone_is_the_first_of_a_list_of_one():
+    lattice, torus = lattices.square(4, 4), lattices.square(4, 4, "torus")
+    for draw, graph in itertools.product((random_spanning_tree, random_perfect_matching), (lattice, torus)):
+        assert draw(graph, size=1, rng=3).tolist() == [draw(graph, rng=3).tolist()]
+        assert draw(graph, size=0, rng=3).shape == (0, len(draw(graph, rng=3)))
+    assert random_independent_set(lattice, size=1, rng=3)[0].tolist() == random_independent_set(lattice, rng=3).tolist()
+    assert random_independent_set(lattice, size=0) == []
+    names = Graph(2, [(0, 1)], ["a", "b"])
+    assert random_spanning_tree(names, size=2) == random_perfect_matching(names, size=2) == [(("a", "b"),)] * 2
+    assert {len(one) for one in random_independent_set(names, size=50, rng=1)} == {0, 1}
+
+
+@pytest.mark.parametrize("draw", [random_spanning_tree, random_perfect_matching, random_independent_set])
+def test_sizes_that_are_none_are_refused(draw):
+    with pytest.raises(ValueError, match="`size` must be at least 0, got -1"):
+        draw(lattices.square(2, 2), size=-1)
+    for size in (2.5, (2, 3), "3", True):
+        with pytest.raises(TypeError, match="`size` must be"):
+            draw(lattices.square(2, 2), size=size)
+    with pytest.raises(MemoryError, match="`size` of"):
+        draw(lattices.square(2, 2), size=10**15)
 
 
 def test_the_same_seed_gives_the_same_object():

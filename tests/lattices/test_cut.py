@@ -165,6 +165,14 @@ def test_drawing_diagonals_depends_on_the_seed_alone():
     assert first == triangulated_grid(20, 30, 0.5, rng=7)
     assert first != triangulated_grid(20, 30, 0.5, rng=8)
     assert first == triangulated_grid(20, 30, 0.5, rng=np.random.default_rng(7))
+    assert triangulated_grid(20, 30, 0.5, size=1, rng=7) == [first]
+    assert triangulated_grid(2, 2, 0.5, size=0) == []
+    with pytest.raises(TypeError, match="`size` must be left out"):
+        triangulated_grid(2, 2, diagonals=[[0, 1], [1, 0]], size=2)
+    with pytest.raises(ValueError, match="`size` must be"):
+        triangulated_grid(2, 2, 0.5, size=-1)
+    with pytest.raises(MemoryError, match="`size` of"):
+        triangulated_grid(200, 200, 0.5, size=2**31)
     source = np.random.default_rng(7)
     assert triangulated_grid(20, 30, 0.5, rng=source) != triangulated_grid(20, 30, 0.5, rng=source)
     assert triangulated_grid(3, 3, 0.5).num_vertices == 16

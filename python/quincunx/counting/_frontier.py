@@ -98,25 +98,28 @@ class WeightedFrontier:
             later = earlier
         return found
 
-    def draw(self, below: Callable[[int], int]) -> list[int]:
-        """Draw a set with its probability; `below(n)` is uniform on ``0 .. n-1``."""
-        chosen, state = [], 0
+    def draw(self, below: Callable[[int], int], size: int = 1) -> list[list[int]]:
+        """Draw so many sets, each with its probability; `below(n)` is uniform on ``0 .. n-1``."""
+        chosen: list[list[int]] = [[] for _ in range(size)]
+        states = [0] * size
         for step in range(len(self.order) - 1, -1, -1):
-            # The states before this step that lead to `state`, each with the weight of its way.
-            ways: list[tuple[int, int, bool]] = []
+            # For each state after this step those before it that lead to it, each with the weight of its way.
+            ways: dict[int, list[tuple[int, int, bool]]] = {state: [] for state in states}
             for earlier, weight in self.tables[step].items():
                 for factor, after, occupied in self._choices(step, earlier):
-                    if after == state and factor:
-                        ways.append((weight * factor, earlier, occupied))
-            ticket = below(sum(weight for weight, _, _ in ways))
-            for weight, earlier, occupied in ways:
-                ticket -= weight
-                if ticket < 0:
-                    state = earlier
-                    if occupied:
-                        chosen.append(self.order[step])
-                    break
-        return sorted(chosen)
+                    if factor and after in ways:
+                        ways[after].append((weight * factor, earlier, occupied))
+            totals = {state: sum(weight for weight, _, _ in onto) for state, onto in ways.items()}
+            for one, state in enumerate(states):
+                ticket = below(totals[state])
+                for weight, earlier, occupied in ways[state]:
+                    ticket -= weight
+                    if ticket < 0:
+                        states[one] = earlier
+                        if occupied:
+                            chosen[one].append(self.order[step])
+                        break
+        return [sorted(one) for one in chosen]
 
 
 def largest_set(graph: Graph) -> tuple[int, int, list[int]]:

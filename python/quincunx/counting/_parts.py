@@ -10,6 +10,13 @@ counting_doc = assembled(
     vertices="""
     Of a graph with labels of its own, or networkx's, the labels.
     """,
+    size="""
+    size : int, optional
+        How many to draw, independent of each other; one by default. What all have in common is worked out once.
+    """,
+    sizes="""
+    With `size`, that many, in an array with one row for each where they are arrays of one length, else in a list.
+    """,
     job="""
     threads, memory_limit, progress, checkpoint, checkpoint_interval, executor
         As in `count_independent_sets`.

@@ -1,7 +1,8 @@
 """Exact random objects: spanning trees and perfect matchings, hard-core distributed independent sets."""
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import accumulate
 from math import lcm
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,10 @@ from quincunx.graphs._weights import NOT_SAID, Unweighted, Weight, lay, weights_
 
 if TYPE_CHECKING:
     from quincunx.graphs._graph import GraphLike
+    from quincunx.graphs._names import Names
+
+# Counts of what is left after some choices that are kept for later objects.
+_MOST_COUNTS = 2**14
 
 
 def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
@@ -36,9 +41,30 @@ def _uniform(rng: np.random.Generator) -> Callable[[int], int]:
     return below
 
 
+def _checked_size(size: int | None, width: int) -> int:
+    """Return how many objects of so many numbers each are drawn."""
+    if size is None:
+        return 1
+    number = _check.whole(size, "size")
+    _check.room(16 * number * (width + 8), f"`size` of {number} objects")
+    return number
+
+
+def _edges(names: "Names", size: int | None, width: int, drawn: Iterable[Iterable[int]]) -> Any:
+    """Return one object, or several: the rows of an array where they are numbers of edges, else a list."""
+    found = [names.edges(one) for one in drawn]
+    if size is None:
+        return found[0]
+    return found if names.own else np.array(found, dtype=np.int64).reshape(size, width)
+
+
 @counting_doc
 def random_spanning_tree(
-    graph: "GraphLike", *, weight: "Weight | Unweighted" = NOT_SAID, rng: RandomSource = None
+    graph: "GraphLike",
+    *,
+    size: int | None = None,
+    weight: "Weight | Unweighted" = NOT_SAID,
+    rng: RandomSource = None,
 ) -> Any:
     """Draw a uniform spanning tree, or one with a probability proportional to the product of its weights.
 
@@ -46,6 +72,7 @@ def random_spanning_tree(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         Connected, with at least one vertex. Parallel edges are told apart, loops are never drawn.
+    {size}
     weight : None, str or sequence of number, optional
         The weight of each edge, as in `count_spanning_trees`; an edge of weight zero is never drawn.
     rng : None, int, SeedSequence or Generator, optional
@@ -53,16 +80,20 @@ def random_spanning_tree(
 
     Returns
     -------
-    ndarray of int64, shape (num_vertices - 1,), or tuple of edges
+    ndarray of int64, shape (num_vertices - 1,) or (size, num_vertices - 1), or tuple of edges
         The numbers of the tree's edges, rising.
         {edges}
+        {sizes}
 
     Raises
     ------
     ValueError
-        If the graph has no vertex or is not connected by edges of positive weight; if weights are not said or negative.
+        If the graph has no vertex or is not connected by edges of positive weight; if weights are not said or negative,
+        or `size` is.
     TypeError
-        If `graph`, `weight` or `rng` is not what it should be.
+        If `graph`, `size`, `weight` or `rng` is not what it should be.
+    TooLargeError
+        If there is no memory for so many trees.
 
     Notes
     -----
@@ -80,6 +111,8 @@ def random_spanning_tree(
     >>> from quincunx.counting import random_spanning_tree
     >>> len(random_spanning_tree(lattices.square(5, 5), rng=0))
     24
+    >>> random_spanning_tree(lattices.square(5, 5), size=1000, rng=0).shape
+    (1000, 24)
     >>> import networkx
     >>> random_spanning_tree(networkx.path_graph(["a", "b", "c"]))
     (('a', 'b'), ('b', 'c'))
@@ -88,6 +121,7 @@ def random_spanning_tree(
     n = found.num_vertices
     if n == 0:
         raise ValueError("`graph` must have a vertex, got a graph without vertices")
+    number = _checked_size(size, n - 1)
     weights = weights_of(graph, weight)
     ends: list[list[tuple[int, int]]] = [[] for _ in range(n)]
     for edge, (u, v) in enumerate(found.edges.tolist()):
@@ -104,26 +138,30 @@ def random_spanning_tree(
     below = _uniform(source)
     # Whole numbers below each degree or sum of weights: a float times it would be biased by 2**-53.
     draws: dict[int, list[int]] = {total: [] for total in totals}
-    in_tree = [False] * n
-    in_tree[0] = True
-    way: list[tuple[int, int]] = [(0, 0)] * n
-    tree = []
-    for start in range(n):
-        v = start
-        while not in_tree[v]:
-            total = totals[v]
-            pool = draws[total]
-            if not pool:
-                pool += source.integers(0, total, 4096).tolist() if total < 2**63 else [below(total)]
-            ticket = pool.pop()
-            way[v] = ends[v][ticket if sums is None else bisect_right(sums[v], ticket)]
-            v = way[v][0]
-        v = start
-        while not in_tree[v]:
-            in_tree[v] = True
-            tree.append(way[v][1])
-            v = way[v][0]
-    return names.edges(sorted(tree))
+
+    def tree() -> list[int]:
+        in_tree = [False] * n
+        in_tree[0] = True
+        way: list[tuple[int, int]] = [(0, 0)] * n
+        found = []
+        for start in range(n):
+            v = start
+            while not in_tree[v]:
+                total = totals[v]
+                pool = draws[total]
+                if not pool:
+                    pool += source.integers(0, total, 4096).tolist() if total < 2**63 else [below(total)]
+                ticket = pool.pop()
+                way[v] = ends[v][ticket if sums is None else bisect_right(sums[v], ticket)]
+                v = way[v][0]
+            v = start
+            while not in_tree[v]:
+                in_tree[v] = True
+                found.append(way[v][1])
+                v = way[v][0]
+        return sorted(found)
+
+    return _edges(names, size, n - 1, (tree() for _ in range(number)))
 
 
 def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
@@ -141,6 +179,7 @@ def _refuse_disconnected(ends: list[list[tuple[int, int]]]) -> None:
 def random_perfect_matching(
     graph: "GraphLike",
     *,
+    size: int | None = None,
     weight: "Weight | Unweighted" = NOT_SAID,
     rng: RandomSource = None,
     memory_limit: int | None = None,
@@ -151,6 +190,7 @@ def random_perfect_matching(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         Planar, drawn on a torus, or of small width, as for `count_perfect_matchings`. Parallel edges are told apart.
+    {size}
     weight : None, str or sequence of number, optional
         The weight of each edge, as in `count_spanning_trees`.
     rng : None, int, SeedSequence or Generator, optional
@@ -160,9 +200,10 @@ def random_perfect_matching(
 
     Returns
     -------
-    ndarray of int64, shape (num_vertices / 2,), or tuple of edges
+    ndarray of int64, shape (num_vertices / 2,) or (size, num_vertices / 2), or tuple of edges
         The numbers of the matching's edges, rising.
         {edges}
+        {sizes}
 
     {matched}
 
@@ -188,9 +229,12 @@ def random_perfect_matching(
     >>> from quincunx.counting import random_perfect_matching
     >>> len(random_perfect_matching(lattices.square(4, 4), rng=0))
     8
+    >>> random_perfect_matching(lattices.square(4, 4), size=100, rng=0).shape
+    (100, 8)
     """
     found, names = as_named(graph)
-    limit = _check.memory_limit(memory_limit)
+    width = found.num_vertices // 2
+    number, limit = _checked_size(size, width), _check.memory_limit(memory_limit)
     origin = np.arange(found.num_edges)
     if (weights := weights_of(graph, weight)) is not None:
         graph, _, origin = lay(found, weights)
@@ -198,45 +242,60 @@ def random_perfect_matching(
     if min(_core.maximum_matching(found.num_vertices, found.edges), default=0) < 0:
         raise ValueError("`graph` must have a perfect matching, got none")
     drawn = as_drawn(graph)
-    seed = key(rng)
+    source = generator(rng)
+    keys = [key(source) for _ in range(number)]
     if drawn is not None and weights is None:
         try:
-            coupled = _core.couple_perfect_matchings(drawn, seed)
+            coupled = _core.couple_perfect_matchings(drawn, keys)
         except ValueError:
             coupled = None  # crossing or overlapping bonds
         if coupled is not None:
-            return names.edges(coupled)
-    below = _uniform(np.random.Generator(np.random.Philox(key=np.array(seed, dtype=np.uint64))))
-    total = count_of_drawn(found, drawn, np.ones(found.num_vertices, dtype=bool), limit)
-    left = np.ones(found.num_vertices, dtype=bool)
-    chosen = []
-    for v in range(found.num_vertices):
-        if not left[v]:
-            continue
-        left[v] = False
-        ticket = below(total)
-        at_v = np.flatnonzero((found.edges == v).any(axis=1) & (found.edges[:, 0] != found.edges[:, 1]))
-        counts: dict[int, int] = {}
-        for edge in at_v.tolist():
-            u = int(found.edges[edge].sum() - v)
-            if not left[u]:
+            return _edges(names, size, width, coupled.reshape(number, width))
+    everything = np.ones(found.num_vertices, dtype=bool)
+
+    @lru_cache(_MOST_COUNTS)
+    def count(left: bytes) -> int:
+        return count_of_drawn(found, drawn, np.frombuffer(left, dtype=bool), limit)
+
+    def matching(below: Callable[[int], int]) -> list[int]:
+        left = everything.copy()
+        total = count(left.tobytes())
+        chosen = []
+        for v in range(found.num_vertices):
+            if not left[v]:
                 continue
-            if u not in counts:
+            left[v] = False
+            ticket = below(total)
+            for edge, u in at[v]:
+                if not left[u]:
+                    continue
                 left[u] = False
-                counts[u] = count_of_drawn(found, drawn, left, limit)
+                rest = count(left.tobytes())
+                ticket -= rest
+                if ticket < 0:
+                    chosen.append(edge)
+                    total = rest
+                    break
                 left[u] = True
-            ticket -= counts[u]
-            if ticket < 0:
-                left[u] = False
-                chosen.append(edge)
-                total = counts[u]
-                break
-    return names.edges(origin[sorted(chosen)])
+        return sorted(chosen)
+
+    at: list[list[tuple[int, int]]] = [[] for _ in range(found.num_vertices)]
+    for edge, (u, v) in enumerate(found.edges.tolist()):
+        if u != v:
+            at[u].append((edge, v))
+            at[v].append((edge, u))
+    chances = (_uniform(np.random.Generator(np.random.Philox(key=np.array(one, dtype=np.uint64)))) for one in keys)
+    return _edges(names, size, width, (origin[matching(below)] for below in chances))
 
 
 @counting_doc
 def random_independent_set(
-    graph: "GraphLike", activity: "Activity" = 1, *, rng: RandomSource = None, memory_limit: int | None = None
+    graph: "GraphLike",
+    activity: "Activity" = 1,
+    *,
+    size: int | None = None,
+    rng: RandomSource = None,
+    memory_limit: int | None = None,
 ) -> Any:
     """Draw an independent set with the hard-core distribution.
 
@@ -249,6 +308,7 @@ def random_independent_set(
     activity : number, sequence or mapping, optional
         The activity of all vertices, or one for each: ints, Fractions or floats, >= 0. A mapping names vertices by
         their labels; those it does not name have activity one.
+    {size}
     rng : None, int, SeedSequence or Generator, optional
         Where randomness comes from.
     memory_limit : int, optional
@@ -256,16 +316,17 @@ def random_independent_set(
 
     Returns
     -------
-    ndarray of int64, or tuple of labels
+    ndarray of int64, tuple of labels, or list of those
         The vertices of the set, rising.
         {vertices}
+        {sizes}
 
     {weighted}
 
     Notes
     -----
     The rows of the transfer operator are kept as exact integers and read backwards, so that each set has exactly its
-    probability.
+    probability. Tables are made once for all sets of a call, and read together.
 
     Examples
     --------
@@ -276,7 +337,9 @@ def random_independent_set(
     True
     """
     found, names = as_named(graph)
+    number = _checked_size(size, found.num_vertices)
     free, taken, _ = integer_weights(activities_of(found, activity, negative=False))
     below = _uniform(generator(rng))
     frontier = WeightedFrontier(found, free, taken, _check.memory_limit(memory_limit))
-    return names.vertices(frontier.draw(below))
+    drawn = [names.vertices(one) for one in frontier.draw(below, number)]
+    return drawn[0] if size is None else drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -211,14 +212,21 @@ def generalized_aztec(a: int, b: int) -> CutLattice:
     return CutLattice._cut("generalized-aztec", (a, b), CLOSED["free"], (a * b + 1) // 2)
 
 
+@overload
+def triangulated_grid(
+    m: int, n: int, p: float | None = None, *, diagonals: npt.ArrayLike | None = None, rng: RandomSource = None
+) -> CutLattice: ...
+@overload
+def triangulated_grid(m: int, n: int, p: float, *, size: int, rng: RandomSource = None) -> list[CutLattice]: ...
 def triangulated_grid(
     m: int,
     n: int,
     p: float | None = None,
     *,
     diagonals: npt.ArrayLike | None = None,
+    size: int | None = None,
     rng: RandomSource = None,
-) -> CutLattice:
+) -> CutLattice | list[CutLattice]:
     """Return the square grid of ``m x n`` cells with a diagonal in each cell.
 
     There are ``(m+1) * (n+1)`` vertices. The diagonal of cell ``(i, j)`` joins ``(i, j)`` to ``(i+1, j+1)`` or
@@ -233,20 +241,23 @@ def triangulated_grid(
         Probability of the first diagonal.
     diagonals : array_like of bool or 0/1, shape (m, n), optional
         One where the diagonal is the first. Copied.
+    size : int, optional
+        How many grids to draw with `p`, independent of each other; one by default.
     rng : None, int, SeedSequence, BitGenerator or Generator, optional
         Where the drawing starts. A Generator advances once.
 
     Returns
     -------
     Lattice
-        Of kind ``"triangulated-grid"``; its attribute `diagonals` holds the choice.
+        Of kind ``"triangulated-grid"``; its attribute `diagonals` holds the choice. With `size`, a list of so many.
 
     Raises
     ------
     TypeError
-        If an argument has the wrong type, or not exactly one of `p` and `diagonals` is given.
+        If an argument has the wrong type, not exactly one of `p` and `diagonals` is given, or `size` with `diagonals`.
     ValueError
-        If a size is less than 1, `p` is not in [0, 1], or `diagonals` has another shape or other values.
+        If `m` or `n` is less than 1, `size` is negative, `p` is not in [0, 1], or `diagonals` has another shape or
+        other values.
     TooLargeError
         If the machine has no memory for the diagonals.
 
@@ -257,15 +268,25 @@ def triangulated_grid(
     9
     >>> triangulated_grid(2, 3, p=0.0).graph == triangular(3, 4).graph
     True
+    >>> [int(grid.diagonals.sum()) for grid in triangulated_grid(2, 3, 0.5, size=4, rng=2)]
+    [4, 2, 5, 4]
     """
     m = _check.whole(m, "m", minimum=1, maximum=MOST)
     n = _check.whole(n, "n", minimum=1, maximum=MOST)
     if (p is None) == (diagonals is None):
         raise TypeError("exactly one of `p` and `diagonals` must be given")
+    if size is not None and diagonals is not None:
+        raise TypeError("`size` must be left out where `diagonals` are given: all grids would be the same")
+    number = 1 if size is None else _check.whole(size, "size", maximum=MOST)
     refuse_too_large("the grid", (m + 1) * (n + 1), 0)
-    chosen = _chosen(diagonals, (m, n)) if diagonals is not None else _drawn(p, (m, n), rng)
+    if number > 1:
+        _check.room(number * (9 * m * n + 500), f"`size` of {number} grids")
+    chosen = _chosen(diagonals, (m, n))[None] if diagonals is not None else _drawn(p, (number, m, n), rng)
     chosen.setflags(write=False)
-    return CutLattice._cut("triangulated-grid", (m, n), CLOSED["free"], (m + 1) * (n + 1), diagonals=chosen)
+    grids = [
+        CutLattice._cut("triangulated-grid", (m, n), CLOSED["free"], (m + 1) * (n + 1), diagonals=one) for one in chosen
+    ]
+    return grids[0] if size is None else grids
 
 
 def _chosen(diagonals: npt.ArrayLike, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
@@ -280,7 +301,7 @@ def _chosen(diagonals: npt.ArrayLike, shape: tuple[int, int]) -> npt.NDArray[np.
     return np.array(array, dtype=np.bool_, order="C")
 
 
-def _drawn(p: float | None, shape: tuple[int, int], rng: RandomSource) -> npt.NDArray[np.bool_]:
+def _drawn(p: float | None, shape: tuple[int, int, int], rng: RandomSource) -> npt.NDArray[np.bool_]:
     probability = _check.probability(p, "p")
     stream = np.random.Generator(np.random.Philox(key=np.array(key(rng), dtype=np.uint64)))
     return stream.random(shape) < probability

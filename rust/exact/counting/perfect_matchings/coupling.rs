@@ -30,14 +30,15 @@ const LONGEST_FACE: usize = 20;
 const PURPOSE: u64 = u64::from_le_bytes(*b"coupling");
 const PILOT: u64 = u64::from_le_bytes(*b"cplpilot");
 
-/// The edges of a uniform perfect matching, rising; `None` for a graph to which this does not apply: without perfect matchings,
-/// not bipartite, not drawn on a plane, with long faces, or with chains that meet too late.
+/// The edges of a uniform perfect matching for each key, rising, one matching after the other; `None` for a graph to which
+/// this does not apply: without perfect matchings, not bipartite, not drawn on a plane, with long faces, or with chains that
+/// meet too late.
 ///
 /// # Errors
 /// The monitor's error.
-pub fn random_perfect_matching(
+pub fn random_perfect_matchings(
     problem: &MatchingProblem,
-    key: [u64; 2],
+    keys: &[[u64; 2]],
     monitor: &mut dyn Monitor,
 ) -> Result<Option<Vec<u32>>> {
     let Some(faces) = Faces::new(problem) else { return Ok(None) };
@@ -48,7 +49,9 @@ pub fn random_perfect_matching(
         if !alike && faces.couple([0, 0], PILOT, most, progress)?.is_none() {
             return Ok(None);
         }
-        faces.couple(key, PURPOSE, f64::INFINITY, progress)
+        let drawn: Option<Vec<_>> =
+            keys.iter().map(|&key| faces.couple(key, PURPOSE, f64::INFINITY, progress)).collect::<Result<_>>()?;
+        Ok(drawn.map(|drawn| drawn.concat()))
     })
 }
 
@@ -272,8 +275,10 @@ mod tests {
     fn is_uniform(problem: &MatchingProblem, count: usize) {
         let rounds = 60 * count as u64;
         let mut met: HashMap<Vec<u32>, u64> = HashMap::new();
-        for seed in 0..rounds {
-            *met.entry(random_perfect_matching(problem, [seed, 7], &mut Silent).unwrap().unwrap()).or_default() += 1;
+        let keys: Vec<_> = (0..rounds).map(|seed| [seed, 7]).collect();
+        let drawn = random_perfect_matchings(problem, &keys, &mut Silent).unwrap().unwrap();
+        for matching in drawn.chunks_exact(drawn.len() / keys.len()) {
+            *met.entry(matching.to_vec()).or_default() += 1;
         }
         assert_eq!(met.len(), count);
         let chi: f64 = met.values().map(|&m| (m as f64 - 60.0).powi(2) / 60.0).sum();
@@ -301,7 +306,7 @@ mod tests {
         let faces = Faces::new(&problem).unwrap();
         assert_eq!(faces.couple([1, 2], PURPOSE, 100.0, &Progress::default()).unwrap(), None);
         let found = faces.couple([1, 2], PURPOSE, f64::INFINITY, &Progress::default()).unwrap();
-        assert_eq!(found, random_perfect_matching(&problem, [1, 2], &mut Silent).unwrap());
+        assert_eq!(found, random_perfect_matchings(&problem, &[[1, 2]], &mut Silent).unwrap());
     }
 
     #[test]
@@ -311,7 +316,7 @@ mod tests {
             drawn(section("triangular", [2, 4], [false, false])),
             drawn(section("square", [3, 3], [false, false])),
         ] {
-            assert_eq!(random_perfect_matching(&problem, [0, 0], &mut Silent).unwrap(), None);
+            assert_eq!(random_perfect_matchings(&problem, &[[0, 0]], &mut Silent).unwrap(), None);
         }
     }
 
