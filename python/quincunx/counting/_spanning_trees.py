@@ -47,12 +47,13 @@ def count_spanning_trees(
     ----------
     graph : Lattice, Graph, networkx.Graph, scipy.sparse array or pair (n, edges)
         What is counted on.
-    weight : None, str or sequence of number, optional
+    weight : None, str, sequence of number or mapping, optional
         The weight of each edge: the name of an attribute of the edges of a networkx graph (1 where an edge has none of
-        that name), ``"weight"`` for the entries of a sparse matrix (half of them for loops, as in `Graph.to_scipy`), or
-        a number for each edge in order; ints, Fractions or floats, >= 0. What is returned is the sum over all trees of
-        the products of their weights. `None` counts each edge as one. Where nothing is said, a networkx graph
-        with an attribute ``"weight"`` that is not 1 is refused, and so is a sparse matrix with such an entry.
+        that name), ``"weight"`` for the entries of a sparse matrix (half of them for loops, as in `Graph.to_scipy`), a
+        number for each edge in order, or for each of the `edge_colors` of a lattice by a mapping; ints, Fractions or
+        floats, >= 0. What is returned is the sum over all trees of the products of their weights. `None` counts each
+        edge as one. Where nothing is said, a networkx graph with an attribute ``"weight"`` that is not 1 is refused,
+        and so is a sparse matrix with such an entry.
     method : {"auto", "product", "elimination"}, optional
         ``"product"``: eigenvalues in closed form inside prime fields, for square lattices of any boundary and for all
         lattices on a torus; on a cylinder a banded determinant for each wave vector round it. ``"elimination"``: sparse

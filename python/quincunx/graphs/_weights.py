@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -33,8 +33,9 @@ class _NotSaid:
 
 
 NOT_SAID: Final = _NotSaid()
-#: What edges weigh: an attribute of other libraries, "weight" for the entries of a sparse matrix, or a number for each.
-Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any]
+#: What edges weigh: an attribute of other libraries, "weight" for the entries of a sparse matrix, a number for each, or
+#: one for each color of a lattice's edges.
+Weight: TypeAlias = str | Sequence[Number] | npt.NDArray[Any] | Mapping[Any, Number]
 #: Each edge counts as one, said or not.
 Unweighted: TypeAlias = _NotSaid | None
 
@@ -97,12 +98,28 @@ def weights_of(graph: object, weight: object, *, negative: bool = False) -> list
         if len(weight) != found.num_edges:
             raise ValueError(f"`weight` must have one entry for each of the {found.num_edges} edges, got {len(weight)}")
         values = list(weight)
+    elif isinstance(weight, Mapping):
+        values = _by_color(graph, weight)
     else:
         raise TypeError(f"`weight` must be None, the name of an attribute or numbers, got {type(weight).__name__}")
     weights = [_check.rational(value, "weight") for value in values]
     if not negative and any(w < 0 for w in weights):
         raise ValueError(f"`weight` must be at least 0, got {min(weights)}")
     return weights
+
+
+def _by_color(graph: Any, weight: Mapping[Any, Number]) -> list[Number]:
+    """Return the weight of each edge of a lattice, by its color."""
+    if (colors := getattr(graph, "edge_colors", None)) is None:
+        raise TypeError(
+            f"`weight` by color must come with a lattice, whose edges have colors, got {type(graph).__name__}"
+        )
+    every = colors.tolist()
+    if missing := set(every) - weight.keys():
+        raise ValueError(
+            f"`weight` must have a number for each color of an edge, got none for {min(missing, key=str)!r}"
+        )
+    return [weight[color] for color in every]
 
 
 def _refuse_silence(graph: object) -> None:

@@ -1,5 +1,6 @@
 """Drawings of lattices, and of any graph."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -8,11 +9,14 @@ import numpy.typing as npt
 
 from quincunx import _check
 from quincunx._optional import axes, require
+from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._graph import as_graph
 from quincunx.graphs._names import Names
 from quincunx.graphs._others import is_networkx
+from quincunx.lattices._bonds import Surroundings
 from quincunx.lattices._lattice import Lattice
+from quincunx.lattices._piece import LatticePiece
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
+#: Colors of edges beside gray, which no set, matching or tree is drawn in.
+_HUES = ("C4", "C8", "C9", "C5", "C6")
+#: How far an edge over a vertex is bent, in its length.
+_BEND = 0.12
 #: Up to so many vertices Kamada and Kawai's layout takes less than a second.
 _KAMADA_KAWAI = 300
 
@@ -34,6 +42,7 @@ def draw(
     matching: Iterable[Any] | None = None,
     tree: Iterable[Any] | None = None,
     edges: Iterable[Any] | None = None,
+    colors: Mapping[Any, Any] | None = None,
     labels: bool = False,
     wrap_labels: bool = False,
     positions: Any = None,
@@ -41,6 +50,8 @@ def draw(
     """Draw a lattice, or any other graph, with matplotlib.
 
     An edge of a lattice that wraps round a closed axis is drawn as two dotted halves, one leaving each of its ends.
+    Edges of bonds that pass over a site are bent. Edges of each color of a lattice have a color, and a label for
+    ``ax.legend()``, of their own.
 
     Parameters
     ----------
@@ -57,6 +68,8 @@ def draw(
         Edges to draw thick, no cycle among them, such as a `random_spanning_tree`.
     edges : iterable of int or edge, optional
         Any other edges to draw thick.
+    colors : mapping, optional
+        What matplotlib draws the `edge_colors` of a lattice in; by default the first is gray.
     labels : bool, default False
         Whether to write the number, or the label, of each vertex beside it.
     wrap_labels : bool, default False
@@ -78,7 +91,8 @@ def draw(
         If `lattice` is neither a lattice nor a graph, or a vertex or edge is not a whole number.
     ValueError
         If a vertex or edge does not exist, two vertices of `independent_set` are joined, two edges of `matching` share
-        a vertex, `tree` has a cycle, or `positions` are not a finite pair for each vertex of a graph.
+        a vertex, `tree` has a cycle, `positions` are not a finite pair for each vertex of a graph, or `colors` do not
+        name each color of a lattice's edges.
 
     Examples
     --------
@@ -102,7 +116,7 @@ def draw(
                 None if chosen is None else names.edge_numbers(chosen, name)
                 for chosen, name in ((matching, "matching"), (tree, "tree"), (edges, "edges"))
             )
-    return _drawn(drawn, ax, independent_set, matching, tree, edges, labels, wrap_labels)
+    return _drawn(drawn, ax, independent_set, matching, tree, edges, colors, labels, wrap_labels)
 
 
 class _Placed:
@@ -113,6 +127,7 @@ class _Placed:
         self.num_vertices, self.num_edges, self.edges = graph.num_vertices, graph.num_edges, graph.edges
         self.displacements = positions[graph.edges[:, 1]] - positions[graph.edges[:, 0]]
         self.windings = np.zeros_like(graph.edges)
+        self.edge_colors = np.zeros(self.num_edges, dtype=np.int64)
 
 
 def _placed(value: Any, positions: Any) -> _Placed:
@@ -152,6 +167,7 @@ def _drawn(
     matching: Iterable[int] | None,
     tree: Iterable[int] | None,
     edges: Iterable[int] | None,
+    colors: Mapping[Any, Any] | None,
     labels: bool,
     wrap_labels: bool,
 ) -> "Axes":
@@ -169,10 +185,12 @@ def _drawn(
     lines = require("matplotlib.collections", "plot").LineCollection
     ax = axes(ax)
     starts, ends = (lattice.positions[lattice.edges[:, end]] for end in (0, 1))
-    halves = lattice.displacements / 2
+    along = lattice.displacements
+    bent = _over_sites(lattice)
     wraps = lattice.windings.any(axis=1)
+    plain = ~(thick | matched | grown)
     for chosen, style in (
-        (~(thick | matched | grown), {"colors": "0.55", "linewidths": 1.0}),
+        *_by_color(lattice, plain, colors),
         (grown & ~(thick | matched), {"colors": "C2", "linewidths": 2.0}),
         (matched & ~thick, {"colors": "C1", "linewidths": 3.0}),
         (thick, {"colors": "C3", "linewidths": 2.5}),
@@ -180,9 +198,10 @@ def _drawn(
         if not chosen.any():
             continue
         whole, cut = chosen & ~wraps, chosen & wraps
-        ax.add_collection(lines(np.stack([starts[whole], ends[whole]], axis=1), zorder=1, **style))
-        leaving = np.stack([starts[cut], starts[cut] + halves[cut]], axis=1)
-        arriving = np.stack([ends[cut] - halves[cut], ends[cut]], axis=1)
+        ax.add_collection(lines(_way(starts, along, bent, whole, 0.0, 1.0), zorder=1, **style))
+        style.pop("label", None)
+        leaving = _way(starts, along, bent, cut, 0.0, 0.5)
+        arriving = _way(ends - along, along, bent, cut, 0.5, 1.0)
         ax.add_collection(lines(np.concatenate([leaving, arriving]), linestyles="dotted", zorder=1, **style))
     x, y = lattice.positions.T
     ax.scatter(x, y, s=25, c=np.where(filled, "C0", "white"), edgecolors="0.2", linewidths=0.8, zorder=2)
@@ -198,6 +217,51 @@ def _drawn(
     ax.set_aspect("equal")
     ax.set_axis_off()
     return ax
+
+
+def _by_color(
+    lattice: "Lattice | _Placed", plain: BoolArray, colors: Mapping[Any, Any] | None
+) -> list[tuple[BoolArray, dict[str, Any]]]:
+    """Return the plain edges of each color, and how they are drawn."""
+    of_edges = lattice.edge_colors
+    there = dict.fromkeys(of_edges.tolist())  # in the order of their bonds
+    if colors is None:
+        hues = itertools.chain(["0.55"], itertools.cycle(_HUES))
+        colors = dict(zip(there, hues, strict=False))
+    elif missing := there.keys() - colors.keys():
+        raise ValueError(f"`colors` must name each color of an edge, got none for {min(missing, key=str)!r}")
+    named = len(there) > 1
+    return [
+        (
+            plain & (of_edges == color),
+            {"colors": colors[color], "linewidths": 1.0} | ({"label": str(color)} if named else {}),
+        )
+        for color in there
+    ]
+
+
+def _over_sites(lattice: "Lattice | _Placed") -> BoolArray:
+    """Return which edges would be drawn over a vertex."""
+    whole, kept = (lattice._whole, lattice._inside) if isinstance(lattice, LatticePiece) else (lattice, slice(None))
+    if not isinstance(whole, Lattice) or whole.kind is not None or (cell := whole.unit_cell) is None:
+        return np.zeros(lattice.num_edges, dtype=np.bool_)
+    try:
+        passing = Surroundings(cell).passing(cell.bonds)
+    except TooLargeError:  # a lattice of its own, rather than a cell
+        passing = [False] * cell.num_bonds
+    found: BoolArray = whole._by_bond(passing)[kept].astype(np.bool_)
+    return found
+
+
+def _way(
+    starts: FloatArray, along: FloatArray, bent: BoolArray, chosen: BoolArray, begin: float, end: float
+) -> FloatArray:
+    """Return the points of a part of each chosen edge: straight, or along a parabola beside it."""
+    bends = bent[chosen].any()
+    t = np.linspace(begin, end, 13 if bends else 2)[:, None]
+    vectors = along[chosen][:, None]
+    beside = vectors[..., ::-1] * (-_BEND, _BEND) * bent[chosen][:, None, None]
+    return starts[chosen][:, None] + t * vectors + 4 * t * (1 - t) * beside
 
 
 def _check_matching(lattice: "Lattice | _Placed", matched: BoolArray) -> None:

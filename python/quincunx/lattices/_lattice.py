@@ -1,6 +1,6 @@
 """Finite lattices: a unit cell repeated over a box with a boundary."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from quincunx._html import table_html
 from quincunx.errors import TooLargeError
 from quincunx.graphs import Graph
 from quincunx.graphs._parts import graph_doc
-from quincunx.lattices._unit_cell import UnitCell
+from quincunx.lattices._unit_cell import Color, UnitCell
 
 if TYPE_CHECKING:
     import networkx
@@ -220,6 +220,27 @@ class Lattice:
         return self._written()[3]
 
     @property
+    def edge_colors(self) -> npt.NDArray[Any]:
+        """The color of each edge, that of its bond in the unit cell: array of ints or strs, shape ``(num_edges,)``.
+
+        Zeros where bonds have no colors. An array of objects where some are ints and others strs.
+        """
+        return np.zeros(self.num_edges, dtype=np.int64) if self._cell is None else self._by_bond(self._cell.colors)
+
+    def _by_bond(self, values: Sequence[object]) -> npt.NDArray[Any]:
+        """Return the value of its bond for each edge."""
+        assert self._cell is not None
+        kinds = {type(value) for value in values}
+        column = np.array(values, dtype=None if len(kinds) == 1 else object)
+        steps = np.array([step for *_, step in self._cell.bonds], dtype=np.int64).reshape(-1, 2)
+        stays = []
+        for axis, extent in enumerate(self._extent):
+            place = np.arange(extent)[:, None] + steps[:, axis]
+            stays.append(self._pbc[axis] | ((place >= 0) & (place < extent)))
+        there = stays[0][:, None] & stays[1][None]
+        return np.broadcast_to(column, there.shape)[there]
+
+    @property
     def graph(self) -> Graph:
         """The lattice as a plain graph."""
         if self._graph is None:
@@ -394,6 +415,49 @@ class Lattice:
         if self.twist:
             rows["twist"] = self.twist
         return table_html(f"Lattice {self.name}" if self.kind else "Lattice", rows)
+
+    def add_bonds(
+        self,
+        bonds: Iterable[tuple[int, int, Sequence[int]]] | None = None,
+        *,
+        shell: int | Iterable[int] | None = None,
+        vectors: "npt.ArrayLike | None" = None,
+        color: Color | None = None,
+        multigraph: bool = False,
+    ) -> "Lattice":
+        """Return the lattice with more bonds in the unit cell, over the same box.
+
+        Parameters
+        ----------
+        bonds, shell, vectors, color
+            As for `UnitCell.add_bonds`: listed bonds, those of the k-th smallest distance, or those along some vectors.
+        multigraph : bool, default False
+            Whether the loops and parallel edges of small closed axes are allowed.
+
+        Returns
+        -------
+        Lattice
+            Its `edge_colors` tell the new edges from the others.
+
+        Raises
+        ------
+        TypeError, TooLargeError
+            As `UnitCell.add_bonds`.
+        ValueError
+            As `UnitCell.add_bonds`, if the lattice is no whole number of unit cells, or if loops or parallel edges
+            arise without `multigraph`.
+
+        Examples
+        --------
+        >>> from quincunx.lattices import square
+        >>> lattice = square(4, 4, "torus", multigraph=True).add_bonds(shell=2)
+        >>> int((lattice.edge_colors == 1).sum()), lattice.num_edges
+        (32, 64)
+        """
+        if self._cell is None:
+            raise ValueError(f"`add_bonds` needs whole unit cells, got {self!r}")
+        cell = self._cell.add_bonds(bonds, shell=shell, vectors=vectors, color=color)
+        return Lattice(cell, self._extent, pbc=self._pbc, twist=self._twist, multigraph=multigraph)
 
     @_over_the_box
     def clique_insert(self, k: int = 1, *, max_vertices: int | None = None, multigraph: bool = False) -> "Lattice":

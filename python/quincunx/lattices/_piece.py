@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -47,6 +49,17 @@ class LatticePiece(Lattice):
         return self._origin
 
     @property
+    def edge_colors(self) -> npt.NDArray[Any]:
+        """The color of each edge, as in the lattice that the piece was cut from."""
+        return self._whole.edge_colors[self._inside]
+
+    @property
+    def _inside(self) -> npt.NDArray[np.bool_]:
+        """Which edges of the whole lattice are in the piece."""
+        inside: npt.NDArray[np.bool_] = self._kept[self._whole.edges].all(axis=1)
+        return inside
+
+    @property
     def _kept(self) -> npt.NDArray[np.bool_]:
         """Which vertices of the whole lattice are in the piece."""
         kept = np.zeros(self._whole.num_vertices, dtype=np.bool_)
@@ -59,7 +72,7 @@ class LatticePiece(Lattice):
     def _write(self) -> Arrays:
         positions, edges, windings, displacements = self._whole._written()
         kept = self._kept
-        inside = kept[edges].all(axis=1)
+        inside = self._inside
         return positions[kept], (np.cumsum(kept) - 1)[edges[inside]], windings[inside], displacements[inside]
 
     def _recipe(self) -> tuple[object, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from quincunx import _check, _core
 from quincunx.errors import TooLargeError
+from quincunx.lattices._bonds import Surroundings, unlisted
 from quincunx.lattices._registry import LATTICES, registered
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = tuple[float, float]
 Bond: TypeAlias = tuple[int, int, tuple[int, int]]
+#: What classes of bonds are told apart by.
+Color: TypeAlias = int | str
 
 #: Clique insertion of named cells that have a name themselves.
 _INSERTED = {row.inserted_into: row.name for row in LATTICES.values() if row.inserted_into}
@@ -32,7 +35,7 @@ class UnitCell:
 
     Site ``s`` of cell ``(i, j)`` lies at ``i*a1 + j*a2 + offset[s]``. A bond ``(u, v, (dx, dy))`` joins site ``u`` of
     each cell ``(i, j)`` to site ``v`` of cell ``(i+dx, j+dy)``; each edge of the infinite lattice is listed once.
-    A unit cell cannot be changed; two are equal if their numbers are.
+    A unit cell cannot be changed; two are equal if their numbers and colors are.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ class UnitCell:
         Where the sites are, seen from their cell.
     bonds : iterable of (int, int, (int, int))
         From site, to site, cells from one to the other.
+    colors : sequence of int or str, optional
+        The color of each bond: a label of its class, such as ``"J1"``. By default each has color 0.
 
     Raises
     ------
@@ -49,7 +54,7 @@ class UnitCell:
         If an argument does not have this form.
     ValueError
         If a number is not finite, the basis vectors are dependent, there is no site, or a bond names a site that is not
-        there, joins a site to itself, or is listed twice (also in reverse).
+        there, joins a site to itself, or is listed twice (also in reverse), or there is not one color for each.
 
     Examples
     --------
@@ -65,12 +70,14 @@ class UnitCell:
     [6, 4]
     """
 
-    __slots__ = ("_basis_vectors", "_below", "_bonds", "_kind", "_site_offsets")
+    __slots__ = ("_basis_vectors", "_below", "_bonds", "_colors", "_kind", "_site_offsets")
 
     _basis_vectors: tuple[Vector, Vector]
     _site_offsets: tuple[Vector, ...]
     _bonds: tuple[Bond, ...]
     _kind: str | None
+    #: None where each bond has color 0.
+    _colors: tuple[Color, ...] | None
     #: The cell that cliques were inserted into, where this one is made so.
     _below: UnitCell | None
 
@@ -79,6 +86,7 @@ class UnitCell:
         basis_vectors: npt.ArrayLike,
         site_offsets: npt.ArrayLike,
         bonds: Iterable[tuple[int, int, Sequence[int]]],
+        colors: Sequence[Color] | None = None,
     ) -> None:
         basis = _vectors(basis_vectors, "basis_vectors")
         if len(basis) != 2:
@@ -87,11 +95,18 @@ class UnitCell:
         _core.check_cell(cell)
         self._basis_vectors, self._site_offsets, self._bonds = cell
         self._kind = self._below = None
+        self._colors = None if colors is None else _colored(colors, len(self._bonds))
 
     @classmethod
-    def _from_core(cls, parts: _core._CellOut, kind: str | None, below: UnitCell | None = None) -> UnitCell:
+    def _from_core(
+        cls,
+        parts: _core._CellOut,
+        kind: str | None,
+        below: UnitCell | None = None,
+        colors: tuple[Color, ...] | None = None,
+    ) -> UnitCell:
         cell = cls.__new__(cls)
-        cell._below = below
+        cell._below, cell._colors = below, colors
         (a1, a2), offsets, bonds = parts
         cell._basis_vectors = (a1[0], a1[1]), (a2[0], a2[1])
         cell._site_offsets = tuple((x, y) for x, y in offsets)
@@ -144,6 +159,11 @@ class UnitCell:
         return self._bonds
 
     @property
+    def colors(self) -> tuple[Color, ...]:
+        """The color of each bond."""
+        return self._colors or (0,) * self.num_bonds
+
+    @property
     def num_sites(self) -> int:
         """Number of sites."""
         return len(self._site_offsets)
@@ -176,6 +196,77 @@ class UnitCell:
             degrees[u] += 1
             degrees[v] += 1
         return degrees
+
+    def add_bonds(
+        self,
+        bonds: Iterable[tuple[int, int, Sequence[int]]] | None = None,
+        *,
+        shell: int | Iterable[int] | None = None,
+        vectors: npt.ArrayLike | None = None,
+        color: Color | None = None,
+    ) -> UnitCell:
+        """Return the unit cell with more bonds: listed ones, those of a length, or those along some vectors.
+
+        Parameters
+        ----------
+        bonds : iterable of (int, int, (int, int)), optional
+            As for the cell itself.
+        shell : int or iterable of int, optional
+            Which distance of two sites of the infinite lattice is bridged, as its number in rising order: 1 is the
+            smallest, 2 that of next-nearest neighbors.
+        vectors : array_like, shape (n, 2), optional
+            Displacements: all sites are joined of which one is such a vector from the other, either way.
+        color : int or str, optional
+            The color of the new bonds. By default the next whole number above those in use, and the next one for each
+            further shell.
+
+        Returns
+        -------
+        UnitCell
+            The bonds of this cell, with their colors, then the new ones. What `shell` or `vectors` name a second time
+            stays as it is. The cell has no name, whatever it is equal to.
+
+        Raises
+        ------
+        TypeError
+            If not exactly one of `bonds`, `shell` and `vectors` is given, or one has another form.
+        ValueError
+            If a shell is less than 1, a vector leads to no site, no bond is new, or the bonds are not those of a cell.
+        TooLargeError
+            If bonds have to be looked for among more than ``2**22`` pairs of sites.
+
+        Examples
+        --------
+        The king's graph is the square lattice with next-nearest neighbors, the triangular lattice has half of them, and
+        a chain with two kinds of bonds is
+
+        >>> from quincunx.lattices import Lattice, UnitCell
+        >>> square = UnitCell.named("square")
+        >>> square.add_bonds(shell=2).bonds
+        ((0, 0, (1, 0)), (0, 0, (0, 1)), (0, 0, (1, -1)), (0, 0, (1, 1)))
+        >>> square.add_bonds(vectors=[(1, -1)]).degrees()
+        [6]
+        >>> chain = UnitCell([(1, 0), (0, 1)], [(0, 0)], [(0, 0, (1, 0))], ["J1"])
+        >>> chain.add_bonds(vectors=[(2, 0)], color="J2").colors
+        ('J1', 'J2')
+        """
+        if sum(way is not None for way in (bonds, shell, vectors)) != 1:
+            raise TypeError("exactly one of `bonds`, `shell` and `vectors` must be given")
+        if bonds is not None:
+            found = [[_bond(bond) for bond in _listed(bonds)]]
+        elif shell is not None:
+            several = isinstance(shell, Iterable) and not isinstance(shell, str)
+            wanted = [_check.whole(k, "shell", minimum=1, maximum=_MOST_TIMES) for k in (shell if several else [shell])]
+            found = [unlisted(ring, self._bonds) for ring in Surroundings(self).shells(wanted)] if wanted else []
+        else:
+            found = [unlisted(Surroundings(self).along(_vectors(vectors, "vectors")), self._bonds)]
+        if not all(found) or not found:
+            name = "bonds" if bonds is not None else "shell" if shell is not None else "vectors"
+            raise ValueError(f"`{name}` must name a bond that is not there, got none")
+        following = max((number for number in self.colors if isinstance(number, int)), default=-1) + 1
+        new = [following + i if color is None else color for i, more in enumerate(found) for _ in more]
+        every = itertools.chain(self._bonds, *found)
+        return UnitCell(self._basis_vectors, self._site_offsets, every, [*self.colors, *new])
 
     def clique_insert(self, k: int = 1) -> UnitCell:
         """Return the unit cell with a clique inserted at each site, `k` times.
@@ -296,6 +387,7 @@ class UnitCell:
         -------
         UnitCell
             The sites of this cell, then site ``s + b`` in the middle of bond ``b``, in the cell the bond starts in.
+            Both halves of a bond have its color.
 
         Raises
         ------
@@ -327,7 +419,8 @@ class UnitCell:
                 for bond, (u, v, offset) in enumerate(cell._bonds)
                 for half in ((u, s + bond, (0, 0)), (s + bond, v, offset))
             ]
-            cell = UnitCell(cell._basis_vectors, [*cell._site_offsets, *cell._middles()], halves)
+            colors = [color for color in cell.colors for _ in range(2)]
+            cell = UnitCell(cell._basis_vectors, [*cell._site_offsets, *cell._middles()], halves, colors)
         return cell
 
     def _middles(self) -> list[Vector]:
@@ -343,13 +436,17 @@ class UnitCell:
         return self._basis_vectors, self._site_offsets, self._bonds
 
     def __eq__(self, other: object) -> bool:
-        return self._parts() == other._parts() if isinstance(other, UnitCell) else NotImplemented
+        if not isinstance(other, UnitCell):
+            return NotImplemented
+        return (self._parts(), self._colors) == (other._parts(), other._colors)
 
     def __hash__(self) -> int:
         return hash(self._parts())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (named_cell, (self._kind,)) if self._kind else (UnitCell._from_core, (self._parts(), None, self._below))
+        if self._kind:
+            return named_cell, (self._kind,)
+        return UnitCell._from_core, (self._parts(), None, self._below, self._colors)
 
     def __repr__(self) -> str:
         if self._kind:
@@ -387,6 +484,21 @@ def _bond(value: Any) -> Bond:
     step = [_check.whole(d, "bonds", minimum=-(2**20), maximum=2**20) for d in (dx, dy)]
     site = [_check.whole(s, "bonds", maximum=2**32 - 1) for s in (u, v)]
     return site[0], site[1], (step[0], step[1])
+
+
+def _colored(colors: Sequence[Color], bonds: int) -> tuple[Color, ...] | None:
+    """Return the colors of so many bonds, `None` where all are 0."""
+    if isinstance(colors, (str, bytes)) or not isinstance(colors, Iterable):
+        raise TypeError(f"`colors` must hold an int or str for each bond, got {type(colors).__name__}")
+    found = tuple(color.item() if isinstance(color, np.generic) else color for color in colors)
+    if len(found) != bonds:
+        raise ValueError(f"`colors` must hold one for each of the {bonds} bonds, got {len(found)}")
+    for color in found:
+        if isinstance(color, bool) or not isinstance(color, (int, str)):
+            raise TypeError(f"`colors` must be ints or strs, got {color!r}")
+        if isinstance(color, int) and not -(2**63) <= color < 2**63:
+            raise ValueError(f"`colors` must be less than 2**63 in size, got {_check.shown(color)}")
+    return found if any(color != 0 for color in found) else None
 
 
 def _vectors(value: Any, name: str) -> list[Vector]:
