@@ -204,7 +204,7 @@ RUN_BY = {
     "noise": """
         privacy.DiscreteGaussianMechanism privacy.GaussianMechanism privacy.GeneralizedRandomizedResponse
         privacy.GeometricMechanism privacy.LaplaceMechanism privacy.RandomizedResponse privacy.UnaryEncoding
-        privacy.privatize privacy.audit
+        privacy.HadamardResponse privacy.LocalHashing privacy.SubsetSelection privacy.privatize privacy.audit
     """,
     "eigenvalues": "spectra.spectrum spectra.energy spectra.clique_spectrum",
     "the connectivity of an expander": "spectra.algebraic_connectivity",
@@ -235,6 +235,7 @@ HEARD = {
         privacy.noise.DiscreteGaussianNoise privacy.noise.ExponentialChoice privacy.noise.GaussianNoise
         privacy.noise.GeneralizedRandomizedResponseNoise privacy.noise.GeometricNoise privacy.noise.LaplaceNoise
         privacy.noise.Noise privacy.noise.QuantileChoice privacy.noise.RandomizedResponseNoise
+        privacy.noise.HadamardResponseNoise privacy.noise.LocalHashingNoise privacy.noise.SubsetSelectionNoise
         privacy.noise.UnaryEncodingNoise posterior.beta_hockey_stick posterior.gamma_hockey_stick privacy.gaussian_delta
         privacy.gaussian_epsilon privacy.gaussian_sigma posterior.kl_bound posterior.le_cam_lower_bound
         posterior.min_samples_to_distinguish privacy.parallel posterior.prior_change_bounds posterior.query_error_bound

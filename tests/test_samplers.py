@@ -21,6 +21,7 @@ ESTIMATORS = "factorization/test_joint_distribution.py test_a_sweep_leaves_the_j
 NOISE = "privacy/test_noise_mechanisms.py test_integer_noise_fits_its_likelihood"
 REAL_NOISE = "privacy/test_noise_mechanisms.py test_laplace_and_gaussian_noise_fit_their_laws"
 RESPONSES = "privacy/test_response_mechanisms.py test_responses_fit_their_likelihood"
+SUPPORTS = "privacy/test_supports.py test_reports_fit_their_likelihood"
 LAWS = "distributions/test_draws.py test_draws_fit_their_law"
 NETWORKS = "posterior/test_posterior_laws.py test_cube_noise_has_its_law"
 RECORDS = "posterior/test_synthetic_records.py test_selected_trees_have_the_probabilities_of_the_mechanism"
@@ -82,8 +83,11 @@ TESTS = {
     "privacy.GaussianMechanism.release": REAL_NOISE,
     "privacy.GeneralizedRandomizedResponse.release": RESPONSES,
     "privacy.GeometricMechanism.release": NOISE,
+    "privacy.HadamardResponse.release": SUPPORTS,
     "privacy.LaplaceMechanism.release": REAL_NOISE,
+    "privacy.LocalHashing.release": "privacy/test_supports.py test_hashes_and_thresholds_fit_their_likelihood",
     "privacy.RandomizedResponse.release": RESPONSES,
+    "privacy.SubsetSelection.release": SUPPORTS,
     "privacy.UnaryEncoding.release": "privacy/test_response_mechanisms.py test_rows_fit_their_likelihood",
     "privacy.privatize": NOISE,
     "privacy.quantile": "privacy/test_quantile.py test_draws_follow_the_law",

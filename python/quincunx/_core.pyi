@@ -98,8 +98,10 @@ __all__ = [
     "gaussian_sigma_alongside",
     "generalized_aztec",
     "grid",
+    "hadamard_responses",
     "hamming",
     "hard_core_float",
+    "hash_categories",
     "is_distance_degree_regular",
     "lattice_section",
     "ldp_cells",
@@ -113,6 +115,7 @@ __all__ = [
     "make_globals",
     "maximum_matching",
     "metric_epsilon",
+    "miss_chance",
     "mutual_information",
     "named_lattices",
     "parity_sensitivity",
@@ -129,6 +132,7 @@ __all__ = [
     "renyi_divergence",
     "renyi_entropy",
     "residues",
+    "select_subsets",
     "shannon_capacity",
     "simd_level",
     "sphere_sizes",
@@ -411,6 +415,7 @@ class DiscreteGaussianNoise:
 
 def flip_chance(epsilon: float) -> int: ...
 def redraw_chance(epsilon: float, categories: int) -> int: ...
+def miss_chance(epsilon: float, inside: int, outside: int) -> int: ...
 def flip_bits(
     bits: npt.NDArray[np.uint8], flip: int, insecure_seed: list[int] | None = None
 ) -> npt.NDArray[np.uint8]: ...
@@ -421,9 +426,18 @@ def encode_unary(
     values: npt.NDArray[np.int64],
     categories: int,
     flip: int,
-    optimal: bool,
+    one: int,
     insecure_seed: list[int] | None = None,
 ) -> npt.NDArray[np.uint8]: ...
+def hash_categories(
+    values: npt.NDArray[np.int64], buckets: int, miss: int, insecure_seed: list[int] | None = None
+) -> npt.NDArray[np.int64]: ...
+def select_subsets(
+    values: npt.NDArray[np.int64], categories: int, size: int, miss: int, insecure_seed: list[int] | None = None
+) -> npt.NDArray[np.uint8]: ...
+def hadamard_responses(
+    values: npt.NDArray[np.int64], blocks: int, columns: int, miss: int, insecure_seed: list[int] | None = None
+) -> npt.NDArray[np.int64]: ...
 def clip_records(counts: _Ints, width: int, bound: int) -> _Ints: ...
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float: ...
 def gaussian_sigma_alongside(epsilon: float, delta: float, sensitivity: float, alongside: float) -> float: ...
@@ -699,6 +713,10 @@ class LdpLikelihood:
     @staticmethod
     def rows(
         rows: npt.NDArray[np.uint8], counts: npt.NDArray[np.float64] | None, p: float, q: float
+    ) -> LdpLikelihood: ...
+    @staticmethod
+    def supports(
+        rows: npt.NDArray[np.uint8], counts: npt.NDArray[np.float64] | None, ratio: float, log_outside: float
     ) -> LdpLikelihood: ...
     @staticmethod
     def column_sums(sums: list[float], users: float, p: float, q: float) -> LdpLikelihood: ...

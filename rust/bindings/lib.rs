@@ -73,8 +73,9 @@ mod _core {
     use crate::privacy::{
         DiscreteGaussianNoise, GeometricNoise, LaplaceNoise, NormalNoise, PrivacyLosses, clip_records,
         discrete_gaussian_delta, encode_unary, flip_bits, flip_chance, gaussian_delta, gaussian_epsilon,
-        gaussian_sigma, gaussian_sigma_alongside, linear_regression_sensitivity, logistic_regression_sensitivity,
-        redraw_categories, redraw_chance, renyi_divergence, zcdp_delta, zcdp_epsilon,
+        gaussian_sigma, gaussian_sigma_alongside, hadamard_responses, hash_categories, linear_regression_sensitivity,
+        logistic_regression_sensitivity, miss_chance, redraw_categories, redraw_chance, renyi_divergence,
+        select_subsets, zcdp_delta, zcdp_epsilon,
     };
 
     #[pymodule_init]

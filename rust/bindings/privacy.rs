@@ -10,9 +10,9 @@ use quincunx::privacy::laplace::RoundedLaplace;
 use quincunx::privacy::loss::Pair;
 use quincunx::privacy::noise::{Decay, DiscreteGaussian, TwoSidedGeometric};
 use quincunx::privacy::normal::RoundedNormal;
-use quincunx::privacy::response::{self, Encoding};
+use quincunx::privacy::response;
 use quincunx::privacy::source::Generator;
-use quincunx::privacy::{calibration, composition, discrete, mechanism, records, sensitivity, zcdp};
+use quincunx::privacy::{calibration, composition, discrete, mechanism, records, sensitivity, supports, zcdp};
 
 type Seed = Option<[u64; 2]>;
 
@@ -201,6 +201,69 @@ pub fn flip_bits<'py>(
     released(py, &bits, insecure_seed, |bits, source, monitor| response::flip_bits(bits, flip, source, monitor))
 }
 
+/// The chance of a report that does not support the truth, in units of 2^-64.
+#[pyfunction]
+pub fn miss_chance(py: Python<'_>, epsilon: f64, inside: u64, outside: u64) -> PyResult<u64> {
+    result(py, response::miss_chance(epsilon, inside, outside))
+}
+
+/// Hash functions and noisy hashes, flat.
+#[pyfunction]
+#[pyo3(signature = (values, buckets, miss, insecure_seed=None))]
+pub fn hash_categories<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, i64>,
+    buckets: u64,
+    miss: u64,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let values = copied(&values);
+    let reports = compute(py, None, |monitor| {
+        let mut reports = memory::filled(0, values.len().saturating_mul(2), "hashes")?;
+        let mut source = Generator::new(insecure_seed)?;
+        supports::hash_categories(&values, buckets, miss, &mut reports, &mut source, monitor)?;
+        Ok(reports)
+    })?;
+    Ok(reports.into_pyarray(py))
+}
+
+/// Noisy subsets as rows of bits, flat.
+#[pyfunction]
+#[pyo3(signature = (values, categories, size, miss, insecure_seed=None))]
+pub fn select_subsets<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, i64>,
+    categories: usize,
+    size: usize,
+    miss: u64,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let values = copied(&values);
+    let rows = compute(py, None, |monitor| {
+        let mut rows = memory::filled(0, values.len().saturating_mul(categories), "subsets of categories")?;
+        let mut source = Generator::new(insecure_seed)?;
+        supports::select_subsets(&values, categories, size, miss, &mut rows, &mut source, monitor)?;
+        Ok(rows)
+    })?;
+    Ok(rows.into_pyarray(py))
+}
+
+/// Indices of Hadamard response.
+#[pyfunction]
+#[pyo3(signature = (values, blocks, columns, miss, insecure_seed=None))]
+pub fn hadamard_responses<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, i64>,
+    blocks: u64,
+    columns: u64,
+    miss: u64,
+    insecure_seed: Seed,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    released(py, &values, insecure_seed, |values, source, monitor| {
+        supports::hadamard_responses(values, blocks, columns, miss, source, monitor)
+    })
+}
+
 /// Categories, some of them drawn anew.
 #[pyfunction]
 #[pyo3(signature = (values, categories, redraw, insecure_seed=None))]
@@ -218,21 +281,20 @@ pub fn redraw_categories<'py>(
 
 /// Noisy one-hot rows, flat.
 #[pyfunction]
-#[pyo3(signature = (values, categories, flip, optimal, insecure_seed=None))]
+#[pyo3(signature = (values, categories, flip, one, insecure_seed=None))]
 pub fn encode_unary<'py>(
     py: Python<'py>,
     values: PyReadonlyArray1<'py, i64>,
     categories: usize,
     flip: u64,
-    optimal: bool,
+    one: u64,
     insecure_seed: Seed,
 ) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let values = copied(&values);
-    let encoding = if optimal { Encoding::Optimal } else { Encoding::Symmetric };
     let rows = compute(py, None, |monitor| {
         let mut rows = memory::filled(0, values.len().saturating_mul(categories), "a unary encoding")?;
         let mut source = Generator::new(insecure_seed)?;
-        response::encode_unary(&values, categories, flip, encoding, &mut rows, &mut source, monitor)?;
+        response::encode_unary(&values, categories, flip, one, &mut rows, &mut source, monitor)?;
         Ok(rows)
     })?;
     Ok(rows.into_pyarray(py))

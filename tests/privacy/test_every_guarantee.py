@@ -20,10 +20,13 @@ from quincunx.privacy import (
     GaussianMechanism,
     GeneralizedRandomizedResponse,
     GeometricMechanism,
+    HadamardResponse,
     LaplaceMechanism,
+    LocalHashing,
     PrivacyGuarantee,
     RandomizedResponse,
     ReplaceOne,
+    SubsetSelection,
     UnaryEncoding,
     audit,
     parallel,
@@ -104,7 +107,22 @@ TABLE = {
     },
     UnaryEncoding: {
         ("epsilon", "categories"): [(1.0, 3)],
-        ("variant",): [None, ("symmetric",), ("optimized",)],
+        ("variant",): [None, ("symmetric",), ("threshold",), ("optimized",)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    SubsetSelection: {
+        ("epsilon", "categories"): [(1.0, 7)],
+        ("size",): [None, (4,)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    LocalHashing: {
+        ("epsilon", "categories"): [(1.0, 7)],
+        ("buckets",): [None, (2,)],
+        ("relation",): [None if r is None else (r,) for r in RELATIONS],
+    },
+    HadamardResponse: {
+        ("epsilon", "categories"): [(1.0, 7)],
+        ("blocks",): [None, (1,), (3,)],
         ("relation",): [None if r is None else (r,) for r in RELATIONS],
     },
 }
@@ -202,7 +220,16 @@ def one_response(mechanism):
         return mpmath.log(mechanism.keep_probability / (1 - mpmath.mpf(mechanism.keep_probability)))
     if isinstance(mechanism, GeneralizedRandomizedResponse):
         return mpmath.log(mpmath.mpf(mechanism.keep_probability) / mechanism.other_probability)
-    p, q = mpmath.mpf(mechanism.one_probability), mpmath.mpf(mechanism.zero_probability)
+    p = mpmath.mpf(mechanism.one_probability)
+    sets = {  # the reports with the truth, and those without, as a ratio
+        SubsetSelection: lambda: Fraction(mechanism.size, 7 - mechanism.size),
+        LocalHashing: lambda: Fraction(1, mechanism.buckets - 1),
+        HadamardResponse: lambda: Fraction(1, 2 * mechanism.blocks - 1),
+    }
+    if type(mechanism) in sets:
+        ratio = sets[type(mechanism)]()
+        return mpmath.log(p / (1 - p) * ratio.denominator / ratio.numerator)
+    q = mpmath.mpf(mechanism.zero_probability)
     return mpmath.log(p / q) + mpmath.log((1 - q) / (1 - p))
 
 

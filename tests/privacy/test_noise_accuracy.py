@@ -217,6 +217,7 @@ def test_intervals_lie_within_the_bounds_and_follow_the_shape():
         (privacy.RandomizedResponse(1.0), "estimate"),
         (privacy.GeneralizedRandomizedResponse(1.0, 3), "estimate"),
         (privacy.UnaryEncoding(1.0, 3), "estimate"),
+        (privacy.HadamardResponse(1.0, 3), "estimate"),
         (privacy.ExponentialMechanism(1.0, sensitivity=1.0), "utility_bound"),
     ],
     ids=repr,

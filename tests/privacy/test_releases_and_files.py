@@ -21,10 +21,13 @@ from quincunx.privacy import (
     GaussianMechanism,
     GeneralizedRandomizedResponse,
     GeometricMechanism,
+    HadamardResponse,
     LaplaceMechanism,
+    LocalHashing,
     PrivacyGuarantee,
     RandomizedResponse,
     Release,
+    SubsetSelection,
     UnaryEncoding,
     privatize,
 )
@@ -179,6 +182,10 @@ MECHANISMS = [
     RandomizedResponse(1.0),
     GeneralizedRandomizedResponse(1.0, 4),
     UnaryEncoding(1.0, 4),
+    UnaryEncoding(1.0, 4, "threshold"),
+    SubsetSelection(1.0, 4),
+    LocalHashing(1.0, 4),
+    HadamardResponse(1.0, 4),
 ]
 
 

@@ -22,6 +22,7 @@ from quincunx.privacy._quantile import quantile
 from quincunx.privacy._relations import AddRemove, DataMetric, NoGuarantee, Relation, ReplaceOne
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse
+from quincunx.privacy._supports import HadamardResponse, LocalHashing, SubsetSelection
 from quincunx.privacy._together import parallel, subsampled
 from quincunx.privacy._unary_encoding import UnaryEncoding
 
@@ -36,7 +37,9 @@ __all__ = [
     "GaussianMechanism",
     "GeneralizedRandomizedResponse",
     "GeometricMechanism",
+    "HadamardResponse",
     "LaplaceMechanism",
+    "LocalHashing",
     "LossDistribution",
     "NoGuarantee",
     "Partition",
@@ -47,6 +50,7 @@ __all__ = [
     "Release",
     "ReplaceOne",
     "Share",
+    "SubsetSelection",
     "UnaryEncoding",
     "audit",
     "gaussian_delta",

@@ -16,6 +16,7 @@ from quincunx import _check, _core
 from quincunx._categories import Categories
 from quincunx._docs import sections
 from quincunx._tables import Axis
+from quincunx.privacy import _rational
 from quincunx.privacy._guarantee import guarantee_of
 from quincunx.privacy._law import Array, CategoricalNoise, Facts, Floats, Noise, log_not
 from quincunx.privacy._mechanism import Mechanism, release_doc
@@ -106,8 +107,11 @@ class UnaryEncodingNoise(CategoricalNoise):
 class UnaryEncoding(Mechanism):
     """A category is released as a row of k bits, its one-hot row with noise on each bit.
 
-    A zero becomes a one with probability q, the one stays with probability p. The optimal variant has p = 1/2 and
-    ``q = 1 / (exp(epsilon) + 1)``; the symmetric one ``p = 1 - q`` and ``q = 1 / (exp(epsilon / 2) + 1)``.
+    A zero becomes a one with probability q, the one stays with probability p. The optimal variant (OUE) has p = 1/2 and
+    ``q = 1 / (exp(epsilon) + 1)``; the symmetric one (SUE, the permanent part of RAPPOR) ``p = 1 - q`` and
+    ``q = 1 / (exp(epsilon / 2) + 1)``. Thresholding (THE) tells which numbers of the one-hot row are above a threshold
+    t after Laplace noise of scale ``2 / epsilon``: then ``p = 1 - exp(epsilon (t - 1) / 2) / 2`` and
+    ``q = exp(-epsilon t / 2) / 2``.
 
     Parameters
     ----------
@@ -115,8 +119,10 @@ class UnaryEncoding(Mechanism):
         Privacy level, > 0.
     categories : int or sequence
         Their number k, >= 2, for the numbers 0..k-1, or k labels: strings, numbers or truth values.
-    variant : {"optimal", "symmetric"}
+    variant : {"optimal", "symmetric", "threshold"}
         Which p and q.
+    threshold : float, optional
+        Of the variant of this name, in [1/2, 1]: by default the one of the least variance at this epsilon.
     relation : ReplaceOne or DataMetric
         Which neighbors it is about; where they differ in several records, each has its share of epsilon.
 
@@ -125,9 +131,10 @@ class UnaryEncoding(Mechanism):
     categories : int or tuple
         As declared.
     one_probability, zero_probability : float
-        The p and q actually used: q is a multiple of 2**-64, rounded upwards.
+        The p and q actually used: q is a multiple of 2**-64, rounded upwards; of a threshold p is one, too.
     guarantee : PrivacyGuarantee
-        With the epsilon ``log(p (1 - q) / (q (1 - p)))`` of these, at most the one asked for.
+        With the epsilon ``log(p (1 - q) / (q (1 - p)))`` of these, at most the one asked for. A threshold
+        throws part of the noisy numbers away: what is left is below the epsilon of these, and stated.
 
     {domain}
 
@@ -157,25 +164,34 @@ class UnaryEncoding(Mechanism):
         self,
         epsilon: float,
         categories: int | Sequence[Hashable],
-        variant: Literal["optimal", "symmetric"] = "optimal",
+        variant: Literal["optimal", "symmetric", "threshold"] = "optimal",
         *,
+        threshold: float | None = None,
         relation: Relation = ReplaceOne(),
     ) -> None:
         level = _check.real(epsilon, "epsilon", positive=True) / entries(relation)
         self.categories = Categories.of(categories, "categories").declared
-        self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric"))
+        self.variant = _check.one_of(variant, "variant", ("optimal", "symmetric", "threshold"))
+        if threshold is not None and self.variant != "threshold":
+            raise ValueError(f"`threshold` must be left out for {self.variant}")
         times = 1 if self.variant == "optimal" else 2
-        self._flip = _core.flip_chance(level / times)
+        if self.variant == "threshold":
+            self._asked, self.threshold = level, _threshold(level, threshold)
+            self._one, self._flip = _above(level, self.threshold)
+        else:
+            self._flip = _core.flip_chance(level / times)
+            self._one = WORD // 2 if times == 1 else WORD - self._flip
         # The two bits in which two categories differ: both true, both false, or one of each.
-        q = Fraction(self._flip, WORD)
-        p = Fraction(1, 2) if times == 1 else 1 - q
-        used = min(level, times * log_odds(self._flip))
+        p, q = Fraction(self._one, WORD), Fraction(self._flip, WORD)
+        if self.variant == "threshold":
+            used = _rational.log_upwards(p * (1 - q) / (q * (1 - p)))
+        else:
+            used = min(level, times * log_odds(self._flip))
         self.guarantee = guarantee_of(PerEntry(swapped(p * (1 - q), q * (1 - p)), True), relation, epsilon=used)
 
     @cached_property
     def noise(self) -> UnaryEncodingNoise:
-        zero = Fraction(self._flip, WORD)
-        return UnaryEncodingNoise(self.categories, Fraction(1, 2) if self.variant == "optimal" else 1 - zero, zero)
+        return UnaryEncodingNoise(self.categories, Fraction(self._one, WORD), Fraction(self._flip, WORD))
 
     @property
     def zero_probability(self) -> float:
@@ -203,10 +219,10 @@ class UnaryEncoding(Mechanism):
         """
         declared = self.noise.declared
         values = declared.encode(x, "x")
-        optimal, words = self.variant == "optimal", seed_words(insecure_seed)
+        words = seed_words(insecure_seed)
         _check.room(values.size * len(declared), "making the rows")
         rows = _core.encode_unary(
-            values.astype(np.int64, copy=False).reshape(-1), len(declared), self._flip, optimal, words
+            values.astype(np.int64, copy=False).reshape(-1), len(declared), self._flip, self._one, words
         )
         release = self._published(rows.reshape(*values.shape, len(declared)), x, insecure_seed)
         if not isinstance(self.categories, int):
@@ -270,4 +286,39 @@ class UnaryEncoding(Mechanism):
         return np.asarray((ones / number - q) / (p - q))
 
     def __repr__(self) -> str:
-        return f"UnaryEncoding({self.epsilon}, {self.noise.declared.plain}, {self.variant!r}{shown_relation(self)})"
+        epsilon, threshold = self.epsilon, ""
+        if self.variant == "threshold":
+            epsilon = self._asked * entries(self.guarantee.relation)
+            threshold = f", threshold={self.threshold}"
+        shown = f"{epsilon}, {self.noise.declared.plain}, {self.variant!r}{threshold}{shown_relation(self)}"
+        return f"UnaryEncoding({shown})"
+
+
+def _probabilities(epsilon: float, threshold: float) -> tuple[float, float]:
+    """Return the probabilities that one and zero are above a threshold after Laplace noise of scale 2 / epsilon."""
+    half = min(epsilon, 64.0) / 2
+    return 1 - 0.5 * math.exp(half * (threshold - 1)), 0.5 * math.exp(-half * threshold)
+
+
+def _threshold(epsilon: float, given: float | None) -> float:
+    """Return a threshold, that of the least variance if none is given."""
+
+    def spread(threshold: float) -> float:
+        p, q = _probabilities(epsilon, threshold)
+        return q * (1 - q) / (p - q) ** 2
+
+    if given is None:
+        from scipy import optimize
+
+        return float(optimize.minimize_scalar(spread, bounds=(0.5, 1.0), method="bounded").x)
+    if not 0.5 <= _check.real(given, "threshold") <= 1:
+        raise ValueError(f"`threshold` must be between 1/2 and 1, got {given}")
+    return float(given)
+
+
+def _above(epsilon: float, threshold: float) -> tuple[int, int]:
+    """Return these probabilities in units of 2**-64."""
+    one, zero = (int(Fraction(chance) * WORD) for chance in _probabilities(epsilon, threshold))
+    if not zero + 1 < one:
+        raise ValueError(f"`epsilon` must be large enough to be seen in probabilities of 64 bits, got {epsilon}")
+    return one, zero + 1

@@ -11,6 +11,7 @@ from quincunx.privacy._laplace import LaplaceNoise
 from quincunx.privacy._law import Noise
 from quincunx.privacy._quantile import QuantileChoice
 from quincunx.privacy._response import GeneralizedRandomizedResponseNoise, RandomizedResponseNoise
+from quincunx.privacy._supports import HadamardResponseNoise, LocalHashingNoise, SubsetSelectionNoise
 from quincunx.privacy._unary_encoding import UnaryEncodingNoise
 
 __all__ = [
@@ -19,9 +20,12 @@ __all__ = [
     "GaussianNoise",
     "GeneralizedRandomizedResponseNoise",
     "GeometricNoise",
+    "HadamardResponseNoise",
     "LaplaceNoise",
+    "LocalHashingNoise",
     "Noise",
     "QuantileChoice",
     "RandomizedResponseNoise",
+    "SubsetSelectionNoise",
     "UnaryEncodingNoise",
 ]

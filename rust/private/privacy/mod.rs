@@ -1,6 +1,6 @@
 //! Release of data with a guarantee: exact noise, mechanisms, calibration, sensitivities, composition.
 //!
-//! [`source`] gives the bits, [`inverse_cdf`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`] and [`response`],
+//! [`source`] gives the bits, [`inverse_cdf`] turns them into exact draws of the laws in [`noise`], [`normal`], [`laplace`], [`response`] and [`supports`],
 //! which [`mechanism`] adds to whole arrays, after [`records`] clipped them; [`calibration`], [`discrete`], [`loss`], [`composition`], [`zcdp`] and [`sensitivity`] say what a
 //! release guarantees.
 
@@ -19,4 +19,5 @@ pub mod records;
 pub mod response;
 pub mod sensitivity;
 pub mod source;
+pub mod supports;
 pub mod zcdp;

@@ -2,7 +2,7 @@
 //!
 //! Randomized response flips with q = 1 / (e^epsilon + 1). Among k categories a value is replaced by a uniform one of the k
 //! with probability r = k / (e^epsilon + k - 1). Unary encoding flips the zeros of a one-hot row with q, and its one with 1/2
-//! (optimal) or q (symmetric). Each probability is a whole number of 2^-64, rounded upwards: towards more noise.
+//! (optimal), q (symmetric) or any other probability. Each probability is a whole number of 2^-64, rounded upwards: towards more noise.
 //!
 //! A biased coin compares random bytes with the bytes of its probability, from the highest; the first one nearly always decides,
 //! so an array of coins is an array of random bytes, compared where it lies.
@@ -22,13 +22,15 @@ const BATCH: usize = 1 << 21;
 const BITS: usize = 1 << 25;
 /// Bits encoded together: they stay in the cache until their rows are finished.
 const NEAR: usize = 1 << 14;
+/// The chance of a fair coin.
+const FAIR: u64 = 1 << 63;
 
 /// ceil(2^64 k / (e^epsilon + k - 1)), the chance that a category is drawn anew, in units of 2^-64.
 ///
 /// # Errors
 /// [`Error::Domain`] for an epsilon that is not positive and finite, or so small that nothing of the value would be left.
 pub fn redraw_chance(epsilon: f64, categories: u64) -> Result<u64> {
-    chance(epsilon, categories, categories - 1)
+    chance(epsilon, categories, 1, categories - 1)
 }
 
 /// ceil(2^64 / (e^epsilon + 1)), the chance that a bit is flipped, in units of 2^-64; below one half.
@@ -36,7 +38,19 @@ pub fn redraw_chance(epsilon: f64, categories: u64) -> Result<u64> {
 /// # Errors
 /// As [`redraw_chance`].
 pub fn flip_chance(epsilon: f64) -> Result<u64> {
-    chance(epsilon, 1, 1).and_then(|flip| if flip < 1 << 63 { Ok(flip) } else { Err(epsilon_error(epsilon)) })
+    miss_chance(epsilon, 1, 1)
+}
+
+/// ceil(2^64 outside / (inside e^epsilon + outside)), the chance of a report without the set of the truth, in units of 2^-64, where
+/// sets and what is without are as `inside` to `outside`; below outside / (inside + outside).
+///
+/// # Errors
+/// As [`redraw_chance`].
+pub fn miss_chance(epsilon: f64, inside: u64, outside: u64) -> Result<u64> {
+    let miss = chance(epsilon, outside, inside, outside)?;
+    let (inside, outside) = (u128::from(inside), u128::from(outside));
+    let told = u128::from(miss) * (inside + outside) < outside << 64;
+    if told { Ok(miss) } else { Err(epsilon_error(epsilon)) }
 }
 
 fn epsilon_error(epsilon: f64) -> Error {
@@ -44,15 +58,15 @@ fn epsilon_error(epsilon: f64) -> Error {
     Error::Domain { name: "epsilon", value: epsilon.to_string(), requirement }
 }
 
-/// ceil(2^64 above e / (1 + others e)) for e = exp(-epsilon).
-fn chance(epsilon: f64, above: u64, others: u64) -> Result<u64> {
+/// ceil(2^64 above e / (base + others e)) for e = exp(-epsilon).
+fn chance(epsilon: f64, above: u64, base: u64, others: u64) -> Result<u64> {
     if !(epsilon > 0.0 && epsilon.is_finite()) {
         return Err(epsilon_error(epsilon));
     }
     // Beyond 2^10 the smallest chance is reached; a smaller epsilon only makes more noise.
     let (numerator, denominator) = dyadic(epsilon.min(1024.0));
     let decay = Interval::exp_negative(&numerator, &denominator, 192);
-    let of = |e: &BigUint, d: &BigUint| ((e * above) << 64u32) / ((BigUint::from(1u32) << 192u32) + d * others) + 1u32;
+    let of = |e: &BigUint, d: &BigUint| ((e * above) << 64u32) / ((BigUint::from(base) << 192u32) + d * others) + 1u32;
     u64::try_from(of(&decay.upper, &decay.lower)).map_err(|_| epsilon_error(epsilon))
 }
 
@@ -123,16 +137,8 @@ pub fn redraw_categories(
     Ok(())
 }
 
-/// How the one of a one-hot row is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
-    /// By a fair coin.
-    Optimal,
-    /// Flipped as the zeros are.
-    Symmetric,
-}
-
-/// Writes the noisy one-hot row of each value into `rows`, one byte 0 or 1 per category.
+/// Writes the noisy one-hot row of each value into `rows`, one byte 0 or 1 per category: a zero is told as a one with probability
+/// `flip / 2^64`, the one with `one / 2^64`.
 ///
 /// # Errors
 /// [`Error::Shape`] unless `rows` holds `categories` bytes per value; [`Error::Domain`] for a value that is no category;
@@ -141,7 +147,7 @@ pub fn encode_unary(
     values: &[i64],
     categories: usize,
     flip: u64,
-    encoding: Encoding,
+    one: u64,
     rows: &mut [u8],
     source: &mut impl Source,
     monitor: &mut dyn Monitor,
@@ -159,13 +165,17 @@ pub fn encode_unary(
         coins(flip, part, source);
         for (rows, values) in part.chunks_mut(64 * categories).zip(values.chunks(64)) {
             // 64 fair bits tell 64 rows' ones.
-            let mut fair = if encoding == Encoding::Optimal { source.bits(64) } else { 0 };
+            let mut fair = if one == FAIR { source.bits(64) } else { 0 };
             for (row, &value) in rows.chunks_exact_mut(categories).zip(values) {
                 let Some(bit) = usize::try_from(value).ok().and_then(|value| row.get_mut(value)) else {
                     let requirement = "a category";
                     return Err(Error::Domain { name: "x", value: value.to_string(), requirement });
                 };
-                *bit = if encoding == Encoding::Optimal { (fair & 1) as u8 } else { *bit ^ 1 };
+                *bit = match one {
+                    FAIR => (fair & 1) as u8,
+                    _ if one == flip.wrapping_neg() => *bit ^ 1,
+                    _ => u8::from(source.bits(64) < one),
+                };
                 fair >>= 1;
             }
         }
@@ -240,8 +250,8 @@ mod tests {
         let q = flip as f64 / 2f64.powi(64);
         let values: Vec<i64> = (0..n as i64).map(|i| i % 3).collect();
         let mut rows = vec![0; n * k];
-        for (encoding, p) in [(Encoding::Optimal, 0.5), (Encoding::Symmetric, 1.0 - q)] {
-            encode_unary(&values, k, flip, encoding, &mut rows, &mut source, &mut Silent).unwrap();
+        for (one, p) in [(FAIR, 0.5), (flip.wrapping_neg(), 1.0 - q), (3 << 62, 0.75)] {
+            encode_unary(&values, k, flip, one, &mut rows, &mut source, &mut Silent).unwrap();
             let ones = |category: usize| rows.chunks(k).filter(|row| row[category] == 1).count();
             within(ones(0), n, (p + 2.0 * q) / 3.0, "first category");
             within(ones(6), n, q, "last category");
@@ -263,7 +273,7 @@ mod tests {
     fn wrong_shapes_and_categories_are_refused() {
         let mut source = Generator::insecure([7, 7]);
         let mut encode = |values: &[i64], rows: usize| {
-            encode_unary(values, 3, 1 << 62, Encoding::Optimal, &mut vec![0; rows], &mut source, &mut Silent)
+            encode_unary(values, 3, 1 << 62, FAIR, &mut vec![0; rows], &mut source, &mut Silent)
         };
         assert!(encode(&[0, 1], 6).is_ok() && encode(&[], 0).is_ok());
         assert!(encode(&[0, 1], 5).is_err() && encode(&[0, 3], 6).is_err() && encode(&[-1], 3).is_err());
