@@ -169,6 +169,25 @@ impl LdpLikelihood {
         Ok(Self::of(made))
     }
 
+    /// Reports as rows of the categories that they support.
+    #[staticmethod]
+    fn supports(
+        py: Python<'_>,
+        rows: PyReadonlyArray2<'_, u8>,
+        counts: Option<PyReadonlyArray1<'_, f64>>,
+        ratio: f64,
+        log_outside: f64,
+    ) -> PyResult<Self> {
+        let categories = rows.shape()[1];
+        let bits = rows.as_slice()?;
+        let counts = counts.as_ref().map(|counts| counts.as_slice()).transpose()?;
+        let made = compute(py, None, |_| {
+            let (masks, counts) = histogram::patterns(bits, categories, counts)?;
+            Patterns::of_supports(categories, masks, counts, ratio, log_outside)
+        })?;
+        Ok(Self::of(made))
+    }
+
     /// Column sums of unary encoding.
     #[staticmethod]
     fn column_sums(py: Python<'_>, sums: Vec<f64>, users: f64, p: f64, q: f64) -> PyResult<Self> {

@@ -3,7 +3,8 @@
 //! A row z of bits from unary encoding with (p, q) has, with r1 = p/q and r0 = (1-p)/(1-q),
 //!   p(z | theta) = q^n1 (1-q)^(k-n1) (r0 + (r1 - r0) z.theta),   n1 = sum z,
 //! so that only z.theta depends on theta: rows with equal bits are one pattern with a count, and few patterns in many
-//! categories share subset sums by bytes. The column sums alone have mean N mu, mu = q + (p - q) theta, and covariance
+//! categories share subset sums by bytes. Any report whose probability takes two values, by whether it supports the true category, is such
+//! a row z of supported categories: p(z | theta) = outside (1 + (ratio - 1) z.theta). The column sums alone have mean N mu, mu = q + (p - q) theta, and covariance
 //! N (diag(mu (1-mu) + (p-q)^2 theta^2) - (p-q)^2 theta theta'), of which the normal law is taken in O(k); where N q < 50, the
 //! rule of which must not depend on theta, each sum is taken as binomial by itself.
 //!
@@ -48,14 +49,10 @@ impl Patterns {
             return Err(Error::Domain { name: "p", value, requirement: "in (0, 1], with q in (0, 1)" });
         }
         let bytes = categories.div_ceil(BYTE);
-        if masks.len() != bytes * counts.len() {
-            let expected = format!("({}, {bytes})", counts.len());
-            return Err(Error::Shape { name: "masks", expected, found: format!("({},)", masks.len()) });
-        }
         let (log_q, log_not) = (q.ln(), (-q).ln_1p());
         let ones = |pattern: &[u8]| f64::from(pattern.iter().map(|byte| byte.count_ones()).sum::<u32>());
         let constant = masks
-            .chunks_exact(bytes)
+            .chunks_exact(bytes.max(1))
             .zip(&counts)
             .map(|(pattern, count)| {
                 let ones = ones(pattern);
@@ -63,12 +60,46 @@ impl Patterns {
             })
             .sum();
         let low = (1.0 - p) / (1.0 - q);
+        Self::of_factors(categories, masks, counts, [low, p / q - low, constant])
+    }
+
+    /// From the bytes of the supports as in [`Self::new`], and the ratio and the logarithm of the probabilities of a report given a
+    /// category that it supports and one that it does not, the latter that of the logarithm.
+    ///
+    /// # Errors
+    /// [`Error::Domain`] unless the ratio is above 1 and both are finite; [`Error::Shape`].
+    pub fn of_supports(
+        categories: usize,
+        masks: Vec<u8>,
+        counts: Vec<f64>,
+        ratio: f64,
+        log_outside: f64,
+    ) -> Result<Self> {
+        if !(ratio > 1.0 && ratio.is_finite() && log_outside <= 0.0 && log_outside.is_finite()) {
+            let value = format!("{ratio} with {log_outside}");
+            return Err(Error::Domain { name: "ratio", value, requirement: "above 1, of finite probabilities" });
+        }
+        let constant = log_outside * counts.iter().sum::<f64>();
+        Self::of_factors(categories, masks, counts, [1.0, ratio - 1.0, constant])
+    }
+
+    fn of_factors(
+        categories: usize,
+        masks: Vec<u8>,
+        counts: Vec<f64>,
+        [low, slope, constant]: [f64; 3],
+    ) -> Result<Self> {
+        let bytes = categories.div_ceil(BYTE);
+        if masks.len() != bytes * counts.len() {
+            let expected = format!("({}, {bytes})", counts.len());
+            return Err(Error::Shape { name: "masks", expected, found: format!("({},)", masks.len()) });
+        }
         let sums = vec![0.0; bytes * SUBSETS];
         let adjoint = sums.clone();
         let number = counts.len();
         let planes = (0..bytes).flat_map(|i| masks.iter().skip(i).step_by(bytes).copied()).collect();
         let (planes, counts, factors) = (Arc::new(planes), Arc::new(counts), vec![0.0; number]);
-        Ok(Self { categories, low, slope: p / q - low, constant, bytes, planes, counts, factors, sums, adjoint })
+        Ok(Self { categories, low, slope, constant, bytes, planes, counts, factors, sums, adjoint })
     }
 }
 

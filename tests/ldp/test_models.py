@@ -204,6 +204,11 @@ def test_models_are_calibrated():
         ldp.BernoulliModel(privacy.LaplaceMechanism(1.0, 0, 1)),
         ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3), n_draws=200, n_warmup=100),
         ldp.HistogramModel(privacy.GeneralizedRandomizedResponse(1.0, 3), n_draws=200),
+        ldp.HistogramModel(privacy.UnaryEncoding(1.0, 3, "threshold"), n_draws=200, n_warmup=100),
+        ldp.HistogramModel(privacy.SubsetSelection(1.0, 5, size=2), n_draws=200, n_warmup=100),
+        ldp.HistogramModel(privacy.LocalHashing(1.0, 3), n_draws=200, n_warmup=100),
+        ldp.HistogramModel(privacy.HadamardResponse(1.0, 3, blocks=1), n_draws=200, n_warmup=100),
+        ldp.HistogramModel(privacy.HadamardResponse(2.0, 4, blocks=2), n_draws=200, n_warmup=100),
     ):
         model.n_chains = 1
         found = ldp.calibration(model, n_repeats=40, n=300, rng=1)

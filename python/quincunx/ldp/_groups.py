@@ -405,13 +405,11 @@ class Categories(Shares, kind="categories"):
         return one, np.asarray(codes).astype(np.intp)
 
 
-class Rows(Shares, kind="rows"):
-    """Rows of bits from unary encoding, and how often each occurs."""
+class Patterns(Shares):
+    """Rows of bits, and how often each occurs."""
 
     rows: npt.NDArray[np.uint8]
     weights: Floats | None
-    p: float
-    q: float
     sums = ("rows", "weights")
 
     @property
@@ -422,10 +420,6 @@ class Rows(Shares, kind="rows"):
     def occurrences(self) -> Floats:
         """How often each row occurs."""
         return np.ones(len(self.rows)) if self.weights is None else self.weights
-
-    @property
-    def protected(self) -> bool:
-        return self.q > 0
 
     def shape(self) -> object:
         return self.size
@@ -456,15 +450,36 @@ class Rows(Shares, kind="rows"):
     def size(self) -> int:
         return int(self.rows.shape[1])
 
-    def likelihood(self) -> LdpLikelihood:
-        return LdpLikelihood.rows(self.rows, self.weights, self.p, self.q)
-
     def each(self, codes: npt.ArrayLike) -> Users:
         patterns, index = np.unique(self.rows, axis=0, return_inverse=True)
         index = index.reshape(-1)
         if self.weights is not None:
             index = np.repeat(index, self.weights.astype(np.intp))
         return [replace(self, rows=patterns[i : i + 1], weights=None) for i in range(len(patterns))], index
+
+
+class Rows(Patterns, kind="rows"):
+    """Rows of unary encoding."""
+
+    p: float
+    q: float
+
+    @property
+    def protected(self) -> bool:
+        return self.q > 0
+
+    def likelihood(self) -> LdpLikelihood:
+        return LdpLikelihood.rows(self.rows, self.weights, self.p, self.q)
+
+
+class Supports(Patterns, kind="supports"):
+    """The categories that reports support, whose probability takes two values: their ratio, and the log of the less."""
+
+    ratio: float
+    log_outside: float
+
+    def likelihood(self) -> LdpLikelihood:
+        return LdpLikelihood.supports(self.rows, self.weights, self.ratio, self.log_outside)
 
 
 class ColumnSums(Shares, kind="column_sums"):

@@ -14,29 +14,39 @@ from quincunx._categories import Categories
 from quincunx._inference import Floats, Variable, parameters
 from quincunx._summary import Summary
 from quincunx.ldp._groups import Categories as Counted
-from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares
+from quincunx.ldp._groups import ColumnSums, Group, Rows, Shares, Supports
 from quincunx.ldp._model import PrivateModel
 from quincunx.ldp._noise import Known, MechanismLike, codes, refuse_summaries
 from quincunx.ldp._problem import Block
 from quincunx.ldp._simulation import DataSet, noisy
 from quincunx.ldp.priors import Dirichlet
 from quincunx.privacy import Release
-from quincunx.privacy.noise import GeneralizedRandomizedResponseNoise, Noise, UnaryEncodingNoise
+from quincunx.privacy._supports import SupportNoise
+from quincunx.privacy.noise import (
+    GeneralizedRandomizedResponseNoise,
+    HadamardResponseNoise,
+    LocalHashingNoise,
+    Noise,
+    SubsetSelectionNoise,
+    UnaryEncodingNoise,
+)
 
-OF_CATEGORIES = (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise)
+OF_CATEGORIES = (UnaryEncodingNoise, GeneralizedRandomizedResponseNoise, SupportNoise)
 
 
 @parameters
 class HistogramModel(PrivateModel):
-    """Shares of k categories released by unary encoding or generalized randomized response.
+    """Shares of k categories released by a local protocol.
 
     Parameters
     ----------
-    mechanism : UnaryEncoding or GeneralizedRandomizedResponse, optional
-        The mechanism, where the data do not bring their own; None for data without noise.
+    mechanism : optional
+        The mechanism, where the data do not bring their own: UnaryEncoding, GeneralizedRandomizedResponse,
+        SubsetSelection, LocalHashing or HadamardResponse; None for data without noise.
     data : {"rows", "patterns", "counts"}
         What `fit` takes from unary encoding: all rows of bits, their distinct rows with counts, or the column sums with
         the number of users, as other client libraries produce them. The last lose 2 to 13 % of the information.
+        Reports of subset selection, local hashing and Hadamard response are "rows", or "patterns" with counts.
     categories : int or sequence, optional
         The categories, or their labels, where the mechanism does not say them: coordinates of ``theta``, and without
         noise what the data may hold.
@@ -72,6 +82,9 @@ class HistogramModel(PrivateModel):
     _known: ClassVar[Known] = {
         UnaryEncodingNoise: ("categories", "one", "zero"),
         GeneralizedRandomizedResponseNoise: ("categories", "other"),
+        SubsetSelectionNoise: ("categories", "size", "miss"),
+        LocalHashingNoise: ("categories", "buckets", "miss"),
+        HadamardResponseNoise: ("categories", "blocks", "miss"),
     }
     _prior_names = ("theta",)
 
@@ -241,7 +254,7 @@ class HistogramModel(PrivateModel):
         noise = self._noise(released, mechanism)
         declared = self._declared(noise, among)
         labels = None if declared is None or isinstance(declared.declared, int) else declared.declared
-        if not isinstance(noise, UnaryEncodingNoise):
+        if not isinstance(noise, (UnaryEncodingNoise, SupportNoise)):
             found = np.asarray(self._codes(released, noise, among))
             if found.ndim != 1:
                 raise ValueError(f"`released` must be a sequence of categories, got shape {found.shape}")
@@ -254,6 +267,16 @@ class HistogramModel(PrivateModel):
             return Counted(tuple(map(float, np.bincount(found, minlength=k))), *chances, labels=labels)
         assert declared is not None
         k, p, q = len(declared), noise.one_probability, noise.zero_probability
+        if isinstance(noise, SupportNoise):
+            if form == "counts":
+                raise ValueError(
+                    f'`data` must be "rows" or "patterns" for {noise.kind}, whose reports are dependent sums'
+                )
+            rows = noise.supports(released, "released")
+            if rows.ndim != 2:
+                raise ValueError(f"`released` must hold one report for each user, got shape {np.shape(released)}")
+            weights = self._weights(counts, len(rows))
+            return Supports(np.ascontiguousarray(rows), weights, noise.ratio, noise.log_outside, labels=labels)
         if form == "counts":
             sums = _check.reals(released, "released")
             if sums.ndim == 2 and n is None:
@@ -268,14 +291,18 @@ class HistogramModel(PrivateModel):
         rows = _check.categories(declared.columns(released, "released"), "released", 2)
         if rows.ndim != 2 or rows.shape[1] != k:
             raise ValueError(f"`released` must have shape (n, {k}), got {rows.shape}")
-        weights = None
-        if form == "patterns":
-            if counts is None:
-                raise TypeError("`counts` must be given with patterns")
-            weights = _check.counts_as_floats(counts, "counts")
-            if weights.shape != (len(rows),):
-                raise ValueError(f"`counts` must have shape ({len(rows)},), got {weights.shape}")
-        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), weights, p, q, labels=labels)
+        return Rows(np.ascontiguousarray(rows, dtype=np.uint8), self._weights(counts, len(rows)), p, q, labels=labels)
+
+    def _weights(self, counts: npt.ArrayLike | None, number: int) -> Floats | None:
+        """Return how often each of several reports occurs; None where each is a user's."""
+        if self.data != "patterns":
+            return None
+        if counts is None:
+            raise TypeError("`counts` must be given with patterns")
+        weights = _check.counts_as_floats(counts, "counts")
+        if weights.shape != (number,):
+            raise ValueError(f"`counts` must have shape ({number},), got {weights.shape}")
+        return weights
 
     def _categories(self, groups: Sequence[Group]) -> Categories:
         found = {
@@ -313,7 +340,7 @@ class HistogramModel(PrivateModel):
         truth: dict[str, float | Floats] = {"theta": theta}
         if isinstance(noise, UnaryEncodingNoise) and self.data == "counts":
             return truth, (rows.sum(axis=0),), {"n": n}
-        if isinstance(noise, UnaryEncodingNoise) and self.data == "patterns":
+        if isinstance(noise, (UnaryEncodingNoise, SupportNoise)) and self.data == "patterns":
             patterns, counts = np.unique(rows, axis=0, return_counts=True)
             return truth, (patterns,), {"counts": counts}
         return truth, (rows,), {}

@@ -9,6 +9,7 @@ import numpy as np
 from quincunx._inference import Array, Floats
 from quincunx.ldp.priors import LKJ, Dirichlet, Prior
 from quincunx.privacy import noise as laws
+from quincunx.privacy._supports import PRIME
 
 #: Parameters drawn from their priors, and what users of theirs release: arguments of `fit`.
 DataSet: TypeAlias = tuple[dict[str, float | Floats], tuple[Array, ...], dict[str, Any]]
@@ -60,6 +61,34 @@ def _(noise: laws.UnaryEncodingNoise, x: Array, rng: np.random.Generator) -> Arr
     k = len(noise.declared)
     chances = np.where(np.arange(k) == x[:, None], noise.one_probability, noise.zero_probability)
     return (rng.random((len(x), k)) < chances).astype(np.uint8)
+
+
+@noisy.register
+def _(noise: laws.SubsetSelectionNoise, x: Array, rng: np.random.Generator) -> Array:
+    # The ranks of random keys: of the truth the least or the greatest.
+    keys = rng.random((len(x), len(noise.declared)))
+    keys[np.arange(len(x)), x] = np.where(rng.random(len(x)) < noise.one_probability, -1.0, 2.0)
+    return (np.argsort(np.argsort(keys, axis=1), axis=1) < noise.size).astype(np.uint8)
+
+
+@noisy.register
+def _(noise: laws.LocalHashingNoise, x: Array, rng: np.random.Generator) -> Array:
+    a, b = rng.integers(0, PRIME, (2, len(x)))
+    hashes = (a * x + b) % PRIME % noise.buckets
+    others = (hashes + rng.integers(1, noise.buckets, x.shape)) % noise.buckets
+    told = np.where(rng.random(len(x)) < noise.one_probability, hashes, others)
+    return np.stack([a * PRIME + b, told], axis=1)
+
+
+@noisy.register
+def _(noise: laws.HadamardResponseNoise, x: Array, rng: np.random.Generator) -> Array:
+    # Indices until one supports the truth, or does not, as a coin says.
+    supports = rng.random(len(x)) < noise.one_probability
+    found = rng.integers(0, noise.blocks * noise.columns, len(x))
+    while (wrong := noise.log_likelihood(found, x) > noise.log_outside).tolist() != supports.tolist():
+        wrong ^= supports
+        found[wrong] = rng.integers(0, noise.blocks * noise.columns, int(wrong.sum()))
+    return found
 
 
 def generated(prior: Prior, rng: np.random.Generator) -> float:
