@@ -246,7 +246,7 @@ HEARD = {
         counting.transfer_matrices datasets.fetch_adult datasets.fetch_enron datasets.fetch_kosarak datasets.fetch_wine
         datasets.folder entropy.solved_entropy graphs.Graph graphs.induced_graph graphs.lps_graph
         graphs.read_dimacs graphs.read_edges graphs.read_graph6 lattices.UnitCell lattices.draw
-        ldp.Summary posterior.Summary
+        ldp.Summary ldp.estimate_frequencies posterior.Summary
         ldp.statistics.smat ldp.statistics.svec leakage.counterexamples leakage.geometric_channel
         leakage.plot_symmetrization leakage.plot_utility leakage.randomized_response leakage.read_channel
         posterior.MarginalTree posterior.SyntheticBayesNet posterior.synthesize

@@ -11,6 +11,7 @@ from quincunx import _sklearn
 from quincunx._summary import Summary
 from quincunx.ldp import priors, statistics
 from quincunx.ldp._calibration import Calibration, calibration
+from quincunx.ldp._frequencies import estimate_frequencies
 from quincunx.ldp._histogram import HistogramModel
 from quincunx.ldp._scalar import (
     BernoulliModel,
@@ -41,6 +42,7 @@ __all__ = [
     "Summary",
     "TractableModel",
     "calibration",
+    "estimate_frequencies",
     "priors",
     "shuffled_epsilon",
     "statistics",

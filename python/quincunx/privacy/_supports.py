@@ -175,11 +175,16 @@ class SupportNoise(CategoricalNoise):
         known, number = _check.reals(shares, "shares"), _check.whole(users, "users", minimum=1)
         if known.shape != (len(self.declared),):
             raise ValueError(f"`shares` must have shape ({len(self.declared)},), got {known.shape}")
-        return self._variances(known) / number
+        return self._variances(known, known) / number
 
-    def _variances(self, shares: Floats) -> Floats:
+    def variances_of_none(self, shares: Floats, users: int) -> Floats:
+        """Return the variances where a category has no share, and the others have these."""
+        return self._variances(np.zeros_like(shares), shares) / users
+
+    def _variances(self, own: Floats, shares: Floats) -> Floats:
+        """Return the variances of one report where each category in turn has an own share, and the others these."""
         p, q = self.one_probability, self.zero_probability
-        mean = q + (p - q) * shares
+        mean = q + (p - q) * own
         return np.asarray(mean * (1 - mean) / (p - q) ** 2)
 
 
@@ -452,16 +457,16 @@ class HadamardResponseNoise(SupportNoise):
         shares = np.bincount(reports.reshape(-1) // self.columns, minlength=self.blocks) / reports.size
         return np.asarray(u * (found - self._zero(Fraction(1))) - v * (shares[block] - outside))
 
-    def _variances(self, shares: Floats) -> Floats:
+    def _variances(self, own: Floats, shares: Floats) -> Floats:
         if self.apart < 1:
-            return super()._variances(shares)
+            return super()._variances(own, shares)
         block, (u, v), (inside, outside) = self._of_blocks()
-        whole = np.bincount(block, shares, self.blocks)[block]
+        whole = np.bincount(block, shares, self.blocks)[block] - shares + own
         same, other = (self._zero(Fraction(1, n)) for n in (2, 1))
-        of_set = other + (same - other) * whole + (self.one_probability - same) * shares
+        of_set = other + (same - other) * whole + (self.one_probability - same) * own
         of_block = outside + (inside - outside) * whole
-        own = u**2 * of_set * (1 - of_set) + v**2 * of_block * (1 - of_block)
-        return np.asarray(own - 2 * u * v * of_set * (1 - of_block))
+        both = 2 * u * v * of_set * (1 - of_block)
+        return np.asarray(u**2 * of_set * (1 - of_set) + v**2 * of_block * (1 - of_block) - both)
 
 
 def columns_of(categories: int, blocks: int) -> int:
