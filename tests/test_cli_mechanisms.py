@@ -62,13 +62,14 @@ def test_numbers_are_released_and_the_file_says_by_what(run, ages, tmp_path, mec
 def test_categories_are_released_by_declared_labels(run, tmp_path):
     (tmp_path / "drinks.csv").write_text("drink\ntea\ncoffee\ntea\n")
     how = ["--epsilon", 50, "--categories", "tea|coffee|water"]
-    for mechanism, found in (("generalized-randomized-response", [0, 1, 0]), ("unary-encoding", None)):
+    protocols = ["unary-encoding", "subset-selection", "local-hashing", "hadamard-response"]
+    for mechanism, found in (("generalized-randomized-response", [0, 1, 0]), *((name, None) for name in protocols)):
         assert run("release", mechanism, tmp_path / "drinks.csv", *how, "--out", tmp_path / "r.npz")[0] == 0
         release = Release.load(tmp_path / "r.npz")
         assert release.mechanism == mechanism
         if found is not None:  # noise of this epsilon changes nothing, but for 1 in 10^21
             assert np.asarray(release.values).tolist() in (found, ["tea", "coffee", "tea"])
-    assert run("ldp", "histogram", tmp_path / "r.npz", "--draws", 20, "--seed", 1)[1].count("theta[") == 3
+        assert run("ldp", "histogram", tmp_path / "r.npz", "--draws", 20, "--seed", 1)[1].count("theta[") == 3
     (tmp_path / "drinks.csv").write_text("drink\ntea\nbeer\n")
     assert run("release", "unary-encoding", tmp_path / "drinks.csv", *how)[0] == 2
 

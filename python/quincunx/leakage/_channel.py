@@ -144,10 +144,10 @@ class Channel:
         Parameters
         ----------
         mechanism : RandomizedResponse or another with finitely many outputs
-            Also `GeneralizedRandomizedResponse`, `UnaryEncoding`, `ExponentialMechanism`, and `GeometricMechanism` with
-            bounds. The outputs of unary encoding are tuples of bits, for at most 16 categories. The inputs of a
-            `GeometricMechanism` are the numbers between its bounds; an output beyond a bound tells what the bound
-            tells, and is counted there.
+            Also `GeneralizedRandomizedResponse`, `UnaryEncoding`, `SubsetSelection`, `HadamardResponse`,
+            `ExponentialMechanism`, and `GeometricMechanism` with bounds. The outputs of unary encoding and subset
+            selection are tuples of bits, for at most 16 categories. The inputs of a `GeometricMechanism` are the
+            numbers between its bounds; an output beyond a bound tells what the bound tells, and is counted there.
         scores : array_like of float, shape (n_inputs, n_outputs), optional
             For an `ExponentialMechanism`: the scores of all outputs for each input.
         inputs, outputs : sequence of hashable, optional

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from quincunx.privacy import noise as laws
 
-#: Unary encoding of k categories has 2^k outputs.
+#: Unary encoding of k categories has 2^k outputs, of which subsets are a part.
 _MOST_BITS = 16
 
 Rows = tuple[Any, Sequence[Hashable], Sequence[Hashable]]
@@ -31,15 +31,19 @@ def rows_of(mechanism: Any, scores: Any, exact: bool) -> Rows:
     if exact:
         name = type(mechanism).__name__
         raise ValueError(f"`exact` must be False for a {name}, whose chances are not kept as fractions")
-    if isinstance(law, laws.UnaryEncodingNoise):
-        return _unary(law)
+    if isinstance(law, (laws.UnaryEncodingNoise, laws.SubsetSelectionNoise)):
+        return _of_bits(law)
+    if isinstance(law, laws.HadamardResponseNoise):
+        names, indices = _names(law), np.arange(law.blocks * law.columns)
+        matrix = np.exp([law.log_likelihood(indices, np.full(len(indices), x)) for x in names])
+        return matrix, names, indices.tolist()
     if isinstance(law, laws.GeometricNoise):
         return _geometric(law)
     if isinstance(law, laws.ExponentialChoice):
         return _exponential(law, scores)
     raise TypeError(
-        "`mechanism` must be a RandomizedResponse, GeneralizedRandomizedResponse, UnaryEncoding, ExponentialMechanism "
-        f"or GeometricMechanism with bounds, got {type(mechanism).__name__}"
+        "`mechanism` must be a RandomizedResponse, GeneralizedRandomizedResponse, UnaryEncoding, SubsetSelection, "
+        f"HadamardResponse, ExponentialMechanism or GeometricMechanism with bounds, got {type(mechanism).__name__}"
     )
 
 
@@ -58,12 +62,13 @@ def _names(law: Any) -> Sequence[Hashable]:
     return range(law.categories) if isinstance(law.categories, int) else tuple(law.categories)
 
 
-def _unary(law: laws.UnaryEncodingNoise) -> Rows:
+def _of_bits(law: laws.UnaryEncodingNoise | laws.SubsetSelectionNoise) -> Rows:
     names = _names(law)
     k = len(names)
     if k > _MOST_BITS:
         raise ValueError(f"`mechanism` must have at most {_MOST_BITS} categories, as it has 2**k outputs, got {k}")
-    outputs = list(itertools.product((0, 1), repeat=k))
+    size = law.size if isinstance(law, laws.SubsetSelectionNoise) else None
+    outputs = [row for row in itertools.product((0, 1), repeat=k) if size in (None, sum(row))]
     bits = np.array(outputs)
     matrix = np.stack([np.exp(law.log_likelihood(bits, np.full(len(bits), x))) for x in names])
     return matrix, names, outputs

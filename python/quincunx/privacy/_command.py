@@ -2,7 +2,7 @@
 
 import json as json_module
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,8 +16,10 @@ from quincunx.privacy._discrete_gaussian import DiscreteGaussianMechanism
 from quincunx.privacy._gaussian import GaussianMechanism
 from quincunx.privacy._geometric import GeometricMechanism
 from quincunx.privacy._laplace import LaplaceMechanism
+from quincunx.privacy._mechanism import Mechanism
 from quincunx.privacy._release import Release
 from quincunx.privacy._response import GeneralizedRandomizedResponse, RandomizedResponse
+from quincunx.privacy._supports import HadamardResponse, LocalHashing, SubsetSelection
 from quincunx.privacy._unary_encoding import UnaryEncoding
 
 #: Mechanisms by the names that their releases have in files.
@@ -29,8 +31,20 @@ Name: TypeAlias = Literal[
     "randomized-response",
     "generalized-randomized-response",
     "unary-encoding",
+    "subset-selection",
+    "local-hashing",
+    "hadamard-response",
 ]
 _NOISE = get_args(Name)[:4]
+#: Those of categories, as functions of epsilon and these.
+_OF_CATEGORIES: dict[str, Callable[..., Mechanism]] = {
+    "randomized-response": lambda epsilon, categories: RandomizedResponse(epsilon, categories=categories),
+    "generalized-randomized-response": GeneralizedRandomizedResponse,
+    "unary-encoding": UnaryEncoding,
+    "subset-selection": SubsetSelection,
+    "local-hashing": LocalHashing,
+    "hadamard-response": HadamardResponse,
+}
 
 
 def mechanism_of(
@@ -87,10 +101,7 @@ def mechanism_of(
             return GeometricMechanism(epsilon, n=n, lower=lower, upper=upper)
         return DiscreteGaussianMechanism(epsilon, delta, sensitivity=n, lower=lower, upper=upper)
     assert categories is not None
-    declared = declared_categories(categories)
-    if name == "randomized-response":
-        return RandomizedResponse(epsilon, categories=declared)
-    return (UnaryEncoding if name == "unary-encoding" else GeneralizedRandomizedResponse)(epsilon, declared)
+    return _OF_CATEGORIES[name](epsilon, declared_categories(categories))
 
 
 def declared_categories(categories: str) -> Any:
