@@ -157,15 +157,16 @@ class SupportNoise(CategoricalNoise):
         Parameters
         ----------
         shares : array_like of float, shape (k,)
-            The true shares.
+            The true shares: with these probabilities users have their categories, each by itself.
         users : int
             How many users report, >= 1.
 
         Returns
         -------
         ndarray of float64, shape (k,)
-            Exact, over users whose categories have these shares and their reports: ``mu (1 - mu) / (n (p - q)**2)``
-            with ``mu = q + (p - q) share``; where categories have blocks, with what the estimate of these adds.
+            Exact: ``mu (1 - mu) / (n (p - q)**2)`` with ``mu = q + (p - q) share``; where categories have blocks, with
+            what the estimate of these adds. About the shares of the n users themselves it is less by
+            ``share (1 - share) / n``.
 
         Raises
         ------
