@@ -1,4 +1,4 @@
-"""Local protocols beside pure-ldp and multi-freq-ldpy, where these are installed: probabilities, variances, estimates."""
+"""Local protocols beside pure-ldp and multi-freq-ldpy, where these are installed: chances, variances, estimates."""
 
 import math
 

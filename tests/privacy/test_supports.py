@@ -159,6 +159,12 @@ def test_variances_are_those_of_the_papers(epsilon):
     # Hadamard response with one block: ((e + 1) / (e - 1))^2 / n at share 0.
     one = HadamardResponse(epsilon, k, blocks=1)
     assert one.noise.variances(none, n)[1] == pytest.approx(((e + 1) / (e - 1)) ** 2 / n, rel=1e-9)
+    # The chosen number of blocks is nearly the best of the powers of two for uniform shares, too.
+    chosen = HadamardResponse(epsilon, k)
+    assert chosen.noise.variances(np.full(k, 1 / k), n)[1] <= 1.05 * min(
+        HadamardResponse(epsilon, k, blocks=blocks).noise.variances(np.full(k, 1 / k), n)[1]
+        for blocks in (1, 2, 4, 8, 16)
+    )
     # Subsets are the best of all.
     best = subset.noise.variances(np.full(k, 1 / k), n).sum()
     for other in (hashing, one, HadamardResponse(epsilon, k)):

@@ -759,14 +759,14 @@ class HadamardResponse(SupportMechanism):
     """A category is released as an index, which half of the columns of a Hadamard matrix support.
 
     With one block this is a row of a Hadamard matrix told by a random column, of one bit of information; more blocks
-    serve an epsilon above log(2).
+    serve a large epsilon.
 
     Parameters
     ----------
     {declared}
     blocks : int, optional
-        How many blocks the categories are divided into, from 1 to k: by default the power of two just below
-        ``min(exp(epsilon), 2 k)`` [1]_, but for blocks without categories.
+        How many blocks the categories are divided into, from 1 to k: by default the power of two of the least variance
+        up to the one just below ``min(exp(epsilon), 2 k)`` [1]_, but for blocks without categories.
     {relation}
 
     Attributes
@@ -841,6 +841,21 @@ class HadamardResponse(SupportMechanism):
 
 
 def _best_blocks(epsilon: float, k: int) -> int:
-    """Return the power of two from min(e^epsilon, 2 k) / 2 up to that less 1, but for blocks without categories."""
-    blocks = min(2 ** max(math.ceil(min(epsilon / math.log(2), math.log2(2 * k))) - 1, 0), k)
+    """Return the power of two of the least variance at a share of 0 among the paper's and those below.
+
+    The paper's is from min(e^epsilon, 2 k) / 2 up to that less 1; blocks without categories are left out.
+    """
+    growth = math.exp(min(epsilon, 700.0))
+
+    def spread(blocks: int) -> float:
+        if blocks == 1:
+            return ((growth + 1) / (growth - 1)) ** 2 if growth > 1 else math.inf
+        whole = growth + 2 * blocks - 1
+        u = 2 * whole / (growth - 1)  # of the set; of the block half of that
+        of_set = (1 + (growth - 1) / (2 * blocks)) / whole
+        of_block = (2 + (growth - 1) / blocks) / whole
+        return u**2 * (of_set * (1 - of_set) + of_block * (1 - of_block) / 4 - of_set * (1 - of_block))
+
+    most = max(math.ceil(min(epsilon / math.log(2), math.log2(2 * k))) - 1, 0)
+    blocks = min(min((2**power for power in range(most + 1)), key=spread), k)
     return -(-k // (columns_of(k, blocks) - 1))
